@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, r2_score
 
 from tests.solvers import METRICS, Outcome, difference, gradient, metric_of, score
 
@@ -12,6 +12,7 @@ WEIGHTED = {
     "accuracy": accuracy_score,
     "balanced_accuracy": balanced_accuracy_score,
     "macro_f1": lambda y, p, **more: f1_score(y, p, average="macro", zero_division=0, **more),
+    "r2": r2_score,
 }
 
 
@@ -38,6 +39,22 @@ def test_scores_and_gradients_are_those_of_weighted_samples(metric):
         weights[:, i] += (1e-5, -1e-5)
         more, less = (measure(a.true, a.predicted, sample_weight=w) for w in weights)
         assert slope == pytest.approx((more - less) / 2e-5, abs=1e-8)
+
+
+def test_r2_of_several_targets_is_the_mean_over_those_that_vary():
+    rng = np.random.default_rng(0)
+    true = rng.normal(size=(50, 3)) * [1, 1e3, 1e-3] + [0, 1e6, 7]
+    found = Outcome(true, true + 0.3 * rng.normal(size=(50, 3)) * true.std(axis=0), 200)
+    assert score(found, "r2") == pytest.approx(r2_score(*found[:2]), abs=1e-9)
+    for i, slope in enumerate(gradient(found, "r2")):
+        weights = np.ones((2, 50))
+        weights[:, i] += (1e-5, -1e-5)
+        more, less = (r2_score(*found[:2], sample_weight=w) for w in weights)
+        assert slope == pytest.approx((more - less) / 2e-5, abs=1e-6)
+    true[:, 2] = 7  # a constant target is not explained, nor does it count
+    first = Outcome(true[:, :2], found.predicted[:, :2], 200)
+    assert score(found, "r2") == pytest.approx(score(first, "r2"), abs=1e-12)
+    assert score(Outcome(true[:, 2:], true[:, 2:], 200), "r2") == 0
 
 
 @pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true")

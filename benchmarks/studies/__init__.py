@@ -40,6 +40,7 @@ from benchmarks.studies.losses import Losses
 from benchmarks.studies.merging import Merging
 from benchmarks.studies.neighbours import Mu, NearestNeighbour
 from benchmarks.studies.nineteen import Nineteen
+from benchmarks.studies.numbers import Numbers, NumbersCost, NumbersFile
 from benchmarks.studies.offsets import Offsets
 from benchmarks.studies.one_pass import OnePass, Rivals
 from benchmarks.studies.open_questions import OpenQuestions
@@ -150,6 +151,9 @@ STUDIES = {
         OtherCertificates,
         RefusedCertificates,
         Dicts,
+        Numbers,
+        NumbersCost,
+        NumbersFile,
         Claims,
     )
 }

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from narrows.io.chunk import Options, names_of_texts
+from narrows.io.chunk import Options, names_of
 from narrows.io.dataset import Dataset
 from narrows.io.formats import arrow
 from narrows.io.source import Source
@@ -28,6 +28,7 @@ def iter_chunks(
     chunk_rows: int = 10_000,
     max_line_mb: int = MAX_LINE_MB,
     labels: str | None = None,
+    target: str | Sequence[str] | None = None,
 ) -> Iterator[tuple[Any, Any]]:
     r"""Read labelled samples from files, or a table, in chunks.
 
@@ -69,13 +70,18 @@ def iter_chunks(
         The type of the labels. ``"text"`` reads numbers as the text that they are written as, and
         ``"integer"`` text such as ``01`` as the integer. By default labels have the type that the
         files show; in CSV they are integers if all of them are written as integers.
+    target : str or sequence of str, optional
+        The columns, JSON keys, npz arrays or ``.npy`` files of numbers to predict, in place of
+        labels. The other columns are features. In svmlight, names for the numbers at the beginning
+        of each line.
 
     Yields
     ------
     X : csr_array or ndarray of shape (n_samples, n_features), or list of str
         A list for texts.
     y : ndarray of shape (n_samples,), csr_array of shape (n_samples, n_classes), or None
-        None if the data have no labels.
+        None if the data have no labels. With `target`, float64, of shape (n_samples,) or
+        (n_samples, n_targets).
 
     Raises
     ------
@@ -119,7 +125,7 @@ def iter_chunks(
     """
     options = Options(
         label,
-        names_of_texts(text),
+        names_of(text),
         split,
         width,
         zero_based,
@@ -127,16 +133,18 @@ def iter_chunks(
         max_line_mb=max_line_mb,
         vector=vector,
         labels=labels,
+        target=names_of(target, "target"),
     )
     if hasattr(inputs, "__arrow_c_stream__"):
         name = type(inputs).__name__
-        for chunk in arrow.read_table(inputs, name, options):
-            yield chunk.X, chunk.y
-        return
-    if isinstance(inputs, str | os.PathLike):
-        inputs = [inputs]
-    for chunk in Dataset([os.fspath(path) for path in inputs], options):
-        yield chunk.X, chunk.y
+        chunks = arrow.read_table(inputs, name, options)
+    else:
+        if isinstance(inputs, str | os.PathLike):
+            inputs = [inputs]
+        chunks = iter(Dataset([os.fspath(path) for path in inputs], options))
+    for chunk in chunks:
+        is_one = options.target is not None and chunk.y is not None and chunk.y.shape[1] == 1
+        yield chunk.X, chunk.y[:, 0] if is_one else chunk.y
 
 
 def source_of(estimator: Any) -> Source | None:

@@ -1,4 +1,4 @@
-"""The labels of inputs, and the classes of models, as one type: text or numbers."""
+"""The labels of inputs, and the classes of models, as one type; how predictions agree with them."""
 
 from __future__ import annotations
 
@@ -127,6 +127,40 @@ class Agreement:
         may_be = self._as_asked is None and same_integer(self._others, self.classes)
         advice = 'Set labels="integer".' if may_be else "Check which column has the labels."
         say(f"warning: {path}: {expected}, got {some(self._others)}. {advice}")
+
+
+class Explained:
+    """The share of the variance of the targets of a file that predictions explain: R^2.
+
+    Attributes
+    ----------
+    n : int
+        How many samples there are with targets.
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def add(self, predicted: np.ndarray, y: np.ndarray) -> None:
+        """Add samples: what was predicted, and their targets, each of shape (n, n_targets)."""
+        if not self.n:
+            self._origin, self._sums = y.mean(axis=0), np.zeros((3, y.shape[1]))
+        away = y - self._origin  # which keeps the digits of the sums
+        self.n += len(y)
+        terms = away, np.square(away), np.square(y - predicted)
+        self._sums += [term.sum(axis=0) for term in terms]
+
+    @property
+    def shares(self) -> list[float | None]:
+        """R^2 of each target, None where it does not vary; empty without targets."""
+        if not self.n:
+            return []
+        mean, squares, errors = self._sums / self.n
+        total = squares - mean**2
+        pairs = zip(
+            errors.tolist(), total.tolist(), (total > 1e-12 * squares).tolist(), strict=True
+        )
+        return [1 - error / whole if varies else None for error, whole, varies in pairs]
 
 
 def _check_spelling(path: str, labels: np.ndarray, model: str, classes: np.ndarray) -> None:

@@ -17,6 +17,7 @@ from narrows.command.console import report, say
 from narrows.command.labels import for_merge, for_update
 from narrows.command.runs import Samples
 from narrows.engines import local
+from narrows.engines.parts import for_targets, takes_numbers
 from narrows.errors import DataError, ParameterError, WidthError
 from narrows.evaluate.describe import certified, n_classes, summary
 from narrows.io.atomic import room
@@ -32,16 +33,17 @@ from narrows.text import Tfidf, Vectoriser
 
 
 def fit(
-    inputs: tuple[str, ...], method: str, output: str, params: tuple[str, ...], as_json: bool,
-    **given: Any,
+    inputs: tuple[str, ...], method: str | None, output: str, params: tuple[str, ...],
+    as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
     """Fit a method to labelled data and save the model."""
-    kind = values.class_of(method)
+    kind = values.method_of(method, given["target"])
     reading = values.read_options(given, get_tags(kind()).target_tags.required)
     values.check_checkpoint_options(given)
     vectoriser = values.make_vectoriser(given)
     fit_parts = values.on_cluster(given, "fit", "checkpoint", "idf_sample")
     estimator = values.make_estimator(kind, given, params)
+    reading = for_targets(estimator, reading)
     files = expand_patterns(inputs)
     values.check_output(output, *files)
     if fit_parts is None and getattr(estimator, "tolerance", None):
@@ -83,7 +85,12 @@ def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: boo
     values.check_output(output)
     estimators = [load_model(model) for model in models]
     _widen_to_widest(estimators)
-    for_merge(estimators, models, labels)
+    if not any(map(takes_numbers, estimators)):
+        for_merge(estimators, models, labels)
+    elif labels is not None:
+        raise ParameterError(
+            "--labels: expected models of classes, got one of numbers. Leave it out."
+        )
     merged, *others = estimators
     merge_with = values.supported(merged, "merge")
     for other, model in zip(others, models[1:], strict=True):

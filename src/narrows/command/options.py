@@ -169,9 +169,11 @@ MODEL_OUTPUT = click.option(
     "-o", "--output", type=click.Path(), required=True, metavar="MODEL",
     help="File to save the model to.",
 )  # fmt: skip
+FOR_TARGETS = "reducedrank"  # the method without --method
 METHOD = click.option(
-    "--method", required=True, type=Method(), metavar="NAME",
-    help=f"One of {', '.join(METHODS)}. Start with ocfs, oc, srda or onlinesrda.",
+    "--method", type=Method(), metavar="NAME",
+    help=f"One of {', '.join(METHODS)}. Start with ocfs, oc, srda or onlinesrda.  [default with "
+    f"--target: {FOR_TARGETS}; else required]",
 )  # fmt: skip
 # parameters of methods: what they take, and the help
 PARAMETERS: dict[str, tuple[str, Any, str]] = {
@@ -233,6 +235,12 @@ READING = (
     _option(
         "--label", "NAME", str,
         "Column (of obs in .h5ad), JSON key, npz array or .npy file of labels.",
+    ),
+    click.option(
+        "--target", metavar="NAME", multiple=True,
+        help="Column, JSON key, npz array or .npy file of numbers to predict, in place of --label; "
+        "may be given several times. In svmlight, a name for the number before the columns, such "
+        "as label.",
     ),
     LABELS,
     click.option(

@@ -50,10 +50,11 @@ def _classify(
     if others:
         raise ParameterError(f"{one}, {others[0]}: expected one of them, got both. Leave one out.")
     sizes = None if dims is None else values.listed("--dims", dims)
-    classifiers = (classifier or "svm").split(",")
-    metric = (metric or "auto").replace("-", "_")
-    names = runs.METHODS if methods is None else methods.split(",")
-    compared = runs.check(names, sizes, classifiers, seed)
+    numeric, metric = bool(given["target"]), (metric or "auto").replace("-", "_")
+    classifiers = runs.judges(None if classifier is None else classifier.split(","), numeric)
+    usual = runs.FOR_NUMBERS if numeric else runs.METHODS
+    names = usual if methods is None else methods.split(",")
+    compared = runs.check(names, sizes, classifiers, seed, metric, repeats, numeric)
     inputs = [input] if test is None else [input, test]
     for output in [] if report is None else [report, page.twin_of(report)]:
         values.check_output(output, *inputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from scipy import sparse
@@ -13,9 +13,11 @@ from sklearn.pipeline import Pipeline
 
 from narrows.command import values
 from narrows.command.console import report, say
-from narrows.command.labels import Agreement
+from narrows.command.labels import Agreement, Explained
 from narrows.command.runs import Samples, progress
+from narrows.engines.parts import takes_numbers
 from narrows.errors import DataError, ParameterError, printable
+from narrows.evaluate.describe import targets_of
 from narrows.io.atomic import replacing
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
@@ -42,11 +44,12 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
         return 0
     estimator, samples = _opened(model, inputs, output, reading)
     names = [printable(name) for name in estimator.get_feature_names_out()]
+    targets = samples.dataset.options.target
 
     def reduced(X: Any, y: Any) -> tuple[Any, Any]:
         return estimator.transform(X), y
 
-    rows, stopped = _write(samples, output, names, reduced, "reducing", given["csv_safe"])
+    rows, stopped = _write(samples, output, names, reduced, "reducing", given["csv_safe"], targets)
     found = {"output": output, "rows": rows, "dimensions": len(names)}
     text = f"{rows:,} rows x {len(names):,} columns written to {output}"
     report(found, text, as_json, err=output == "-")
@@ -54,15 +57,22 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
 
 
 def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **given: Any) -> int:
-    """Predict the classes of the rows of a file with a saved model."""
+    """Predict the classes, or the numbers, of the rows of a file with a saved model."""
     inputs, reading = expand_patterns([input]), values.read_options(given)
     estimator, samples = _opened(model, inputs, output, reading)
-    if not hasattr(estimator, "predict_proba"):
+    numeric = takes_numbers(estimator)
+    if not hasattr(estimator, "predict"):
         raise ParameterError(
-            f"{model}: expected a model that predicts classes ({values.predicting()}), got one of "
+            f"{model}: expected a model that predicts ({values.predicting(numeric)}), got one of "
             f"{type(estimator).__name__.lower()}. Reduce the rows with transform, and fit a "
-            "classifier to them."
+            f"{'regressor' if numeric else 'classifier'} to them."
         )
+    if numeric:
+        if proba:
+            raise ParameterError(
+                "--proba: expected a model of classes, got one of numbers. Leave it out."
+            )
+        return _predict_numbers(estimator, samples, input, output, as_json, given["csv_safe"])
     classes = [printable(str(label)) for label in estimator.classes_.tolist()]
     several = estimator._several
     agreement = Agreement(estimator.classes_, reading.labels)
@@ -87,6 +97,37 @@ def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **g
     return 130 if stopped else 0
 
 
+def _predict_numbers(
+    estimator: Any, samples: Samples, input: str, output: str, as_json: bool, csv_safe: bool
+) -> int:
+    """Predict the targets of the rows of a file."""
+    explained, names = Explained(), [printable(name) for name in targets_of(estimator)]
+
+    def predicted(X: Any, y: Any) -> tuple[Any, Any]:
+        found = estimator.predict(X).reshape(-1, len(names))
+        if y is not None:
+            if y.shape[1] != len(names):
+                raise ParameterError(
+                    f"target (--target): expected as many as in the fit, {len(names)}, got "
+                    f"{y.shape[1]}. Name these."
+                )
+            explained.add(found, y)
+        return found, None
+
+    rows, stopped = _write(samples, output, names, predicted, "predicting", csv_safe)
+    shares = dict(zip(names, explained.shares, strict=False))
+    known = [share for share in shares.values() if share is not None]
+    mean = sum(known) / len(known) if known else None
+    found = {"output": output, "rows": rows, "r2": mean, "r2_by_target": shares}
+    text = f"{rows:,} predictions written to {output}"
+    if mean is not None:
+        each = [f"{name} {share:.3f}" for name, share in shares.items() if share is not None]
+        text += f"\nR^2 of {explained.n:,} rows of {input}: {mean:.3f}"
+        text += f" ({', '.join(each)})" * (len(shares) > 1)
+    report(found, text, as_json, err=output == "-")
+    return 130 if stopped else 0
+
+
 def _opened(model: str, inputs: list[str], output: str, reading: Options) -> tuple[Any, Samples]:
     """Return a saved model, and the samples of inputs whose rows become an output."""
     values.check_output(output, model, *inputs)
@@ -105,13 +146,17 @@ def _write(
     of_samples: Callable[[Any, Any], tuple[Any, Any]],
     description: str,
     csv_safe: bool,
+    targets: Sequence[str] | None = None,
 ) -> tuple[int, bool]:
     """Write what is made of the samples and labels of each chunk.
 
     Return the number of rows, and whether Ctrl-C stopped it: the rows so far are then complete.
     """
     rows, stopped = 0, False
-    with writer(output, names, csv_safe=csv_safe) as out, warnings.catch_warnings():
+    with (
+        writer(output, names, csv_safe=csv_safe, targets=targets) as out,
+        warnings.catch_warnings(),
+    ):
         # the reader has put the columns into the order of the fit
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         try:
@@ -141,7 +186,8 @@ def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
 
     chunks = progress(dataset, "converting")
     first = next(chunks)
-    with writer(output, first.columns, dataset.is_text, check_rows, given["csv_safe"]) as out:
+    how = first.columns, dataset.is_text, check_rows, given["csv_safe"], dataset.options.target
+    with writer(output, *how) as out:
         for chunk in itertools.chain([first], chunks):
             out.write(chunk.X, chunk.y, input, chunk.lines)
             rows += len(chunk.lines)

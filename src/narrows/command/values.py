@@ -12,8 +12,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from narrows.command.options import FOR_TARGETS, PARAMETERS, int_or_float
 from narrows.command.options import METHODS as NAMES
-from narrows.command.options import PARAMETERS, int_or_float
+from narrows.engines.parts import for_targets, takes_numbers
 from narrows.errors import DataError, ParameterError, did_you_mean
 from narrows.io.chunk import Options, as_in_model
 from narrows.io.kinds import SUFFIXES
@@ -23,7 +24,7 @@ from narrows.text import HashedTfidf, Tfidf, Vectoriser
 
 _SIZES = {"n_components": "n_features", "n_features": "n_components"}
 _READING = (
-    "label", "labels", "text", "vector", "split", "width", "zero_based", "chunk_rows",
+    "label", "labels", "target", "text", "vector", "split", "width", "zero_based", "chunk_rows",
     "max_line_mb",
 )  # fmt: skip
 _OF_TEXTS = ("vectorizer", "hash_columns", "stop_words", "min_df", "idf_sample")
@@ -49,9 +50,19 @@ def class_of(method: str) -> Any:
     return METHODS[NAMES[method]]
 
 
-def predicting() -> str:
-    """Return the names of the methods that predict classes."""
-    return ", ".join(name for name in NAMES if hasattr(class_of(name), "predict_proba"))
+def method_of(method: str | None, target: tuple[str, ...]) -> Any:
+    """Return the class of a method, by default of that for targets; MissingParameter without."""
+    if method is None and not target:
+        context = click.get_current_context()
+        missing = next(each for each in context.command.params if each.name == "method")
+        raise click.MissingParameter(ctx=context, param=missing)
+    return class_of(method or FOR_TARGETS)
+
+
+def predicting(numeric: bool) -> str:
+    """Return the names of the methods that predict numbers, or of those that predict classes."""
+    predict = [name for name in NAMES if hasattr(class_of(name), "predict")]
+    return ", ".join(name for name in predict if takes_numbers(class_of(name)()) == numeric)
 
 
 def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) -> Any:
@@ -102,7 +113,7 @@ def read_options(given: dict[str, Any], labels_required: bool = False) -> Option
             "--zero-based, --one-based: expected one of them, got both. Leave one out."
         )
     chosen = {name: given[name] for name in _READING}
-    chosen["text"] = given["text"] or None
+    chosen |= {name: given[name] or None for name in ("text", "target")}
     if not given["zero_based"] and not given["one_based"]:
         chosen["zero_based"] = None
     return Options(**chosen, labels_required=labels_required)
@@ -122,6 +133,7 @@ def options_of_model(
     """
     source, expected = estimator._source, estimator.n_features_in_
     width, base = options.width, options.zero_based
+    options = for_targets(estimator, options, source)
     options = as_in_model(options, estimator, is_update=may_be_wider)
     may_be_wider = may_be_wider and estimator._column_names() is None
     if width not in (None, expected) and not may_be_wider:

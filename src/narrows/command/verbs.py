@@ -30,6 +30,7 @@ def fit() -> Work:
     narrows fit tickets.csv --label queue --text body --method srda -o m.narrows
     narrows fit big.parquet --vector embedding --method srda -o m.narrows
     narrows fit X.npy --label y.npy --method srda -o model.narrows
+    narrows fit houses.csv --target price -o model.narrows
     narrows fit big.svm --method oc -o m.narrows --checkpoint c.narrows --resume
     narrows fit 'shards/*.parquet' --method oc -o m.narrows --engine dask
     narrows fit big.svm --method ocfs --tolerance 0.05 -o model.narrows
@@ -80,6 +81,8 @@ def merge() -> Work:
 def transform() -> Work:
     """Reduce the rows of a file with a saved model.
 
+    Labels or targets of the file follow the reduced columns.
+
     \b
     narrows transform model.narrows test.svm -o reduced.npz
     narrows transform model.narrows mails.jsonl.gz --split test -o reduced.npz
@@ -98,17 +101,18 @@ def transform() -> Work:
         "--proba", is_flag=True,
         help="Write the probability of each class, not only that of the predicted one.",
     ),
-    options.READING, options.WRITING, short_help="Predict the classes of the rows of a file.",
+    options.READING, options.WRITING, short_help="Predict the classes or targets of a file.",
 )  # fmt: skip
 def predict() -> Work:
-    """Predict the classes of the rows of a file with a saved model.
+    """Predict the classes, or the targets, of the rows of a file with a saved model.
 
     \b
     narrows predict model.narrows new.csv -o predicted.csv
     narrows predict model.narrows mails.jsonl.gz --split test -o - --proba
 
     The output has a row for each row of the input: `probability`, and the predicted class as
-    `label`. If the input has labels, the accuracy is printed.
+    `label`. If the input has labels, the accuracy is printed. For a model of numbers the output has
+    a column for each target; if the input has the targets, R^2 is printed.
     """  # noqa: D301 - click reads the character
     from narrows.command.transforming import predict
 
@@ -168,8 +172,9 @@ def info() -> Work:
     ),
     click.option(
         "--methods", metavar="A,B,…",
-        help="Methods to compare; see above.  [default: ocfs,forwardfs,oc,srda,onlinesrda, without "
-        "forwardfs if there are more than 8,192 columns; for retrieval lda,pca]",
+        help="Methods to compare; see above.  [default: ocfs,forwardfs,oc,srda,onlinesrda, or with "
+        "--target correlationfs,forwardfs,pca,pls,reducedrank; forwardfs, and pca of numbers, only "
+        "with up to 8,192 columns; for retrieval lda,pca]",
     ),
     click.option(
         "--dims", metavar="P,Q,…",
@@ -178,12 +183,14 @@ def info() -> Work:
         "fitted classes less one]",
     ),
     click.option(
-        "--classifier", metavar="A,B", help="Classifiers: svm, knn, smo.  [default: svm]",
+        "--classifier", metavar="A,B",
+        help="Classifiers: svm, knn, smo; for numbers ridge, knn.  [default: svm or ridge]",
     ),
     click.option(
-        "--metric", type=click.Choice(["auto", "accuracy", "macro-f1", "balanced-accuracy"]),
+        "--metric", type=click.Choice(["auto", "accuracy", "macro-f1", "balanced-accuracy", "r2"]),
         help="Score by which results are compared; auto is the accuracy, or the balanced accuracy "
-        "if the largest class has more than 9 times as many rows as the smallest.  [default: auto]",
+        "if the largest class has more than 9 times as many rows as the smallest; with --target "
+        "R^2.  [default: auto]",
     ),
     click.option(
         "--left-out", type=click.FloatRange(0, 1, max_open=True), metavar="SHARE",
@@ -208,10 +215,10 @@ def info() -> Work:
         help="Write an .html page, and its data as .json beside it.",
     ),
     options.READING, options.TEXTS,
-    short_help="Compare methods by the accuracy of a classifier, or by retrieval.",
+    short_help="Compare methods by how well the reduced data predict, or by retrieval.",
 )  # fmt: skip
 def compare() -> Work:
-    """Compare methods by the accuracy of a classifier on the reduced data, or by retrieval.
+    """Compare methods by a classifier or R^2 on the reduced data, or by retrieval.
 
     \b
     narrows compare mails.jsonl.gz --methods oc,ocfs,chi2 --classifier svm,knn
@@ -219,10 +226,12 @@ def compare() -> Work:
     narrows compare train.svm --test test.svm --methods srda,truncatedsvd --json
     narrows compare mails.jsonl.gz --dims 3,10,100,1000 --report report.html
     narrows compare vectors.npy --label y.npy --task retrieval --dims 32,64
+    narrows compare houses.csv --target price --methods pls,reducedrank,plsregression
 
     Methods are those of fit, and these of scikit-learn: truncatedsvd, sklearn-pca,
-    sparserandomprojection, chi2, f_classif, lineardiscriminantanalysis. For retrieval,
-    truncation takes the first columns, which Matryoshka models order by importance.
+    sparserandomprojection, chi2, f_classif, lineardiscriminantanalysis; for numbers plsregression
+    and f_regression in place of the last three. For retrieval, truncation takes the first columns,
+    which Matryoshka models order by importance.
     """  # noqa: D301 - click reads the character
     from narrows.command.reporting import compare
 

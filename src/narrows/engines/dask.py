@@ -64,6 +64,7 @@ def fit(
     labels: str | None = None,
     vectoriser: Vectoriser | None = None,
     progress: bool = False,
+    target: str | Sequence[str] | None = None,
 ) -> Any:
     """Fit an estimator to the parts of a data set on a Dask cluster.
 
@@ -93,9 +94,8 @@ def fit(
         The client of a cluster, or the address of its scheduler. By default the current client; if
         there is none, a local cluster with one process for each core is started, and closed at the
         end.
-    label, text, vector, split, width, zero_based, chunk_rows, max_line_mb, labels
-        How to read files and tables; see `narrows.read.iter_chunks`. For methods with numeric
-        targets, the label of Parquet files and tables may be any number.
+    label, text, vector, split, width, zero_based, chunk_rows, max_line_mb, labels, target
+        How to read files and tables; see `narrows.read.iter_chunks`.
     vectoriser : Vectoriser, optional
         Counts the terms of texts, in a separate pass; `narrows.text.Tfidf` by default.
     progress : bool, default=False
@@ -154,9 +154,11 @@ def fit(
     options = parts.options_to_fit(
         estimator, label=label, text=text, vector=vector, split=split, width=width,
         zero_based=zero_based, chunk_rows=chunk_rows, max_line_mb=max_line_mb,
-        labels=labels,
+        labels=labels, target=target,
     )  # fmt: skip
     estimator._check_parameters_alone()
+    if not isinstance(partitions, tuple):
+        options = parts.for_targets(estimator, options)
     with _connect(client) as connected:
         data, names = _parts(partitions, options)
         return parts.fit(Dask(connected), estimator, data, options, names, vectoriser, progress)
@@ -238,7 +240,8 @@ def transform(
     if isinstance(partitions, tuple) and _is_dask(partitions[0]):
         partitions = partitions[0]
     if _is_frame(partitions) and source is not None:
-        options = options.with_found({"text": source.text, "vector": source.vector})
+        found = {name: getattr(source, name) for name in ("text", "vector", "target")}
+        options = options.with_found(found)
     if _is_frame(partitions) and feature_names(partitions, options) is not None:
         columns = {str(name): name for name in partitions.columns}
         label = label_of(partitions, options)

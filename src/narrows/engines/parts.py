@@ -19,8 +19,8 @@ from narrows.engines import learn
 from narrows.engines.engine import Engine, Function
 from narrows.engines.learn import Features, PartialState, add_partial
 from narrows.engines.remote import RemoteSamples
-from narrows.errors import DataError, ParameterError, warn
-from narrows.io.chunk import LABELS, NUMBERS, Options, as_in_model
+from narrows.errors import Asked, DataError, ParameterError, warn
+from narrows.io.chunk import LABELS, NUMBERS, Options, as_in_model, check_columns
 from narrows.io.formats import common_format, format_of, parts_of
 from narrows.io.formats.arrow import FORMAT as TABLE
 from narrows.io.formats.arrow import INDICES, VALUES
@@ -28,6 +28,7 @@ from narrows.io.kinds import SUFFIXES
 from narrows.io.parts import SIZE, FilePart
 from narrows.io.source import Source, check_kind, check_terms, is_of_texts, remembered
 from narrows.io.streams import expand_patterns
+from narrows.methods.methods import METHODS
 from narrows.methods.targets import Numeric
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
@@ -203,8 +204,8 @@ class Parts:
             if self.source is not None and self.source.columns is not None:
                 self.options = self.options.replace(columns=self.source.columns)
         elif self.options.text is not None or self.options.vector is not None:
-            options = self.options
-            self.source = Source(label=options.label, text=options.text, vector=options.vector)
+            names = "label", "text", "vector", "target"
+            self.source = Source(**{name: getattr(self.options, name) for name in names})
         if not self._are_texts:
             return
         vectoriser = vectoriser or Tfidf()
@@ -377,10 +378,65 @@ def transform(
     return parts.write(estimator._reducer(), names, output)
 
 
+def takes_numbers(estimator: Any) -> bool:
+    """Whether the targets of an estimator are numbers, not classes."""
+    return isinstance(estimator, Numeric)
+
+
+def for_targets(estimator: Any, options: Options, source: Source | None = None) -> Options:
+    """Return options by which files have targets for an estimator of numbers, labels for others.
+
+    Parameters
+    ----------
+    estimator : narrows estimator
+        Fitted or not. One that needs no labels gets neither.
+    options : Options
+        How to read the files; labels that are required are targets of an estimator of numbers.
+    source : Source, optional
+        What a fitted estimator remembers of its files.
+
+    Raises
+    ------
+    ParameterError
+        The options name labels for an estimator of numbers, or targets for another one.
+    """
+    numeric, target = takes_numbers(estimator), options.target or getattr(source, "target", None)
+    name = _as_asked(type(estimator).__name__)
+    if numeric and options.label is None and target is not None:
+        return options
+    if numeric and (options.labels_required or options.label is not None):
+        got = "none" if options.label is None else f"label {options.label!r}"
+        raise ParameterError(
+            f"target (--target): expected the name of a column of numbers, since the targets "
+            f"of {name} are numbers, got {got}. Name it, or use a method for classes, such as "
+            f"{_as_asked('SRDA')}."
+        )
+    if options.target is not None and not numeric and estimator._needs_y:
+        known = ", ".join(_as_asked(each) for each in METHODS if takes_numbers(METHODS[each]()))
+        raise ParameterError(
+            f"target (--target): expected label (--label), since {name} is for classes, got "
+            f"target {options.target[0]!r}. For numbers use {known}."
+        )
+    return options if target is None and not numeric else options.replace(has_labels=False)
+
+
+def _as_asked(name: str) -> str:
+    """Return the name of a method as it is written where it was asked for."""
+    return name.lower() if Asked.by_command else name
+
+
 def options_to_fit(estimator: Any, **reading: Any) -> Options:
     """Return how to read what an estimator is to be fitted to."""
     required = get_tags(estimator).target_tags.required
-    return Options(labels_required=required, numbers=isinstance(estimator, Numeric), **reading)
+    return Options(labels_required=required, **_with_target(estimator, reading))
+
+
+def _with_target(estimator: Any, reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how to read what an estimator of numbers gets: its label is the target."""
+    reading = dict(reading)
+    if takes_numbers(estimator) and reading.get("target") is None:
+        reading["target"] = reading.pop("label", None)
+    return reading
 
 
 def files_to_fit(
@@ -388,14 +444,17 @@ def files_to_fit(
 ) -> tuple[list[Any], Options]:
     """Return the files that an estimator is to be fitted to, whose parameters are checked."""
     estimator._check_parameters_alone()
-    return list_parts(files), options_to_fit(estimator, **reading)
+    data, options = list_parts(files), options_to_fit(estimator, **reading)
+    return data, for_targets(estimator, options)
 
 
 def options_for(estimator: Any, reading: Mapping[str, Any]) -> Options:
     """Return how to read what has the features of a fitted estimator."""
-    given = {name: value for name, value in reading.items() if value is not None}
+    given = _with_target(estimator, reading)
+    given = {name: value for name, value in given.items() if value is not None}
     fitted = {"width": estimator.n_features_in_, "columns": estimator._file_columns()}
-    return as_in_model(Options(**{**fitted, **given}), estimator)
+    options = Options(**{**fitted, **given})
+    return as_in_model(for_targets(estimator, options, estimator._source), estimator)
 
 
 def partition(k: int) -> str:
@@ -442,7 +501,10 @@ def _paths(path: Any) -> list[str]:
 def feature_names(frame: Any, options: Options) -> list[str] | None:
     """Return the names of the features of a table; None if its samples are lists."""
     label = label_of(frame, options)
-    if label is None and options.labels_required:
+    targets = options.target or ()
+    if options.labels_required and targets:
+        check_columns(list(frame.columns), targets, "target", "DataFrame")
+    elif label is None and options.labels_required:
         expected, got = (
             options.label or " or ".join(LABELS),
             ", ".join(map(str, frame.columns[:10])),
@@ -452,10 +514,12 @@ def feature_names(frame: Any, options: Options) -> list[str] | None:
     has_lists = {INDICES, VALUES} <= set(frame.columns)
     if options.text is not None or options.vector is not None or has_lists:
         return None
-    return [str(name) for name in frame.columns if name != label]
+    return [str(name) for name in frame.columns if name != label and name not in targets]
 
 
 def label_of(frame: Any, options: Options) -> str | None:
     """Return the label column of a table, if it has one."""
+    if options.target is not None or not options.has_labels:
+        return None
     names = LABELS if options.label is None else [options.label]
     return next((name for name in names if name in frame.columns), None)

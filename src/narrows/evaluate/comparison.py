@@ -1,4 +1,4 @@
-"""Comparisons of reductions: methods are fitted, samples reduced, and classifiers scored."""
+"""Comparisons of reductions: methods are fitted, samples reduced, and predictions scored."""
 
 from __future__ import annotations
 
@@ -12,30 +12,44 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.validation import _num_samples
 from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean, printable
-from narrows.evaluate.methods import Ours, Piped, Rival, States, method_of
+from narrows.evaluate.methods import RIVALS, Ours, Piped, Rival, States, is_for, method_of
 from narrows.evaluate.report import twin_of, write
 from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged
 from narrows.evaluate.splits import REPEATS, Fold, Splits, pairs_of
 from narrows.io.source import Source
-from narrows.solve.paired import METRICS, Outcome, metric_of, score
+from narrows.methods.methods import METHODS as ALL_METHODS
+from narrows.solve.arrays import as_numpy
+from narrows.solve.paired import METRICS, Outcome, gradient, metric_of, score
 from narrows.solve.sums import all_finite
 from narrows.state.class_stats import checked_rows
 from narrows.state.cross import MOST
 from narrows.state.labels import joined, one_a_row
+from narrows.state.targets import targets_of
 
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "svm": lambda: LinearSVC(random_state=0),
     "knn": lambda: KNeighborsClassifier(),
     "smo": lambda: SVC(kernel="linear"),
 }
+REGRESSORS: dict[str, Callable[[], Any]] = {
+    "ridge": lambda: _Ridge(),
+    "knn": lambda: KNeighborsRegressor(),
+}
 METHODS = ("ocfs", "forwardfs", "oc", "srda", "onlinesrda")
-_NARROW = ("forwardfs",)  # by default only with features whose cross products are a state
+FOR_NUMBERS = ("correlationfs", "forwardregressionfs", "pca", "pls", "reducedrank")
+# by default only with features whose cross products are a state
+_NARROW = ("forwardfs", "forwardregressionfs", "pca")
+_RIDGES = np.logspace(-3, 4, 8)
 _LONGEST = 30  # characters of a label in the table
 
 
@@ -44,7 +58,7 @@ def compare(
     y: Any,
     methods: Sequence[Any] | None = None,
     dims: Sequence[int] | None = None,
-    classifiers: Sequence[str] = ("svm",),
+    classifiers: Sequence[str] | None = None,
     test: tuple[Any, Any] | None = None,
     cv: int | None = None,
     seed: int = 0,
@@ -53,28 +67,33 @@ def compare(
     metric: str = "auto",
     repeats: int | None = None,
     preprocess: Any = None,
+    target: str = "auto",
 ) -> Comparison:
-    """Compare reductions by the scores of classifiers on held-out samples.
+    """Compare reductions by the scores of classifiers or regressors on held-out samples.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Samples. With `preprocess`, or if all methods are pipelines, anything that these accept,
         such as a DataFrame or a list of texts.
-    y : array-like of shape (n_samples,)
-        One label per sample.
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        One label per sample, or numbers.
     methods : sequence of str, estimator or Pipeline, optional
         Names of methods of narrows in lower case, names of scikit-learn's reductions
         ("truncatedsvd", "sklearn-pca", "sparserandomprojection", "chi2", "f_classif",
-        "lineardiscriminantanalysis"), estimators of narrows, or pipelines that end in one.
-        Pipelines are fitted to the training samples of each split. By default "ocfs", "forwardfs"
-        (with at most 8,192 features), "oc", "srda" and "onlinesrda".
+        "lineardiscriminantanalysis"; for numbers "plsregression" and "f_regression" in place of the
+        last three), estimators of narrows, or pipelines that end in one. Pipelines are fitted to
+        the training samples of each split. By default "ocfs", "forwardfs" (with at most 8,192
+        features), "oc", "srda" and "onlinesrda"; for numbers "correlationfs", "pls", "reducedrank",
+        and with at most 8,192 features "forwardregressionfs" and "pca".
     dims : sequence of int, optional
         Numbers of features to select, or of components. By default 2, 10 and 100, or half of the
         features if there are fewer than 200.
-    classifiers : sequence of {"svm", "knn", "smo"}
-        scikit-learn's LinearSVC, 5 nearest neighbours, and SVC with a linear kernel (SMO, as in
-        the papers; its time grows with the square of n_samples).
+    classifiers : sequence of {"svm", "knn", "smo"} or {"ridge", "knn"}, optional
+        scikit-learn's LinearSVC (the default), 5 nearest neighbours, and SVC with a linear kernel
+        (SMO, as in the papers; its time grows with the square of n_samples). For numbers, ridge
+        regression (the default) and 5 nearest neighbours. The ridge is chosen by RidgeCV, and is 1
+        with more than 8,192 samples and features; dense features are standardised before it.
     test : (X, y), optional
         Held-out samples.
     cv : int, optional
@@ -84,14 +103,18 @@ def compare(
     progress : callable, optional
         Called with a description of the next step, once per method, dimension, classifier and
         split.
-    metric : {"auto", "accuracy", "macro_f1", "balanced_accuracy"}, default="auto"
+    metric : {"auto", "accuracy", "macro_f1", "balanced_accuracy", "r2"}, default="auto"
         The score by which results are compared. "auto" is the accuracy, or the balanced accuracy if
-        the largest class has more than 9 times as many samples as the smallest.
+        the largest class has more than 9 times as many samples as the smallest. For numbers it is
+        R^2, of several targets the mean.
     repeats : int, optional
-        Number of random splits, each with a stratified fifth of the samples held out. By default 5,
-        if neither `test` nor `cv` is given.
+        Number of random splits, each with a fifth of the samples held out, stratified by class. By
+        default 5, if neither `test` nor `cv` is given.
     preprocess : transformer or Pipeline, optional
         A copy is fitted to the training samples of each split, before all methods.
+    target : {"auto", "numeric"}, default="auto"
+        Whether y holds numbers to predict. "auto" takes integers and text for classes, and
+        fractions for numbers.
 
     Returns
     -------
@@ -104,8 +127,9 @@ def compare(
     Raises
     ------
     ParameterError
-        A method, classifier or metric is unknown, `dims` are not integers >= 1, there is one class,
-        or more than one of `cv`, `test` and `repeats` is given.
+        A method, classifier or metric is unknown or not for such targets, `dims` are not integers
+        >= 1, there is one class, the targets are constant, or more than one of `cv`, `test` and
+        `repeats` is given.
 
     See Also
     --------
@@ -145,11 +169,17 @@ def compare(
         raise ParameterError(
             f"compare: expected {one} or {others[0]}, got both. Leave one of them out."
         )
-    made = check(METHODS if methods is None else methods, dims, classifiers, seed, metric, repeats)
+    numeric = _are_numbers(y, target)
+    names = (FOR_NUMBERS if numeric else METHODS) if methods is None else methods
+    made = check(names, dims, classifiers, seed, metric, repeats, numeric)
     is_raw = preprocess is not None or all(isinstance(method, Piped) for method in made)
     columns = getattr(X, "columns", None)
-    parts: tuple[Any, ...] = _checked(X, y, is_raw)
-    if len(np.unique(parts[1])) == 1:
+    parts: tuple[Any, ...] = _checked(X, y, is_raw, numeric)
+    if numeric and not np.ptp(parts[1], axis=0).any():
+        raise ParameterError(
+            "compare: expected targets that vary, got equal ones. Check the targets."
+        )
+    if not numeric and len(np.unique(parts[1])) == 1:
         got = parts[1][:1].tolist()[0]
         raise ParameterError(
             f"compare: expected samples of at least 2 classes to compare, got only {got!r}. Check "
@@ -157,7 +187,11 @@ def compare(
         )
     pairs: list[Any] = []
     if test is not None:
-        parts = (*parts, *_checked(*test, is_raw))
+        parts = (*parts, *_checked(*test, is_raw, numeric))
+        if numeric and parts[1].shape[1] != parts[3].shape[1]:
+            raise ParameterError(
+                f"compare: expected {parts[1].shape[1]} targets in test, got {parts[3].shape[1]}."
+            )
     else:
         pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed)
     source = None if columns is None else Source(columns=tuple(map(str, columns)))
@@ -169,8 +203,21 @@ def compare(
     return lines
 
 
-def _checked(X: Any, y: Any, is_raw: bool) -> tuple[Any, np.ndarray]:
-    """Return samples, as numbers unless they are still to be preprocessed, and their labels."""
+def _are_numbers(y: Any, target: str) -> bool:
+    """Whether y holds numbers to predict, not classes."""
+    if target not in ("auto", "numeric"):
+        raise ParameterError(f"compare: expected target 'auto' or 'numeric', got {target!r}.")
+    if target == "numeric" or sparse.issparse(y):
+        return target == "numeric"
+    given = np.asarray(as_numpy(y, "y", "compare"))
+    return given.dtype.kind == "f" and bool((given != np.floor(given)).any())
+
+
+def _checked(X: Any, y: Any, is_raw: bool, numeric: bool) -> tuple[Any, np.ndarray]:
+    """Return samples, as numbers unless they are still to be preprocessed, and their labels.
+
+    Targets are of shape (n_samples, n_targets), by which they differ from labels.
+    """
     if not is_raw:
         try:
             X = checked_rows(X, "compare")
@@ -182,6 +229,8 @@ def _checked(X: Any, y: Any, is_raw: bool) -> tuple[Any, np.ndarray]:
                 f"{said} Set preprocess, such as Tfidf() for texts, or a Pipeline that ends in "
                 "numbers without NaN."
             ) from None
+    if numeric:
+        return X, targets_of(y, _num_samples(X), "compare")
     classes, codes = one_a_row(X, y, "compare")
     return X, classes[codes]
 
@@ -205,12 +254,12 @@ class Comparison(Results):
     ----------
     n_folds : int
         The number of splits over which the lines are means.
-    metric : {"accuracy", "macro_f1", "balanced_accuracy"}
+    metric : {"accuracy", "macro_f1", "balanced_accuracy", "r2"}
         The score by which results are compared.
     why : str
         Which metric, and why.
     largest_class_ : Line or None
-        The line that predicts the largest class for all samples.
+        The line that predicts the largest class, or the mean, for all samples.
 
     See Also
     --------
@@ -283,7 +332,7 @@ def over(
     folds: Sequence[Fold],
     methods: Sequence[Any] = METHODS,
     dims: Sequence[int] | None = None,
-    classifiers: Sequence[str] = ("svm",),
+    classifiers: Sequence[str] | None = None,
     progress: Callable[[str], None] | None = None,
     found: dict[Any, list[Line]] | None = None,
 ) -> Results:
@@ -291,18 +340,19 @@ def over(
 
     Methods may come from `check`; they then stay fitted to the last fold.
     """
-    made, say = check(methods, dims, classifiers), progress or (lambda what: None)
+    made, say = check(methods, dims), progress or (lambda what: None)
     found = {} if found is None else found
-    classifiers = list(dict.fromkeys(classifiers))
+    classifiers = judges(classifiers, folds[0][1].ndim == 2)
     with threadpool_limits(1):  # CPU seconds would count waiting threads
         for number, (X, y, X_test, y_test) in enumerate(folds):
             fold = (_narrow(X), y, _narrow(X_test), y_test)
-            joined([y, y_test])  # labels of another type would all be predicted wrong
+            if y.ndim == 1:
+                joined([y, y_test])  # labels of another type would all be predicted wrong
             states = States(fold[0], y, made)
             if dims is None:
                 dims = sizes_of(X)  # of all folds, also if others have more or fewer terms
             sizes = sorted(set(dims))
-            found.setdefault(ALWAYS, []).append(_largest_class(y, y_test))
+            found.setdefault(ALWAYS, []).append(_constant(y, y_test))
             for method in (None, *made) if sizes else (None,):
                 if method is not None:
                     method.fold = number
@@ -329,18 +379,21 @@ def _narrow(X: Any) -> Any:
 def check(
     methods: Sequence[Any],
     dims: Sequence[int] | None,
-    classifiers: Sequence[str],
+    classifiers: Sequence[str] | None = None,
     seed: int = 0,
     metric: str = "auto",
     repeats: int | None = None,
+    numeric: bool | None = None,
 ) -> list[Ours | Rival]:
-    """Return the methods, each once; raise ParameterError for an unknown or invalid argument."""
-    for classifier in classifiers:
-        if classifier not in CLASSIFIERS:
-            raise ParameterError(
-                f"compare: expected a classifier, got {classifier!r}. "
-                f"{did_you_mean(classifier, CLASSIFIERS)}"
-            )
+    """Return the methods, each once; raise ParameterError for an unknown or invalid argument.
+
+    `numeric` is whether the targets are numbers, None where this is checked elsewhere.
+    """
+    if numeric is not None:
+        judges(classifiers, numeric)
+        if metric != "auto" and (metric == "r2") != numeric:
+            expected = "auto or r2 for numeric targets" if numeric else "a metric of classes"
+            raise ParameterError(f"compare: expected {expected}, got {metric!r}.")
     if metric not in ("auto", *METRICS):
         raise ParameterError(
             f"compare: expected a metric, got {metric!r}. "
@@ -357,7 +410,27 @@ def check(
             number += 1
             method.name = f"{name} ({number})"  # a repr may be shortened
         made.setdefault(method.name, method)
+        if numeric is not None and not is_for(method, numeric):
+            known = [each for each in [*map(str.lower, ALL_METHODS), *RIVALS]
+                     if is_for(method_of(each), numeric)]  # fmt: skip
+            kind = "numeric targets" if numeric else "classes"
+            advice = "" if numeric else " For numbers set target (--target)."
+            raise ParameterError(
+                f"compare: expected methods for {kind} ({', '.join(known)}), got {method.name!r}."
+                f"{advice}"
+            )
     return list(made.values())
+
+
+def judges(names: Sequence[str] | None, numeric: bool) -> list[str]:
+    """Return the classifiers, or the regressors of numbers, each once; by default the first."""
+    known, what = (REGRESSORS, "regressor") if numeric else (CLASSIFIERS, "classifier")
+    for name in names or ():
+        if name not in known:
+            raise ParameterError(
+                f"compare: expected a {what}, got {name!r}. {did_you_mean(name, known)}"
+            )
+    return list(dict.fromkeys(names or [next(iter(known))]))
 
 
 def _is_count(value: Any) -> bool:
@@ -365,8 +438,21 @@ def _is_count(value: Any) -> bool:
     return is_integer and int(value) >= 1
 
 
-def _largest_class(y: np.ndarray, y_test: np.ndarray) -> Line:
-    """Return the line of the prediction that is always the largest class."""
+class _Ridge:
+    """Ridge regression: of standardised features if they are dense, with the ridge of RidgeCV."""
+
+    def fit(self, Z: Any, y: np.ndarray) -> Any:
+        """Return the fitted pipeline of scikit-learn."""
+        few = min(Z.shape) <= MOST
+        scale = "passthrough" if sparse.issparse(Z) else StandardScaler()
+        return make_pipeline(scale, RidgeCV(_RIDGES) if few else Ridge()).fit(Z, y)
+
+
+def _constant(y: np.ndarray, y_test: np.ndarray) -> Line:
+    """Return the line of the prediction that is always the largest class, or the mean."""
+    if y.ndim == 2:
+        scores = _scored(y, y_test, np.tile(y.mean(axis=0), (len(y_test), 1)))
+        return Line(ALWAYS + "the mean", "", None, 0, 0.0, 0.0, 0.0, 0.0, **scores)
     classes, counts = np.unique(y, return_counts=True)
     label = classes[counts.argmax()]
     shown = printable(label.item() if isinstance(label, np.generic) else label)
@@ -439,16 +525,25 @@ def _of_method(
 
 
 def _scores(classifier: str, Z: Any, y: Any, Z_test: Any, y_test: Any) -> dict[str, Any]:
-    machine = CLASSIFIERS[classifier]()
+    machine = (CLASSIFIERS if y.ndim == 1 else REGRESSORS)[classifier]()
     started = time.process_time()
-    machine.fit(Z, y)
+    machine = machine.fit(Z, y)
     train = time.process_time() - started
-    scores = _scored(y, y_test, machine.predict(Z_test))
+    scores = _scored(y, y_test, machine.predict(Z_test).reshape(y_test.shape))
     return {"train": train, "row_bytes": _bytes(Z) / Z.shape[0], **scores}
 
 
 def _scored(y: np.ndarray, y_test: np.ndarray, found: np.ndarray) -> dict[str, Any]:
     """Return the scores of predictions."""
+    if y.ndim == 2:
+        of_numbers = Outcome(y_test, found, len(y))
+        by_sample = gradient(of_numbers, "r2")
+        return {
+            "r2": score(of_numbers, "r2"),
+            "rmse": float(np.sqrt(np.square(y_test - found).mean(axis=0)).mean()),
+            "standard_error": float(np.sqrt(by_sample @ by_sample)),
+            "outcomes": (of_numbers,),
+        }
     macro = {"average": "macro", "zero_division": 0.0}
     accuracy = float(accuracy_score(y_test, found))
     wrong, n = found != y_test, len(y_test)

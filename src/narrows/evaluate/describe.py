@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from narrows.engines.parts import takes_numbers
 from narrows.errors import ParameterError, printable
 from narrows.methods.forward import StepwiseSelector
 from narrows.methods.projector import Projector
 from narrows.methods.selector import PerClassSelector, Selector
-from narrows.methods.targets import Numeric
 
 _RIDGES = "alpha", "mu"
 
@@ -21,8 +21,8 @@ def summary(estimator: Any) -> dict[str, Any]:
     """Return the method, its parameters and the data it was fitted to, as plain data for JSON."""
     # whether the result is certified, where that was asked for
     asked = getattr(estimator, "tolerance", None) is not None
-    if isinstance(estimator, Numeric):
-        of_y: dict[str, Any] = {"targets": estimator._n_targets}
+    if takes_numbers(estimator):
+        of_y: dict[str, Any] = {"targets": targets_of(estimator)}
     else:
         of_y = {"classes": estimator.classes_, "class_count": estimator.class_count_}
     certificate = getattr(estimator, "certificate_", None) if asked else None
@@ -36,6 +36,14 @@ def summary(estimator: Any) -> dict[str, Any]:
         **({"score": estimator.score_} if hasattr(estimator, "score_") else {}),
         **({} if certificate is None else {"certificate": certificate._asdict()}),
     })  # fmt: skip
+
+
+def targets_of(estimator: Any) -> list[str]:
+    """Return the names of the targets of an estimator of numbers; y, or y0, y1, … without names."""
+    names, n = getattr(estimator._source, "target", None), estimator._n_targets
+    if names is not None and len(names) == n:
+        return list(names)
+    return [f"y{k}" for k in range(n)] if n > 1 else ["y"]
 
 
 def certified(summary: dict[str, Any]) -> str:
@@ -99,16 +107,18 @@ def ends(estimator: Projector, top: int, most: int) -> list[dict[str, Any]]:
 
 def _directions(estimator: Any) -> list[dict[str, Any]]:
     """Return the eigenvalue of each direction and its share of the variance, or its class."""
-    shares = getattr(estimator, "explained_variance_ratio_", ())
-    if hasattr(estimator, "eigenvalues_") or len(shares):
-        values = getattr(estimator, "eigenvalues_", None)
-        directions: list[dict[str, Any]] = [{} for _ in estimator.components_]
-        if values is not None:
-            directions = [{"eigenvalue": float(value)} for value in values]
-        separating = estimator._solution.separating if len(shares) else None
-        for direction, share in zip(directions[:separating], shares, strict=False):
-            direction["explained variance"] = float(share)
-        for direction in directions[len(directions) if separating is None else separating :]:
+    values = getattr(estimator, "eigenvalues_", None)
+    shares = getattr(estimator, "explained_variance_ratio_", None)
+    if values is not None or shares is not None:
+        found = ("eigenvalue", values), ("explained variance", shares)
+        known = [(name, each) for name, each in found if each is not None]
+        count = len(known[0][1])
+        directions: list[dict[str, Any]] = [
+            {name: float(each[k]) for name, each in known} for k in range(count)
+        ]
+        separating = None if shares is None else estimator._solution.separating
+        for direction in directions[count if separating is None else separating :]:
+            del direction["explained variance"]  # it is 0
             direction["scatter"] = "within the classes"
         return directions
     if len(estimator.components_) < len(estimator.classes_):
@@ -149,10 +159,10 @@ def _per_class(estimator: Any, top: int) -> dict[str, Any]:
 
 
 def n_classes(summary: dict[str, Any]) -> str:
-    """Return the number of classes, or of numeric targets, in words."""
+    """Return the number of classes, or of targets, in words."""
     if "targets" in summary:
-        n = int(summary["targets"])
-        return f"{n} target" if n == 1 else f"{n} targets"
+        n = len(summary["targets"])
+        return f"{n} target" + "s" * (n > 1)
     n = len(summary["classes"])
     return f"{n} class" if n == 1 else f"{n} classes"
 
@@ -160,10 +170,12 @@ def n_classes(summary: dict[str, Any]) -> str:
 def described(summary: dict[str, Any]) -> str:
     """Return the results of `summary` and `details` as text."""
     settings = ", ".join(f"{k}={v!r}" for k, v in summary["parameters"].items())
-    classes = n_classes(summary)
-    if "classes" in summary:
+    if "targets" in summary:
+        learned = [printable(name) for name in summary["targets"]]
+    else:
         counts = zip(summary["classes"], summary["class_count"], strict=True)
-        classes += ": " + ", ".join(f"{printable(label)} ({n:,g})" for label, n in counts)
+        learned = [f"{printable(label)} ({count:,g})" for label, count in counts]
+    classes = f"{n_classes(summary)}: {', '.join(learned)}"
     lines = [
         f"{summary['method']}({settings})",
         f"{summary['rows']:,} rows, {summary['columns']:,} columns -> {summary['dimensions']:,}",

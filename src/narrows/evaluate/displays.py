@@ -39,6 +39,8 @@ _WORDS = {
     "precision": "precision (macro)",
     "recall": "recall (macro)",
     "error": "share predicted wrongly",
+    "r2": "R^2",
+    "rmse": "root mean squared error",
     "learn": "CPU seconds to fit",
     "transform": "CPU seconds to reduce",
     "train": "CPU seconds to train the classifier",
@@ -241,7 +243,7 @@ class GainDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, ax: Any = None, legend: Place = "right") -> GainDisplay:
-        """Plot the gains of a fitted `ForwardFS` or `ForwardRegressionFS`."""
+        """Plot the gains of a fitted `ForwardFS`."""
         if not isinstance(estimator, StepwiseSelector):
             raise ParameterError(
                 "GainDisplay: expected a ForwardFS or ForwardRegressionFS, got "
@@ -317,7 +319,7 @@ class ComparisonDisplay:
     def plot(
         self,
         ax: Any = None,
-        what: str = "micro_f1",
+        what: str | None = None,
         classifier: str | None = None,
         legend: Place = "right",
     ) -> ComparisonDisplay:
@@ -327,9 +329,9 @@ class ComparisonDisplay:
         ----------
         ax : matplotlib Axes, optional
             Axes to plot on; a new figure by default.
-        what : str
+        what : str, optional
             A field of the result: micro_f1, macro_f1, balanced_accuracy, precision, recall, error,
-            learn, transform or train.
+            r2, rmse, learn, transform or train. By default micro_f1, or r2 for numeric targets.
         classifier : str, optional
             The classifier; the first by default.
         legend : {"right", "below"}
@@ -339,6 +341,8 @@ class ComparisonDisplay:
         --------
         compare : Compute what is plotted.
         """
+        if what is None:
+            what = "r2" if any(line.r2 == line.r2 for line in self.lines) else "micro_f1"
         if what not in _WORDS:
             raise ParameterError(
                 f"ComparisonDisplay: expected what to be one of {', '.join(_WORDS)}, got {what!r}."
@@ -450,8 +454,8 @@ def _mark_chosen(ax: Any, chosen: int, height: float, place: tuple[Any, str]) ->
 
 
 def _error(line: Line, what: str) -> float:
-    """Return one standard error of the accuracy, or a standard deviation over folds."""
-    if what in ("micro_f1", "error"):
+    """Return one standard error of the accuracy or R^2, or a standard deviation over folds."""
+    if what in ("micro_f1", "error", "r2"):
         return line.standard_error
     return (line.spread or {}).get(what, 0.0)
 

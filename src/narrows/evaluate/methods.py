@@ -5,26 +5,30 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.feature_selection import SelectKBest, chi2, f_classif
+from sklearn.feature_selection import SelectKBest, chi2, f_classif, f_regression
 from sklearn.pipeline import Pipeline
 from sklearn.random_projection import SparseRandomProjection
 from threadpoolctl import threadpool_limits
 
+from narrows.engines.parts import takes_numbers
 from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.splits import prepared, source_of
 from narrows.io.source import Source
 from narrows.methods import total
 from narrows.methods.base import Additive, Estimator
-from narrows.methods.forward import ForwardFS
+from narrows.methods.forward import StepwiseSelector
 from narrows.methods.methods import METHODS
 from narrows.methods.online_srda import OnlineSRDA
 from narrows.methods.parameters import same
+from narrows.methods.regression import PLS
 from narrows.methods.routes import Data, Sums, route_of
 from narrows.methods.selector import Selector
 from narrows.methods.streams import OnlineProjector
@@ -42,14 +46,18 @@ RIVALS: dict[str, Callable[[int], Any]] = {
     "chi2": lambda p: SelectKBest(chi2, k=p),
     "f_classif": lambda p: SelectKBest(f_classif, k=p),
     "lineardiscriminantanalysis": lambda p: LinearDiscriminantAnalysis(n_components=p),
+    "plsregression": lambda p: PLSRegression(p),
+    "f_regression": lambda p: SelectKBest(f_regression, k=p),
 }
+_FOR_CLASSES = "chi2", "f_classif", "lineardiscriminantanalysis"
+_FOR_NUMBERS = "plsregression", "f_regression"
 
 
 class States:
     """The states of a fold's samples, one of each kind, that additive methods share."""
 
     def __init__(self, X: Any, y: np.ndarray, methods: Iterable[Any]):
-        self._samples, self._made = (X, y), dict[Kind, tuple[ClassStats, float]]()
+        self._samples, self._made = (X, _labels(y)), dict[Kind, tuple[ClassStats, float]]()
         kinds = [method.kind(X.shape[1]) for method in methods if type(method) is Ours]
         self._kinds = {kind for kind in kinds if kind is not None}
 
@@ -69,6 +77,11 @@ class States:
             )
             self._made[kind] = stats, time.process_time() - started
         return self._made[kind]
+
+
+def _labels(y: np.ndarray) -> np.ndarray:
+    """Return labels for methods that use none, where y holds numeric targets."""
+    return np.zeros(len(y), np.int64) if y.ndim == 2 else y
 
 
 class Ours:
@@ -95,7 +108,8 @@ class Ours:
     def kind(self, n_features: int) -> Kind | None:
         """Return the kind of state that the method is a function of; None if there is none."""
         # a half-life depends on the order of the samples, which a shared state does not keep
-        if not isinstance(self.estimator, Additive) or self.estimator.half_life is not None:
+        is_additive = isinstance(self.estimator, Additive) and not takes_numbers(self.estimator)
+        if not is_additive or self.estimator.half_life is not None:
             return None
         route = route_of(self.estimator, Data(n_features, True), "memory")
         if not isinstance(route, Sums):
@@ -105,19 +119,27 @@ class Ours:
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Fit for at most `most` dimensions; return the CPU seconds."""
-        classes, first = np.unique(y, return_index=True)
+        first, most_found = np.empty(0, np.int64), X.shape[1]
+        if y.ndim == 1:
+            first = np.unique(y, return_index=True)[1]
+            most_found = min(most_found, len(first))
+        if not takes_numbers(self.estimator):
+            y = _labels(y)
         self.fitted = clone(self.estimator)
-        if isinstance(self.fitted, ForwardFS):  # of which shorter selections are the first steps
+        if isinstance(self.fitted, PLS):
+            self.fitted.set_params(n_components=min(most, X.shape[1]))
+        if isinstance(self.fitted, StepwiseSelector):  # shorter selections are its first steps
             self.fitted.set_params(n_features=min(most, self.fitted._most_steps(X.shape[1])))
         if isinstance(self.fitted, OnlineProjector):
-            self.fitted.set_params(n_components=min(most, len(classes), X.shape[1]))
+            self.fitted.set_params(n_components=min(most, most_found))
         few = np.unique(np.append(first, np.arange(min(64, len(y)))))
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), suppress(ValueError):  # few targets may be constant
             warnings.simplefilter("ignore")
             clone(self.fitted).fit(X[few], y[few])  # compile first
         with warnings.catch_warnings():
             # a reduction to fewer dimensions is shown as such
-            warnings.filterwarnings("ignore", "ForwardFS: expected .* features that vary")
+            warnings.filterwarnings("ignore", r"\w+: expected .*features that vary")
+            warnings.filterwarnings("ignore", "PLS: expected n_components<=")
             return self._timed(X, y, states, most)
 
     def _timed(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
@@ -138,7 +160,7 @@ class Ours:
     def at(self, p: int, X: Any) -> Callable[[Any], Any]:
         """Return the function that reduces samples to p dimensions, or to all there are."""
         if isinstance(self.fitted, Selector):
-            if isinstance(self.fitted, ForwardFS):
+            if isinstance(self.fitted, StepwiseSelector):
                 columns = self.fitted._of_steps(p)
             else:
                 self.fitted.set_params(n_features=min(p, X.shape[1]))  # instead of any other size
@@ -208,7 +230,7 @@ class Rival:
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Keep the samples for `at`."""
-        self.samples = X, y
+        self.samples = X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         return 0.0
 
     def at(self, p: int, X: Any) -> Callable[[Any], Any]:
@@ -220,6 +242,15 @@ class Rival:
         few = min(p, limit)
         with threadpool_limits(1 if few < _MANY else CORES):
             return RIVALS[self.name](few).fit(X, y).transform
+
+
+def is_for(method: Ours | Rival, numeric: bool) -> bool:
+    """Whether a method learns from numeric targets, or from classes; some need neither."""
+    if isinstance(method, Rival):
+        return method.name not in (_FOR_CLASSES if numeric else _FOR_NUMBERS)
+    if takes_numbers(method.estimator):
+        return numeric
+    return not (numeric and method.estimator._needs_y)
 
 
 def method_of(method: Any, seed: int = 0) -> Ours | Rival:

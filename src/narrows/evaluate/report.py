@@ -27,11 +27,11 @@ from narrows.evaluate.displays import (
     new_figure,
 )
 from narrows.evaluate.methods import Ours, Rival
-from narrows.evaluate.results import ALL, FIELDS, Line, Results, curves, title
+from narrows.evaluate.results import ALL, FIELDS, Line, Results, constant, curves, title
 from narrows.evaluate.splits import Splits, taken
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
-from narrows.methods.forward import ForwardFS
+from narrows.methods.forward import StepwiseSelector
 from narrows.methods.selector import PerClassSelector, Selector
 from narrows.solve.paired import METRICS
 from narrows.state.labels import joined
@@ -76,7 +76,7 @@ def contents(lines: Results, fit: str | None = None) -> dict[str, Any]:
         "splits": lines.n_folds,
         "fit": fit,
         "lines": lines.as_dicts(),
-        "largest_class": None if largest is None else largest.as_dict(),
+        constant(lines.metric): None if largest is None else largest.as_dict(),
     }
 
 
@@ -112,8 +112,11 @@ def write(
     page = _template().render(
         found=found,
         lines=list(zip(found["lines"], lines.near(), strict=True)),
-        largest=found["largest_class"],
+        largest=found[constant(lines.metric)],
         field=FIELDS[lines.metric],
+        more=_more(lines.metric),
+        numeric=lines.metric == "r2",
+        judge="regressor" if lines.metric == "r2" else "classifier",
         metric=METRICS[lines.metric],
         chosen=chosen,
         several=len({line.classifier for line in lines}) > 1,
@@ -139,7 +142,7 @@ def _fitted(methods: Sequence[Ours | Rival]) -> list[Ours]:
 
 def _data(data: Splits, done: int, inputs: Sequence[str]) -> dict[str, Any]:
     X, y, _, y_test = data[min(done, len(data)) - 1]
-    classes = np.union1d(y, y_test)
+    classes = np.union1d(y, y_test) if y.ndim == 1 else np.empty(0)
     return {
         "inputs": list(inputs),
         "folds": len(data),
@@ -149,6 +152,10 @@ def _data(data: Splits, done: int, inputs: Sequence[str]) -> dict[str, Any]:
         "classes": [
             {"label": label, "rows": int((y == label).sum()), "held_out": int(sum(y_test == label))}
             for label in classes.tolist()
+        ],
+        "targets": [
+            {"mean": float(values.mean()), "standard_deviation": float(values.std())}
+            for values in (y.T if y.ndim == 2 else ())
         ],
     }
 
@@ -166,9 +173,20 @@ def _features(X: Any, is_text: bool) -> dict[str, Any]:
     }
 
 
+def _more(metric: str) -> dict[str, str]:
+    """Return the scores that are shown beside the metric, and their titles."""
+    if metric == "r2":
+        return {"rmse": "RMSE"}
+    two = {FIELDS[name]: METRICS[name] for name in ("accuracy", "macro_f1") if name != metric}
+    return two | {"precision": "precision", "recall": "recall"}
+
+
 def _curves(lines: Sequence[Line]) -> list[dict[str, Any]]:
     """Return the figures of each method and classifier by number of dimensions."""
-    names = ("micro_f1", "macro_f1", "balanced_accuracy", "error", "learn", "transform", "train")
+    scores = ("r2", "rmse", "micro_f1", "macro_f1", "balanced_accuracy", "error")
+    done = [line for line in lines if not line.skipped]
+    known = [name for name in scores if not any(np.isnan(getattr(line, name)) for line in done)]
+    names = (*known, "learn", "transform", "train")
     return [
         {
             "method": method,
@@ -238,6 +256,8 @@ def _matrix(lines: Results, data: Splits) -> dict[str, Any] | None:
     """Return the confusion matrix of the recommended line, if there are not too many classes."""
     chosen = lines.recommendation_
     held_out = np.concatenate([data.held_out(k) for k in range(lines.n_folds)])
+    if held_out.ndim == 2:
+        return None
     classes, counts = np.unique(held_out, return_counts=True)
     if chosen is None or len(classes) > _MATRIX:
         return None
@@ -253,6 +273,8 @@ def _matrix(lines: Results, data: Splits) -> dict[str, Any] | None:
 
 def _map(lines: Results, data: Splits, methods: Sequence[Ours | Rival]) -> dict[str, Any] | None:
     """Draw the held-out samples in two dimensions of the best method for that."""
+    if data.y.ndim == 2:  # there are no classes to show
+        return None
     projectors = [m for m in _fitted(methods) if not isinstance(m.fitted, Selector)]
     makers = {m.name: m for m in projectors if len(m.fitted.components_) >= 2}
     mine = [line for line in lines if line.method in makers and not line.skipped]
@@ -294,7 +316,8 @@ def _map(lines: Results, data: Splits, methods: Sequence[Ours | Rival]) -> dict[
 def _pictures(lines: Results, methods: Sequence[Ours | Rival]) -> list[dict[str, str]]:
     done = [line for line in lines if not line.skipped and line.method != ALL]
     pictures, metric = [], METRICS[lines.metric]
-    bars = "one standard error" if metric == "accuracy" else "the standard deviation over splits"
+    plain = metric not in (METRICS["accuracy"], METRICS["r2"])
+    bars = "the standard deviation over splits" if plain else "one standard error"
 
     def add(title: str, caption: str, draw: Any) -> None:
         ax = new_figure((5.4, 4.4)).subplots()
@@ -317,18 +340,19 @@ def _pictures(lines: Results, methods: Sequence[Ours | Rival]) -> list[dict[str,
             lambda ax: ComparisonDisplay(lines).plot(ax, "learn", legend="below"),
         )
     selectors = [m for m in _fitted(methods) if isinstance(m.fitted, Selector)]
-    selector = next((m for m in selectors if not isinstance(m.fitted, ForwardFS)), None)
+    selector = next((m for m in selectors if not isinstance(m.fitted, StepwiseSelector)), None)
     if selector is not None:
         add(
             f"Scores of the features, {title(selector.name)}",
             "Share of the total score in the best features, and the score of each, best first.",
             lambda ax: EnergyDisplay.from_estimator(selector.fitted, ax, legend="below"),
         )
-    forward = next((m for m in selectors if isinstance(m.fitted, ForwardFS)), None)
+    forward = next((m for m in selectors if isinstance(m.fitted, StepwiseSelector)), None)
     if forward is not None:
         add(
             f"Explained share by number of features, {title(forward.name)}",
-            "Share of the variance of the class indicators that the first features explain.",
+            "Share of the variance of the targets (of classes: of their indicators) that the first "
+            "features explain.",
             lambda ax: GainDisplay.from_estimator(forward.fitted, ax, legend="below"),
         )
     return pictures

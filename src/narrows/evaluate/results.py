@@ -13,8 +13,13 @@ from narrows.methods import MODULES
 from narrows.solve.paired import METRICS, Difference, Outcome, difference, ratio_of, standard_error
 
 ALL = "all columns"
-FIELDS = {"accuracy": "micro_f1", "macro_f1": "macro_f1", "balanced_accuracy": "balanced_accuracy"}
-_SCORES = ("precision", "recall", "micro_f1", "macro_f1", "balanced_accuracy", "error")
+FIELDS = {
+    "accuracy": "micro_f1", "macro_f1": "macro_f1", "balanced_accuracy": "balanced_accuracy",
+    "r2": "r2", "rmse": "rmse",
+}  # fmt: skip
+_TITLES = METRICS | {"rmse": "RMSE"}
+_OF_CLASSES = ("precision", "recall", "micro_f1", "macro_f1", "balanced_accuracy", "error")
+_SCORES = (*_OF_CLASSES, "r2", "rmse")
 _AVERAGED = ("learn", "transform", "train", "row_bytes", *_SCORES)
 _RIVALS = {
     "truncatedsvd": "TruncatedSVD",
@@ -23,6 +28,8 @@ _RIVALS = {
     "chi2": "SelectKBest(chi2)",
     "f_classif": "SelectKBest(f_classif)",
     "lineardiscriminantanalysis": "LinearDiscriminantAnalysis",
+    "plsregression": "PLSRegression",
+    "f_regression": "SelectKBest(f_regression)",
 }
 _NAMES = {name.lower(): name for name in MODULES} | _RIVALS
 _NAN = float("nan")
@@ -37,10 +44,12 @@ _AGAINST_CONSTANT = {"macro_f1": "balanced_accuracy"}
 class Line:
     """One line of a comparison: means over the splits.
 
+    Scores of classes are NaN for numeric targets, and those of targets for classes.
+
     Parameters
     ----------
     method, classifier : str
-        Names of the reduction and of the classifier.
+        Names of the reduction and of the classifier or regressor.
     asked : int or None
         Number of dimensions requested; None for all features.
     dimensions : int
@@ -57,15 +66,18 @@ class Line:
         Micro-F1, which is the accuracy since each sample has one label, and 1 - accuracy.
     balanced_accuracy : float
         The mean over the classes of the share of samples that are predicted correctly.
+    r2, rmse : float
+        The coefficient of determination of numeric targets, and the root of the mean squared error;
+        of several targets, the means.
     standard_error : float
-        The standard error of the accuracy, as `narrows.solve.paired` defines it. Of n held-out
-        samples, one correct and one wrong prediction are added, so that it is never 0.
+        The standard error of the accuracy or R^2, as `narrows.solve.paired` defines it. To the
+        accuracy, one correct and one wrong prediction are added, so that it is never 0.
     spread : dict
         Standard deviation of each score over the splits, if there are several.
     features : int
         Number of features before the reduction.
     outcomes : tuple of Outcome
-        Classes and predictions of the held-out samples, for each split.
+        Classes or targets and predictions of the held-out samples, for each split.
     wrong : Counter
         The number of held-out samples of one class that were predicted as another, by the two
         labels.
@@ -87,6 +99,8 @@ class Line:
     macro_f1: float = _NAN
     balanced_accuracy: float = _NAN
     error: float = _NAN
+    r2: float = _NAN
+    rmse: float = _NAN
     standard_error: float = _NAN
     spread: dict[str, float] | None = None
     wrong: Counter = field(default_factory=Counter, repr=False)
@@ -111,7 +125,7 @@ class Line:
             return {name: getattr(self, name) for name in names}
         fields = asdict(replace(self, wrong=Counter(), outcomes=()))
         del fields["skipped"], fields["wrong"], fields["outcomes"]
-        return fields
+        return {name: value for name, value in fields.items() if value == value}  # not NaN
 
 
 def title(method: str) -> str:
@@ -144,6 +158,11 @@ def count(n: int, what: str) -> str:
     return f"{n:,} {what}" + "s" * (n != 1)
 
 
+def constant(metric: str) -> str:
+    """Return what a constant prediction is: the name of its line in JSON."""
+    return "mean" if metric == "r2" else "largest_class"
+
+
 def curves(lines: Iterable[Line]) -> dict[tuple[str, str], list[Line]]:
     """Return the lines of each method and classifier, one for each number of dimensions."""
     found: dict[tuple[str, str], dict[int, Line]] = {}
@@ -162,12 +181,14 @@ def mean(lines: Sequence[Line]) -> Line:
     means: dict[str, Any] = {name: float(np.mean(of)) for name, of in values.items()}
     outcomes = tuple(outcome for line in lines for outcome in line.outcomes)
     variances = [line.standard_error**2 for line in lines]
+    scores = [name for name in _SCORES if not np.isnan(means[name])]
+    of_error = "r2" if "r2" in scores else "micro_f1"
     return replace(
         first,
         dimensions=max(line.dimensions for line in lines),
         features=max(line.features for line in lines),
-        standard_error=standard_error(values["micro_f1"], variances, ratio_of(outcomes)),
-        spread={name: float(np.std(values[name], ddof=1)) for name in _SCORES},
+        standard_error=standard_error(values[of_error], variances, ratio_of(outcomes)),
+        spread={name: float(np.std(values[name], ddof=1)) for name in scores},
         wrong=sum((line.wrong for line in lines), Counter()),
         outcomes=outcomes,
         **means,
@@ -194,14 +215,14 @@ class Recommendation:
         Other methods that qualify with as many dimensions.
     all_columns : Line or None
         The line of all features with the same classifier.
-    metric : {"accuracy", "macro_f1", "balanced_accuracy"}
+    metric : {"accuracy", "macro_f1", "balanced_accuracy", "r2"}
         The score.
     best_reduction : Line
         The reduction with the highest score.
     every : Line or None
         The best line of all features.
     largest_class : Line or None
-        The line that predicts the largest class for all samples.
+        The line that predicts the largest class, or the mean, for all samples.
     clearest : Line
         The line with the highest score of those by which results are compared with the largest
         class: the balanced accuracy in place of macro-F1.
@@ -302,7 +323,7 @@ class Recommendation:
         places = {
             "all_columns": self.every,
             "best_reduction": self.best_reduction,
-            "largest_class": self.largest_class,
+            constant(self.metric): self.largest_class,
         }
         return {
             "method": self.line.method,
@@ -330,12 +351,12 @@ class Results(list[Line]):
     ----------
     n_folds : int
         The number of splits over which the lines are means.
-    metric : {"accuracy", "macro_f1", "balanced_accuracy"}
+    metric : {"accuracy", "macro_f1", "balanced_accuracy", "r2"}
         The score by which results are compared.
     why : str
         Which metric, and why.
     largest_class_ : Line or None
-        The line that predicts the largest class for all samples.
+        The line that predicts the largest class, or the mean, for all samples.
     """
 
     n_folds, metric, why = 1, "accuracy", ""
@@ -469,7 +490,7 @@ class Results(list[Line]):
         several = len({line.classifier for line in self}) > 1
         header = _ROW.format(
             f"{'method':<{width}}", "dimensions", "by   " if several else "", METRICS[self.metric],
-            "to the best", METRICS[self._second], "bytes/row", "learn s", "reduce s", "train s",
+            "to the best", _TITLES[self._second], "bytes/row", "learn s", "reduce s", "train s",
         )  # fmt: skip
         rows = [
             self._row(line, apart, width, several)
@@ -482,18 +503,19 @@ class Results(list[Line]):
     @property
     def _second(self) -> str:
         """The metric that is shown beside the one by which results are compared."""
-        return "macro_f1" if self.metric == "accuracy" else "accuracy"
+        return {"accuracy": "macro_f1", "r2": "rmse"}.get(self.metric, "accuracy")
 
     def _note(self) -> str:
         spread = f"means over {self.n_folds} splits +- standard deviation; "
         several = len({line.classifier for line in self}) > 1
-        best = "to the best with the same classifier" if several else "to the best"
+        judge = "regressor" if self.metric == "r2" else "classifier"
+        best = f"to the best with the same {judge}" if several else "to the best"
         note = f"{best}: paired difference +- standard error; * not worse by more than that"
         return (spread if self.n_folds > 1 else "") + note
 
     def _row(self, line: Line, apart: Difference | None, width: int, several: bool) -> str:
         start = f"{line.method:<{width}}"
-        by = f"{line.classifier:<4} " if several else ""
+        by = f"{line.classifier:<5}" if several else ""
         if line.skipped:
             return f"{start}  {line.asked or '':>10}  {by}skipped: {line.skipped}"
         score = f"{self.score(line):.3f}"
@@ -503,9 +525,8 @@ class Results(list[Line]):
         second = getattr(line, FIELDS[self._second])
         shown = "" if apart is None else f"{apart} {' ' if apart.is_worse else '*'}"
         seconds = (f"{spent:.3f}" for spent in (line.learn, line.transform, line.train))
-        return _ROW.format(
-            start, size, by, score, shown, f"{second:.3f}", f"{line.row_bytes:,.0f}", *seconds
-        )
+        other = f"{second:,.{3 if second < 1e4 else 0}f}"  # the RMSE of a price may be long
+        return _ROW.format(start, size, by, score, shown, other, f"{line.row_bytes:,.0f}", *seconds)
 
 
 def averaged(found: Iterable[Sequence[Line]], metric: str = "accuracy", why: str = "") -> Results:

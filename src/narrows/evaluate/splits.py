@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 
 from narrows.errors import DataError, ParameterError
@@ -136,6 +136,15 @@ def pairs_of(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the numbers of the samples of stratified splits: 4 to 1, or each of cv folds."""
     rows, classes = np.arange(len(y)), len(np.unique(y))
+    if y.ndim == 2:  # numbers, of which each part needs two
+        least = 2 * (cv or 5)
+        if len(y) < least:
+            raise ParameterError(f"compare: expected at least {least} samples, got {len(y)}.")
+        splitter = (
+            ShuffleSplit(repeats, test_size=0.2, random_state=seed) if cv is None
+            else KFold(cv, shuffle=True, random_state=seed)
+        )  # fmt: skip
+        return list(splitter.split(rows))
     if cv is not None:
         return list(StratifiedKFold(cv, shuffle=True, random_state=seed).split(rows, y))
     if math.ceil(len(y) / 5) < classes:
@@ -196,8 +205,9 @@ def read_parts(
                 options = options.replace(text=options.text or (TEXT,))
             X_test, y_test, held_out = rows(test, options, source)
             check_kind(test, held_out.is_text, dataset.is_text, path)
-            y, y_test = as_one_type(y, y_test)
-            if not np.isin(y_test, y).any():
+            if y.ndim == 1:
+                y, y_test = as_one_type(y, y_test)
+            if y.ndim == 1 and not np.isin(y_test, y).any():
                 had, got = some(np.unique(y)), some(np.unique(y_test))
                 expected = f"expected labels that {path} has ({had}), got {got}."
                 raise DataError(test, f'{expected} Set labels="integer" if both are integers.')
@@ -216,7 +226,8 @@ def rows(
     chunks = list(dataset)
     if sparse.issparse(chunks[0].y):
         raise ParameterError(f"{path}: expected one label per sample to compare, got several.")
-    y = joined([chunk.y for chunk in chunks])
+    found = [chunk.y for chunk in chunks]
+    y = np.concatenate(found) if found[0].ndim == 2 else joined(found)
     X = [chunk.X for chunk in chunks]
     if dataset.is_text:
         return np.array([text for part in X for text in part], dtype=object), y, dataset
@@ -236,6 +247,13 @@ def _supports(path: str, option: str) -> bool:
 
 def _check_counts(path: str, y: np.ndarray, splits: bool, cv: int | None) -> None:
     """Raise DataError where the samples of a file are too few to compare, or to hold some out."""
+    if y.ndim == 2:
+        least = 2 * (cv or 5) if splits else 2
+        if len(y) < least:
+            raise DataError(path, f"expected at least {least} samples, got {len(y)}. Give --test.")
+        if not np.ptp(y, axis=0).any():
+            raise DataError(path, f"expected targets that vary, got only {y[0].tolist()}.")
+        return
     classes, counts = np.unique(y, return_counts=True)
     c, few, least = len(classes), cv or 2, 5 * len(classes) - 4
     problem = ""
@@ -264,5 +282,7 @@ def _splits(path: str, options: Options) -> tuple[Any, ...] | None:
         train, test = (rows(path, options.replace(split=name)) for name in ("train", "test"))
     except DataError:
         return None
-    y, y_test = as_one_type(train[1], test[1])
+    y, y_test = train[1], test[1]
+    if y.ndim == 1:
+        y, y_test = as_one_type(y, y_test)
     return train[0], y, test[0], y_test

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
 from narrows.io.atomic import clear_unfinished
-from narrows.io.chunk import Chunk, Options, Position, plain_texts
+from narrows.io.chunk import Chunk, Options, Position, plain
 from narrows.io.models import identity, load_checkpoint, save_checkpoint
 from narrows.methods.parameters import same
 from narrows.methods.routes import route_of_state
@@ -29,7 +29,7 @@ _PROGRESS = {
     "passes": int, "at": [int], "header": ([str], None), "several_labels": bool,
 }  # fmt: skip
 _OPTIONS = ("label", "text", "split", "width", "zero_based", "chunk_rows")
-_MORE_OPTIONS = ("vector", "labels")  # only where it was set
+_MORE_OPTIONS = ("vector", "labels", "target")  # only where it was set
 _START_OVER = "Leave out --resume to start from the beginning."
 
 
@@ -86,7 +86,8 @@ class Checkpoint:
         base_crc32: int | None = None
         if base is not None:
             base_crc32, self._last_run = identity(base)
-        all_options = {**asdict(options), "text": plain_texts(options.text)}
+        all_options = asdict(options)
+        all_options |= {name: plain(all_options[name]) for name in ("text", "target")}
         more = [name for name in _MORE_OPTIONS if all_options[name] is not None]
         self.run: dict[str, Any] = {
             "base": base,

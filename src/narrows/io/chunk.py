@@ -1,8 +1,8 @@
-"""The options that a reader gets, the chunks that it returns, and the labels in them."""
+"""The options that a reader gets, the chunks that it returns, and the labels or targets in them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Self
 
@@ -12,25 +12,24 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError
 from narrows.io.kinds import LABEL_TYPES
 from narrows.io.streams import MAX_LINE_MB
-from narrows.methods.targets import Numeric
 from narrows.state.labels import are_text, integer_of, is_integer, text_of, written
 
 
-def names_of_texts(text: Any) -> tuple[str, ...] | None:
-    """Return the columns that hold texts, given as a name, as several, or None."""
-    if text is None:
+def names_of(columns: Any, what: str = "text") -> tuple[str, ...] | None:
+    """Return the columns that hold texts or targets, given as a name, as several, or None."""
+    if columns is None:
         return None
-    names = (text,) if isinstance(text, str) else tuple(text)
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
     if not names or not all(isinstance(name, str) for name in names):
         raise ParameterError(
-            f"text (--text): expected the name of a column, or several, got {text!r:.100}."
+            f"{what} (--{what}): expected the name of a column, or several, got {columns!r:.100}."
         )
     return names
 
 
-def plain_texts(text: tuple[str, ...] | None) -> str | list[str] | None:
-    """Return the columns that hold texts as JSON stores them: a name, or a list of several."""
-    return text if text is None else text[0] if len(text) == 1 else list(text)
+def plain(names: tuple[str, ...] | None) -> str | list[str] | None:
+    """Return the names of columns as JSON stores them: a name, or a list of several."""
+    return names if names is None else names[0] if len(names) == 1 else list(names)
 
 
 @dataclass(frozen=True)
@@ -53,10 +52,11 @@ class Options:
     weight: str | None = None  # the column of weights, of a table
     has_labels: bool = True  # if not, no column is taken for the labels, whatever its name
     labels: str | None = None  # the type of all labels: "text" or "integer"
-    numbers: bool = False  # whether the labels are numeric targets, which tables may have
+    target: tuple[str, ...] | None = None  # columns or keys of numbers; a str is one of them
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", names_of_texts(self.text))
+        object.__setattr__(self, "text", names_of(self.text))
+        object.__setattr__(self, "target", names_of(self.target, "target"))
         if self.text is not None and self.vector is not None:
             raise ParameterError(
                 "text (--text), vector (--vector): expected one of them, got both. Leave one out."
@@ -66,6 +66,7 @@ class Options:
                 f"label (--label), text (--text): expected different columns, got {self.label!r} "
                 "for both. Change one of them."
             )
+        self._check_targets()
         if self.labels not in (None, *LABEL_TYPES):
             expected = " or ".join(map(repr, LABEL_TYPES))
             raise ParameterError(f"labels: expected {expected}, got {self.labels!r:.100}.")
@@ -73,6 +74,21 @@ class Options:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ParameterError(f"{name}: expected an integer >= 1, got {value!r}.")
+
+    def _check_targets(self) -> None:
+        targets = self.target or ()
+        for name in ("label", "labels"):
+            if targets and getattr(self, name) is not None:
+                raise ParameterError(
+                    f"{name} (--{name}), target (--target): expected one of them, since targets "
+                    "are numbers and labels name classes, got both. Leave one out."
+                )
+        for k, column in enumerate(targets):
+            if column in (*targets[:k], *(self.text or ()), self.vector):
+                raise ParameterError(
+                    f"target (--target): expected columns that are named once, got {column!r} "
+                    "twice. Leave one out."
+                )
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with other values."""
@@ -102,6 +118,7 @@ class Position(NamedTuple):
 class Chunk(NamedTuple):
     """Some samples, their labels if any, and the line that each sample comes from.
 
+    Targets take the place of labels: float64, of shape (n_samples, n_targets).
     `columns` names the features, `header` all columns of a CSV file; `is_truncated` is whether the
     last line has no end, so that a number may have lost digits; the data set sets `at`; `weight` is
     that of each sample, in tables only.
@@ -136,6 +153,7 @@ def check_finite(chunk: Chunk, name: str) -> None:
 
 
 LABELS = ("class", "label")  # the label column, where none is named
+OF_CLASSES = "Set label (--label) instead of target (--target) if the column holds classes."
 TEXT = "text"  # the column of texts, where none is named
 CLASSES = 1 << 24  # with several labels per sample they number the columns of y, which all count
 
@@ -147,7 +165,7 @@ def label_column(
     if len(set(header)) < len(header):
         twice = next(column for column in header if header.count(column) > 1)
         raise DataError(name, f"expected columns of different names, got two {twice!r}.", line)
-    if not options.has_labels:
+    if not options.has_labels or options.target is not None:
         return None
     read = {*(options.text or ()), options.vector, options.weight}  # for something else
     candidates = [options.label] if options.label else [c for c in LABELS if c not in read]
@@ -162,6 +180,28 @@ def label_column(
     return found[0] if found else None
 
 
+def target_columns(
+    header: Collection[str], options: Options, name: str, line: int | None = None
+) -> tuple[str, ...]:
+    """Return the columns of the targets; none where some are missing that are not required."""
+    targets = options.target or ()
+    if options.labels_required:
+        check_columns(list(header), targets, "target", name, line)
+    return targets if set(targets) <= set(header) and options.has_labels else ()
+
+
+def as_targets(
+    Y: np.ndarray, targets: Sequence[str], name: str, lines: Sequence[int] | np.ndarray
+) -> np.ndarray:
+    """Return numbers as targets; DataError where one is not finite."""
+    wrong = np.argwhere(~np.isfinite(Y))
+    if len(wrong):
+        row, k = wrong[0].tolist()
+        problem = f"target {targets[k]!r}: expected a finite number, got {Y[row, k]}."
+        raise DataError(name, f"{problem} Leave out rows without a target.", lines[row])
+    return Y.astype(np.float64, copy=False)
+
+
 def feature_columns(
     header: Sequence[str],
     label: str | None,
@@ -170,10 +210,12 @@ def feature_columns(
     line: int | None = None,
 ) -> list[str]:
     """Return the columns of the features: those of a fit where `options` name them."""
-    present = [column for column in header if column not in (label, options.weight)]
+    others = {label, options.weight, *(options.target or ())}
+    present = [column for column in header if column not in others]
     if options.columns is None:
         if not present:
-            raise DataError(name, f"expected features, got no column beside {label!r}.", line)
+            beside = ", ".join(map(repr, options.target or [label]))
+            raise DataError(name, f"expected features, got no column beside {beside}.", line)
         return present
     found, known = set(present), set(options.columns)
     missing = [column for column in options.columns if column not in found]
@@ -251,8 +293,6 @@ def as_in_model(options: Options, estimator: Any, is_update: bool = False) -> Op
     Those of an update of a model of text stay numbers if a format has numbers.
     """
     classes = estimator._fitted.state.classes
-    if isinstance(estimator, Numeric):
-        return options.replace(numbers=True)
     if options.labels is not None or not estimator._needs_y or not len(classes):
         return options
     if not are_text(classes):

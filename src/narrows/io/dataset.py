@@ -178,9 +178,11 @@ class Dataset:
     def source(self, tfidf: Vectoriser | None = None) -> Source | None:
         """Return the source that a model of these files stores, after a pass."""
         options = self.options
-        label = None if self.format.labels_apart else options.label
+        label, target = options.label, options.target
+        if self.format.labels_apart:
+            label = target = None
         source = Source(
-            options.zero_based, label, options.text, self._columns, tfidf, options.vector
+            options.zero_based, label, options.text, self._columns, tfidf, options.vector, target
         )
         return None if source == Source() else source
 

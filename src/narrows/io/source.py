@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from narrows.errors import DataError, ParameterError
-from narrows.io.chunk import TEXT, Options, names_of_texts, plain_texts
+from narrows.io.chunk import TEXT, Options, names_of, plain
 from narrows.io.formats.base import Format
 from narrows.solve.schema import (
     COUNT,
@@ -26,7 +26,7 @@ from narrows.solve.schema import (
 from narrows.text import ENGLISH, HashedTfidf, StopWords, Tfidf, Vectoriser
 
 _SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, [str], None)}
-_MORE = {"vector": (str, None)}  # only where it was set
+_MORE = {"vector": (str, None), "target": (str, [str], None)}  # only where it was set
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Source:
         The feature names of files that have some.
     tfidf : Vectoriser, optional
         Turns texts into samples.
+    target : tuple of str, optional
+        Names of the columns, or JSON keys, of numeric targets, where these were set.
 
     See Also
     --------
@@ -65,9 +67,11 @@ class Source:
     columns: tuple[str, ...] | None = None
     tfidf: Vectoriser | None = None
     vector: str | None = None
+    target: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", names_of_texts(self.text))
+        object.__setattr__(self, "text", names_of(self.text))
+        object.__setattr__(self, "target", names_of(self.target, "target"))
 
     @property
     def names(self) -> np.ndarray | None:
@@ -78,9 +82,9 @@ class Source:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings for a JSON header."""
-        text = plain_texts(self.text)
-        settings = {"zero_based": self.zero_based, "label": self.label, "text": text}
-        return settings if self.vector is None else {**settings, "vector": self.vector}
+        settings = {"zero_based": self.zero_based, "label": self.label, "text": plain(self.text)}
+        more = {"vector": self.vector, "target": plain(self.target)}
+        return settings | {name: value for name, value in more.items() if value is not None}
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the rest as named arrays."""
@@ -97,8 +101,9 @@ class Source:
         check_plain(settings, _SETTINGS, "source")
         check_plain({name: settings.get(name) for name in _MORE}, _MORE, "source")
         check_known("source", settings, {**_SETTINGS, **_MORE})
-        if settings["text"] == []:
-            raise SchemaError("source.text: expected a name, got none.")
+        for name in ("text", "target"):
+            if settings.get(name) == []:
+                raise SchemaError(f"source.{name}: expected a name, got none.")
         checked(arrays, {"columns": Field("O", ("d",), optional=True)})
         columns = tuple(arrays["columns"]) if "columns" in arrays else None
         start = "tfidf."
@@ -110,6 +115,10 @@ class Source:
 def remembered(source: Source, options: Options, format: Format) -> dict[str, Any]:
     """Return what a model remembers of its files, as far as these options and a format use it."""
     found = {name: getattr(source, name, None) for name in format.options}
+    if options.label is not None:
+        found.pop("target", None)
+    elif options.target is not None:
+        found.pop("label", None)
     if options.vector is not None:
         found.pop("text", None)
     elif options.text is not None:

@@ -52,8 +52,9 @@ class Rows:
         ----------
         X : csr_array or ndarray of shape (n_samples, n_features), or list of str
             The samples, or texts.
-        y : ndarray of shape (n_samples,), csr_array of shape (n_samples, n_classes), or None
-            Their labels.
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets), csr_array of shape \
+(n_samples, n_classes), or None
+            Their labels or targets.
         name : str
             The file that they come from, for errors.
         lines : sequence of int
@@ -161,6 +162,7 @@ def writer(
     texts: bool = False,
     check: Callable[[str], None] = lambda written: None,
     csv_safe: bool = False,
+    targets: Sequence[str] | None = None,
 ) -> Iterator[Rows]:
     """Give a writer for the format of `path`; the file appears when the block succeeds.
 
@@ -179,6 +181,8 @@ def writer(
     csv_safe : bool
         For CSV: put an apostrophe before names of columns and text labels that a spreadsheet
         would take for formulas.
+    targets : sequence of str, optional
+        Names of the columns of numeric targets, for CSV and Parquet.
 
     Raises
     ------
@@ -196,6 +200,7 @@ def writer(
             )
     if path == "-":
         out = format.writer(sys.stdout.buffer, names, **settings)
+        out.targets = targets or ()
         yield Rows(out)
         out.finish()
         sys.stdout.buffer.flush()
@@ -203,6 +208,7 @@ def writer(
     with replacing(path) as temporary:
         with open(temporary, "wb") as raw, streams.compressed(raw, compressed) as stream:
             out = format.writer(stream, names, **settings)
+            out.targets = targets or ()
             yield Rows(out)
             out.finish()
         check(temporary)
@@ -223,9 +229,13 @@ def output_format(path: str, texts: bool = False) -> tuple[Format, str]:
 def count_rows(written: str, path: str, first: Chunk) -> int:
     """Return the number of rows that a file, written from such chunks as `first`, has."""
     format, compressed = formats.format_of(path)
-    label = None
-    if first.columns is not None and first.y is not None and not format.labels_apart:
-        label = label_name(first.columns)
-    options = Options(label, labels="text").with_found({"several_labels": sparse.issparse(first.y)})
+    label, y = None, None if format.labels_apart else first.y
+    if y is not None and not sparse.issparse(y) and y.ndim == 2:  # any names, as svmlight has none
+        options = Options(target=tuple(f"y{k}" for k in range(y.shape[1])))
+    else:
+        if first.columns is not None and y is not None:
+            label = label_name(first.columns)
+        options = Options(label, labels="text")
+        options = options.with_found({"several_labels": sparse.issparse(y)})
     with open(written, "rb") as raw, streams.decompressed(raw, path, compressed) as stream:
         return sum(len(chunk.lines) for chunk in format.read(stream, path, options))

@@ -12,6 +12,7 @@ class j, and the correct ones among them. J is the number of classes.
 | accuracy | sum_j h_j / n2 |
 | balanced accuracy | sum_j (h_j / t_j) / J, over the classes with t_j > 0 |
 | macro-F1 | sum_j 2 h_j / (t_j + q_j) / J, over the classes with t_j + q_j > 0 |
+| R^2 | 1 - sum_i (y_i - p_i)^2 / sum_i (y_i - mean)^2, the mean over the targets that vary |
 
 One split. The infinitesimal jackknife (Efron 1982, chapter 6): with a weight w_i per sample, all
 1, the variance of T is sum_i g_i^2 with g_i = dT/dw_i. The difference of two results has the
@@ -37,12 +38,16 @@ METRICS = {
     "accuracy": "accuracy",
     "macro_f1": "macro-F1",
     "balanced_accuracy": "balanced accuracy",
+    "r2": "R^2",
 }
 IMBALANCE = 9  # times as many samples: "highly imbalanced" (Alcalá-Fdez et al. 2011)
 
 
 class Outcome(NamedTuple):
-    """The classes and the predictions of the held-out samples of one split, as class numbers."""
+    """The classes and the predictions of the held-out samples of one split, as class numbers.
+
+    For numeric targets both are numbers, of shape (n_samples, n_targets).
+    """
 
     true: np.ndarray
     predicted: np.ndarray
@@ -80,6 +85,8 @@ def gradient(outcome: Outcome, metric: str) -> np.ndarray:
 
 def _value(outcome: Outcome, metric: str) -> tuple[float, np.ndarray]:
     true, predicted, _ = outcome
+    if metric == "r2":
+        return _explained(true, predicted)
     right = (true == predicted).astype(float)
     if metric == "accuracy":
         mean = float(right.mean())
@@ -96,6 +103,18 @@ def _value(outcome: Outcome, metric: str) -> tuple[float, np.ndarray]:
     own, guessed = 1 / total[true], 1 / total[predicted]
     by_sample = 2 * right * own - f1[true] * own - f1[predicted] * guessed
     return float(f1[present].mean()), by_sample / present.sum()
+
+
+def _explained(true: np.ndarray, predicted: np.ndarray) -> tuple[float, np.ndarray]:
+    away, errors = np.square(true - true.mean(axis=0)), np.square(true - predicted)
+    total = away.sum(axis=0)
+    varies = total > 0
+    if not varies.any():
+        return 0.0, np.zeros(len(true))
+    away, errors, total = away[:, varies], errors[:, varies], total[varies]
+    share = errors.sum(axis=0) / total
+    by_sample = (away * share - errors) / total
+    return float(1 - share.mean()), by_sample.mean(axis=1)
 
 
 def difference(a: Sequence[Outcome], b: Sequence[Outcome], metric: str) -> Difference:
@@ -123,7 +142,9 @@ def standard_error(values: Sequence[float], variances: Sequence[float], ratio: f
 
 
 def metric_of(y: Any, metric: str = "auto") -> tuple[str, str]:
-    """Return the metric for labels, and a sentence that says which and why."""
+    """Return the metric for labels or targets, and a sentence that says which and why."""
+    if np.ndim(y) == 2:
+        return "r2", "Metric: R^2, the share of the variance of held-out targets that is explained."
     if metric != "auto":
         return metric, f"Metric: {METRICS[metric]}, as requested."
     counts = np.unique(y, return_counts=True)[1]

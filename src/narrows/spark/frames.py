@@ -67,9 +67,9 @@ def fit(
         default ``features`` if there is such a column, else the arrays ``indices`` and ``values``
         of sparse samples, else all other columns.
     label_col : str, default="label"
-        The column of labels: text, integers, or whole numbers such as those of a StringIndexer; any
-        numbers for methods with numeric targets. The column may be missing if the method needs no
-        labels; with None, no labels are read.
+        The column of labels: text, integers, or whole numbers such as those of a StringIndexer; for
+        PLS and other methods for numbers, the target. The column may be missing if the method needs
+        no labels; with None, no labels are read.
     weight_col : str, optional
         The column of weights, 0 or from 1e-100 to 1e100.
     vectoriser : Vectoriser, optional
@@ -154,7 +154,8 @@ def fit(
     check_different([*columns.names, label, weight_col])
     data = [selected(df, [*columns.names, label, weight_col])]
     names = columns.names if columns.kind == "numbers" else None
-    options = options.replace(label=label, has_labels=label is not None)
+    name = "target" if parts.takes_numbers(estimator) else "label"
+    options = options.replace(**{name: label, "has_labels": label is not None})
     with Spark(df.sparkSession) as engine:
         return parts.fit(engine, estimator, data, options, names, vectoriser, progress)
 
@@ -319,7 +320,7 @@ def fit_files(
         Show progress on stderr, if Spark is started by this call.
     **reading
         How to read the files: ``label``, ``text``, ``vector``, ``split``, ``width``,
-        ``zero_based``, ``chunk_rows``, ``max_line_mb`` and ``labels`` of
+        ``zero_based``, ``chunk_rows``, ``max_line_mb``, ``labels`` and ``target`` of
         `narrows.read.iter_chunks`.
 
     Returns

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import IO, Any
 
 import numpy as np
@@ -19,10 +18,12 @@ from narrows.errors import DataError
 from narrows.io import kinds
 from narrows.io.chunk import (
     CLASSES,
+    OF_CLASSES,
     TEXT,
     Chunk,
     Options,
     as_asked,
+    as_targets,
     check_columns,
     check_finite,
     check_text,
@@ -31,6 +32,7 @@ from narrows.io.chunk import (
     indicator,
     label_column,
     row_of,
+    target_columns,
 )
 from narrows.io.extras import needing
 from narrows.io.formats.base import Format, Writer, as_int32, column_names, damage_named, label_name
@@ -169,7 +171,7 @@ def _chunks(
     batches: Iterable[Any], schema: Any, name: str, options: Options, skipped: int
 ) -> Iterator[Chunk]:
     """Yield chunks of record batches, the first of which starts after row `skipped`."""
-    label = label_column(schema.names, options, name)
+    label, targets = _y_columns(schema.names, options, name)
     if options.weight is not None:
         check_columns(schema.names, [options.weight], "weight", name)
     samples, columns = _samples_of(schema, label, name, options)
@@ -183,8 +185,12 @@ def _chunks(
         with np.errstate(invalid="ignore"):  # a NaN, which is refused later, may signal
             X = samples(table, width, name, lines)
             if label is not None:
-                as_y = numbers if options.numbers else partial(labels_of, width=labels)
-                y = as_y(table, label, name=name, lines=lines)
+                y = labels_of(table, label, name, lines, labels)
+            elif targets:
+                y = np.column_stack(
+                    [numbers(table, each, name, lines, OF_CLASSES) for each in targets]
+                )
+                y = as_targets(y, targets, name, lines)
             weight = None
             if options.weight is not None:
                 weight = numbers(table, options.weight, name, lines)
@@ -194,6 +200,13 @@ def _chunks(
             labels = y.shape[1]
         del table  # the chunk may wait for long
         yield Chunk(X, y, lines, columns, weight=weight)
+
+
+def _y_columns(
+    header: Sequence[str], options: Options, name: str
+) -> tuple[str | None, Sequence[str]]:
+    """Return the column of the labels, if any, and those of the targets."""
+    return label_column(header, options, name), target_columns(header, options, name)
 
 
 def _samples_of(
@@ -244,9 +257,9 @@ def _columns_read(header: Sequence[str], name: str, options: Options) -> list[st
     """Return the columns to read of a file; None for all of them."""
     if options.text is None and options.vector is None:
         return None
-    label = label_column(header, options, name)
+    label, targets = _y_columns(header, options, name)
     samples = options.text or [options.vector]
-    return [column for column in (*samples, label) if column is not None]
+    return [column for column in (*samples, label, *targets) if column is not None]
 
 
 def _tables(batches: Iterable[Any], rows: int, skipped: int) -> Iterator[Any]:
@@ -353,13 +366,19 @@ def _refuse_nulls(array: Any, column: str, name: str, lines: range) -> None:
             raise DataError(name, problem, lines[nulls.index(True)])
 
 
-def numbers(table: Any, column: str, name: str, lines: range) -> np.ndarray:
+def numbers(
+    table: Any,
+    column: str,
+    name: str,
+    lines: range,
+    of_texts: str = "Set text (--text) to read texts.",
+) -> np.ndarray:
     """Return a column of numbers; they are float32 where it is, else float64."""
     array = _column(table, column)
     types = pyarrow().types
     kind = array.type
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-        advice = " Set text (--text) to read texts." * _is_string(kind)
+        advice = f" {of_texts}" * _is_string(kind)
         raise DataError(name, f"column {column!r}: expected numbers, got {shown(kind)}.{advice}")
     _refuse_nulls(array, column, name, lines)
     values = array.to_numpy(zero_copy_only=False)
@@ -537,7 +556,7 @@ def _numbers(array: Any, null: int) -> np.ndarray:
 
 
 class _Writer(Writer):
-    """Writes `label`, and the lists `indices` and `values` of sparse samples, or their features.
+    """Writes labels or targets, and `indices` and `values` of sparse samples, or their features.
 
     LZ4, and entries that the schema declares never null, take 0.7 of the default's decoding time.
     """
@@ -566,14 +585,14 @@ class _Writer(Writer):
             features = column_names(self.names, X.shape[1])
             columns |= {name: X[:, k] for k, name in enumerate(features)}
         if y is not None:
-            label = label_name(features)
             if sparse.issparse(y):
                 y = sparse.csr_array(y)
-                columns[label] = pa.ListArray.from_arrays(
+                columns[label_name(features)] = pa.ListArray.from_arrays(
                     y.indptr.astype(np.int32), y.indices.astype(np.int64)
                 )
             else:
-                columns[label] = pa.array(y)
+                of_y = zip(self.of_labels(y, features), y.reshape(len(y), -1).T, strict=True)
+                columns |= {label: pa.array(values) for label, values in of_y}
         table = pa.table(columns)
         if self.file is None:
             self.file = pa.parquet.ParquetWriter(self.sink, table.schema, compression="lz4")
@@ -599,6 +618,6 @@ class _Writer(Writer):
 
 
 FORMAT = Format(
-    kinds.PARQUET, read, _Writer, options=("label", "text", "vector"),
+    kinds.PARQUET, read, _Writer, options=("label", "target", "text", "vector"),
     cut=cut, may_widen=True,
 )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from narrows.errors import DataError, ParameterError
-from narrows.io.chunk import LABELS, Chunk, Options
+from narrows.io.chunk import LABELS, Chunk, Options, names_of, plain
 from narrows.io.kinds import Kind
 from narrows.io.parts import FilePart
 
@@ -28,6 +28,7 @@ class Writer:
     """
 
     typed = False  # whether files of the format store the type of numbers
+    targets: Sequence[str] = ()  # the names of numeric targets
 
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
         self.stream, self.names, self.width = stream, names, 0
@@ -38,6 +39,13 @@ class Writer:
 
     def finish(self) -> None:
         """Write the end of the file."""
+
+    def of_labels(self, y: Any, features: Sequence[str]) -> Sequence[str]:
+        """Return names for the columns of labels or targets, beside those of the features."""
+        if y is None or y.ndim == 1:
+            return [] if y is None else [label_name(features)]
+        n = y.shape[1]
+        return self.targets if len(self.targets) == n else [f"y{k}" for k in range(n)]
 
     def check_width(self, X: Any, format: str, other: str) -> None:
         """Raise where samples have another width than those before, which the format needs."""
@@ -63,7 +71,7 @@ class Format:
         ``csv_safe=True`` where this was asked for and is among `options`.
         Left out for formats that are only read.
     options : sequence of str
-        Those of the options that not all formats support (`label`, `text`, `vector`, `split`,
+        Those of the options that formats support (`label`, `target`, `text`, `vector`, `split`,
         `zero_based` for reading, `csv_safe` for writing) that this one does.
     survey : callable, optional
         Goes through a whole file for facts that every row may change, and returns them by name.
@@ -113,9 +121,11 @@ class Format:
 
     def check_labels_apart(self, paths: Sequence[str], options: Options) -> None:
         """Raise where one file of labels stands beside several files of samples."""
-        if self.labels_apart and options.label is not None and len(paths) > 1:
+        what = "label" if options.target is None else "target"
+        if self.labels_apart and getattr(options, what) is not None and len(paths) > 1:
+            beside = plain(names_of(getattr(options, what), what))
             raise ParameterError(
-                f"label (--label): expected one file of samples beside {options.label}, got "
+                f"{what} (--{what}): expected one file of samples beside {beside}, got "
                 f"{len(paths)}. Run fit with one, and update with each of the others."
             )
 

@@ -19,21 +19,25 @@ from narrows.errors import DataError, ParameterError
 from narrows.io import kinds
 from narrows.io.chunk import (
     NUMBERS,
+    OF_CLASSES,
     TEXT,
     Chunk,
     Labels,
     Options,
+    as_targets,
     check_columns,
     feature_columns,
     label_column,
+    target_columns,
 )
-from narrows.io.formats.base import Format, Writer, column_names, label_name, whole
+from narrows.io.formats.base import Format, Writer, column_names, whole
 from narrows.io.parts import by_rows
 from narrows.io.streams import Lines, weight
 from narrows.state.labels import is_integer
 
 _CELLS = 1_000_000  # in a chunk, at most
 _SHOWN = 40  # characters of a cell in a message
+_OF_FEATURES = "Set text (--text) to read texts, or label (--label) if the column holds labels."
 
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
@@ -53,23 +57,25 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         else:
             check_columns(header, columns, TEXT, name, 1)
         places = {column: k for k, column in enumerate(header)}
-        at = [places[column] for column in columns]
-        pick: Callable[[list[str]], Sequence[str]] = (
-            itemgetter(*at) if len(at) > 1 else lambda cells: [cells[at[0]]]
-        )
-        label_at = None if label is None else places[label]
+        pick = _picker([places[column] for column in columns])
+        targets = target_columns(header, options, name, 1)
+        pick_y = _picker([places[column] for column in (targets if label is None else [label])])
 
-        def picked() -> Iterator[tuple[int, Any, str]]:
+        def picked() -> Iterator[tuple[int, Any, Sequence[str]]]:
             for line, cells in rows:
                 _check_length(cells, header, name, line)
                 found = pick(cells)
-                cell = "" if label_at is None else cells[label_at]
-                yield line, "\n".join(found) if texts else found, cell
+                yield line, "\n".join(found) if texts else found, pick_y(cells)
 
         labels, each = Labels(name, options, f"{label!r}"), picked()
         while block := list(islice(each, size)):
             lines, samples, cells = map(list, zip(*block, strict=True))
-            y = None if label is None else labels.of_cells(cells, lines)
+            y: Any = None
+            if label is not None:
+                y = labels.of_cells([cell for (cell,) in cells], lines)
+            elif targets:
+                y = _as_numbers(cells, lines, targets, name, OF_CLASSES)
+                y = as_targets(y, targets, name, lines)
             X = samples if texts else _as_numbers(samples, lines, columns, name)
             names = None if texts else columns
             yield Chunk(X, y, lines, names, tuple(header), lines_in.is_truncated)
@@ -145,6 +151,11 @@ def _cells_up_to(size: int) -> Iterator[None]:
                 csv.field_size_limit(first)
 
 
+def _picker(at: list[int]) -> Callable[[list[str]], Sequence[str]]:
+    """Return a function that picks some cells of a row."""
+    return itemgetter(*at) if len(at) > 1 else lambda cells: [cells[k] for k in at]
+
+
 def _check_length(cells: list[str], header: list[str], name: str, line: int) -> None:
     if len(cells) != len(header):
         problem = f"expected {len(header)} cells, got {len(cells)}."
@@ -153,7 +164,11 @@ def _check_length(cells: list[str], header: list[str], name: str, line: int) -> 
 
 
 def _as_numbers(
-    rows: list[Sequence[str]], lines: list[int], features: Sequence[str], name: str
+    rows: list[Sequence[str]],
+    lines: list[int],
+    features: Sequence[str],
+    name: str,
+    of_words: str = _OF_FEATURES,
 ) -> np.ndarray:
     table = np.array(rows, dtype=object)
     try:
@@ -167,18 +182,13 @@ def _as_numbers(
                 float(cell.replace("_", "?"))
             except ValueError:
                 problem = f"column {column!r}: expected a number, got {_shortened(cell)}."
-                raise DataError(name, f"{problem} {_advice(cell)}", line) from None
+                advice = of_words if cell.strip() else "Fill in a number, or remove the row."
+                raise DataError(name, f"{problem} {advice}", line) from None
     raise AssertionError("a cell that is no number was not found")
 
 
 def _shortened(cell: str) -> str:
     return repr(cell) if len(cell) <= _SHOWN else repr(cell[:_SHOWN]) + "…"
-
-
-def _advice(cell: str) -> str:
-    if not cell.strip():
-        return "Fill in a number, or remove the row."
-    return "Set text (--text) to read texts, or label (--label) if the column holds labels."
 
 
 def _no_formula(text: str) -> str:
@@ -197,7 +207,7 @@ class _Ends:
 
 
 class _Writer(Writer):
-    """Writes a header, and the label in the last column where there is one."""
+    """Writes a header, and the label in the last column where there is one, or the targets."""
 
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None, csv_safe: bool = False):
         super().__init__(stream, names)
@@ -212,11 +222,11 @@ class _Writer(Writer):
         if not self.width:
             names = column_names(self.names, X.shape[1])
             header = list(map(self.words, names))
-            self.rows.writerow(header if y is None else [*header, label_name(header)])
+            self.rows.writerow([*header, *map(self.words, self.of_labels(y, header))])
             self.width = len(names)
         self.check_width(X, "CSV", ".parquet")
-        labels = [] if y is None else whole(y)
-        labels = [[self.words(label) if isinstance(label, str) else label] for label in labels]
+        found = [] if y is None else map(whole, y.reshape(len(y), -1))
+        labels = [[self.words(x) if isinstance(x, str) else x for x in each] for each in found]
         labels = labels or [[]] * X.shape[0]
         for at in range(X.shape[0]):
             row = X[[at]].toarray()[0] if sparse.issparse(X) else X[at]
@@ -227,7 +237,7 @@ class _Writer(Writer):
 
 
 FORMAT = Format(
-    kinds.CSV, read, _Writer, options=("label", "text", "csv_safe"),
+    kinds.CSV, read, _Writer, options=("label", "target", "text", "csv_safe"),
     survey=survey, surveyed={NUMBERS: all}, cut=by_rows,
     first_row=re.compile(rb".*,.*"), has_header=True,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Single cells in `.h5ad` files: samples from `X`, labels from a column of `obs`, names from `var`.
+"""Single cells in `.h5ad` files: samples from `X`, labels or targets from `obs`, names from `var`.
 
 HDF5 hands out any range of a file, so that only a chunk is in memory, and the label of each cell.
 Of a matrix stored by columns (CSC) some rows are gathered in each of several passes over it.
@@ -18,10 +18,12 @@ from narrows.io import kinds
 from narrows.io.chunk import (
     Chunk,
     Options,
+    as_targets,
     check_text,
     check_whole,
     feature_columns,
     label_column,
+    target_columns,
 )
 from narrows.io.extras import needing
 from narrows.io.formats.base import Format, damage_named
@@ -249,13 +251,21 @@ def _names(file: Any, name: str) -> list[str]:
 
 
 def _labels(file: Any, n: int, name: str, options: Options) -> np.ndarray | None:
-    """Return the labels of all cells; None without a column, or where some cells have none."""
+    """Return the labels or targets of all cells; None without, or where some cells have none."""
     import pandas
 
     _, read_elem = libraries()
     obs, index = _table(file, "obs", name)
     columns = [column for column in obs if column not in (index, "__categories")]
     label = label_column(columns, options, name)
+    targets = target_columns(columns, options, name)
+    if targets:
+        of_cells = [np.asarray(read_elem(obs[target])) for target in targets]
+        for target, each in zip(targets, of_cells, strict=True):
+            if each.dtype.kind not in "biuf" or each.shape != (n,):
+                problem = f"column {target!r} of obs: expected {n} numbers"
+                raise DataError(name, f"{problem}, got {each.dtype} of shape {each.shape}.")
+        return as_targets(np.column_stack(of_cells), targets, name, range(1, n + 1))
     if label is None:
         return None
     # anndata 0.7 wrote numbers that refer to categories elsewhere in obs
@@ -288,4 +298,4 @@ def _labels(file: Any, n: int, name: str, options: Options) -> np.ndarray | None
     return found[code]
 
 
-FORMAT = Format(kinds.H5AD, read, options=("label",))
+FORMAT = Format(kinds.H5AD, read, options=("label", "target"))

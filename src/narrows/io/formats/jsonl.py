@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
+
+import numpy as np
 
 from narrows.errors import DataError
 from narrows.io import kinds
-from narrows.io.chunk import TEXT, Chunk, Labels, Options
+from narrows.io.chunk import TEXT, Chunk, Labels, Options, as_targets
 from narrows.io.formats.base import Format, Writer
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
@@ -25,7 +27,17 @@ _JSON = json.JSONDecoder(parse_constant=_refuse_constant)
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks whose X is a list of texts; other keys are ignored."""
     text_keys, label_key = options.text or (TEXT,), options.label or "label"
+    targets = options.target or () if options.has_labels else ()
     labels = Labels(name, options, f"{label_key!r}")
+
+    def array(found: list[Any], lines: list[int]) -> np.ndarray | None:
+        if not targets or not any(found):
+            return None if targets else labels.array(found)
+        if None in found:
+            problem = "expected targets, as in other lines, got none."
+            raise DataError(name, problem, lines[found.index(None)])
+        return as_targets(np.array(found), targets, name, lines)
+
     splits: set[str] = set()
     texts: list[str] = []
     found: list[Any] = []
@@ -42,19 +54,22 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         for key, piece in zip(text_keys, pieces, strict=True):
             if not isinstance(piece, str):
                 raise DataError(name, f"{key!r}: expected text, got {_kind(piece)}.", number)
-        label = row.get(label_key)
-        if not isinstance(label, str | int | float | None):
-            problem = f"{label_key!r}: expected text or a number, got {_kind(label)}."
-            raise DataError(name, problem, number)
-        found.append(labels.check(label, number))
+        if targets:
+            found.append(_numbers(row, targets, options.labels_required, name, number))
+        else:
+            label = row.get(label_key) if options.has_labels else None
+            if not isinstance(label, str | int | float | None):
+                problem = f"{label_key!r}: expected text or a number, got {_kind(label)}."
+                raise DataError(name, problem, number)
+            found.append(labels.check(label, number))
         texts.append("\n".join(pieces))
         lines.append(number)
         any_read = True
         if len(texts) == options.chunk_rows:
-            yield Chunk(texts, labels.array(found), lines)
+            yield Chunk(texts, array(found, lines), lines)
             texts, found, lines = [], [], []
     if texts:
-        yield Chunk(texts, labels.array(found), lines)
+        yield Chunk(texts, array(found, lines), lines)
     if splits and not any_read:
         got = ", ".join(sorted(splits)[:10])
         raise DataError(name, f"expected lines whose split is {options.split!r}, got only {got}.")
@@ -71,6 +86,20 @@ def _object(line: bytes, name: str, number: int) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise DataError(name, f"expected a JSON object, got {_kind(row)}.", number)
     return row
+
+
+def _numbers(
+    row: dict[str, Any], keys: Sequence[str], required: bool, name: str, line: int
+) -> list[float] | None:
+    """Return the targets of a line; None without any, if they are not required."""
+    values = [row.get(key) for key in keys]
+    if not required and values == [None] * len(keys):
+        return None
+    for key, value in zip(keys, values, strict=True):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            problem = f"target {key!r}: expected a number, got {_kind(value)}."
+            raise DataError(name, problem, line)
+    return [float(repr(value)) for value in values]  # a long integer is infinite, and refused
 
 
 def _kind(value: Any) -> str:
@@ -91,6 +120,6 @@ class _Writer(Writer):
 
 
 FORMAT = Format(
-    kinds.JSONL, read, _Writer, options=("label", "text", "split"),
+    kinds.JSONL, read, _Writer, options=("label", "target", "text", "split"),
     cut=by_lines, first_row=re.compile(rb"\{.*"),
 )  # fmt: skip

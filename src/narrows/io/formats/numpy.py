@@ -1,6 +1,7 @@
 """NumPy's files: `.npy` with an array of samples, and `.npz` with a dense `X` or the parts of CSR.
 
-`label` of a `.npy` file names another one, with the label of each sample; an archive has `y`.
+`label` or `target` of a `.npy` file name others, with the label or targets of each sample; an
+archive has `y`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,16 @@ from scipy import sparse
 
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io import kinds
-from narrows.io.chunk import CLASSES, Chunk, Options, check_numbers, check_text, check_whole
+from narrows.io.chunk import (
+    CLASSES,
+    Chunk,
+    Options,
+    as_targets,
+    check_numbers,
+    check_text,
+    check_whole,
+    target_columns,
+)
 from narrows.io.formats.base import Format, Writer, as_int32, damage_named
 from narrows.solve.sums import blocks
 
@@ -27,7 +37,7 @@ _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
-_EXPECTED = {"samples": "numbers", "labels": "text or integers"}
+_EXPECTED = {"samples": "numbers", "labels": "text or integers", "targets": "numbers"}
 _BLOCK = 1 << 20  # bytes that are copied at a time
 
 
@@ -41,7 +51,9 @@ def read_array(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk
     dtype = np.float32 if X.dtype.kind == "f" and X.dtype.itemsize <= 4 else np.float64
     with ExitStack() as files:
         y = None if options.label is None else _labels_of(options.label, n, files)
-        if y is None and options.labels_required:
+        targets = options.target or () if options.has_labels else ()
+        Y = [_labels_of(path, n, files, "targets") for path in targets]
+        if y is None and not Y and options.labels_required:
             advice = "Set label (--label) to a .npy file of labels."
             raise DataError(name, f"expected labels, got none. {advice}")
         size = max(1, min(options.chunk_rows, _CELLS // d))
@@ -49,21 +61,27 @@ def read_array(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk
             stop = min(n, start + size)
             with np.errstate(invalid="ignore", over="ignore"):  # infinite values are refused later
                 rows = X.read(start, stop).astype(dtype, copy=False)
-            labels = None if y is None else _checked(y.read(start, stop).reshape(-1), start, y.name)
-            yield Chunk(rows, labels, range(start + 1, stop + 1))
+            labels, lines = None, range(start + 1, stop + 1)
+            if y is not None:
+                labels = _checked(y.read(start, stop).reshape(-1), start, y.name)
+            elif Y:
+                found = [each.read(start, stop) for each in Y]
+                labels = as_targets(np.hstack(found), targets, name, lines)
+            yield Chunk(rows, labels, lines)
 
 
-def _labels_of(path: str, n: int, files: ExitStack) -> _Stored:
-    """Return the labels in a file, which stays open."""
+def _labels_of(path: str, n: int, files: ExitStack, what: str = "labels") -> _Stored:
+    """Return the labels or the targets in a file, which stays open."""
     if not path.endswith(kinds.NPY.suffixes):
-        problem = f"label (--label): expected a {_NAME} file of labels, got {path!r}."
+        option = what.removesuffix("s")
+        problem = f"{option} (--{option}): expected a {_NAME} file of {what}, got {path!r}."
         raise ParameterError(f"{problem} Name the file beside that of the samples.")
     if not os.path.isfile(path):
         raise FileNotFoundError(2, "no such file", path)
     file = files.enter_context(open(path, "rb"))  # noqa: SIM115 - the stack closes it
-    y = _Stored(file, path, "labels", "biufU")
+    y = _Stored(file, path, what, "biufU" if what == "labels" else "biuf")
     if y.shape not in ((n,), (n, 1)):
-        raise DataError(path, f"expected {n} labels, got an array of shape {y.shape}.")
+        raise DataError(path, f"expected {n} {what}, got an array of shape {y.shape}.")
     return y
 
 
@@ -187,11 +205,16 @@ def read_archive(stream: IO[bytes], name: str, options: Options) -> Iterator[Chu
             )
             raise DataError(name, problem)
         with np.errstate(invalid="ignore", over="ignore"):  # infinite values are refused later
-            X, y = _rows(arrays, stream), _labels(arrays, options.label)
+            X, y = _rows(arrays, stream), None
+            if options.target is not None:
+                y = _targets(arrays, options, name)
+            elif options.has_labels:
+                y = _labels(arrays, options.label)
             if y is not None and y.ndim == 1 and y.dtype.kind == "f":
                 check_numbers(y, name, range(1, len(y) + 1))
     if y is not None and y.shape[0] != X.shape[0]:
-        raise DataError(name, f"expected {X.shape[0]} labels, got {y.shape[0]}.")
+        what = "labels" if options.target is None else "targets"
+        raise DataError(name, f"expected {X.shape[0]} {what}, got {y.shape[0]}.")
     if y is None and options.labels_required:
         raise DataError(name, f"expected labels, got no array {options.label or 'y'!r}.")
     for rows in blocks(X.shape[0], options.chunk_rows):
@@ -222,6 +245,22 @@ def _labels(arrays: Mapping[str, np.ndarray], label: str | None) -> Any:
     if y is None or y.ndim == 1:
         return y
     return y.ravel() if y.shape[1:] == (1,) else sparse.csr_array(y)  # several labels per sample
+
+
+def _targets(arrays: Mapping[str, np.ndarray], options: Options, name: str) -> np.ndarray | None:
+    """Return the arrays of numbers that are the targets, side by side."""
+    targets = target_columns(arrays, options, name)
+    found, names = [], list[str]()
+    for target in targets:
+        Y = arrays[target]
+        if Y.ndim not in (1, 2) or Y.dtype.kind not in "biuf":
+            problem = f"target {target!r}: expected numbers of shape (n_samples,), got {Y.dtype}"
+            raise DataError(name, f"{problem} of shape {Y.shape}.")
+        found.append(Y.reshape(len(Y), -1))
+        names += [target] * found[-1].shape[1]
+    if not found:
+        return None
+    return as_targets(np.hstack(found), names, name, range(1, len(found[0]) + 1))
 
 
 def _csr(arrays: Mapping[str, np.ndarray], *parts: str) -> sparse.csr_array:
@@ -317,5 +356,6 @@ class _Growing:
             entry.write(np.frombuffer(block, self.dtype).astype(dtype, copy=False).tobytes())
 
 
-NPY = Format(kinds.NPY, read_array, _ArrayWriter, options=("label",), labels_apart=True)
-NPZ = Format(kinds.NPZ, read_archive, _ArchiveWriter, options=("label",))
+_OPTIONS = "label", "target"
+NPY = Format(kinds.NPY, read_array, _ArrayWriter, options=_OPTIONS, labels_apart=True)
+NPZ = Format(kinds.NPZ, read_archive, _ArchiveWriter, options=_OPTIONS)

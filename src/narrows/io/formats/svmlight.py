@@ -1,13 +1,14 @@
 """svmlight files: `label column:value column:value … # comment`, one sample per line.
 
-Several labels of a sample have commas between them. Every file is read to the same numbers as by
-scikit-learn's `load_svmlight_file`, to the last bit, or is an error; both ignore `qid:…`.
+Several labels or targets of a sample have commas between them. Every file is read to the same
+numbers as by scikit-learn's `load_svmlight_file`, to the last bit, or is an error; both ignore
+`qid:…`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import IO, Any, NamedTuple
 
@@ -16,7 +17,7 @@ from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
 from narrows.io import kinds
-from narrows.io.chunk import CLASSES, Chunk, Options, indicator, row_of
+from narrows.io.chunk import CLASSES, Chunk, Options, as_targets, indicator, row_of
 from narrows.io.formats.base import Format, Writer, whole
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
@@ -57,7 +58,11 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     for rows, fault in _read(lines, first, options.chunk_rows, options.after):
         if several is None:  # the first chunk decides
             several = bool((rows.label_counts > 1).any())
-        y = _several(rows, name) if several else _one_each(rows, name)
+        y: Any = None
+        if options.has_labels and options.target is not None:
+            y = _targets(rows, options.target, name)
+        elif options.has_labels:
+            y = _several(rows, name) if several else _one_each(rows, name)
         last, starts = int(rows.columns.max(initial=0)), _starts(rows.counts)
         if width is not None and last >= width:
             row = row_of(np.flatnonzero(rows.columns >= width)[0], starts)
@@ -184,6 +189,17 @@ def _one_each(rows: _Rows, name: str) -> np.ndarray:
     return rows.labels.astype(np.int64)
 
 
+def _targets(rows: _Rows, targets: Sequence[str], name: str) -> np.ndarray:
+    """Return the numbers at the beginning of each row, as many as there are names."""
+    odd = np.flatnonzero(rows.label_counts != len(targets))
+    if len(odd):
+        problem = f"expected {len(targets)} target{'s' * (len(targets) > 1)} before the columns"
+        advice = "Set target (--target) as often as there are numbers."
+        count = rows.label_counts[odd[0]] or "none"
+        raise DataError(name, f"{problem}, got {count}. {advice}", int(rows.lines[odd[0]]))
+    return as_targets(rows.labels.reshape(-1, len(targets)), targets, name, rows.lines)
+
+
 def _several(rows: _Rows, name: str) -> sparse.csr_array:
     wrong = ~((rows.labels >= 0) & (rows.labels < CLASSES))
     expected = f"an integer label from 0 to {CLASSES - 1}, as samples have several labels"
@@ -223,7 +239,7 @@ class _Writer(Writer):
             y = sparse.csr_array(y)
             heads = [",".join(map(str, row)) for row in _by_row(y, y.indices.tolist())]
         else:
-            heads = list(map(str, whole(y)))
+            heads = [",".join(map(str, whole(each))) for each in y.reshape(len(y), -1)]
         for head, row in zip(heads, _by_row(X, entries), strict=True):
             line = " ".join([head, *row]) or " 1:0"  # where an empty line would be no row
             self.stream.write(line.encode() + b"\n")
@@ -235,7 +251,7 @@ def _by_row(rows: sparse.csr_array, entries: list) -> Iterator[list]:
 
 
 FORMAT = Format(
-    kinds.SVMLIGHT, read, _Writer, options=("zero_based",),
+    kinds.SVMLIGHT, read, _Writer, options=("zero_based", "target"),
     survey=survey, surveyed={"zero_based": any, "several_labels": any},
     pipe_needs={
         "zero_based": "standard input, or a pipe: expected zero_based (--zero-based or "
