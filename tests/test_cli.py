@@ -327,12 +327,12 @@ WRONG = [
     (
         "fit a.svm --method ocfs -o x --start 1",
         2,
-        "Methods with --start: forwardfs, forwardregressionfs.",
+        "Methods with --start: forwardfs.",
     ),
     (
         "fit a.svm --method oc -o x --ridge 1",
         2,
-        "Methods with --ridge: forwardfs, forwardregressionfs.",
+        "Methods with --ridge: forwardfs.",
     ),
     ("fit a.svm --method forwardfs -o x --ridge -1", 2, 'ridge must be "auto" or a number >= 0'),
     ("fit a.svm --method forwardfs -o x --head 0", 2, "head must be an integer from 1 to 8,191"),

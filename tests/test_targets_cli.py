@@ -360,7 +360,7 @@ def test_a_model_of_arrays_predicts_files(files):
     assert json.loads(out)["r2"] == pytest.approx(expected)
 
 
-NUMERIC = "correlationfs, forwardregressionfs, pls, reducedrank"
+NUMERIC = "forwardfs, correlationfs, pls, reducedrank"
 REFUSED = [
     ("fit a.csv --method srda --target price -o x", 2, f"For numbers use {NUMERIC}."),
     ("fit a.csv --method pls -o x", 2, "--target: expected the name of a column of numbers"),

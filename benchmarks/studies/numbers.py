@@ -40,7 +40,7 @@ from narrows.text import Tfidf
 
 SIZES = (1, 2, 5, 10, 20)
 METHODS = (
-    "pls", "plsregression", "reducedrank", "forwardregressionfs", "correlationfs", "f_regression",
+    "pls", "plsregression", "reducedrank", "forwardfs", "correlationfs", "f_regression",
     "sklearn-pca", "truncatedsvd",
 )  # fmt: skip
 N, D = 100_000, 384

@@ -29,7 +29,6 @@ from narrows.io.parts import SIZE, FilePart
 from narrows.io.source import Source, check_kind, check_terms, is_of_texts, remembered
 from narrows.io.streams import expand_patterns
 from narrows.methods.methods import METHODS
-from narrows.methods.targets import Numeric
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 from narrows.text import Tfidf, Vectoriser
@@ -380,7 +379,7 @@ def transform(
 
 def takes_numbers(estimator: Any) -> bool:
     """Whether the targets of an estimator are numbers, not classes."""
-    return isinstance(estimator, Numeric)
+    return bool(estimator._takes_numbers)
 
 
 def for_targets(estimator: Any, options: Options, source: Source | None = None) -> Options:
@@ -400,7 +399,10 @@ def for_targets(estimator: Any, options: Options, source: Source | None = None) 
     ParameterError
         The options name labels for an estimator of numbers, or targets for another one.
     """
-    numeric, target = takes_numbers(estimator), options.target or getattr(source, "target", None)
+    target = options.target or getattr(source, "target", None)
+    if options.target is not None and estimator._takes_numbers is None:
+        estimator.set_params(target="numeric")
+    numeric = takes_numbers(estimator)
     name = _as_asked(type(estimator).__name__)
     if numeric and options.label is None and target is not None:
         return options
@@ -412,7 +414,9 @@ def for_targets(estimator: Any, options: Options, source: Source | None = None) 
             f"{_as_asked('SRDA')}."
         )
     if options.target is not None and not numeric and estimator._needs_y:
-        known = ", ".join(_as_asked(each) for each in METHODS if takes_numbers(METHODS[each]()))
+        known = ", ".join(
+            _as_asked(each) for each in METHODS if METHODS[each]()._takes_numbers is not False
+        )
         raise ParameterError(
             f"target (--target): expected label (--label), since {name} is for classes, got "
             f"target {options.target[0]!r}. For numbers use {known}."

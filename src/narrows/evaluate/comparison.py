@@ -46,9 +46,9 @@ REGRESSORS: dict[str, Callable[[], Any]] = {
     "knn": lambda: KNeighborsRegressor(),
 }
 METHODS = ("ocfs", "forwardfs", "oc", "srda", "onlinesrda")
-FOR_NUMBERS = ("correlationfs", "forwardregressionfs", "pca", "pls", "reducedrank")
+FOR_NUMBERS = ("correlationfs", "forwardfs", "pca", "pls", "reducedrank")
 # by default only with features whose cross products are a state
-_NARROW = ("forwardfs", "forwardregressionfs", "pca")
+_NARROW = ("forwardfs", "pca")
 _RIDGES = np.logspace(-3, 4, 8)
 _LONGEST = 30  # characters of a label in the table
 
@@ -85,7 +85,7 @@ def compare(
         last three), estimators of narrows, or pipelines that end in one. Pipelines are fitted to
         the training samples of each split. By default "ocfs", "forwardfs" (with at most 8,192
         features), "oc", "srda" and "onlinesrda"; for numbers "correlationfs", "pls", "reducedrank",
-        and with at most 8,192 features "forwardregressionfs" and "pca".
+        and with at most 8,192 features "forwardfs" and "pca".
     dims : sequence of int, optional
         Numbers of features to select, or of components. By default 2, 10 and 100, or half of the
         features if there are fewer than 200.

@@ -10,7 +10,7 @@ import numpy as np
 
 from narrows.engines.parts import takes_numbers
 from narrows.errors import ParameterError, printable
-from narrows.methods.forward import StepwiseSelector
+from narrows.methods.forward import ForwardFS
 from narrows.methods.projector import Projector
 from narrows.methods.selector import PerClassSelector, Selector
 
@@ -81,7 +81,7 @@ def _top(estimator: Any, top: int) -> list[Any]:
     """Return features by score, or for each component the features of largest weight."""
     if isinstance(estimator, Selector):
         ranked = _ranked(estimator, estimator.scores_, estimator.ranking_[:top])
-        if isinstance(estimator, StepwiseSelector):
+        if isinstance(estimator, ForwardFS):
             for entry, share in zip(ranked, estimator._solution.explained, strict=False):
                 entry["explained"] = float(share)
         return ranked

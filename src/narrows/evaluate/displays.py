@@ -16,7 +16,7 @@ from narrows.evaluate.results import ALL, Line, curves, title
 from narrows.evaluate.retrieval import Retrieval
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
-from narrows.methods.forward import StepwiseSelector
+from narrows.methods.forward import ForwardFS
 from narrows.methods.selector import HeldOutSelector, Selector
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -206,7 +206,7 @@ class GainDisplay:
     Parameters
     ----------
     gains : ndarray of shape (n_steps,)
-        `gain_curve_` of `ForwardFS` or `ForwardRegressionFS`.
+        `gain_curve_` of `ForwardFS`.
     held_out, errors : ndarray of shape (n_compared,), optional
         `held_out_scores_` and `held_out_errors_` with ``n_features="cv"``.
 
@@ -244,10 +244,10 @@ class GainDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, ax: Any = None, legend: Place = "right") -> GainDisplay:
         """Plot the gains of a fitted `ForwardFS`."""
-        if not isinstance(estimator, StepwiseSelector):
+        if not isinstance(estimator, ForwardFS):
             raise ParameterError(
-                "GainDisplay: expected a ForwardFS or ForwardRegressionFS, got "
-                f"{type(estimator).__name__}. Use EnergyDisplay for other selectors."
+                f"GainDisplay: expected a ForwardFS, got {type(estimator).__name__}. "
+                "Use EnergyDisplay for other selectors."
             )
         display = cls(estimator.gain_curve_)
         if len(estimator.held_out_scores_):

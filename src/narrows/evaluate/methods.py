@@ -24,7 +24,7 @@ from narrows.evaluate.splits import prepared, source_of
 from narrows.io.source import Source
 from narrows.methods import total
 from narrows.methods.base import Additive, Estimator
-from narrows.methods.forward import StepwiseSelector
+from narrows.methods.forward import ForwardFS
 from narrows.methods.methods import METHODS
 from narrows.methods.online_srda import OnlineSRDA
 from narrows.methods.parameters import same
@@ -108,7 +108,7 @@ class Ours:
     def kind(self, n_features: int) -> Kind | None:
         """Return the kind of state that the method is a function of; None if there is none."""
         # a half-life depends on the order of the samples, which a shared state does not keep
-        is_additive = isinstance(self.estimator, Additive) and not takes_numbers(self.estimator)
+        is_additive = isinstance(self.estimator, Additive) and not takes_numbers(self.fitted)
         if not is_additive or self.estimator.half_life is not None:
             return None
         route = route_of(self.estimator, Data(n_features, True), "memory")
@@ -123,12 +123,14 @@ class Ours:
         if y.ndim == 1:
             first = np.unique(y, return_index=True)[1]
             most_found = min(most_found, len(first))
-        if not takes_numbers(self.estimator):
-            y = _labels(y)
         self.fitted = clone(self.estimator)
+        if y.ndim == 2 and self.fitted._takes_numbers is None:
+            self.fitted.set_params(target="numeric")
+        if not takes_numbers(self.fitted):
+            y = _labels(y)
         if isinstance(self.fitted, PLS):
             self.fitted.set_params(n_components=min(most, X.shape[1]))
-        if isinstance(self.fitted, StepwiseSelector):  # shorter selections are its first steps
+        if isinstance(self.fitted, ForwardFS):  # shorter selections are its first steps
             self.fitted.set_params(n_features=min(most, self.fitted._most_steps(X.shape[1])))
         if isinstance(self.fitted, OnlineProjector):
             self.fitted.set_params(n_components=min(most, most_found))
@@ -160,7 +162,7 @@ class Ours:
     def at(self, p: int, X: Any) -> Callable[[Any], Any]:
         """Return the function that reduces samples to p dimensions, or to all there are."""
         if isinstance(self.fitted, Selector):
-            if isinstance(self.fitted, StepwiseSelector):
+            if isinstance(self.fitted, ForwardFS):
                 columns = self.fitted._of_steps(p)
             else:
                 self.fitted.set_params(n_features=min(p, X.shape[1]))  # instead of any other size
@@ -248,8 +250,8 @@ def is_for(method: Ours | Rival, numeric: bool) -> bool:
     """Whether a method learns from numeric targets, or from classes; some need neither."""
     if isinstance(method, Rival):
         return method.name not in (_FOR_CLASSES if numeric else _FOR_NUMBERS)
-    if takes_numbers(method.estimator):
-        return numeric
+    if method.estimator._takes_numbers is not False:
+        return numeric or method.estimator._takes_numbers is None
     return not (numeric and method.estimator._needs_y)
 
 

@@ -31,7 +31,7 @@ from narrows.evaluate.results import ALL, FIELDS, Line, Results, constant, curve
 from narrows.evaluate.splits import Splits, taken
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
-from narrows.methods.forward import StepwiseSelector
+from narrows.methods.forward import ForwardFS
 from narrows.methods.selector import PerClassSelector, Selector
 from narrows.solve.paired import METRICS
 from narrows.state.labels import joined
@@ -340,14 +340,14 @@ def _pictures(lines: Results, methods: Sequence[Ours | Rival]) -> list[dict[str,
             lambda ax: ComparisonDisplay(lines).plot(ax, "learn", legend="below"),
         )
     selectors = [m for m in _fitted(methods) if isinstance(m.fitted, Selector)]
-    selector = next((m for m in selectors if not isinstance(m.fitted, StepwiseSelector)), None)
+    selector = next((m for m in selectors if not isinstance(m.fitted, ForwardFS)), None)
     if selector is not None:
         add(
             f"Scores of the features, {title(selector.name)}",
             "Share of the total score in the best features, and the score of each, best first.",
             lambda ax: EnergyDisplay.from_estimator(selector.fitted, ax, legend="below"),
         )
-    forward = next((m for m in selectors if isinstance(m.fitted, StepwiseSelector)), None)
+    forward = next((m for m in selectors if isinstance(m.fitted, ForwardFS)), None)
     if forward is not None:
         add(
             f"Explained share by number of features, {title(forward.name)}",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cached_property, partial
@@ -280,212 +279,8 @@ class Candidates(InBands):
         return state
 
 
-class StepwiseSelector(Selector):
-    """Selects features one after another; subclasses give `_correlated` and `_halves`."""
-
-    _constraints: ClassVar[dict[str, Constraint]] = {
-        "n_features": (whole(1) | SHARE | CV).said(
-            "an integer >= 1, or a fraction in (0, 1] of the features", 'a number or "cv"'
-        ),
-        "ridge": word("auto") | real(0, 1e6),
-        "start": NONE | _LIST,
-        "groups": NONE | _LIST,
-    }
-    ridge: float | str
-    start: Sequence[int | str] | None
-    groups: Sequence[Any] | None
-
-    @abstractmethod
-    def _correlated(self, stats: Any, head: np.ndarray) -> tuple[Correlated, float]:
-        """Return the first features of a state that vary, and the size of the targets."""
-
-    @abstractmethod
-    def _halves(self, stats: Any) -> Iterator[tuple[Any, Correlated, Callable[[Path], np.ndarray]]]:
-        """Yield each fold, the features of the others, and what a path of them explains in it."""
-
-    @property
-    def gain_curve_(self) -> np.ndarray:
-        """The share of the targets that the features of the first steps explain."""
-        return read_only(self._solution.gain_curve)
-
-    @property
-    def held_out_scores_(self) -> np.ndarray:
-        """With ``n_features="cv"``, the held-out score by the number of steps; else empty."""
-        return read_only(self._solution.held_out.scores)
-
-    @property
-    def held_out_errors_(self) -> np.ndarray:
-        """The standard errors of `held_out_scores_`, from the differences between folds."""
-        return read_only(self._solution.held_out.errors)
-
-    def _of_steps(self, p: int) -> np.ndarray:
-        """Return the features of the first p steps, or of all, in the order of the features."""
-        steps = self._solution
-        self._check_solution(steps, self._state)
-        return np.sort(steps.order[: steps.ends[min(p, len(steps.ends)) - 1]])
-
-    # -- parameters -----------------------------------------------------------------------------
-
-    def _check_together(self, n_features: int) -> None:
-        name, size = type(self).__name__, self.n_features
-        if n_features == sys.maxsize:  # the data are not known yet
-            return
-        if self.groups is not None and np.shape(self.groups) != (n_features,):
-            raise ParameterError(
-                f"{name}: expected groups with one label for each of {n_features} features, got "
-                f"an array of shape {np.shape(self.groups)}. Give each feature a label."
-            )
-        things = "features" if self.groups is None else "groups"
-        most, started = self._most_steps(n_features), len(self._start(n_features))
-        number: Any = size if is_integer(size, 1) else 0
-        if number > most and number != N_FEATURES:  # the default
-            raise ParameterError(
-                f"{name}: expected n_features<={most}, the number of {things} in the data, got "
-                f"{size}. Use fewer, or a fraction such as 0.1."
-            )
-        if not is_cv(size) and started > (wanted := self._wanted(most)):
-            raise ParameterError(
-                f"{name}: expected n_features>={started}, the number of {things} of start, got "
-                f"{wanted}. Use more, or fewer in start."
-            )
-
-    def _wanted(self, most: int) -> int:
-        """Return the number of steps, of at most so many."""
-        size = self.n_features
-        return min(most, _LONGEST if is_cv(size) else columns.count_wanted(size, most))
-
-    def _most_steps(self, n_features: int) -> int:
-        """Return the number of features, or of groups."""
-        return int(self._group_of(n_features).max(initial=-1)) + 1
-
-    def _group_of(self, n_features: int) -> np.ndarray:
-        """Return the number of the group of each feature, in the order of the first of each."""
-        if self.groups is None:
-            return np.arange(n_features)
-        number: dict[Any, int] = {}
-        labels = [None if each != each else each for each in self.groups]  # of any types
-        return np.array([number.setdefault(label, len(number)) for label in labels])
-
-    def _start(self, n_features: int) -> list[int]:
-        """Return the numbers of the groups of the features of `start`."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is None and self.__sklearn_is_fitted__():
-            names = self._column_names()
-        known = _numbered(names)
-        found = [self._index(each, known, n_features) for each in self._listed()]
-        return list(dict.fromkeys(self._group_of(n_features)[found].tolist()))
-
-    def _started(self, n_features: int) -> np.ndarray:
-        """Return the features of `start`, with their groups."""
-        return np.flatnonzero(np.isin(self._group_of(n_features), self._start(n_features)))
-
-    def _listed(self) -> list[Any]:
-        """Return the features of `start` as they were given; none where it is not a list."""
-        start: Any = self.start
-        return list(start) if np.ndim(start) == 1 else []
-
-    def _index(self, each: Any, known: dict[str, int], n_features: int) -> int:
-        """Return the index of a feature from its index or its name."""
-        is_name = isinstance(each, str)
-        if is_name and each in known:
-            return known[each]
-        if is_integer(each, 0) and int(each) < n_features:
-            return int(each)
-        what = "names" if is_name and known else "indices"
-        of = "features" if n_features == sys.maxsize else f"{n_features} features"
-        more = "" if known or not is_name else ", since they have no names"
-        near = get_close_matches(each, known, 1) if is_name else []
-        hint = f"Did you mean {near[0]}?" if near else f"Use {what} that the data have."
-        raise ParameterError(
-            f"{type(self).__name__}: expected start (--start) to have {what} of the {of}{more}, "
-            f"got {each!r}. {hint}"
-        )
-
-    def _use_names(self, source: Any) -> None:
-        """Replace names in `start` by indices; what is no name may be an index in digits."""
-        if any(isinstance(each, str) for each in self._listed()):
-            known = _numbered(None if source is None else source.names)
-            found = [
-                int(each)
-                if isinstance(each, str) and each not in known and _DIGITS.fullmatch(each)
-                else each
-                for each in self._listed()
-            ]
-            self.start = [self._index(each, known, len(known) or sys.maxsize) for each in found]
-
-    # -- states -----------------------------------------------------------------------------------
-
-    def _second(self) -> Second:
-        return "cross"
-
-    def _folds(self) -> int | None:
-        return FOLDS if is_cv(self.n_features) else None
-
-    # -- solving -----------------------------------------------------------------------------------
-
-    def _path(self, found: Correlated, n_features: int, n_steps: int) -> Path:
-        """Return the path over the features that vary, some of all features."""
-        group = self._group_of(n_features)[found.features]
-        groups, start = None, self._start(n_features)
-        live, code = np.unique(group, return_inverse=True)
-        if self.groups is not None:
-            order = np.argsort(code, kind="stable")
-            groups = np.split(order, np.cumsum(np.bincount(code))[:-1])
-        start = np.searchsorted(live, [g for g in start if g in live]).tolist()
-        ridge = RIDGE if isinstance(self.ridge, str) else float(self.ridge)
-        return forward(found.column, found.block, found.R, n_steps, ridge, groups, start)
-
-    def _solve(self, state: ClassStats | Mapped) -> Steps:
-        who, d = type(self).__name__, state.n_features
-        stats, head = (
-            (state.stats, state.map.head) if isinstance(state, Mapped) else (state, np.arange(d))
-        )
-        outside = np.setdiff1d(self._started(d), head)
-        if outside.size:
-            raise ParameterError(
-                f"{who}: expected start to have some of the {len(head):,} candidates, got feature "
-                f"{outside[0]}. Fit again with this start."
-            )
-        wanted, held_out = self._wanted(self._most_steps(d)), NO_CURVE
-        if is_cv(self.n_features) and stats.n:
-            held_out = self._compare(stats, wanted)
-            smallest = held_out.smallest() if held_out.scores.size else 1
-            wanted = max(smallest, len(self._start(d)))
-        found, total = self._correlated(stats, head)
-        steps = Steps(self._path(found, d, wanted), found.features, d, total, held_out)
-        advice = self._advice(steps) if steps.size else ""
-        if 0 < len(steps.steps) < wanted and self.n_features != N_FEATURES:
-            advice = f"expected {wanted} features that vary, got {steps.size}, which are selected."
-        if advice:
-            warn(f"{who}: {advice}")
-        return steps
-
-    def _compare(self, stats: ClassStats, most: int) -> Curve:
-        """Return how each number of steps does on held-out folds."""
-        who, d = type(self).__name__, stats.n_features
-        check_folds(who, "n_features", stats)
-        curves, weight = [], []
-        for fold, found, share_of in self._halves(stats):
-            check_filled(who, "n_features", fold, stats.n_samples)
-            curves.append(share_of(self._path(found, d, most)))
-            weight.append(fold.n)
-        shortest = min(map(len, curves))
-        if not shortest:  # no feature varies
-            return NO_CURVE
-        curve = Curve.of_folds(np.array([each[:shortest] for each in curves]), np.array(weight))
-        warn_of_no_held_out_score(who, curve, self._useless)
-        return curve
-
-    def _check_solution(self, solution: Steps, stats: Any) -> None:
-        if not solution.size:
-            raise ValueError(
-                f"{type(self).__name__}: expected a feature that varies, got constant features "
-                "only, or one sample. Check X."
-            )
-
-
 @parameters
-class ForwardFS(StepwiseSelector):
+class ForwardFS(Selector):
     """Forward selection of features that complement each other.
 
     ::
@@ -533,7 +328,8 @@ class ForwardFS(StepwiseSelector):
     target : {"auto", "classes", "numeric"}, default="auto"
         What y contains. With "numeric", one or several columns of numbers: V_j is then the share of
         the variance of target j, and all a_j are 1. That is stepwise regression; with ``ridge=0``,
-        stepwise least squares. "auto" is "numeric" if the first y has fractions. Numeric targets
+        stepwise least squares. "auto" is "numeric" if the first y has fractions, and for files that
+        are read with a target. Numeric targets
         need at most 8,192 features, and `priors` do not matter.
 
     Attributes
@@ -607,6 +403,12 @@ class ForwardFS(StepwiseSelector):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_features": (whole(1) | SHARE | CV).said(
+            "an integer >= 1, or a fraction in (0, 1] of the features", 'a number or "cv"'
+        ),
+        "ridge": word("auto") | real(0, 1e6),
+        "start": NONE | _LIST,
+        "groups": NONE | _LIST,
         "head": whole(1, MOST - 1),
         "target": word("auto", "classes", "numeric"),
     }
@@ -627,11 +429,56 @@ class ForwardFS(StepwiseSelector):
     groups: Sequence[Any] | None = None
     target: str = "auto"
 
+    @property
+    def gain_curve_(self) -> np.ndarray:
+        """The share of the targets that the features of the first steps explain."""
+        return read_only(self._solution.gain_curve)
+
+    @property
+    def held_out_scores_(self) -> np.ndarray:
+        """With ``n_features="cv"``, the held-out score by the number of steps; else empty."""
+        return read_only(self._solution.held_out.scores)
+
+    @property
+    def held_out_errors_(self) -> np.ndarray:
+        """The standard errors of `held_out_scores_`, from the differences between folds."""
+        return read_only(self._solution.held_out.errors)
+
+    def _of_steps(self, p: int) -> np.ndarray:
+        """Return the features of the first p steps, or of all, in the order of the features."""
+        steps = self._solution
+        self._check_solution(steps, self._state)
+        return np.sort(steps.order[: steps.ends[min(p, len(steps.ends)) - 1]])
+
+    # -- parameters -----------------------------------------------------------------------------
+
     def _check_together(self, n_features: int) -> None:
-        super()._check_together(n_features)
         name, size = type(self).__name__, self.n_features
-        if not MOST < n_features < sys.maxsize:
+        if n_features == sys.maxsize:  # the data are not known yet
             return
+        if self.groups is not None and np.shape(self.groups) != (n_features,):
+            raise ParameterError(
+                f"{name}: expected groups with one label for each of {n_features} features, got "
+                f"an array of shape {np.shape(self.groups)}. Give each feature a label."
+            )
+        things = "features" if self.groups is None else "groups"
+        most, started = self._most_steps(n_features), len(self._start(n_features))
+        number: Any = size if is_integer(size, 1) else 0
+        if number > most and number != N_FEATURES:  # the default
+            raise ParameterError(
+                f"{name}: expected n_features<={most}, the number of {things} in the data, got "
+                f"{size}. Use fewer, or a fraction such as 0.1."
+            )
+        if not is_cv(size) and started > (wanted := self._wanted(most)):
+            raise ParameterError(
+                f"{name}: expected n_features>={started}, the number of {things} of start, got "
+                f"{wanted}. Use more, or fewer in start."
+            )
+        if n_features > MOST:
+            self._check_wide(n_features)
+
+    def _check_wide(self, n_features: int) -> None:
+        name, size = type(self).__name__, self.n_features
         if self.target == "numeric":
             raise ParameterError(
                 f'{name}: expected at most {MOST:,} features for target="numeric", got '
@@ -648,7 +495,77 @@ class ForwardFS(StepwiseSelector):
                 f"folds of their cross products, got {n_features:,}. Use a number."
             )
 
+    def _wanted(self, most: int) -> int:
+        """Return the number of steps, of at most so many."""
+        size = self.n_features
+        return min(most, _LONGEST if is_cv(size) else columns.count_wanted(size, most))
+
+    def _most_steps(self, n_features: int) -> int:
+        """Return the number of features, or of groups."""
+        return int(self._group_of(n_features).max(initial=-1)) + 1
+
+    def _group_of(self, n_features: int) -> np.ndarray:
+        """Return the number of the group of each feature, in the order of the first of each."""
+        if self.groups is None:
+            return np.arange(n_features)
+        number: dict[Any, int] = {}
+        labels = [None if each != each else each for each in self.groups]  # of any types
+        return np.array([number.setdefault(label, len(number)) for label in labels])
+
+    def _start(self, n_features: int) -> list[int]:
+        """Return the numbers of the groups of the features of `start`."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None and self.__sklearn_is_fitted__():
+            names = self._column_names()
+        known = _numbered(names)
+        found = [self._index(each, known, n_features) for each in self._listed()]
+        return list(dict.fromkeys(self._group_of(n_features)[found].tolist()))
+
+    def _started(self, n_features: int) -> np.ndarray:
+        """Return the features of `start`, with their groups."""
+        return np.flatnonzero(np.isin(self._group_of(n_features), self._start(n_features)))
+
+    def _listed(self) -> list[Any]:
+        """Return the features of `start` as they were given; none where it is not a list."""
+        start: Any = self.start
+        return list(start) if np.ndim(start) == 1 else []
+
+    def _index(self, each: Any, known: dict[str, int], n_features: int) -> int:
+        """Return the index of a feature from its index or its name."""
+        is_name = isinstance(each, str)
+        if is_name and each in known:
+            return known[each]
+        if is_integer(each, 0) and int(each) < n_features:
+            return int(each)
+        what = "names" if is_name and known else "indices"
+        of = "features" if n_features == sys.maxsize else f"{n_features} features"
+        more = "" if known or not is_name else ", since they have no names"
+        near = get_close_matches(each, known, 1) if is_name else []
+        hint = f"Did you mean {near[0]}?" if near else f"Use {what} that the data have."
+        raise ParameterError(
+            f"{type(self).__name__}: expected start (--start) to have {what} of the {of}{more}, "
+            f"got {each!r}. {hint}"
+        )
+
+    def _use_names(self, source: Any) -> None:
+        """Replace names in `start` by indices; what is no name may be an index in digits."""
+        if any(isinstance(each, str) for each in self._listed()):
+            known = _numbered(None if source is None else source.names)
+            found = [
+                int(each)
+                if isinstance(each, str) and each not in known and _DIGITS.fullmatch(each)
+                else each
+                for each in self._listed()
+            ]
+            self.start = [self._index(each, known, len(known) or sys.maxsize) for each in found]
+
     # -- numbers or classes ---------------------------------------------------------------------
+
+    @property
+    def _takes_numbers(self) -> bool | None:  # type: ignore[override]
+        if self.target == "auto" and self.__sklearn_is_fitted__():
+            return _is_numeric(self._state)
+        return {"numeric": True, "classes": False}.get(self.target)
 
     @property
     def _useless(self) -> str:  # type: ignore[override]
@@ -663,6 +580,10 @@ class ForwardFS(StepwiseSelector):
     def class_count_(self) -> np.ndarray:
         """The weight of each class; not available for numeric targets."""
         return self._unless_numeric(super().class_count_)
+
+    @property
+    def _n_targets(self) -> int:
+        return int(self._state.n_targets)
 
     def _unless_numeric(self, found: np.ndarray) -> np.ndarray:
         if _is_numeric(self._state):
@@ -712,6 +633,12 @@ class ForwardFS(StepwiseSelector):
 
     # -- states ---------------------------------------------------------------------------------
 
+    def _second(self) -> Second:
+        return "cross"
+
+    def _folds(self) -> int | None:
+        return FOLDS if is_cv(self.n_features) else None
+
     def _check_width(self, n_features: int) -> None:
         """Any number of features has candidates."""
 
@@ -751,6 +678,66 @@ class ForwardFS(StepwiseSelector):
         return selected
 
     # -- solving -----------------------------------------------------------------------------------
+
+    def _path(self, found: Correlated, n_features: int, n_steps: int) -> Path:
+        """Return the path over the features that vary, some of all features."""
+        group = self._group_of(n_features)[found.features]
+        groups, start = None, self._start(n_features)
+        live, code = np.unique(group, return_inverse=True)
+        if self.groups is not None:
+            order = np.argsort(code, kind="stable")
+            groups = np.split(order, np.cumsum(np.bincount(code))[:-1])
+        start = np.searchsorted(live, [g for g in start if g in live]).tolist()
+        ridge = RIDGE if isinstance(self.ridge, str) else float(self.ridge)
+        return forward(found.column, found.block, found.R, n_steps, ridge, groups, start)
+
+    def _solve(self, state: ClassStats | Mapped) -> Steps:
+        who, d = type(self).__name__, state.n_features
+        stats, head = (
+            (state.stats, state.map.head) if isinstance(state, Mapped) else (state, np.arange(d))
+        )
+        outside = np.setdiff1d(self._started(d), head)
+        if outside.size:
+            raise ParameterError(
+                f"{who}: expected start to have some of the {len(head):,} candidates, got feature "
+                f"{outside[0]}. Fit again with this start."
+            )
+        wanted, held_out = self._wanted(self._most_steps(d)), NO_CURVE
+        if is_cv(self.n_features) and stats.n:
+            held_out = self._compare(stats, wanted)
+            smallest = held_out.smallest() if held_out.scores.size else 1
+            wanted = max(smallest, len(self._start(d)))
+        found, total = self._correlated(stats, head)
+        steps = Steps(self._path(found, d, wanted), found.features, d, total, held_out)
+        advice = self._advice(steps) if steps.size else ""
+        if 0 < len(steps.steps) < wanted and self.n_features != N_FEATURES:
+            advice = f"expected {wanted} features that vary, got {steps.size}, which are selected."
+        if advice:
+            warn(f"{who}: {advice}")
+        return steps
+
+    def _compare(self, stats: ClassStats, most: int) -> Curve:
+        """Return how each number of steps does on held-out folds."""
+        who, d = type(self).__name__, stats.n_features
+        check_folds(who, "n_features", stats)
+        curves, weight = [], []
+        for fold, found, share_of in self._halves(stats):
+            check_filled(who, "n_features", fold, stats.n_samples)
+            curves.append(share_of(self._path(found, d, most)))
+            weight.append(fold.n)
+        shortest = min(map(len, curves))
+        if not shortest:  # no feature varies
+            return NO_CURVE
+        curve = Curve.of_folds(np.array([each[:shortest] for each in curves]), np.array(weight))
+        warn_of_no_held_out_score(who, curve, self._useless)
+        return curve
+
+    def _check_solution(self, solution: Steps, stats: Any) -> None:
+        if not solution.size:
+            raise ValueError(
+                f"{type(self).__name__}: expected a feature that varies, got constant features "
+                "only, or one sample. Check X."
+            )
 
     def _correlated(self, stats: Any, head: np.ndarray) -> tuple[Correlated, float]:
         if _is_numeric(stats):

@@ -19,6 +19,7 @@ class Numeric(Additive):
     """An estimator whose targets are numbers, and whose solution is a function of their sums."""
 
     _state_type: ClassVar[Any] = TargetStats
+    _takes_numbers: ClassVar[bool | None] = True
     _unsupported: ClassVar[dict[str, str]] = dict.fromkeys(
         ("classes_", "class_count_"), "its targets are numbers. Use SRDA or OCFS for classes."
     )

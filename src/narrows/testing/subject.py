@@ -15,7 +15,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from narrows.methods.methods import METHODS
-from narrows.methods.targets import Numeric
 
 N, D = 60, 7  # samples and features of the data
 _RIDGES = tuple(
@@ -67,7 +66,7 @@ class Subject:
         adds_up, two_d = hasattr(estimator, "fit_stats"), tags.target_tags.multi_output
         preserved = tags.transformer_tags.preserves_dtype if tags.transformer_tags else []
         own = METHODS.get(type(estimator).__name__) is type(estimator)
-        self.numeric = is_regressor(estimator) or isinstance(estimator, Numeric)
+        self.numeric = is_regressor(estimator) or bool(getattr(estimator, "_takes_numbers", False))
         adds_up, two_d = adds_up and not self.numeric, two_d and not self.numeric
         self._missing = {
             verb: "" if hasattr(estimator, verb) else f"the estimator has no {verb}"
