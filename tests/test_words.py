@@ -34,6 +34,7 @@ def in_texts(texts, pattern=TOKEN):
 def same_rows(found, expected):
     found, expected = found.copy(), expected.copy()
     expected.sort_indices()
+    assert found.indices.dtype == found.indptr.dtype == np.int32  # as classifiers need them
     np.testing.assert_array_equal(found.indptr, expected.indptr)
     np.testing.assert_array_equal(found.indices, expected.indices)
     np.testing.assert_allclose(found.data, expected.data, rtol=1e-14)

@@ -300,6 +300,8 @@ def weighed(parts: Sequence[Counted], features: np.ndarray, idf: np.ndarray) -> 
         rows += start
 
     each(write, range(len(blocks)))
+    if n <= np.iinfo(np.int32).max:
+        ends = ends.astype(np.int32)  # two types of indices would become the larger one
     X = sparse.csr_array((data, indices, ends), shape=(n_rows, len(idf)))
     X.has_canonical_format = True
     return X
