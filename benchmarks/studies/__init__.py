@@ -50,6 +50,7 @@ from benchmarks.studies.refits import EmbeddingsAlign
 from benchmarks.studies.ridge import Ridge, RidgePosteriors, RidgeScale
 from benchmarks.studies.seconds import Seconds
 from benchmarks.studies.spark import Spark
+from benchmarks.studies.texts import Texts
 from benchmarks.studies.theta import Theta
 from benchmarks.studies.two_stages import TwoStages
 from benchmarks.studies.uneven_classes import UnevenClasses
@@ -132,6 +133,7 @@ STUDIES = {
         SeveralLabels,
         Files,
         EmbeddingFiles,
+        Texts,
         Cluster,
         Spark,
         Certificates,

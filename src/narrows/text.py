@@ -27,7 +27,7 @@ from narrows.methods.parameters import (
     word,
 )
 from narrows.solve.interrupted import ChangesInPlace
-from narrows.solve.terms import Counted, Words, count, weighed
+from narrows.solve.terms import Counted, Kept, Words, count, weighed
 
 __all__ = ["HashedTfidf", "Tfidf"]
 
@@ -141,8 +141,7 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         transform : Transform other texts.
         """
         new = type(self)(**self.get_params())
-        parts = new._learn(X, keep=True)
-        X_new = new._weighed(parts)
+        X_new = new._weighed(new._learn(X, keep=True))
         self._take(new)
         return X_new
 
@@ -242,7 +241,8 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         get_feature_names_out : Return the names of the features.
         """
         check_is_fitted(self)
-        return self._weighed(self._count(self._texts(X), keep=True, grows=False))
+        parts = count(self._texts(X), self._words(), self._counts, True, False)
+        return self._weighed([(None, entries) for _, entries in parts])
 
     @property
     def n_documents(self) -> int:
@@ -337,24 +337,22 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         """Return the counts of no texts."""
         return Counted(totals=getattr(self, "max_features", None) is not None)
 
-    def _count(self, texts: list[str], keep: bool, grows: bool) -> list[Counted]:
-        """Return the counts of parts of texts, of known terms only unless these may grow."""
-        return count(texts, self._words(), self._empty() if grows else self._known, keep, grows)
-
-    def _learn(self, X: Iterable[str], keep: bool = False) -> list[Counted]:
-        """Count texts; return the counts of their parts, with the entries of each if asked to."""
+    def _learn(self, X: Iterable[str], keep: bool = False) -> Kept:
+        """Count texts; return the entries of each part if asked to."""
         check_constraints(self)
-        texts = self._texts(X)
-        parts = self._count(texts, keep, grows=True)
+        texts, kept = self._texts(X), Kept()
+        parts = count(texts, self._words(), self._empty(), keep, True)
         with self.changing():
             self.__dict__.pop("_made", None)
-            for part in parts:
+            while parts:
+                part, entries = parts.pop(0)
                 if hasattr(self, "_counts"):
-                    self._counts.add(part)
+                    kept.append((self._counts.add(part), entries))
                 else:
                     self._counts = part
+                    kept.append((None, entries))
             self.n_documents_ = self.n_documents + len(texts)
-        return parts
+        return kept
 
     def _words(self) -> Words:
         """Return what cuts texts into words."""
@@ -390,7 +388,7 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         return self._empty() if found is None else found
 
     @abstractmethod
-    def _weighed(self, parts: list[Counted]) -> sparse.csr_array:
+    def _weighed(self, kept: Kept) -> sparse.csr_array:
         """Return the samples of texts whose entries were kept."""
 
     def _idf(self, frequency: np.ndarray) -> np.ndarray:
@@ -505,8 +503,8 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
     def _compute(self) -> np.ndarray:
         return self._idf(self.document_frequency)
 
-    def _weighed(self, parts: list[Counted]) -> sparse.csr_array:
-        return weighed(parts, np.arange(self.n_features, dtype=np.int32), self._computed)
+    def _weighed(self, kept: Kept) -> sparse.csr_array:
+        return weighed(kept, np.arange(self.n_features, dtype=np.int32), self._computed)
 
 
 @dataclass
@@ -716,7 +714,7 @@ class Tfidf(Vectoriser):
             chosen = chosen[np.sort(best)]
         return _Features(counts, chosen, self._idf(counts.frequency[chosen]))
 
-    def _weighed(self, parts: list[Counted]) -> sparse.csr_array:
+    def _weighed(self, kept: Kept) -> sparse.csr_array:
         features = self._computed
         if not len(features.chosen):
             limits = [f"min_df={self.min_df}"]
@@ -725,4 +723,4 @@ class Tfidf(Vectoriser):
                 f"Tfidf: expected at least one term in {' and '.join(limits)} texts, got none in "
                 f"{self.n_documents} texts. Count other texts first, or use a smaller min_df."
             )
-        return weighed(parts, features.of_terms, features.idf)
+        return weighed(kept, features.of_terms, features.idf)

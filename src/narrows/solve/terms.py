@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain, pairwise
+from mmap import mmap
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -177,19 +178,10 @@ class Counted:
         The number of hashes.
     totals : bool
         Whether occurrences are counted, too.
-
-    Attributes
-    ----------
-    entries : list of Entries
-        What was kept of the texts, to weigh it.
-    numbers : ndarray, optional
-        The numbers of the terms in the table that these were added to.
     """
 
     def __init__(self, table: Table | None = None, width: int = 0, totals: bool = False):
         self.table, self.width, self.totals = Table() if table is None else table, width, totals
-        self.entries: list[Entries] = []
-        self.numbers: np.ndarray | None = None
         self._sums = {name: np.zeros(self.n, np.int64) for name in _SUMS[: 1 + totals]}
 
     @classmethod
@@ -216,8 +208,11 @@ class Counted:
         """The number of times that each term occurs."""
         return self._sums["total"][: self.n]
 
-    def count(self, texts: Sequence[str], words: Words, grows: bool, keep: bool) -> Self:
-        """Count the terms of texts, and keep the entries if asked to."""
+    def count(
+        self, texts: Sequence[str], words: Words, grows: bool, keep: bool
+    ) -> tuple[Self, list[Entries]]:
+        """Count the terms of texts; return these counts, and the entries if asked to."""
+        entries: list[Entries] = []
         (low, high), table, sums = words.ngrams, self.table, self._sums
         place, sizes = np.zeros(self.n, np.int32), high - low + 1
         for some in _blocks(texts):
@@ -235,8 +230,9 @@ class Counted:
             )  # fmt: skip
             if keep:
                 kind = np.min_scalar_type(counts[:m].max(initial=0))
-                self.entries.append(Entries(lengths, ids[:m].copy(), counts[:m].astype(kind)))
-        return self
+                kept = _mapped(ids[:m]), _mapped(counts[:m].astype(kind))
+                entries.append(Entries(lengths, *kept))
+        return self, entries
 
     def copy(self) -> Self:
         """Return the same counts, to which others can be added."""
@@ -244,14 +240,13 @@ class Counted:
         new._sums = {name: sums[: self.n].copy() for name, sums in self._sums.items()}
         return new
 
-    def add(self, other: Counted, sign: int = 1) -> None:
-        """Add other counts to these, or subtract them."""
-        numbers: Any = slice(None)
-        if not self.width:
-            numbers = other.numbers = self.table.add(other.table)
-            self._reserve(len(self.table.bounds))
+    def add(self, other: Counted, sign: int = 1) -> np.ndarray:
+        """Add other counts to these, or subtract them; return the numbers of their terms here."""
+        numbers = np.arange(self.n) if self.width else self.table.add(other.table)
+        self._reserve(self.n)
         for name, sums in self._sums.items():
             sums[numbers] += sign * other._sums[name][: other.n]
+        return numbers
 
     def _reserve(self, size: int) -> None:
         for name, sums in self._sums.items():
@@ -260,7 +255,7 @@ class Counted:
 
 def count(
     texts: Sequence[str], words: Words, like: Counted, keep: bool, grows: bool
-) -> list[Counted]:
+) -> list[tuple[Counted, list[Entries]]]:
     """Return the terms of parts of texts, counted on all cores, the parts in the order of these.
 
     Those of the table of `like`; if it grows, each part has a table of its own, which starts empty.
@@ -270,33 +265,37 @@ def count(
     n = max(1, min(CORES, size // BLOCK))
     cuts = [0, *np.searchsorted(ends, np.arange(1, n) * size // n).tolist(), len(texts)]
 
-    def part(edges: tuple[int, int]) -> Counted:
+    def part(edges: tuple[int, int]) -> tuple[Counted, list[Entries]]:
         empty = Counted(None if grows else like.table, like.width, like.totals)
         return empty.count(texts[slice(*edges)], words, grows and not like.width, keep)
 
     return each(part, pairwise(cuts))
 
 
-def weighed(parts: Sequence[Counted], features: np.ndarray, idf: np.ndarray) -> sparse.csr_array:
-    """Return the rows of the texts whose entries were kept, in the memory of the result.
+Kept = list[tuple[np.ndarray | None, list[Entries]]]
 
-    features[k] is the feature of term k, negative if it has none.
+
+def weighed(kept: Kept, features: np.ndarray, idf: np.ndarray) -> sparse.csr_array:
+    """Return the rows of texts of which the entries were kept; these are used up.
+
+    features[k] is the feature of term k, negative if it has none. Entries come with the numbers of
+    their terms, or None if they have these.
     """
     blocks, n_rows, n = list[Any](), 0, 0
-    for part in parts:
-        numbers = features if part.numbers is None else features[part.numbers]
-        for entries in part.entries:
-            is_kept = numbers[entries.ids] >= 0
-            blocks.append((entries, numbers, n_rows, n, int(np.count_nonzero(is_kept))))
-            n_rows, n = n_rows + len(entries.lengths), n + blocks[-1][-1]
-        part.entries = []
+    for numbers, some in kept:
+        own = features if numbers is None else features[numbers]
+        for entries in some:
+            size = int(np.count_nonzero(own[entries.ids] >= 0))
+            blocks.append((entries, own, n_rows, n, size))
+            n_rows, n = n_rows + len(entries.lengths), n + size
+        some.clear()
     indices, data, ends = np.empty(n, np.int32), np.empty(n), np.zeros(n_rows + 1, np.int64)
 
     def write(k: int) -> None:
-        entries, numbers, row, start, size = blocks[k]
+        entries, own, row, start, size = blocks[k]
         blocks[k] = None
         rows, where = ends[row + 1 : row + 1 + len(entries.lengths)], slice(start, start + size)
-        _steps().weigh_terms(*entries, numbers, idf, indices[where], data[where], rows)
+        _steps().weigh_terms(*entries, own, idf, indices[where], data[where], rows)
         rows += start
 
     each(write, range(len(blocks)))
@@ -315,6 +314,13 @@ def _blocks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
         if size >= BLOCK or k + 1 == len(texts):
             yield texts[start : k + 1]
             start, size = k + 1, 0
+
+
+def _mapped(array: np.ndarray) -> np.ndarray:
+    """Return a copy whose memory the system gets back at once when it is not used any more."""
+    new = np.frombuffer(mmap(-1, max(1, array.nbytes)), array.dtype, len(array))
+    new[:] = array
+    return new
 
 
 def _grown(array: np.ndarray, size: int) -> np.ndarray:
