@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain, pairwise
-from mmap import mmap
+from mmap import ACCESS_COPY, mmap
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy import sparse
 from narrows.solve.products import CORES, each
 
 BLOCK = 1 << 20  # characters of texts at a time, and the fewest worth a thread
+_MAPPED = 1 << 16  # bytes of an array that are worth asking the system for
 _UTF8 = "utf-8", "surrogatepass"  # half a pair of surrogates is a character, too
 _ALONE = "İ", "Σ"  # whose lower case is two characters, or depends on those around it
 _END, _SPARE = b"\xff", bytes(8)
@@ -81,7 +82,7 @@ class Table:
         """Make room for so many more terms of so many bytes."""
         n = self.n + more
         if 2 * n > len(self.slots):
-            old, self.slots = self.slots, np.zeros(1 << int(3 * n).bit_length(), np.uint64)
+            old, self.slots = self.slots, _zeros(1 << int(3 * n).bit_length(), np.uint64)
             _steps().move_slots(old, self.slots)
         self.bounds = _grown(self.bounds, n + 1)
         self.text = _grown(self.text, int(self.bounds[self.n]) + size + len(_SPARE))
@@ -230,7 +231,7 @@ class Counted:
             )  # fmt: skip
             if keep:
                 kind = np.min_scalar_type(counts[:m].max(initial=0))
-                kept = _mapped(ids[:m]), _mapped(counts[:m].astype(kind))
+                kept = _copied(ids[:m]), _copied(counts[:m].astype(kind))
                 entries.append(Entries(lengths, *kept))
         return self, entries
 
@@ -316,9 +317,16 @@ def _blocks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
             start, size = k + 1, 0
 
 
-def _mapped(array: np.ndarray) -> np.ndarray:
-    """Return a copy whose memory the system gets back at once when it is not used any more."""
-    new = np.frombuffer(mmap(-1, max(1, array.nbytes)), array.dtype, len(array))
+def _zeros(n: int, dtype: Any) -> np.ndarray:
+    """Return zeros; the system gets their memory back as soon as they are not used any more."""
+    size = n * np.dtype(dtype).itemsize
+    if size < _MAPPED:
+        return np.zeros(n, dtype)
+    return np.frombuffer(mmap(-1, size, access=ACCESS_COPY), dtype, n)
+
+
+def _copied(array: np.ndarray) -> np.ndarray:
+    new = _zeros(len(array), array.dtype)
     new[:] = array
     return new
 
@@ -327,6 +335,6 @@ def _grown(array: np.ndarray, size: int) -> np.ndarray:
     """Return an array of so many entries at least, the new ones 0; it doubles where it grows."""
     if len(array) >= size:
         return array
-    new = np.zeros((max(size, 2 * len(array)), *array.shape[1:]), array.dtype)
+    new = _zeros(max(size, 2 * len(array)), array.dtype)
     new[: len(array)] = array
     return new
