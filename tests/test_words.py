@@ -214,6 +214,7 @@ def test_settings_are_scikit_learn_s(settings):
     if "analyzer" in settings and callable(settings["analyzer"]):
         with pytest.raises(ParameterError, match="expected an analyzer by name to save it"):
             ours.to_arrays()
+        assert merged == ours != Tfidf().fit(texts)
     else:
         again = stored(ours)
         assert again == ours == merged

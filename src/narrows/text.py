@@ -207,10 +207,11 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         return self._combined(other, -1)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Vectoriser):
+        if not isinstance(other, Vectoriser) or type(other) is not type(self):
             return False
-        mine, theirs = self.to_arrays(), other.to_arrays()
-        return mine.keys() == theirs.keys() and all(
+        mine, theirs = self._arrays(), other._arrays()
+        settings = zip(self._settings().values(), other._settings().values(), strict=True)
+        return all(same(*pair) for pair in settings) and all(
             np.array_equal(mine[name], theirs[name]) for name in mine
         )
 
@@ -261,9 +262,8 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return settings and counts as named arrays; `narrows.io.source` reads them."""
-        arrays = {"n_documents": np.array(self.n_documents)}
-        stored = self._settings()
-        words = stored.pop("stop_words")
+        arrays, stored = self._arrays(), self._settings()
+        words, _ = stored.pop("stop_words"), stored.pop("n_features", None)
         if words is not None:
             listed = [words] if isinstance(words, str) else list(words)
             if words == (ENGLISH,):  # a list of this word is stored twice; once is the name
@@ -280,6 +280,10 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
                 is_text = isinstance(value, str)
                 arrays[name] = np.array([value], dtype=object) if is_text else np.array(value)
         return arrays
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """Return the counts as named arrays."""
 
     def _check_settings(self, other: object) -> None:
         """Raise ValueError if another vectoriser has other settings."""
@@ -496,9 +500,11 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
     def _empty(self) -> Counted:
         return Counted(width=int(self.n_features))
 
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return settings and counts as named arrays; `narrows.io.source` reads them."""
-        return super().to_arrays() | {"hashed_frequency": self.document_frequency}
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {
+            "n_documents": np.array(self.n_documents),
+            "hashed_frequency": self.document_frequency,
+        }
 
     def _compute(self) -> np.ndarray:
         return self._idf(self.document_frequency)
@@ -684,17 +690,18 @@ class Tfidf(Vectoriser):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return settings and counts as named arrays; `narrows.io.source` reads them."""
+        return super().to_arrays() | {"min_df": np.array(self.min_df)}
+
+    def _arrays(self) -> dict[str, np.ndarray]:
         counts = self._known
         order = counts.table.order()
         order = order[counts.frequency[order] > 0]
         found = {
+            "n_documents": np.array(self.n_documents),
             "terms": counts.table.strings(order),
             "document_frequency": counts.frequency[order],
-            "min_df": np.array(self.min_df),
         }
-        if self.max_features is not None:
-            found["occurrences"] = counts.total[order]
-        return super().to_arrays() | found
+        return found | ({"occurrences": counts.total[order]} if counts.totals else {})
 
     def _compute(self) -> _Features:
         counts, n = self._known, self.n_documents
