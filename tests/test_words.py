@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import sys
 from collections import Counter
@@ -178,6 +179,8 @@ def test_a_million_words_in_any_order():
     numbers = np.random.default_rng(0).permutation(1_000_000)
     ours = Tfidf().fit([" ".join(map(str, part)) for part in numbers.reshape(100, -1)])
     assert ours.terms.tolist() == sorted(map(str, range(1_000_000)))
+    copy = pickle.loads(pickle.dumps(ours))
+    assert copy.partial_fit(["1 x"]) == ours + Tfidf().fit(["1 x"])
 
 
 # -- settings ------------------------------------------------------------------------------------
@@ -255,10 +258,19 @@ def test_settings_that_are_wrong(settings, message):
         Tfidf(**settings).fit_transform(["the sea", "the sea"])
 
 
-def test_max_features_needs_counts_of_its_own():
-    tfidf = Tfidf().fit(SEA).set_params(max_features=2)
-    with pytest.raises(ParameterError, match="max_features=None, as texts were counted, got 2"):
-        tfidf.transform(SEA)
+def test_parameters_that_are_set_later():
+    counted = "as texts were counted, got 2. Fit again"
+    with pytest.raises(ParameterError, match=f"max_features=None, {counted}"):
+        Tfidf().fit(SEA).set_params(max_features=2).transform(SEA)
+    with pytest.raises(ParameterError, match=f"n_features=9, {counted}"):
+        HashedTfidf(9).fit(SEA).set_params(n_features=2).partial_fit(SEA).transform(SEA)
+    for made in (Tfidf, HashedTfidf):
+        with pytest.raises(ParameterError, match="ngram_range must be two integers"):
+            made().fit(SEA).set_params(ngram_range=2).transform(SEA)
+    tfidf = Tfidf(max_features=2).fit(SEA).set_params(max_features=None).partial_fit(SEA)
+    assert tfidf + tfidf == Tfidf().fit(SEA * 4)
+    with_totals = Tfidf(max_features=2).fit(SEA).set_params(max_features=None)
+    assert Tfidf().fit(SEA) + with_totals == with_totals + Tfidf().fit(SEA) == Tfidf().fit(SEA * 2)
 
 
 def test_an_analyzer_that_fails_changes_nothing():

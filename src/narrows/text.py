@@ -212,7 +212,7 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         mine, theirs = self._arrays(), other._arrays()
         settings = zip(self._settings().values(), other._settings().values(), strict=True)
         return all(same(*pair) for pair in settings) and all(
-            np.array_equal(mine[name], theirs[name]) for name in mine
+            np.array_equal(mine[name], theirs[name]) for name in mine.keys() & theirs.keys()
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -319,7 +319,6 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         of = list(self._settings().values())
         made = vars(self).get("_made")
         if made is None or not all(map(same, made[0], of)):
-            check_constraints(self)
             made = self._made = of, self._compute()
         return made[1]
 
@@ -338,14 +337,17 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         return self
 
     def _empty(self) -> Counted:
-        """Return the counts of no texts."""
-        return Counted(totals=getattr(self, "max_features", None) is not None)
+        """Return the counts of no texts, of the kind of those there are."""
+        known = vars(self).get("_counts")
+        if known is not None:
+            return Counted(width=known.width, totals=known.totals)
+        width, most = (getattr(self, name, None) for name in ("n_features", "max_features"))
+        return Counted(width=int(width or 0), totals=most is not None)
 
     def _learn(self, X: Iterable[str], keep: bool = False) -> Kept:
         """Count texts; return the entries of each part if asked to."""
-        check_constraints(self)
-        texts, kept = self._texts(X), Kept()
-        parts = count(texts, self._words(), self._empty(), keep, True)
+        words, texts, kept = self._words(), self._texts(X), Kept()
+        parts = count(texts, words, self._empty(), keep, True)
         with self.changing():
             self.__dict__.pop("_made", None)
             while parts:
@@ -388,8 +390,7 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
     @property
     def _known(self) -> Counted:
         """What was counted, which may be nothing."""
-        found: Counted | None = getattr(self, "_counts", None)
-        return self._empty() if found is None else found
+        return self._counts if hasattr(self, "_counts") else self._empty()
 
     @abstractmethod
     def _weighed(self, kept: Kept) -> sparse.csr_array:
@@ -399,7 +400,11 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         return np.log((1 + self.n_documents) / (1 + frequency.astype(np.float64))) + 1
 
     def _settings(self) -> dict[str, Any]:
-        """Return the parameters as they are compared and stored: stop words sorted, for example."""
+        """Return the parameters as they are compared and stored: stop words sorted, for example.
+
+        ParameterError where one of them is not valid.
+        """
+        check_constraints(self)
         found: dict[str, Any] = self.get_params()
         words = found["stop_words"]
         if words is not None and not isinstance(words, str):
@@ -497,9 +502,6 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
         check_is_fitted(self)
         return int(self.n_features)
 
-    def _empty(self) -> Counted:
-        return Counted(width=int(self.n_features))
-
     def _arrays(self) -> dict[str, np.ndarray]:
         return {
             "n_documents": np.array(self.n_documents),
@@ -507,10 +509,16 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
         }
 
     def _compute(self) -> np.ndarray:
+        if self._known.width != self.n_features:
+            raise ParameterError(
+                f"HashedTfidf: expected n_features={self._known.width}, as texts were counted, got "
+                f"{self.n_features}. Fit again."
+            )
         return self._idf(self.document_frequency)
 
     def _weighed(self, kept: Kept) -> sparse.csr_array:
-        return weighed(kept, np.arange(self.n_features, dtype=np.int32), self._computed)
+        idf = self._computed
+        return weighed(kept, np.arange(len(idf), dtype=np.int32), idf)
 
 
 @dataclass

@@ -182,7 +182,7 @@ class Counted:
     """
 
     def __init__(self, table: Table | None = None, width: int = 0, totals: bool = False):
-        self.table, self.width, self.totals = Table() if table is None else table, width, totals
+        self.table, self.width = Table() if table is None else table, width
         self._sums = {name: np.zeros(self.n, np.int64) for name in _SUMS[: 1 + totals]}
 
     @classmethod
@@ -198,6 +198,11 @@ class Counted:
     def n(self) -> int:
         """The number of terms, or of hashes."""
         return self.width or self.table.n
+
+    @property
+    def totals(self) -> bool:
+        """Whether occurrences are counted, too."""
+        return "total" in self._sums
 
     @property
     def frequency(self) -> np.ndarray:
@@ -245,6 +250,7 @@ class Counted:
         """Add other counts to these, or subtract them; return the numbers of their terms here."""
         numbers = np.arange(self.n) if self.width else self.table.add(other.table)
         self._reserve(self.n)
+        self._sums = {name: self._sums[name] for name in self._sums.keys() & other._sums.keys()}
         for name, sums in self._sums.items():
             sums[numbers] += sign * other._sums[name][: other.n]
         return numbers
