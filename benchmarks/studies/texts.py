@@ -68,7 +68,7 @@ class Texts:
                     found.setdefault((name, str(threads)), []).append(run)
                     print(name, threads, run, file=sys.stderr)
                 for method in METHODS:
-                    for version, path in {**before, "": ""}.items():
+                    for version, path in {**before, "this version": ""}.items():
                         run = _fitted(table, method, path, Path(folder))
                         found.setdefault((f"narrows fit, {method}", version), []).append(run)
                         print(method, version, run, file=sys.stderr)
