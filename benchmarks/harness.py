@@ -80,12 +80,12 @@ def measure(method: Method, X: Any, y: np.ndarray, budget: float) -> dict[str, f
             few = np.unique(np.append(np.arange(_few(X)), np.unique(y, return_index=True)[1]))
             method.run(X[few], y[few])
             ctypes.CDLL(None).malloc_trim(0)  # or what is free already would hide what is used
-            before = _memory("VmRSS")
+            before = memory("VmRSS")
             Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
             wall, cpu = perf_counter(), process_time()
             found = method.run(X, y)
             wall, cpu = perf_counter() - wall, process_time() - cpu
-            peak, state = _memory("VmHWM") - before, _megabytes(found)
+            peak, state = memory("VmHWM") - before, _megabytes(found)
             theirs.send({"seconds": wall, "cpu": cpu, "peak": peak, "state": state})
         except Exception as error:
             theirs.send(f"{type(error).__name__}: {error}".splitlines()[0])
@@ -202,7 +202,7 @@ def _few(X: Any) -> int:
     return many if isinstance(X, np.ndarray) and len(X) > 2 * many else min(64, X.shape[0])
 
 
-def _memory(what: str) -> float:
+def memory(what: str) -> float:
     """VmRSS, what the process holds now, or VmHWM, the most it held; in MB."""
     status = Path("/proc/self/status").read_text()
     return int(status.split(f"{what}:")[1].split()[0]) * 1024 / 1e6

@@ -240,6 +240,7 @@ KINDS = {
     "products, faded": _crossed(600, half_life=200),
     "texts": _of_texts(Tfidf(stop_words=["of"])),
     "hashed texts": _of_texts(HashedTfidf(32, "english")),
+    "texts by settings": _of_texts(Tfidf(None, 0.1, 0.9, 9, (1, 2), r"\w\w+", "char_wb")),
     "pipeline": _pipeline(Tfidf(min_df=2), SRDA()),
     "pipeline of three": _pipeline(HashedTfidf(64), "passthrough", OCFS(), OC()),
     "vectoriser": _pipeline(Tfidf("english")),

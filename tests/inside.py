@@ -56,6 +56,8 @@ SITUATIONS = {
         "state.cross.CORES": None,
         "state.cross._MANY": 1,
     },
+    "CSV read by pyarrow": {"io.formats.csv._MANY": 0},
+    "blocks of texts": {"solve.terms.BLOCK": None, "solve.terms.CORES": 3},
     "few entries on cores": {"solve.products._ENTRIES": 50, "solve.products.CORES": 3},
     "many columns of few rows": {"solve.products._MANY": 0},
     "two cores": {"solve.products.CORES": 2},

@@ -58,6 +58,7 @@ from benchmarks.studies.retrieval import (
 from benchmarks.studies.ridge import Ridge, RidgePosteriors, RidgeScale
 from benchmarks.studies.seconds import Seconds
 from benchmarks.studies.spark import Spark
+from benchmarks.studies.texts import Texts
 from benchmarks.studies.theta import Theta
 from benchmarks.studies.two_stages import TwoStages
 from benchmarks.studies.uneven_classes import UnevenClasses
@@ -145,6 +146,7 @@ STUDIES = {
         SeveralLabels,
         Files,
         EmbeddingFiles,
+        Texts,
         Cluster,
         Spark,
         Certificates,

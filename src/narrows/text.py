@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from numbers import Integral
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.feature_extraction.text import (
-    CountVectorizer,
-    HashingVectorizer,
-    TfidfTransformer,
-    TfidfVectorizer,
-)
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
+from narrows.methods.parameters import (
+    NONE,
+    Constraint,
+    check_constraints,
+    is_integer,
+    same,
+    whole,
+    word,
+)
 from narrows.solve.interrupted import ChangesInPlace
+from narrows.solve.terms import Counted, Kept, Words, count, weighed
 
 __all__ = ["HashedTfidf", "Tfidf"]
 
@@ -30,19 +37,51 @@ ENGLISH = "english"  # the name of scikit-learn's list
 MOST = 2**31 - 1  # features at most
 
 StopWords = str | Collection[str] | None
+Analyzer = str | Callable[[str], Sequence[str]]
+
+
+def _are_stop_words(value: Any) -> bool:
+    if value is None or isinstance(value, str | bytes):
+        return value in (None, ENGLISH)
+    return isinstance(value, Collection) and all(isinstance(each, str) for each in value)
+
+
+def _are_sizes(value: Any) -> bool:
+    pair = isinstance(value, tuple | list) and len(value) == 2
+    return pair and is_integer(value[0], 1) and is_integer(value[1], int(value[0]))
+
+
+def _is_pattern(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and re.compile(value).groups <= 1
+    except re.error:
+        return False
+
+
+_TEXTS = whole(1) | Constraint(
+    lambda value: isinstance(value, float) and 0 <= value <= 1, ("a float from 0 to 1",)
+)
 
 
 class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
     """Base of the vectorisers: counts the texts that hold each term, and transforms texts.
 
-    scikit-learn transforms the texts; its vectorisers support neither fitting in chunks nor
-    merging, so the counting is here. Samples transformed with different document frequencies are
-    not comparable: count all texts first, then transform.
+    The vectorisers of scikit-learn support neither fitting in chunks nor merging. Samples
+    transformed with different document frequencies are not comparable: count all texts first, then
+    transform.
     """
 
-    _compared: ClassVar[tuple[str, ...]]
-    _limited: ClassVar[tuple[str, float]]  # the parameter that is an integer, and the largest one
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "stop_words": Constraint(_are_stop_words, ('"english"', "a list of words", "None")),
+        "ngram_range": Constraint(_are_sizes, ("two integers >= 1 in order",)),
+        "token_pattern": Constraint(_is_pattern, ("a regular expression with at most one group",)),
+        "analyzer": word("word", "char", "char_wb") | Constraint(callable, ("a callable",)),
+    }
     stop_words: StopWords
+    ngram_range: tuple[int, int]
+    token_pattern: str
+    analyzer: Analyzer
+    _counts: Counted
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -76,8 +115,35 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         --------
         partial_fit : Count the terms of more texts.
         """
-        self._check()
         return self._take(type(self)(**self.get_params()).partial_fit(X))
+
+    def fit_transform(self, X: Iterable[str], y: Any = None) -> sparse.csr_array:
+        """Do what `fit` and then `transform` do, and cut the texts into words only once.
+
+        Parameters
+        ----------
+        X : iterable of str
+            The texts.
+        y : ignored
+
+        Returns
+        -------
+        X_new : csr_array of shape (n_samples, n_features)
+            As `transform` returns it.
+
+        Raises
+        ------
+        ParameterError, ValueError
+            As for `fit` and `transform`.
+
+        See Also
+        --------
+        transform : Transform other texts.
+        """
+        new = type(self)(**self.get_params())
+        X_new = new._weighed(new._learn(X, keep=True))
+        self._take(new)
+        return X_new
 
     def partial_fit(self, X: Iterable[str], y: Any = None) -> Self:
         """Count the terms of more texts.
@@ -101,13 +167,7 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         --------
         merge : Add the counts of other vectorisers.
         """
-        self._check()
-        texts = self._texts(X)
-        count = self._counted(texts)
-        with self.changing():
-            self.__dict__.pop("_made", None)
-            count()
-            self.n_documents_ = self.n_documents + len(texts)
+        self._learn(X)
         return self
 
     def update(self, texts: Iterable[str]) -> Self:
@@ -147,11 +207,12 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         return self._combined(other, -1)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Vectoriser):
+        if not isinstance(other, Vectoriser) or type(other) is not type(self):
             return False
-        mine, theirs = self.to_arrays(), other.to_arrays()
-        return mine.keys() == theirs.keys() and all(
-            np.array_equal(mine[name], theirs[name]) for name in mine
+        mine, theirs = self._arrays(), other._arrays()
+        settings = zip(self._settings().values(), other._settings().values(), strict=True)
+        return all(same(*pair) for pair in settings) and all(
+            np.array_equal(mine[name], theirs[name]) for name in mine.keys() & theirs.keys()
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -181,7 +242,8 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         get_feature_names_out : Return the names of the features.
         """
         check_is_fitted(self)
-        return sparse.csr_array(self._rows(self._texts(X)))
+        parts = count(self._texts(X), self._words(), self._counts, True, False)
+        return self._weighed([(None, entries) for _, entries in parts])
 
     @property
     def n_documents(self) -> int:
@@ -198,21 +260,42 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
     def n_terms(self) -> int:
         """Number of features that have a term."""
 
-    @abstractmethod
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return settings and counts as named arrays; `narrows.io.source` reads them."""
+        arrays, stored = self._arrays(), self._settings()
+        words, _ = stored.pop("stop_words"), stored.pop("n_features", None)
+        if words is not None:
+            listed = [words] if isinstance(words, str) else list(words)
+            if words == (ENGLISH,):  # a list of this word is stored twice; once is the name
+                listed *= 2
+            arrays["stop_words"] = np.array(listed, dtype=object)
+        defaults = type(self)()._settings()
+        for name, value in stored.items():
+            if callable(value):
+                raise ParameterError(
+                    f"{type(self).__name__}: expected an analyzer by name to save it, got "
+                    f"{value!r}. Set token_pattern, or save the model of the transformed texts."
+                )
+            if not same(value, defaults[name]):
+                is_text = isinstance(value, str)
+                arrays[name] = np.array([value], dtype=object) if is_text else np.array(value)
+        return arrays
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """Return the counts as named arrays."""
 
     def _check_settings(self, other: object) -> None:
         """Raise ValueError if another vectoriser has other settings."""
         name = type(self).__name__
-        if type(other) is not type(self):
+        if not isinstance(other, Vectoriser) or type(other) is not type(self):
             raise ValueError(f"{name}: expected another {name}, got {type(other).__name__}.")
-        for setting in self._compared:
-            mine, theirs = (plain(getattr(each, setting)) for each in (self, other))
-            if mine != theirs:
+        theirs = other._settings()
+        for setting, mine in self._settings().items():
+            if not same(mine, theirs[setting]):
                 raise ValueError(
                     f"{name}: expected the same settings, got {setting}={mine!r} and "
-                    f"{setting}={theirs!r}."
+                    f"{setting}={theirs[setting]!r}."
                 )
 
     # -- inside -----------------------------------------------------------------------------
@@ -228,34 +311,16 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
             if not isinstance(text, str | bytes):
                 kind = "a missing value" if _is_missing(text) else f"{type(text).__name__}"
                 raise ValueError(f'{expected} {kind} at position {k}. Pass "" for no text.')
-        return found
-
-    def _check(self) -> None:
-        """Raise ParameterError for invalid stop words, or where a number is no integer in range."""
-        who, words, (name, most) = type(self).__name__, self.stop_words, self._limited
-        given: Any = () if words is None or words == ENGLISH else words
-        listed = isinstance(given, Collection) and not isinstance(given, str | bytes)
-        if not listed or not all(isinstance(word, str) for word in given):
-            raise ParameterError(
-                f'{who}: expected stop_words to be "english", a list of words or None, '
-                f"got {words!r}."
-            )
-        value = getattr(self, name)
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if not whole or not 1 <= int(value) <= most:
-            limit = "" if most == np.inf else f" and <= {most:,}"
-            raise ParameterError(
-                f"{who}: expected {name} to be an integer >= 1{limit}, got {value!r}."
-            )
+        return [text.decode() if isinstance(text, bytes) else text for text in found]
 
     @property
     def _computed(self) -> Any:
         """What follows from the counts; computed again after others, or other parameters."""
-        of = [plain(getattr(self, name)) for name in self._compared]
-        if vars(self).get("_made", [None])[0] != of:
-            self._check()
-            self._made = of, self._compute()
-        return self._made[1]
+        of = list(self._settings().values())
+        made = vars(self).get("_made")
+        if made is None or not all(map(same, made[0], of)):
+            made = self._made = of, self._compute()
+        return made[1]
 
     @abstractmethod
     def _compute(self) -> Any:
@@ -268,58 +333,84 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         """Become what another vectoriser is, which is not used any more."""
         parameters = self.get_params()
         learned = {name: value for name, value in vars(other).items() if name not in parameters}
-        self.__dict__.update({"_made": [None], **learned})  # at once
+        self.__dict__.update({"_made": None, **learned})  # at once
         return self
 
-    @abstractmethod
-    def _counted(self, texts: Sequence[str]) -> Callable[[], None]:
-        """Return a function that adds texts to the document frequencies, which no text fails."""
+    def _empty(self) -> Counted:
+        """Return the counts of no texts, of the kind of those there are."""
+        known = vars(self).get("_counts")
+        if known is not None:
+            return Counted(width=known.width, totals=known.totals)
+        width, most = (getattr(self, name, None) for name in ("n_features", "max_features"))
+        return Counted(width=int(width or 0), totals=most is not None)
 
-    @abstractmethod
-    def _rows(self, texts: Iterable[str]) -> Any:
-        """The transformed texts."""
+    def _learn(self, X: Iterable[str], keep: bool = False) -> Kept:
+        """Count texts; return the entries of each part if asked to."""
+        words, texts, kept = self._words(), self._texts(X), Kept()
+        parts = count(texts, words, self._empty(), keep, True)
+        with self.changing():
+            self.__dict__.pop("_made", None)
+            while parts:
+                part, entries = parts.pop(0)
+                if hasattr(self, "_counts"):
+                    kept.append((self._counts.add(part), entries))
+                else:
+                    self._counts = part
+                    kept.append((None, entries))
+            self.n_documents_ = self.n_documents + len(texts)
+        return kept
+
+    def _words(self) -> Words:
+        """Return what cuts texts into words."""
+        settings = self._settings()
+        words, sizes = settings["stop_words"] or (), settings["ngram_range"]
+        if self.analyzer == "word" and self.token_pattern == TOKEN:
+            return Words(ENGLISH_STOP_WORDS if words == ENGLISH else words, sizes)
+        given = words if isinstance(words, str) else list(words) or None
+        vectorizer = CountVectorizer(
+            analyzer=self.analyzer, token_pattern=self.token_pattern, ngram_range=sizes,
+            stop_words=given,
+        )  # fmt: skip
+        return Words(analyzer=vectorizer.build_analyzer())
 
     def _combined(self, other: Self, sign: int) -> Self:
         """Return a new vectoriser with the sum or difference of the counts."""
         self._check_settings(other)
         new = type(self)(**self.get_params())
         new.n_documents_ = self.n_documents + sign * other.n_documents
-        smallest, largest = new._set_frequencies(self, other, sign)
-        if smallest < 0 or new.n_documents < largest:
+        new._counts = self._known.copy()
+        new._counts.add(other._known, sign)
+        frequency = new._counts.frequency
+        if frequency.min(initial=0) < 0 or new.n_documents < frequency.max(initial=0):
             raise ValueError(
                 f"{type(self).__name__}: expected counts added before, got larger ones."
             )
         return new
 
-    @abstractmethod
-    def _set_frequencies(self, a: Self, b: Self, sign: int) -> tuple[int, int]:
-        """Set the document frequencies to a + sign b; return the smallest and the largest."""
-
     @property
-    def _stop_list(self) -> Any:
-        """The stop words as scikit-learn takes them."""
-        words = plain(self.stop_words)
-        return words if words is None or isinstance(words, str) else list(words)
+    def _known(self) -> Counted:
+        """What was counted, which may be nothing."""
+        return self._counts if hasattr(self, "_counts") else self._empty()
+
+    @abstractmethod
+    def _weighed(self, kept: Kept) -> sparse.csr_array:
+        """Return the samples of texts whose entries were kept."""
 
     def _idf(self, frequency: np.ndarray) -> np.ndarray:
         return np.log((1 + self.n_documents) / (1 + frequency.astype(np.float64))) + 1
 
-    def _settings(self) -> dict[str, np.ndarray]:
-        words = plain(self.stop_words)
-        arrays = {"n_documents": np.array(self.n_documents)}
-        if words is not None:
-            listed = [words] if isinstance(words, str) else list(words)
-            if words == (ENGLISH,):  # a list of this word is stored twice; once is the name
-                listed *= 2
-            arrays["stop_words"] = np.array(listed, dtype=object)
-        return arrays
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters as they are compared and stored: stop words sorted, for example.
 
-
-def plain(setting: Any) -> Any:
-    """Return a setting as it is compared and stored: stop words sorted and in lower case."""
-    if not isinstance(setting, Collection) or isinstance(setting, str):
-        return setting
-    return tuple(sorted({word.lower() for word in setting})) or None
+        ParameterError where one of them is not valid.
+        """
+        check_constraints(self)
+        found: dict[str, Any] = self.get_params()
+        words = found["stop_words"]
+        if words is not None and not isinstance(words, str):
+            found["stop_words"] = tuple(sorted({each.lower() for each in words})) or None
+        found["ngram_range"] = tuple(found["ngram_range"])
+        return found
 
 
 def _is_missing(text: Any) -> bool:
@@ -339,6 +430,13 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
         Number of features.
     stop_words : {"english"}, collection of str or None
         Words to ignore: scikit-learn's list, or your own.
+    ngram_range : (int, int)
+        The fewest and the most words of a term.
+    token_pattern : str
+        What a word is. Any other pattern than the default is as slow as in scikit-learn.
+    analyzer : {"word", "char", "char_wb"} or callable
+        What terms are made of, as in scikit-learn, and as slow. A callable returns the terms of a
+        text, and cannot be saved.
 
     Attributes
     ----------
@@ -350,7 +448,7 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
     Raises
     ------
     ParameterError
-        n_features is out of range, or stop words are invalid.
+        A parameter is out of range.
     ValueError
         X contains something other than texts, or more is subtracted than was counted.
 
@@ -361,7 +459,7 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
 
     Notes
     -----
-    **Cost**: one pass over the words of each text, in scikit-learn; memory 8 n_features bytes.
+    **Cost**: one pass over the words of each text, on all cores; memory 8 n_features bytes.
 
     Examples
     --------
@@ -371,17 +469,28 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
     (1, 1024)
     """
 
-    _compared = ("n_features", "stop_words")
-    _limited = ("n_features", MOST)
+    _constraints: ClassVar[dict[str, Constraint]] = {"n_features": whole(1, MOST)}
 
-    def __init__(self, n_features: int = 2**20, stop_words: StopWords = None) -> None:
-        self.n_features, self.stop_words = n_features, stop_words
+    def __init__(
+        self,
+        n_features: int = 2**20,
+        stop_words: StopWords = None,
+        ngram_range: tuple[int, int] = (1, 1),
+        token_pattern: str = TOKEN,
+        analyzer: Analyzer = "word",
+    ) -> None:
+        self.n_features, self.stop_words, self.ngram_range = n_features, stop_words, ngram_range
+        self.token_pattern, self.analyzer = token_pattern, analyzer
+
+    @property
+    def document_frequency_(self) -> np.ndarray:
+        """Number of texts that contain a term of each feature, of shape (n_features,)."""
+        return self._counts.frequency
 
     @property
     def document_frequency(self) -> np.ndarray:
         """Number of texts that contain a term of each feature, of shape (n_features,)."""
-        found = getattr(self, "document_frequency_", None)
-        return np.zeros(self.n_features, dtype=np.int64) if found is None else found
+        return self._known.frequency
 
     @property
     def n_terms(self) -> int:
@@ -393,33 +502,44 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
         check_is_fitted(self)
         return int(self.n_features)
 
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return settings and counts as named arrays; `narrows.io.source` reads them."""
-        return self._settings() | {"hashed_frequency": self.document_frequency}
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {
+            "n_documents": np.array(self.n_documents),
+            "hashed_frequency": self.document_frequency,
+        }
 
-    def _counted(self, texts: Sequence[str]) -> Callable[[], None]:
-        columns = self._hashed(texts).indices  # each feature once per text
-        found = self.document_frequency + np.bincount(columns, minlength=self.n_features)
-        return lambda: setattr(self, "document_frequency_", found)
+    def _compute(self) -> np.ndarray:
+        if self._known.width != self.n_features:
+            raise ParameterError(
+                f"HashedTfidf: expected n_features={self._known.width}, as texts were counted, got "
+                f"{self.n_features}. Fit again."
+            )
+        return self._idf(self.document_frequency)
 
-    def _rows(self, texts: Iterable[str]) -> Any:
-        return self._computed.transform(self._hashed(texts), copy=False)
+    def _weighed(self, kept: Kept) -> sparse.csr_array:
+        idf = self._computed
+        return weighed(kept, np.arange(len(idf), dtype=np.int32), idf)
 
-    def _compute(self) -> TfidfTransformer:
-        """Return what weighs counts."""
-        transformer = TfidfTransformer(sublinear_tf=True)
-        transformer.idf_ = self._idf(self.document_frequency)
-        return transformer
 
-    def _hashed(self, texts: Iterable[str]) -> Any:
-        return HashingVectorizer(
-            n_features=self.n_features, alternate_sign=False, norm=None, token_pattern=TOKEN,
-            stop_words=self._stop_list,
-        ).transform(texts)  # fmt: skip
+@dataclass
+class _Features:
+    """The features of a vocabulary."""
 
-    def _set_frequencies(self, a: Self, b: Self, sign: int) -> tuple[int, int]:
-        self.document_frequency_ = a.document_frequency + sign * b.document_frequency
-        return int(self.document_frequency.min()), int(self.document_frequency.max())
+    counts: Counted
+    chosen: np.ndarray  # the numbers of their terms
+    idf: np.ndarray
+
+    @property
+    def of_terms(self) -> np.ndarray:
+        """The feature of each term, or -1."""
+        found = np.full(self.counts.n, -1, np.int32)
+        found[self.chosen] = np.arange(len(self.chosen))
+        return found
+
+    @cached_property
+    def terms(self) -> np.ndarray:
+        """The names."""
+        return self.counts.table.strings(self.chosen)
 
 
 class Tfidf(Vectoriser):
@@ -432,8 +552,18 @@ class Tfidf(Vectoriser):
     ----------
     stop_words : {"english"}, collection of str or None
         Words to ignore: scikit-learn's list, or your own.
-    min_df : int
-        Terms in fewer texts are counted, but have no feature.
+    min_df, max_df : int or float
+        Terms in fewer or in more texts are counted, but have no feature. A float is a share of the
+        texts.
+    max_features : int, optional
+        The number of features: the terms that occur most often, ties in their order.
+    ngram_range : (int, int)
+        The fewest and the most words of a term.
+    token_pattern : str
+        What a word is. Any other pattern than the default is as slow as in scikit-learn.
+    analyzer : {"word", "char", "char_wb"} or callable
+        What terms are made of, as in scikit-learn, and as slow. A callable returns the terms of a
+        text, and cannot be saved.
 
     Attributes
     ----------
@@ -451,10 +581,10 @@ class Tfidf(Vectoriser):
     Raises
     ------
     ParameterError
-        min_df is below 1, or stop words are invalid.
+        A parameter is out of range.
     ValueError
-        X contains something other than texts, no term is in at least min_df texts, or more is
-        subtracted than was counted.
+        X contains something other than texts, no term has a feature, or more is subtracted than
+        was counted.
 
     See Also
     --------
@@ -463,8 +593,8 @@ class Tfidf(Vectoriser):
 
     Notes
     -----
-    **Cost**: one pass over the words of each text, in scikit-learn; memory proportional to the
-    number of terms.
+    **Cost**: one pass over the words of each text, on all cores; memory proportional to the number
+    of terms. `fit_transform` makes one pass, `fit` and then `transform` two.
 
     Features and their weights depend on all texts counted: count all texts first, with `fit`,
     `partial_fit` or `merge`, and transform afterwards. ``a + b`` and ``a - b`` return new
@@ -491,22 +621,43 @@ class Tfidf(Vectoriser):
     ['sea']
     """
 
-    _compared = ("stop_words", "min_df")
-    _limited = ("min_df", np.inf)
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "min_df": _TEXTS,
+        "max_df": _TEXTS,
+        "max_features": whole(1) | NONE,
+    }
 
-    def __init__(self, stop_words: StopWords = None, min_df: int = 1) -> None:
-        self.stop_words, self.min_df = stop_words, min_df
+    def __init__(
+        self,
+        stop_words: StopWords = None,
+        min_df: float = 1,
+        max_df: float = 1.0,
+        max_features: int | None = None,
+        ngram_range: tuple[int, int] = (1, 1),
+        token_pattern: str = TOKEN,
+        analyzer: Analyzer = "word",
+    ) -> None:
+        self.stop_words, self.ngram_range = stop_words, ngram_range
+        self.min_df, self.max_df, self.max_features = min_df, max_df, max_features
+        self.token_pattern, self.analyzer = token_pattern, analyzer
+
+    @property
+    def document_frequency_(self) -> Counter[str]:
+        """Number of texts that contain each term."""
+        arrays = self._counts.table, self._counts.frequency
+        names = arrays[0].strings(np.arange(arrays[0].n)).tolist()
+        pairs = zip(names, arrays[1].tolist(), strict=True)
+        return Counter({term: texts for term, texts in pairs if texts})
 
     @property
     def document_frequency(self) -> Counter[str]:
         """Number of texts that contain each term."""
-        found: Counter[str] | None = getattr(self, "document_frequency_", None)
-        return Counter() if found is None else found
+        return self.document_frequency_ if hasattr(self, "_counts") else Counter()
 
     @property
     def terms(self) -> np.ndarray:
         """The terms in the order of the features, an array of str objects."""
-        return self._computed[0]
+        return self._computed.terms
 
     @property
     def vocabulary_(self) -> dict[str, int]:
@@ -518,8 +669,7 @@ class Tfidf(Vectoriser):
     def idf_(self) -> np.ndarray:
         """ln((1 + n) / (1 + df)) + 1 of each feature, of shape (n_features,)."""
         check_is_fitted(self)
-        frequency = self.document_frequency
-        return self._idf(np.array([frequency[term] for term in self.terms], dtype=np.int64))
+        return self._computed.idf
 
     @property
     def names(self) -> np.ndarray:
@@ -529,7 +679,7 @@ class Tfidf(Vectoriser):
     @property
     def n_terms(self) -> int:
         """Number of terms."""
-        return len(self.terms)
+        return len(self._computed.chosen)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the terms in the order of the features; `input_features` is ignored.
@@ -548,53 +698,44 @@ class Tfidf(Vectoriser):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return settings and counts as named arrays; `narrows.io.source` reads them."""
-        frequency = self.document_frequency
-        terms = np.array(sorted(frequency), dtype=object)
-        return self._settings() | {
-            "terms": terms,
-            "document_frequency": np.array([frequency[term] for term in terms], dtype=np.int64),
-            "min_df": np.array(self.min_df),
+        return super().to_arrays() | {"min_df": np.array(self.min_df)}
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        counts = self._known
+        order = counts.table.order()
+        order = order[counts.frequency[order] > 0]
+        found = {
+            "n_documents": np.array(self.n_documents),
+            "terms": counts.table.strings(order),
+            "document_frequency": counts.frequency[order],
         }
+        return found | ({"occurrences": counts.total[order]} if counts.totals else {})
 
-    def _counted(self, texts: Sequence[str]) -> Callable[[], None]:
-        analyzer = CountVectorizer(token_pattern=TOKEN, stop_words=self._stop_list)
-        tokens = analyzer.build_analyzer()
-        found: Counter[str] = Counter()
-        for text in texts:
-            found.update(set(tokens(text)))
+    def _compute(self) -> _Features:
+        counts, n = self._known, self.n_documents
+        low, high = (
+            limit if is_integer(limit, 1) else limit * n for limit in (self.min_df, self.max_df)
+        )
+        order = counts.table.order()
+        texts = counts.frequency[order]
+        chosen = order[(texts > 0) & (texts >= low) & (texts <= high)]
+        if self.max_features is not None and not counts.totals:
+            raise ParameterError(
+                f"Tfidf: expected max_features=None, as texts were counted, got "
+                f"{self.max_features}. Fit again."
+            )
+        if self.max_features is not None and len(chosen) > self.max_features:
+            best = np.argsort(-counts.total[chosen], kind="stable")[: self.max_features]
+            chosen = chosen[np.sort(best)]
+        return _Features(counts, chosen, self._idf(counts.frequency[chosen]))
 
-        def count() -> None:
-            frequency = self.document_frequency
-            frequency.update(found)
-            self.document_frequency_ = frequency
-
-        return count
-
-    def _rows(self, texts: Iterable[str]) -> Any:
-        vectorizer = self._computed[1]
-        if vectorizer is None:
+    def _weighed(self, kept: Kept) -> sparse.csr_array:
+        features = self._computed
+        if not len(features.chosen):
+            limits = [f"min_df={self.min_df}"]
+            limits += [f"max_df={self.max_df}"] * (not same(self.max_df, 1.0))
             raise ValueError(
-                f"Tfidf: expected at least one term in min_df={self.min_df} texts, got none in "
+                f"Tfidf: expected at least one term in {' and '.join(limits)} texts, got none in "
                 f"{self.n_documents} texts. Count other texts first, or use a smaller min_df."
             )
-        return vectorizer.transform(texts)
-
-    def _set_frequencies(self, a: Self, b: Self, sign: int) -> tuple[int, int]:
-        found = a.document_frequency.copy()
-        for term, texts in b.document_frequency.items():
-            found[term] += sign * texts
-        self.document_frequency_ = Counter({t: texts for t, texts in found.items() if texts})
-        return min(found.values(), default=0), max(found.values(), default=0)
-
-    def _compute(self) -> tuple[np.ndarray, TfidfVectorizer | None]:
-        """Return the terms, and what transforms texts if there are terms."""
-        frequency = self.document_frequency
-        common = (term for term, texts in frequency.items() if texts >= self.min_df)
-        terms = np.array(sorted(common), dtype=object)
-        if not len(terms):
-            return terms, None
-        vectorizer = TfidfVectorizer(
-            sublinear_tf=True, token_pattern=TOKEN, vocabulary=terms, stop_words=self._stop_list
-        )
-        vectorizer.idf_ = self._idf(np.array([frequency[term] for term in terms]))
-        return terms, vectorizer
+        return weighed(kept, features.of_terms, features.idf)

@@ -12,7 +12,7 @@ SIZE = 1 << 26  # bytes of a part, about; a file of fewer than two is one part
 _BLOCK = 1 << 22
 _MARK = b"\xef\xbb\xbf"  # of byte order
 _NEWLINE, _QUOTE = b'\n"'
-_ENDS = np.frombuffer(b',\n\r"', np.uint8)  # what may stand beside the quotes of a cell
+ENDS = np.frombuffer(b',\n\r"', np.uint8)  # what may stand beside the quotes of a cell
 
 
 class FilePart(NamedTuple):
@@ -87,7 +87,7 @@ def by_rows(path: str, size: int) -> list[FilePart]:
                 before, after = around[opening], around[closing[closing < len(found) - 1] + 2]
                 if last == _QUOTE and quotes % 2 == 0:  # what follows the end of a cell
                     after = np.append(after, found[0])
-                if not (np.isin(before, _ENDS).all() and np.isin(after, _ENDS).all()):
+                if not (np.isin(before, ENDS).all() and np.isin(after, ENDS).all()):
                     return between(path, [n])
             if target < n - size // 2 and at + len(block) > target:
                 ends = np.flatnonzero(found == _NEWLINE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import TEXT, Options, names_of, plain
 from narrows.io.formats.base import Format
+from narrows.methods.parameters import check_constraints
 from narrows.solve.schema import (
     COUNT,
     SORTED,
@@ -23,6 +23,7 @@ from narrows.solve.schema import (
     check_plain,
     checked,
 )
+from narrows.solve.terms import Counted, Table
 from narrows.text import ENGLISH, HashedTfidf, StopWords, Tfidf, Vectoriser
 
 _SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, [str], None)}
@@ -160,11 +161,24 @@ def _frequencies_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int])
     return bool(arrays[name].max(initial=0) <= arrays["n_documents"])
 
 
-_COUNTED = {"n_documents": Field("i8", (), COUNT), "stop_words": Field("O", ("w",), optional=True)}
+_LIMIT = Field("i8 f8", (), between(0, 2**53), optional=True)
+_COUNTED = {
+    "n_documents": Field("i8", (), COUNT),
+    "stop_words": Field("O", ("w",), optional=True),
+    "ngram_range": Field("i8", (2,), between(1, 2**53), optional=True),
+    "token_pattern": Field("O", (1,), optional=True),
+    "analyzer": Field("O", (1,), optional=True),
+}
+_OF_TERMS = {
+    "min_df": _LIMIT,
+    "max_df": _LIMIT,
+    "max_features": Field("i8", (), between(1, 2**53), optional=True),
+}
 _TERMS = {
+    **_OF_TERMS,
     "terms": Field("O", ("t",), SORTED),
     "document_frequency": Field("i8", ("t",), between(1, 2**53)),
-    "min_df": Field("i8", (), between(1, 2**53), optional=True),
+    "occurrences": Field("i8", ("t",), between(1, 2**53), optional=True),
 }
 _HASHED = {"hashed_frequency": Field("i8", ("t",), COUNT)}
 _RULES = (Check("document frequencies of at most n_documents", _frequencies_fit),)
@@ -177,14 +191,21 @@ def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
     stop_words: StopWords = None
     if words is not None:  # a list of this word is stored twice; once is the name
         stop_words = ENGLISH if words.tolist() == [ENGLISH] else tuple(dict.fromkeys(words))
+    settings: dict[str, Any] = {}
+    for name in ("ngram_range", "token_pattern", "analyzer", *_OF_TERMS):
+        if name in arrays:
+            value = arrays[name].tolist()
+            is_pair = name == "ngram_range"
+            settings[name] = tuple(value) if is_pair else value[0] if arrays[name].ndim else value
     new: Any
     if "hashed_frequency" in arrays:
-        new = HashedTfidf(len(arrays["hashed_frequency"]), stop_words)
-        new.document_frequency_ = np.array(arrays["hashed_frequency"])
+        frequency = arrays["hashed_frequency"]
+        new = HashedTfidf(len(frequency), stop_words, **settings)
+        new._counts = Counted.of(None, frequency, None)
     else:
-        new = Tfidf(stop_words, int(arrays.get("min_df", 1)))
-        counts = zip(arrays["terms"].tolist(), arrays["document_frequency"].tolist(), strict=True)
-        new.document_frequency_ = Counter(dict(counts))
-    new._check()
+        new = Tfidf(stop_words, **settings)
+        counts = arrays["document_frequency"], arrays.get("occurrences")
+        new._counts = Counted.of(Table(arrays["terms"]), *counts)
+    check_constraints(new)
     new.n_documents_ = int(arrays["n_documents"])
     return new

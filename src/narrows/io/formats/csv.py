@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import dropwhile, islice
+from itertools import chain, dropwhile, islice
 from operator import itemgetter
 from threading import Lock
 from typing import IO, Any
@@ -31,11 +31,13 @@ from narrows.io.chunk import (
     target_columns,
 )
 from narrows.io.formats.base import Format, Writer, column_names, whole
-from narrows.io.parts import by_rows
+from narrows.io.parts import ENDS, by_rows
 from narrows.io.streams import Lines, weight
 from narrows.state.labels import is_integer
 
 _CELLS = 1_000_000  # in a chunk, at most
+_MANY = 1 << 20  # bytes behind the header that are worth loading pyarrow
+_BORDERS = np.isin(np.arange(256), ENDS)
 _SHOWN = 40  # characters of a cell in a message
 _OF_FEATURES = "Set text (--text) to read texts, or label (--label) if the column holds labels."
 
@@ -93,23 +95,26 @@ def survey(stream: IO[bytes], name: str, options: Options) -> dict[str, bool]:
 
 def _open(
     lines: Lines, name: str, options: Options
-) -> tuple[Iterator[tuple[int, list[str]]], list[str], str | None]:
+) -> tuple[Iterator[tuple[int, Sequence[str]]], list[str], str | None]:
     """Return the rows with their line numbers, the header, and the label column's name."""
-    rows = _rows(lines, name)
+    blocks = iter(lines)
+    rows = _rows(lines, blocks, name)
     header = list(options.get("header") or next(rows, (0, []))[1])  # known where a pipe goes on
     if not header:
         raise DataError(name, "expected a header and at least one row, got none.")
     label = label_column(header, options, name, 1)
-    fresh = dropwhile(lambda row: row[0] <= options.after, rows)
-    return fresh, header, label
+    if options.text is not None:
+        rows = _fast_rows(rows, blocks, lines, header, name)
+    return dropwhile(lambda row: row[0] <= options.after, rows), header, label
 
 
-def _rows(lines: Lines, name: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(lines: Lines, blocks: Iterable[bytes], name: str) -> Iterator[tuple[int, Sequence[str]]]:
     length = 0  # of the row so far, without ends; it has several lines where these are quoted
+    before = lines.line - 1
 
     def texts() -> Iterator[str]:
         nonlocal length
-        for number, line in lines.numbered():
+        for number, line in lines.numbered(blocks):
             length += len(line) - 1
             if length > lines.long:
                 length += weight(line, len(line))
@@ -126,10 +131,88 @@ def _rows(lines: Lines, name: str) -> Iterator[tuple[int, list[str]]]:
         for cells in reader:
             length = 0
             if cells:
-                yield reader.line_num, cells
+                yield before + reader.line_num, cells
     except csv.Error as error:
         problem = f"expected a CSV row, got another line: {error}."
-        raise DataError(name, problem, reader.line_num) from None
+        raise DataError(name, problem, before + reader.line_num) from None
+
+
+def _fast_rows(
+    rows: Iterator[tuple[int, Sequence[str]]], blocks: Iterator[bytes], lines: Lines,
+    header: list[str], name: str,
+) -> Iterator[tuple[int, Sequence[str]]]:  # fmt: skip
+    """Yield the rows after the header, read by pyarrow as far as it is known to read the same.
+
+    The standard module reads small files, what follows a row that it might read otherwise or that
+    is not valid, and all where pyarrow is not installed.
+    """
+    if len(lines.rest.getvalue()) < _MANY:
+        yield from rows
+        return
+    whole = _whole_rows(chain([lines.rest.read()], blocks), lines.long)
+    lines.line += 1  # that of the header
+    for block in whole:
+        found = _columns(block, header, lines.long)
+        if found is None:
+            yield from _rows(lines, chain([block], whole), name)
+            return
+        sizes, columns = found
+        yield from zip(lines.line - 1 + np.cumsum(sizes), zip(*columns, strict=True), strict=True)
+        lines.line += int(sizes.sum())
+
+
+def _whole_rows(blocks: Iterable[bytes], most: int) -> Iterator[bytes]:
+    """Yield blocks that end where rows do, if quotation marks are only at the borders of cells."""
+    held = b""
+    for block in blocks:
+        held += block
+        end, is_odd = len(held), held.count(b'"') % 2
+        while is_odd and end:
+            start = held.rfind(b"\n", 0, end - 1) + 1
+            is_odd ^= held.count(b'"', start, end) % 2
+            end = start
+        end = end or len(held) * (len(held) > most)
+        if end:
+            yield held[:end]
+            held = held[end:]
+    if held:
+        yield held
+
+
+def _columns(
+    block: bytes, header: list[str], most: int
+) -> tuple[np.ndarray, list[list[str]]] | None:
+    """Return the number of lines of each row, and the cells of each column.
+
+    None where the standard module might not read the same: where quotation marks are not at the
+    borders of cells, lines are empty or end otherwise, rows are long, or pyarrow raises an error.
+    """
+    found = np.frombuffer(block, np.uint8)
+    marks, ends, returns = (np.flatnonzero(found == ord(each)) for each in '"\n\r')
+    returns = returns[found[returns + 1] != ord("\n")]  # the block ends with a line's end
+    beside = found[marks[::2] - 1], found[marks[1::2] + 1]
+    at_borders = len(marks) % 2 == 0 and all(_BORDERS[each].all() for each in beside)
+    last = np.flatnonzero(np.searchsorted(marks, ends) % 2 == 0)  # of the lines of a row
+    longest = np.diff(ends[last], prepend=0).max(initial=0)
+    if not at_borders or (np.searchsorted(marks, returns) % 2 == 0).any() or longest > most:
+        return None
+    try:
+        import pyarrow as pa
+        from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
+    except ImportError:
+        return None
+    try:
+        table = read_csv(
+            pa.BufferReader(block),
+            ReadOptions(use_threads=False, block_size=len(block), column_names=header),
+            ParseOptions(newlines_in_values=True),
+            ConvertOptions(column_types=dict.fromkeys(header, pa.string())),
+        )
+    except pa.ArrowInvalid:
+        return None
+    if len(table) != len(last):  # some of the lines are empty
+        return None
+    return np.diff(last, prepend=-1), [column.to_pylist() for column in table.columns]
 
 
 _limits: list[int] = []  # that readers of long cells have found, one for each reader
@@ -151,12 +234,12 @@ def _cells_up_to(size: int) -> Iterator[None]:
                 csv.field_size_limit(first)
 
 
-def _picker(at: list[int]) -> Callable[[list[str]], Sequence[str]]:
+def _picker(at: list[int]) -> Callable[[Sequence[str]], Sequence[str]]:
     """Return a function that picks some cells of a row."""
     return itemgetter(*at) if len(at) > 1 else lambda cells: [cells[k] for k in at]
 
 
-def _check_length(cells: list[str], header: list[str], name: str, line: int) -> None:
+def _check_length(cells: Sequence[str], header: list[str], name: str, line: int) -> None:
     if len(cells) != len(header):
         problem = f"expected {len(header)} cells, got {len(cells)}."
         quoted = " Put cells that hold commas or several lines in double quotes."
