@@ -226,7 +226,7 @@ def compare() -> Work:
     narrows compare train.svm --test test.svm --methods srda,truncatedsvd --json
     narrows compare mails.jsonl.gz --dims 3,10,100,1000 --report report.html
     narrows compare vectors.npy --label y.npy --task retrieval --dims 32,64
-    narrows compare houses.csv --target price --methods pls,reducedrank,plsregression
+    narrows compare houses.csv --target price --methods pls,plsregression
 
     Methods are those of fit, and these of scikit-learn: truncatedsvd, sklearn-pca,
     sparserandomprojection, chi2, f_classif, lineardiscriminantanalysis; for numbers plsregression
