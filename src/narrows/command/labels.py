@@ -142,7 +142,7 @@ class Explained:
         self.n = 0
 
     def add(self, predicted: np.ndarray, y: np.ndarray) -> None:
-        """Add samples: what was predicted, and their targets, each of shape (n_samples, n_targets)."""
+        """Add what was predicted, and the targets, each of shape (n_samples, n_targets)."""
         if not self.n:
             self._origin, self._sums = y.mean(axis=0), np.zeros((3, y.shape[1]))
         away = y - self._origin  # which keeps the digits of the sums
