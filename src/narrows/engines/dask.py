@@ -157,7 +157,7 @@ def fit(
         labels=labels, target=target,
     )  # fmt: skip
     estimator._check_parameters_alone()
-    if not isinstance(partitions, tuple):
+    if _is_frame(partitions):
         options = parts.for_targets(estimator, options)
     with _connect(client) as connected:
         data, names = _parts(partitions, options)

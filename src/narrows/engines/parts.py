@@ -359,6 +359,8 @@ def fit(
 ) -> Any:
     """Fit an estimator to the parts of a data set; see `Parts`."""
     drawn = bool(getattr(estimator, "tolerance", None))
+    if any(isinstance(each, str) or hasattr(type(each), "columns") for each in data):
+        options = for_targets(estimator, options)
     parts = Parts(engine, data, options, names, progress, drawn)
     parts.survey(vectoriser)
     estimator._use_names(Source(columns=tuple(parts.names)) if parts.names else parts.source)
@@ -448,8 +450,7 @@ def files_to_fit(
 ) -> tuple[list[Any], Options]:
     """Return the files that an estimator is to be fitted to, whose parameters are checked."""
     estimator._check_parameters_alone()
-    data, options = list_parts(files), options_to_fit(estimator, **reading)
-    return data, for_targets(estimator, options)
+    return list_parts(files), options_to_fit(estimator, **reading)
 
 
 def options_for(estimator: Any, reading: Mapping[str, Any]) -> Options:

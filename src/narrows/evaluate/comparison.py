@@ -49,7 +49,7 @@ METHODS = ("ocfs", "forwardfs", "oc", "srda", "onlinesrda")
 FOR_NUMBERS = ("correlationfs", "forwardfs", "pca", "pls", "reducedrank")
 # by default only with features whose cross products are a state
 _NARROW = ("forwardfs", "pca")
-_RIDGES = np.logspace(-3, 4, 8)
+_RIDGES, _CHOSEN = np.logspace(-3, 4, 8), 1000  # and the most samples or features to choose for
 _LONGEST = 30  # characters of a label in the table
 
 
@@ -93,7 +93,7 @@ def compare(
         scikit-learn's LinearSVC (the default), 5 nearest neighbours, and SVC with a linear kernel
         (SMO, as in the papers; its time grows with the square of n_samples). For numbers, ridge
         regression (the default) and 5 nearest neighbours. The ridge is chosen by RidgeCV, and is 1
-        with more than 8,192 samples and features; dense features are standardised before it.
+        with more than 1,000 samples and features; dense features are standardised before it.
     test : (X, y), optional
         Held-out samples.
     cv : int, optional
@@ -443,7 +443,7 @@ class _Ridge:
 
     def fit(self, Z: Any, y: np.ndarray) -> Any:
         """Return the fitted pipeline of scikit-learn."""
-        few = min(Z.shape) <= MOST
+        few = min(Z.shape) <= _CHOSEN
         scale = "passthrough" if sparse.issparse(Z) else StandardScaler()
         return make_pipeline(scale, RidgeCV(_RIDGES) if few else Ridge()).fit(Z, y)
 
