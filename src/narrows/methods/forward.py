@@ -583,7 +583,7 @@ class ForwardFS(Selector):
 
     @property
     def _n_targets(self) -> int:
-        return int(self._state.n_targets)
+        return int(self._state.n_targets or 0)
 
     def _unless_numeric(self, found: np.ndarray) -> np.ndarray:
         if _is_numeric(self._state):
