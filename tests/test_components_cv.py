@@ -261,13 +261,16 @@ FOLDED = dict.fromkeys(
 )
 WIDE = {"never_dense": "not available for so many features"}
 RIDGED = {"forgetting": "a temperature of 1 is preferred by as much as one sample weighs, or so"}
+OF_WIDE = RIDGED | WIDE
 ONE_LABEL = {"multi_label": "expects one label per sample"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "failing"),
-    list(zip(CHOICES, (FOLDED, RIDGED | WIDE, RIDGED | ONE_LABEL, RIDGED | WIDE), strict=True)),
+    list(
+        zip(CHOICES, (FOLDED, RIDGED | WIDE, RIDGED | ONE_LABEL | WIDE, RIDGED | WIDE), strict=True)
+    ),
     ids=["oc", "srda", "lda", "mmc"],
 )
 def test_laws(estimator, failing):

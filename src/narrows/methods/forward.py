@@ -564,7 +564,7 @@ class ForwardFS(Selector):
     @property
     def _takes_numbers(self) -> bool | None:  # type: ignore[override]
         if self.target == "auto" and self.__sklearn_is_fitted__():
-            return _is_numeric(self._state)
+            return _is_numeric(self._fitted.state)
         return {"numeric": True, "classes": False}.get(self.target)
 
     @property
@@ -591,7 +591,8 @@ class ForwardFS(Selector):
         return found
 
     def _why_not(self, name: str) -> str | None:
-        is_numeric = self.__sklearn_is_fitted__() and _is_numeric(self._state)
+        # not `_state`, which raises after an interrupt
+        is_numeric = self.__sklearn_is_fitted__() and _is_numeric(self._fitted.state)
         why = Numeric._unsupported.get(name) if is_numeric else None
         return super()._why_not(name) if why is None else why
 
