@@ -142,13 +142,13 @@ def test_the_command_line_fits_updates_merges_and_applies_them(run, tmp_path, ch
     assert run(f"predict all.narrows all.csv -o p.csv --chunk-rows {chunk_rows}")[0] == 0
     found = [line.split(",")[-1] for line in (tmp_path / "p.csv").read_text().splitlines()[1:]]
     assert found == once.predict(X).tolist()
-    told = json.loads(run("info all.narrows --json")[1])
-    assert told["dimensions"] == 12
-    shares = [direction["eigenvalue"] for direction in told["top"]]
+    shown = json.loads(run("info all.narrows --json")[1])
+    assert shown["dimensions"] == 12
+    shares = [direction["eigenvalue"] for direction in shown["top"]]
     np.testing.assert_allclose(shares, once.eigenvalues_)
-    assert [len(direction["columns"]) for direction in told["top"]] == [10] * 12
-    assert told["mu"] == pytest.approx(once.mu_)
-    assert ["scatter" in direction for direction in told["top"]] == [False] * 3 + [True] * 9
+    assert [len(direction["columns"]) for direction in shown["top"]] == [10] * 12
+    assert shown["mu"] == pytest.approx(once.mu_)
+    assert ["scatter" in direction for direction in shown["top"]] == [False] * 3 + [True] * 9
     text = run("info all.narrows --top 1")[1]
     assert text.count(", explained variance 0.") == 3
     assert text.count(", scatter within the classes\n") == 9

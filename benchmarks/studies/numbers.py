@@ -145,7 +145,7 @@ class NumbersFile:
                 if not done.returncode:
                     took, most = _measured(command)
                     seconds, peak = f"{took:.1f}", f"{most / 1e6:.0f}"
-                of_limit = "finished" if not done.returncode else "out of memory"
+                of_limit = "finished" if not done.returncode else "failed"
                 size = f"{os.path.getsize(file) / 1e6:,.0f}"
                 rows.append([name, size, LIMIT, of_limit, seconds, peak])
         header = [
