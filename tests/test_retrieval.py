@@ -333,6 +333,8 @@ def test_queries_of_another_file(run, vectors):
         ("--task retrieval --metric auto", 2, "--metric: expected --task classification, got"),
         ("--task retrieval --classifier svm", 2, "--classifier: expected --task classification"),
         ("--task retrieval --report a.html", 2, "--report: expected --task classification, got"),
+        ("--task retrieval --target y", 2, "--target: expected --task classification, got --task"),
+        ("--task retrieval --methods pls", 2, "expected the name of a method, got 'pls'"),
         ("--ridges 1", 2, "--ridges: expected --task retrieval, got --task classification. Leave"),
         ("--left-out 0.5", 2, "--left-out: expected --task retrieval, got --task classification"),
         ("--task retrieval --ridges a", 2, "--ridges: expected numbers separated by commas, got"),

@@ -251,7 +251,7 @@ def on_cluster(given: dict[str, Any], verb: str, *local_only: str) -> Callable[.
 def refuse(given: dict[str, Any], names: Iterable[str], expected: str, got: str) -> None:
     """Raise where one of these options was given, which need something else."""
     for name in names:
-        if given[name] not in (None, False):
+        if given[name] not in (None, False, ()):
             raise ParameterError(f"{_flag(name)}: expected {expected}, got {got}. Leave it out.")
 
 

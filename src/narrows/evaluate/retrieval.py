@@ -279,7 +279,8 @@ def _method(method: Any, seed: int) -> _Method:
         return _Method(" ".join(repr(method).split()), method, size if is_open else "")
     name = method.lower()
     makers: dict[str, Callable[[], Any]] = {TRUNCATION: FunctionTransformer}
-    makers |= {known.lower(): kind for known, kind in OURS.items()}
+    for_classes = {known: kind for known, kind in OURS.items() if not kind()._takes_numbers}
+    makers |= {known.lower(): kind for known, kind in for_classes.items()}
     makers |= {
         known: lambda make=make: make(1)  # type: ignore[misc]
         for known, make in RIVALS.items()
