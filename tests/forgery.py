@@ -375,7 +375,7 @@ def _forge_header(header, rng):
         header = steps[rng.integers(len(steps))] if steps else header
         if not isinstance(header, dict) or not header:
             return
-    what = rng.integers(7)
+    what = rng.integers(8)
     junk = JUNK[rng.integers(len(JUNK))]
     if what == 0:
         del header[rng.choice(sorted(header))]
@@ -389,8 +389,10 @@ def _forge_header(header, rng):
         header["labels"] = str(rng.choice(LABELS))
     elif what == 5 and isinstance(header.get("source"), dict):
         header["source"][rng.choice([*header["source"], "newer"])] = junk
+    elif what == 6 and isinstance(header.get("solution"), dict):
+        header["solution"][rng.choice([*header["solution"], "newer"])] = junk
     else:
-        header[rng.choice(["progress", "source", "newer"])] = junk
+        header[rng.choice(["progress", "source", "solution", "newer"])] = junk
 
 
 def crc_of(array):
@@ -524,6 +526,7 @@ def _by_command(path, valid, folder):
         f"info {path} --per-class --json",
         f"update {path} {rows} -o {out}.narrows",
         f"transform {path} {rows} -o {out}.csv",
+        f"predict {path} {rows} -o {out}.csv",
         f"merge {valid} {path} -o {out}.narrows",
     ):
         errors = io.StringIO()

@@ -18,10 +18,10 @@ from narrows.command.runs import Samples, progress
 from narrows.engines.parts import takes_numbers
 from narrows.errors import DataError, ParameterError, printable
 from narrows.evaluate.describe import targets_of
+from narrows.io.applied import open_model
 from narrows.io.atomic import replacing
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
-from narrows.io.models import load, load_model
 from narrows.io.source import check_kind, is_of_texts
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, output_format, writer
@@ -36,6 +36,8 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
             got = "standard output" if output == "-" else "a file"
             expected = f"expected a folder with --engine {given['engine']}"
             raise ParameterError(f"{output}: {expected}, got {got}.")
+        from narrows.io.models import load_model
+
         estimator = load_model(model)
         reading = values.options_of_model(estimator, model, reading)
         files = transform_parts(estimator, inputs, output, **values.read_arguments(reading))
@@ -59,7 +61,7 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
 def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **given: Any) -> int:
     """Predict the classes, or the numbers, of the rows of a file with a saved model."""
     inputs, reading = expand_patterns([input]), values.read_options(given)
-    estimator, samples = _opened(model, inputs, output, reading)
+    estimator, samples = _opened(model, inputs, output, reading, predicts=True)
     numeric = takes_numbers(estimator)
     if not hasattr(estimator, "predict"):
         raise ParameterError(
@@ -128,11 +130,13 @@ def _predict_numbers(
     return 130 if stopped else 0
 
 
-def _opened(model: str, inputs: list[str], output: str, reading: Options) -> tuple[Any, Samples]:
+def _opened(
+    model: str, inputs: list[str], output: str, reading: Options, predicts: bool = False
+) -> tuple[Any, Samples]:
     """Return a saved model, and the samples of inputs whose rows become an output."""
     values.check_output(output, model, *inputs)
     output_format(output)
-    estimator = load_model(model)
+    estimator = open_model(model, predicts)
     reading = values.options_of_model(estimator, model, reading)
     samples = Samples(inputs, reading, estimator._source)
     check_kind(inputs[0], samples.dataset.is_text, is_of_texts(estimator._source), model)
@@ -198,6 +202,7 @@ def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
 def export(model: str, output: str, as_json: bool) -> None:
     """Export a saved model to ONNX, for programs without Python."""
     from narrows.export import of_texts, steps_of, to_onnx
+    from narrows.io.models import load
 
     if not output.lower().endswith(".onnx"):
         raise ParameterError(

@@ -12,7 +12,7 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError
 from narrows.io.kinds import LABEL_TYPES
 from narrows.io.streams import MAX_LINE_MB
-from narrows.state.labels import are_text, integer_of, is_integer, text_of, written
+from narrows.state.labels import integer_of, is_integer, text_of, written
 
 
 def names_of(columns: Any, what: str = "text") -> tuple[str, ...] | None:
@@ -292,10 +292,10 @@ def as_in_model(options: Options, estimator: Any, is_update: bool = False) -> Op
 
     Those of an update of a model of text stay numbers if a format has numbers.
     """
-    classes = estimator._fitted.state.classes
-    if options.labels is not None or not estimator._needs_y or not len(classes):
+    is_text = estimator._has_text_labels
+    if options.labels is not None or not estimator._needs_y or is_text is None:
         return options
-    if not are_text(classes):
+    if not is_text:
         return options.with_found({VARY: True})
     return options.with_found({NUMBERS: False}) if is_update else options.replace(labels="text")
 

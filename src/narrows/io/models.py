@@ -1,104 +1,62 @@
-"""Named arrays for safetensors: C-contiguous, and text as bytes.
-
-An array of text ``name`` is stored as ``name.text``, its UTF-8 bytes, and ``name.ends``, the end of
-each piece.
-"""
+"""Saving and loading of estimators, pipelines and checkpoints."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import zlib
 from collections.abc import Mapping
 from contextlib import ExitStack
-from importlib.metadata import version
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors import SafetensorError
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import DataError, ParameterError
-from narrows.io.atomic import replacing
+from narrows.io.container import (
+    ESTIMATOR,
+    FORMAT,
+    FORMAT_OF_STEPS,
+    PASSES,
+    STEP,
+    VECTORISERS,
+    as_type,
+    get,
+    put,
+    read_file,
+    read_header,
+    solution_of,
+    write_file,
+)
 from narrows.io.source import Source, vectoriser_of
 from narrows.methods.base import Estimator, Fitted, lock_of
+from narrows.methods.discriminant import Classifier
 from narrows.methods.methods import METHODS
+from narrows.methods.parameters import copied, same
+from narrows.methods.selector import Selector
+from narrows.solve.applied import Applied
 from narrows.solve.schema import Field, SchemaError, check_known, check_plain, checked
 from narrows.state.class_stats import ClassStats
 from narrows.state.labels import by_class
 from narrows.state.mapped import Mapped
-from narrows.text import HashedTfidf, Tfidf, Vectoriser
+from narrows.text import Vectoriser
 
-_UTF8 = "utf-8", "surrogatepass"  # labels may have half a surrogate pair
-_TEXT, _ENDS = Field("u1", ("t",)), Field("i8", ("n",))
-
-
-def put(arrays: dict[str, np.ndarray], group: str, more: Mapping[str, np.ndarray]) -> None:
-    """Add arrays, with names that begin with `group`.
-
-    They are made C-contiguous: safetensors writes the memory of any array as if it were.
-    """
-    for name, array in more.items():
-        key = f"{group}.{name}"
-        if array.dtype.kind in "OU":
-            pieces = [str(piece).encode(*_UTF8) for piece in array]
-            arrays[f"{key}.text"] = np.frombuffer(b"".join(pieces), dtype=np.uint8)
-            arrays[f"{key}.ends"] = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
-        else:
-            arrays[key] = np.asarray(array, order="C")
-
-
-def get(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
-    """Return the arrays of `group` by the names that `put` was given; text as str objects."""
-    found: dict[str, np.ndarray] = {}
-    for key, array in arrays.items():
-        name = key.removeprefix(f"{group}.")
-        if name == key or name.endswith(".ends"):
-            continue
-        if name.endswith(".text"):
-            name = name.removesuffix(".text")
-            checked(arrays, {key: _TEXT, f"{group}.{name}.ends": _ENDS})
-            ends = arrays[f"{group}.{name}.ends"]
-            starts, text = np.append(0, ends), array.tobytes()
-            if (starts[1:] < starts[:-1]).any() or starts[-1] != len(text):
-                raise SchemaError(
-                    f"{group}.{name}.ends: expected the ends of its text, got others."
-                )
-            try:
-                pieces = [text[a:b].decode(*_UTF8) for a, b in pairwise(starts.tolist())]
-            except UnicodeDecodeError:
-                raise SchemaError(f"{group}.{name}: expected UTF-8, got other bytes.") from None
-            found[name] = np.array(pieces, dtype=object)
-        else:
-            found[name] = array
-    return found
-
-
-ESTIMATOR = {
-    "estimator": str,  # name of its class
-    "parameters": dict,  # those of its constructor
-    "labels": str,  # type of the class labels, as NumPy writes it
-    "source": (dict, None),  # how files became columns: `Source.settings`
-}
-_STEP = {"name": str, "estimator": str}  # and of an estimator the rest of `ESTIMATOR`
-_PASSES = "passthrough"
-_VECTORISERS = {each.__name__ for each in (Tfidf, HashedTfidf)}
 _PARAMETER_ERRORS = ValueError, TypeError, ArithmeticError, RecursionError
-_SPARE_CHARACTERS = 1 << 27  # that the type of labels may have beyond the longest label, in all
 
 
 # -- writing -------------------------------------------------------------------------------------
 
 
-def described(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Return the entries of the header that describe a fitted estimator, and put in its arrays."""
+def described(estimator: Any, arrays: dict[str, np.ndarray], solved: bool = True) -> dict[str, Any]:
+    """Return the entries of the header that describe a fitted estimator, and put in its arrays.
+
+    With `solved` also its solution, where there is one.
+    """
     fitted = estimator._fitted
     put(arrays, "state", estimator._state.to_arrays())
+    solution = _solution(estimator, arrays) if solved else None
     if hasattr(estimator, "feature_names_in_"):
         put(arrays, "input", {"names": estimator.feature_names_in_})
     if fitted.source is not None:
@@ -107,7 +65,30 @@ def described(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         **constructor(estimator),
         "labels": fitted.state.classes.dtype.str,
         "source": None if fitted.source is None else fitted.source.settings(),
+        **({} if solution is None else {"solution": solution}),
     }
+
+
+def _solution(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any] | None:
+    """Return the entry of the header that describes a solution, and put in its arrays."""
+    try:
+        found = (estimator._saved or estimator._to_apply()).to_arrays()
+    except (ValueError, AttributeError):  # NotFittedError is both: there is none yet
+        return None
+    same = [name for name, array in found.items() if _is_in(arrays, f"state.{name}", array)]
+    put(arrays, "solution", {name: found[name] for name in found.keys() - same})
+    return {
+        "n_features": int(estimator.n_features_in_),
+        "needs_y": bool(estimator._needs_y),
+        "numbers": estimator._takes_numbers,
+        "of_state": same,
+    }
+
+
+def _is_in(arrays: Mapping[str, np.ndarray], name: str, array: np.ndarray) -> bool:
+    """Whether an array is stored under this name."""
+    other = arrays.get(name)
+    return other is not None and array.dtype == other.dtype and np.array_equal(array, other)
 
 
 def constructor(estimator: Any) -> dict[str, Any]:
@@ -129,7 +110,7 @@ def steps_described(
     found = []
     for k, (name, step) in enumerate(steps):
         own: dict[str, np.ndarray] = {}
-        entry: dict[str, Any] = {"estimator": _PASSES}
+        entry: dict[str, Any] = {"estimator": PASSES}
         if not is_passing(step):
             check_is_fitted(step)
             entry = {"estimator": type(step).__name__}
@@ -145,7 +126,7 @@ def steps_described(
 
 def is_passing(step: Any) -> bool:
     """Whether a step of a pipeline does nothing."""
-    return step is None or (isinstance(step, str) and step == _PASSES)
+    return step is None or (isinstance(step, str) and step == PASSES)
 
 
 def _plain(estimator: Any, name: str, value: Any) -> Any:
@@ -179,7 +160,7 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
         start = f"step{k}."
         names = [name for name in left if name.startswith(start)]
         own = {name.removeprefix(start): left.pop(name) for name in names}
-        check_plain(entry, _STEP, f"steps[{k}]")
+        check_plain(entry, STEP, f"steps[{k}]")
         kind, name = entry["estimator"], entry["name"]
         step: Any
         if kind in METHODS:
@@ -187,12 +168,12 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
             step = of_estimator(entry, own)
             if not step._is_finished(step._fitted.state):
                 raise SchemaError(f"steps[{k}]: expected a finished fit, got another.")
-        elif kind in _VECTORISERS:
+        elif kind in VECTORISERS:
             step = vectoriser_of(get(own, "tfidf"))
             if type(step).__name__ != kind:
                 raise SchemaError(f"steps[{k}]: expected {kind}, got {type(step).__name__}.")
         else:
-            step = _PASSES
+            step = PASSES
         steps.append((name, step))
     check_known("arrays", left, ())
     if not header["pipeline"]:
@@ -219,7 +200,7 @@ def of_estimator(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) ->
     estimator = constructed(header)
     state = get(arrays, "state")
     checked(state, {"classes": Field("b i u f O", ("c",))})
-    state["classes"] = _as_type(state["classes"], header["labels"])
+    state["classes"] = as_type(state["classes"], header["labels"])
     names_in_file = {name for name in state if not name.endswith(_OF_0_2)}
     fitted = Fitted(estimator._state_from(state))
     if not isinstance(fitted.state, ClassStats | Mapped):  # which check their own
@@ -233,10 +214,24 @@ def of_estimator(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) ->
         checked(given, {"names": Field("O", ("d",))})
         estimator.feature_names_in_ = given["names"]
     estimator._fitted = fitted
+    if "solution" in header:
+        fitted.saved = solution_of(header, arrays)
+        fitted.checked = copied(estimator._parameters())
+        _check_solution(estimator, fitted.saved)
     names, d = estimator._column_names(), estimator.n_features_in_
     if names is not None and len(names) != d:
         raise SchemaError(f"names: expected those of {d} features, got {len(names)}.")
     return estimator
+
+
+def _check_solution(estimator: Any, saved: Applied) -> None:
+    """Raise SchemaError where a solution is not of the kind of an estimator and its state."""
+    classes = estimator._classes if isinstance(estimator, Classifier) else None
+    alike = saved.classes is None or (classes and all(map(same, saved.classes, classes)))
+    is_selector = isinstance(estimator, Selector)
+    n_features = estimator.n_features_in_
+    if saved.n_features != n_features or is_selector != (saved.chosen is not None) or not alike:
+        raise SchemaError("solution: expected that of the estimator, got another one.")
 
 
 def constructed(header: Mapping[str, Any]) -> Any:
@@ -256,19 +251,6 @@ def _check_parameters(estimator: Any, n_features: int) -> None:
             estimator._check_parameters_alone()
         except _PARAMETER_ERRORS as error:
             raise SchemaError(f"parameters: {error!s:.300}") from None
-
-
-def _as_type(labels: np.ndarray, dtype: str) -> np.ndarray:
-    """Return labels in the type that they had when they were saved."""
-    if labels.dtype.kind == "O":
-        width = re.fullmatch(r"[<>]U(\d{1,9})", dtype)
-        longest = max(map(len, labels), default=0)
-        widest = longest + _SPARE_CHARACTERS // (len(labels) or 1)
-        if dtype == "|O" or (width and longest <= int(width[1]) <= widest):
-            return labels.astype(dtype)
-    elif dtype == labels.dtype.str:
-        return labels
-    raise SchemaError(f"labels: expected the type of {labels.dtype} in classes, got {dtype!r:.20}.")
 
 
 def _from_plain(name: str, value: Any) -> Any:
@@ -299,23 +281,6 @@ def _is_pair(pair: Any) -> bool:
         and isinstance(pair[1], int | float)
         and not isinstance(pair[1], bool)
     )
-
-
-FORMAT, FORMAT_OF_STEPS = 1, 2  # of an estimator; of a pipeline, or a vectoriser alone
-_FIRST_KEYS = {"format": int, "library": str, "crc32": int}  # in every format; crc32 of the others
-_HEADER = {
-    **ESTIMATOR,
-    "library": str,  # version of narrows that wrote the file
-    "checksums": dict,  # crc32 of each array
-    # "progress": in checkpoints only, see `narrows.io.checkpoint`
-    # "finished": the run that made a model of an update in place, see `save_finished`
-}
-_HEADER_OF_STEPS = {
-    "library": str,
-    "checksums": dict,
-    "pipeline": bool,  # whether the steps are those of a pipeline, or one vectoriser
-    "steps": list,  # each with a name; the arrays of step k begin with "step{k}."
-}
 
 
 # -- public --------------------------------------------------------------------------------------
@@ -478,16 +443,14 @@ def save_finished(estimator: Any, path: str | os.PathLike[str], run: dict[str, A
 
 def identity(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any] | None]:
     """Return a checksum of a model, and the run that `save_finished` stored in it."""
-    with safe_open(os.fspath(path), framework="numpy") as file:
-        metadata = file.metadata() or {}
-    return _crc_of_text(metadata["narrows"]), _header(path, metadata).get("finished")
+    header, checksum = read_header(path)
+    return checksum, header.get("finished")
 
 
 def is_checkpoint(path: str | os.PathLike[str]) -> bool:
     """Return whether the header of a file is that of a checkpoint; its arrays may be damaged."""
     try:
-        with safe_open(os.fspath(path), framework="numpy") as file:
-            return "progress" in _header(path, file.metadata() or {})
+        return "progress" in read_header(path)[0]
     except (SafetensorError, DataError):
         return False
 
@@ -501,8 +464,9 @@ def _write(estimator: Any, path: str | os.PathLike[str], **more: Any) -> None:
     if isinstance(estimator, Estimator):
         check_is_fitted(estimator)
         with lock_of(estimator):  # no other thread changes the state meanwhile
-            header = {"format": FORMAT, **described(estimator, arrays)}
-            _write_file(header, arrays, path, more)
+            solved = "progress" not in more
+            header = {"format": FORMAT, **described(estimator, arrays, solved)}
+            write_file(header, arrays, path, more)
         return
     is_pipeline = isinstance(estimator, Pipeline)
     steps = estimator.steps if is_pipeline else [("", estimator)]
@@ -516,27 +480,7 @@ def _write(estimator: Any, path: str | os.PathLike[str], **more: Any) -> None:
     with ExitStack() as locks:
         described_steps = steps_described(steps, arrays, locks)
         header = {"format": FORMAT_OF_STEPS, "pipeline": is_pipeline, "steps": described_steps}
-        _write_file(header, arrays, path, more)
-
-
-def _write_file(
-    header: dict[str, Any], arrays: dict[str, np.ndarray], path: Any, more: dict[str, Any]
-) -> None:
-    """Write a header and arrays, with checksums of both."""
-    header |= {
-        "library": version("narrows"),
-        "checksums": {name: _crc(array) for name, array in arrays.items()},
-        **more,
-    }
-    header["crc32"] = _crc_of_text(json.dumps(header))
-    metadata = {"narrows": json.dumps(header)}  # safetensors has no order for several entries
-    with replacing(path) as temporary:
-        try:
-            save_file(arrays, temporary, metadata=metadata)
-        except SafetensorError as error:
-            raise OSError(
-                f"{os.fspath(path)}: expected a file that can be written, got {error}."
-            ) from None
+        write_file(header, arrays, path, more)
 
 
 # -- reading -------------------------------------------------------------------------------------
@@ -544,64 +488,9 @@ def _write_file(
 
 def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     """Return an estimator and its header."""
-    with open(path, "rb"):
-        pass  # OSError where the file is missing or unreadable
-    try:
-        with safe_open(os.fspath(path), framework="numpy") as file:
-            header = _header(path, file.metadata() or {})
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise DataError(
-            path, f"expected a narrows model, got another file, or a damaged one ({error})."
-        ) from None
-    checksums = header["checksums"]
-    if set(arrays) != set(checksums) or any(
-        _crc(arrays[name]) != checksums[name] for name in arrays
-    ):
-        raise DataError(path, "expected contents that match their checksums, got damaged ones.")
-    known = {*METHODS, _PASSES, *_VECTORISERS} if "steps" in header else set(METHODS)
-    for each in header.get("steps", [header]):
-        name = each.get("estimator") if isinstance(each, dict) else None
-        if not isinstance(name, str) or name not in known:
-            problem = f"expected a method of this version, got {name!r:.100}. Update narrows."
-            raise DataError(path, problem)
+    header, arrays = read_file(path)
     try:
         return (of_steps if "steps" in header else of_estimator)(header, arrays), header
     except (SchemaError, ParameterError) as error:
         problem = f"damaged, or of another version: {error} Save the model again."
         raise DataError(path, problem) from None
-
-
-def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[str, Any]:
-    """Return the header that is stored in the metadata of a file, checked."""
-    if "narrows" not in metadata:
-        raise DataError(path, "expected a narrows model, got a file without its header.")
-    try:
-        header = json.loads(metadata["narrows"])
-        check_plain(header, _FIRST_KEYS, "header")
-        checksum = header.pop("crc32")
-        written = json.dumps(header)
-    except (ValueError, RecursionError):
-        raise DataError(path, "expected a narrows header, got a damaged one.") from None
-    if header["format"] > FORMAT_OF_STEPS:
-        raise DataError(
-            path,
-            f"expected format {FORMAT_OF_STEPS} or lower, got format {header['format']} of narrows "
-            f"{header['library']}. Update narrows.",
-        )
-    if checksum != _crc_of_text(written):
-        raise DataError(path, "expected a header that matches its checksum, got a damaged one.")
-    try:
-        form = _HEADER_OF_STEPS if header["format"] == FORMAT_OF_STEPS else _HEADER
-        check_plain(header, form, "header")
-    except SchemaError as error:
-        raise DataError(path, f"damaged, or of another version: {error}") from None
-    return header
-
-
-def _crc_of_text(text: str) -> int:
-    return zlib.crc32(text.encode())
-
-
-def _crc(array: np.ndarray) -> int:
-    return zlib.crc32(array.reshape(-1).view(np.uint8).data) if array.size else 0

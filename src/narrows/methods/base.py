@@ -31,6 +31,7 @@ from narrows.errors import (
     wrong_arguments,
 )
 from narrows.methods import COLLECTIONS
+from narrows.methods.names import Named
 from narrows.methods.parameters import (
     HALF_LIFE,
     PRIORS,
@@ -50,12 +51,13 @@ from narrows.methods.routes import (
     route_of,
 )
 from narrows.methods.texts import with_shared_texts
+from narrows.solve.applied import Applied
 from narrows.solve.arrays import checked_samples
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import are_many
 from narrows.state.class_stats import ClassStats, Second, checked_rows
 from narrows.state.cross import MOST
-from narrows.state.labels import SMALLEST_WEIGHT, by_class, check_among, weights
+from narrows.state.labels import SMALLEST_WEIGHT, are_text, by_class, check_among, weights
 from narrows.state.mapped import Mapped
 
 # Locks are not attributes of the estimators, which could then be neither copied nor pickled.
@@ -134,10 +136,15 @@ class Fitted:
     def __init__(self, state: Any, source: Any = None, checked: dict[str, Any] | None = None):
         self.state, self.source = state, source
         self.solution: Any = None
+        self.saved: Applied | None = None  # what a model file has of the solution
         self.checked = checked or {}  # the parameters that were checked; the solution is for them
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "solution": None}
+
+    def forget(self) -> None:
+        """Drop what was computed of the state, before this changes."""
+        self.solution = self.saved = None
 
 
 _SYNONYMS = {  # what others call such a parameter
@@ -163,7 +170,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
-class Estimator(TransformerMixin, BaseEstimator):
+class Estimator(Named, TransformerMixin, BaseEstimator):
     """An estimator with a state, and a solution that is a function of it and the parameters.
 
     So `set_params` needs no new `fit`: the next attribute that is read is that of the new
@@ -280,6 +287,12 @@ class Estimator(TransformerMixin, BaseEstimator):
         return self._state.n_samples
 
     @property
+    def _has_text_labels(self) -> bool | None:
+        """Whether the classes are text; None without classes."""
+        classes = self._fitted.state.classes
+        return are_text(classes) if len(classes) else None
+
+    @property
     def _source(self) -> Any:
         """How files became features, for a model that was fitted to files; else None."""
         check_is_fitted(self)
@@ -288,21 +301,6 @@ class Estimator(TransformerMixin, BaseEstimator):
     def _column_name(self, k: int) -> str:
         """Return the name of feature k: that of the data, or x0, x1, … where they had none."""
         return feature_name(self, k)
-
-    def _column_names(self) -> np.ndarray | None:
-        """Return the names of the features in the data, of shape (n_features,), if any."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is None and self._source is not None:
-            names = self._source.names
-        return names
-
-    def _file_columns(self) -> tuple[str, ...] | None:
-        """Return the names of the columns of a file or table to read, if they have names."""
-        names, source = getattr(self, "feature_names_in_", None), self._source
-        if source is not None:
-            columns: tuple[str, ...] | None = source.columns
-            return columns
-        return None if names is None else tuple(names)
 
     def _use_names(self, source: Any) -> None:
         """Learn the names of the features, if they have any, before a fit to them."""
@@ -322,7 +320,8 @@ class Estimator(TransformerMixin, BaseEstimator):
             )
         fitted = self._fitted
         with errors_named_after(self):
-            fitted.state, fitted.solution = fitted.state.widen(n_features), None
+            fitted.state = fitted.state.widen(n_features)
+        fitted.forget()
         self.n_features_in_ = n_features
         return self
 
@@ -362,8 +361,30 @@ class Estimator(TransformerMixin, BaseEstimator):
             checked = self._check_parameters(self.n_features_in_, fitted.checked)
             if fitted.solution is None or checked is not fitted.checked:
                 with errors_named_after(self):
-                    fitted.solution, fitted.checked = self._solve(fitted.state), checked
+                    fitted.solution = self._solve(fitted.state)
+                if checked is not fitted.checked:
+                    fitted.saved, fitted.checked = None, checked
             return fitted.solution
+
+    @property
+    def _saved(self) -> Applied | None:
+        """What a model file had of the solution, for the same state and parameters; else None."""
+        check_is_fitted(self)
+        with lock_of(self):
+            fitted = self._fitted
+            if fitted.saved is None:
+                return None
+            checked = self._check_parameters(self.n_features_in_, fitted.checked)
+            return fitted.saved if checked is fitted.checked else None
+
+    @property
+    def _applied(self) -> Any:
+        """What `transform` needs: that of a model file, or else the solution."""
+        return self._saved or self._solution
+
+    @abstractmethod
+    def _to_apply(self) -> Applied:
+        """Return what a model file has of the solution; raise where there is none yet."""
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -637,7 +658,7 @@ class Additive(Estimator):
             state, source = route_of(self, Data.of(X), "stream").empty(X.shape[1]), None
         else:
             state, source = before.state, before.source
-            before.solution = None  # first, since an interrupt may come after the update
+            before.forget()  # first, since an interrupt may come after the update
         with self._naming_nan(X, late):
             after = self._learned(state, X, y, sample_weight)
         if before is None or after is not state:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit, log_softmax, softmax
+from scipy.special import log_expit, log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
@@ -14,40 +15,12 @@ from narrows.methods.base import Estimator, lock_of
 from narrows.methods.cross import KEPT, CrossProjector
 from narrows.methods.projector import EXPLAINED, Found
 from narrows.methods.routes import Solved
+from narrows.solve.applied import Applied, Classes, Decision
 from narrows.solve.held_out import temperature
-from narrows.solve.products import product
-
-
-class Decision(NamedTuple):
-    """What classes are predicted by: (Z weights + intercept) / temperature, for coordinates Z.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_coordinates, n_classes)
-        For the classes seen.
-    intercept : ndarray of shape (n_classes,)
-        Beside them.
-    temperature : float
-        What calibrates the probabilities.
-    map : Map or None
-        What makes coordinates of samples; if None, they are the features.
-    """
-
-    weights: np.ndarray
-    intercept: np.ndarray
-    temperature: float = 1.0
-    map: Any = None
-
-    def scores(self, X: Any) -> np.ndarray:
-        """Return the score of each class, of shape (n_samples, n_classes)."""
-        X = X.astype(np.float64, copy=False)
-        products = product(X, self.weights) if self.map is None else self.map.times(X, self.weights)
-        found: np.ndarray = (products + self.intercept) / self.temperature
-        return found
 
 
 class Classifier(ClassifierMixin, Estimator):
-    """An estimator that predicts classes. Subclasses give `_decision`.
+    """An estimator that predicts classes. Subclasses give `_decide`.
 
     A state has `known`, the classes that were seen with positive weight or registered.
     """
@@ -70,31 +43,46 @@ class Classifier(ClassifierMixin, Estimator):
         self._state.register(classes)
 
     @abstractmethod
-    def _decision(self, calibrated: bool = True) -> Decision:
+    def _decide(self, calibrated: bool = True) -> Decision:
         """Return what classes are predicted by; with a temperature of 1 if not `calibrated`."""
 
-    def _log_posterior(self, X: Any, calibrated: bool = True) -> np.ndarray:
-        """Return the log posterior of each of `classes_`, but for a term that all share.
+    def _decision(self, calibrated: bool = True) -> Decision:
+        """Return what classes are predicted by, of the model file if it is there."""
+        saved = self._saved
+        if saved is None or saved.decision is None:
+            return self._decide(calibrated)
+        decision: Decision = saved.decision
+        return decision if calibrated else decision._replace(temperature=1.0)
 
-        With or without the temperature, which does not matter for `predict`. If `_several`, the
-        log odds of each.
+    @property
+    def _classes(self) -> Classes:
+        """The classes, and which of them are predicted."""
+        state = self._state
+        known = state.classes[state.known], state.counts[state.known] > 0
+        return Classes(*known, self._several, len(state.classes))
+
+    def _to_apply(self) -> Applied:
+        """Return the reduction, and the rule of the classifier if there is one."""
+        applied: Applied = super()._to_apply()  # type: ignore[safe-super]
+        with suppress(NotFittedError):
+            applied.decision, applied.classes = self._decide(), self._classes
+        return applied
+
+    def _scores(self, X: Any, calibrated: bool = True) -> tuple[Classes, np.ndarray]:
+        """Return the classes, and the log posterior of each, but for a term that all share.
+
+        With or without the temperature, which does not matter for `predict`. If there may be
+        several, the log odds of each.
         """
-        X = self._check_X(X, reset=False)
-        return self._of_every_class(self._decision(calibrated).scores(X))
+        with lock_of(self):  # scores and classes of one moment
+            X = self._check_X(X, reset=False)
+            classes, scores = self._classes, self._decision(calibrated).scores(X)
+        return classes, classes.every(scores)
 
     @property
     def _several(self) -> bool:
         """Whether several labels are predicted for a sample."""
         return False
-
-    def _of_every_class(self, scores: np.ndarray) -> np.ndarray:
-        """Return scores of the classes seen as those of `classes_`; others have -inf."""
-        seen = self.class_count_ > 0
-        if seen.all():
-            return scores
-        every = np.full((len(scores), len(seen)), -np.inf)
-        every[:, seen] = scores
-        return every
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log posterior of each class, up to a term that all classes share.
@@ -116,9 +104,8 @@ class Classifier(ClassifierMixin, Estimator):
         predict : Predict the class with the largest score.
         predict_proba : Estimate probabilities.
         """
-        with lock_of(self):  # scores and classes of one moment
-            scores, several = self._log_posterior(X), self._several
-        one = scores.shape[1] == 2 and not several
+        classes, scores = self._scores(X)
+        one = scores.shape[1] == 2 and not classes.several
         return scores[:, 1] - scores[:, 0] if one else scores
 
     def predict(self, X: Any) -> np.ndarray:
@@ -139,14 +126,8 @@ class Classifier(ClassifierMixin, Estimator):
         predict_proba : Estimate probabilities.
         score : Return the accuracy.
         """
-        with lock_of(self):
-            scores, several = self._log_posterior(X, calibrated=False), self._several
-            classes, n_labels = self.classes_, len(self._state.classes)
-        if not several:
-            return classes[scores.argmax(axis=1)]
-        every = np.zeros((len(scores), n_labels), np.int64)
-        every[:, classes] = scores > 0
-        return every
+        classes, scores = self._scores(X, calibrated=False)
+        return classes.predicted(scores)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Estimate the probability of each class.
@@ -167,10 +148,8 @@ class Classifier(ClassifierMixin, Estimator):
         predict_log_proba : Return logarithms of the probabilities.
         predict : Predict the most probable class.
         """
-        with lock_of(self):
-            scores, several = self._log_posterior(X), self._several
-        probability: np.ndarray = expit(scores) if several else softmax(scores, axis=1)
-        return probability
+        classes, scores = self._scores(X)
+        return classes.probabilities(scores)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Estimate the logarithm of the probability of each class.
@@ -189,8 +168,8 @@ class Classifier(ClassifierMixin, Estimator):
         --------
         predict_proba : Return probabilities.
         """
-        with lock_of(self):
-            scores, several = self._log_posterior(X), self._several
+        classes, scores = self._scores(X)
+        several = classes.several
         logarithm: np.ndarray = log_expit(scores) if several else log_softmax(scores, axis=1)
         return logarithm
 
@@ -210,7 +189,7 @@ class Discriminant(Classifier, CrossProjector):
     def _limit(self, classes: int) -> tuple[int, str]:
         return classes - 1, "LDA, which has more with at most 8,192 features"
 
-    def _decision(self, calibrated: bool = True) -> Decision:
+    def _decide(self, calibrated: bool = True) -> Decision:
         solution = self._solution
         if not isinstance(solution, Found) or solution.rule is None:
             if not isinstance(self._state, Solved):

@@ -16,6 +16,7 @@ from narrows.methods.parameters import Constraint, is_integer, parameters, real,
 from narrows.methods.projector import Found, of_curve, of_solution
 from narrows.methods.routes import InBands, is_first_pass
 from narrows.solve.held_out import GRID, TIMID, Kept, by_time, curve, leads
+from narrows.solve.kernel_map import KERNELS, MOST_HIDDEN
 from narrows.solve.scatter import Answer, Scatter, continued, discriminants, scaled
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import TINY
@@ -24,7 +25,7 @@ from narrows.state.cross import MOST
 from narrows.state.kept import EVERY
 from narrows.state.labels import as_array, weights
 from narrows.state.mapped import Mapped
-from narrows.state.maps import KERNELS, MOST_HIDDEN, RandomFeatures
+from narrows.state.maps import RandomFeatures
 
 _GAMMA = 0.15  # times 1 / the mean squared length of samples less their mean
 _COMPARED = 1_000  # kept samples that ridges are compared by; all of them calibrate

@@ -20,7 +20,7 @@ from narrows.methods.base import (
     lock_of,
     merge_into,
 )
-from narrows.methods.discriminant import Classifier, Decision
+from narrows.methods.discriminant import Classifier
 from narrows.methods.parameters import (
     FLAG,
     HALF_LIFE,
@@ -33,6 +33,7 @@ from narrows.methods.parameters import (
 from narrows.methods.projector import Directions
 from narrows.methods.routes import InOrder
 from narrows.methods.streams import Arrivals, Sequential
+from narrows.solve.applied import Decision
 from narrows.solve.eigen import set_signs
 from narrows.solve.regression import DiagonalRLS, merged
 from narrows.solve.regression_read import Reading
@@ -702,7 +703,7 @@ class OnlineSRDA(Classifier, Sequential):
     def _several(self) -> bool:
         return bool(self._state.several)
 
-    def _decision(self, calibrated: bool = True) -> Decision:
+    def _decide(self, calibrated: bool = True) -> Decision:
         """With several labels per sample, for the log odds of each."""
         with lock_of(self):
             W, b = self._solution.rule

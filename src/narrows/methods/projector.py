@@ -15,15 +15,15 @@ from narrows.criteria import Criterion
 from narrows.errors import ParameterError
 from narrows.methods.base import Additive, Estimator, accepts_collections, read_only
 from narrows.methods.parameters import NONE, Constraint, is_cv, whole
+from narrows.solve.applied import Applied, Projection
 from narrows.solve.eigen import set_signs
 from narrows.solve.held_out import NO_CURVE, Curve
-from narrows.solve.products import product
 from narrows.solve.sums import TINY
 from narrows.state.class_stats import ClassStats
 
 
 @dataclass
-class Directions:
+class Directions(Projection):
     """W with one direction per column, best first, and the value of the criterion for each.
 
     `size` is the number of components to return, if not all; missing ones are zeros. `total` is the
@@ -58,36 +58,12 @@ class Directions:
         few = self.eigenvalues[:p]
         return replace(self, W=W, eigenvalues=few, size=p, in_type={}, held_out=curve)
 
-    @property
-    def width(self) -> int:
-        """The number of components, with those that are zeros."""
-        return self.W.shape[1] if self.size is None else self.size
-
-    def padded(self, columns: np.ndarray) -> np.ndarray:
-        """Return columns, one per direction, with zeros for missing directions."""
-        missing = self.width - columns.shape[-1]
-        shape = *columns.shape[:-1], missing
-        return np.append(columns, np.zeros(shape, columns.dtype), axis=-1) if missing else columns
-
     def explained(self) -> np.ndarray:
         """Return the share of each direction in the sum of all eigenvalues."""
         L = self.eigenvalues[: self.separating]
         share = np.zeros(len(self.eigenvalues))
         share[: len(L)] = L / (max(self.total, float(L.sum())) or 1.0)  # max: rounding
         return self.padded(share)
-
-    def reduce(self, X: Any) -> Any:
-        """Return X W, in the float type of X."""
-        return self.padded(self.times(X, self.of_type(X.dtype)))
-
-    def times(self, X: Any, V: np.ndarray) -> Any:
-        """Return the coordinates of samples times V."""
-        return product(X, V) if self.map is None else self.map.times(X, V)
-
-    def of_type(self, dtype: Any) -> np.ndarray:
-        if dtype not in self.in_type:
-            self.in_type[dtype] = self.W.astype(dtype, copy=False)
-        return self.in_type[dtype]
 
 
 @dataclass
@@ -197,29 +173,33 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         fit_transform : Fit to samples and reduce them.
         get_feature_names_out : Return the names of the components.
         """
-        solution = self._solution
+        applied = self._applied
         X = self._check_X(X, reset=False)
-        self._check_any(solution)
-        return solution.reduce(X)
+        self._check_any(applied)
+        return applied.reduce(X)
 
     def _reducer(self) -> Callable[[Any], Any]:
         """Return a function that does what `transform` does, for samples that were checked."""
-        solution = self._solution
-        self._check_any(solution)
-        present = solution.W, solution.eigenvalues, solution.available, solution.size
-        return Directions(*present, map=solution.map).reduce
+        found = self._applied
+        self._check_any(found)
+        return Applied(found.W.shape[0], found.W, found.size, found.map).reduce
 
     def _first(self, p: int) -> Callable[[Any], Any]:
         """Return a function that projects samples onto the first p directions, or all there are."""
         W, solution = self.components_[:p].T, self._solution
         return lambda X: solution.times(X, W)
 
+    def _to_apply(self) -> Applied:
+        found = self._solution
+        self._check_any(found)
+        return Applied(self.n_features_in_, found.W, found.size, found.map)
+
     @property
     def _is_linear(self) -> bool:
         """Whether components have an entry for each feature."""
         return self._solution.map is None
 
-    def _check_any(self, solution: Directions) -> None:
+    def _check_any(self, solution: Projection) -> None:
         if not solution.width:
             raise NotFittedError(
                 f"{type(self).__name__}: expected classes with different means, got "
@@ -229,7 +209,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     @property
     def _n_features_out(self) -> int:
-        width: int = self._solution.width
+        width: int = self._applied.width
         return width
 
     @property

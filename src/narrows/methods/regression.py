@@ -38,6 +38,7 @@ from narrows.methods.projector import (
 )
 from narrows.methods.routes import AllAtOnce, Gathered, Solved, check_adds_up, refuse_more
 from narrows.methods.targets import Numeric
+from narrows.solve.applied import Applied, Decision
 from narrows.solve.exact import Centred, occupied
 from narrows.solve.held_out import GRID, NO_CURVE, Curve
 from narrows.solve.products import product
@@ -147,6 +148,9 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
 
     @property
     def _rule(self) -> tuple[np.ndarray, np.ndarray]:
+        saved = self._saved
+        if saved is not None and saved.decision is not None:
+            return saved.decision.weights, saved.decision.intercept
         solution = self._solution
         if solution.rule is None:
             raise NotFittedError(
@@ -178,6 +182,11 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
         X = self._check_X(X, reset=False).astype(np.float64, copy=False)
         y: np.ndarray = product(X, coef) + intercept
         return y[:, 0] if y.shape[1] == 1 else y
+
+    def _to_apply(self) -> Applied:
+        applied = super()._to_apply()
+        applied.decision = Decision(*self._rule)
+        return applied
 
     @property
     def _n_targets(self) -> int:

@@ -30,6 +30,7 @@ from narrows.methods.parameters import (
     whole,
 )
 from narrows.solve import columns
+from narrows.solve.applied import Applied
 from narrows.solve.held_out import NO_CURVE, Curve
 from narrows.state.class_stats import ClassStats
 from narrows.state.halves import Halves
@@ -207,10 +208,8 @@ class Selector(SelectorMixin, Additive):
         get_support : Return which features are selected.
         inverse_transform : Fill the other features with zeros.
         """
-        chosen, index = self.get_support(indices=True), getattr(X, "index", None)
-        X = self._check_X(X, reset=False)
-        self._check_solution(self._solution, self._state)
-        reduced = columns.take(X, chosen)
+        reduce, index = self._reducer(), getattr(X, "index", None)
+        reduced = reduce(self._check_X(X, reset=False))
         return self._sparse_frame(reduced, index) if sparse.issparse(reduced) else reduced
 
     def _sparse_frame(self, reduced: Any, index: Any) -> Any:
@@ -225,8 +224,15 @@ class Selector(SelectorMixin, Additive):
 
     def _reducer(self) -> Callable[[Any], Any]:
         """Return a function that does what `transform` does, for samples that were checked."""
-        self._check_solution(self._solution, self._state)
-        return partial(columns.take, chosen=self.get_support(indices=True))
+        found = self._applied
+        if not found.mask.any():
+            self._check_solution(found, self._state)  # says why
+        return partial(columns.take, chosen=np.flatnonzero(found.mask))
+
+    def _to_apply(self) -> Applied:
+        found = self._solution
+        self._check_solution(found, self._state)
+        return Applied(self.n_features_in_, chosen=np.flatnonzero(found.mask))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the selected features.
@@ -249,7 +255,7 @@ class Selector(SelectorMixin, Additive):
         return super().get_feature_names_out(input_features)
 
     def _get_support_mask(self) -> np.ndarray:
-        return read_only(self._solution.mask)
+        return read_only(self._applied.mask)
 
     def _sizes(self) -> dict[str, Any]:
         """Return the parameters that set the size; at most one is not None."""

@@ -287,7 +287,7 @@ class Sequential(Projector):
             stream = self._new_stream(X.shape[1], X.dtype)
             after, restore = Fitted(stream, before and before.source, checked), None
         how = self._how(after.state, y)
-        after.solution = None  # first, since an interrupt may come after the update
+        after.forget()  # first, since an interrupt may come after the update
         with after.state.changing(restore):
             reduced: np.ndarray | None = after.state.learn(X, labels, how, reducing)
             if classes is not None:

@@ -23,7 +23,7 @@ from narrows.io.extras import needing
 from narrows.io.formats.arrow import DENSE, FIELDS, INDICES, SPARSE, VALUES, pyarrow
 from narrows.io.source import is_of_texts
 from narrows.methods.base import Estimator
-from narrows.methods.discriminant import Decision
+from narrows.solve.applied import Decision
 from narrows.text import Vectoriser
 
 FEATURES = "features"  # the column of the samples, where none is named

@@ -1,0 +1,182 @@
+"""Models that only reduce samples and predict, which takes neither their state nor scikit-learn."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from narrows.errors import DataError, ParameterError
+from narrows.io.container import (
+    ESTIMATOR,
+    PASSES,
+    VECTORISERS,
+    get,
+    read_file,
+    read_header,
+    solution_of,
+)
+from narrows.io.source import Source, vectoriser_of
+from narrows.methods.names import Named
+from narrows.solve.schema import Field, SchemaError, check_plain, checked
+
+_FLOATS = np.float32, np.float64
+_GROUPS = "input.", "source.", "solution.", "tfidf."  # of the arrays that are needed
+
+
+def _is_applied(header: dict[str, Any], name: str) -> bool:
+    """Whether an array of a file is one of the solution, or tells how files become features."""
+    entry, start = header, ""
+    if "steps" in header:
+        start = name.partition(".")[0] + "."
+        number = start.removeprefix("step").removesuffix(".")
+        steps = header["steps"]
+        entry = steps[int(number)] if number.isdecimal() and int(number) < len(steps) else {}
+    solution = entry.get("solution") if isinstance(entry, dict) else None
+    shared = solution.get("of_state") if isinstance(solution, dict) else None
+    own = name.removeprefix(start)
+    return own.startswith(_GROUPS) or (
+        isinstance(shared, list) and own.removeprefix("state.") in shared
+    )
+
+
+def _of_one(
+    header: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> tuple[dict[str, Any], dict[str, np.ndarray], Any]:
+    """Return the entry and the arrays of the one estimator of a file, and the vectoriser before it.
+
+    Raises
+    ------
+    NoSolutionError
+        There is no solution, or not one estimator.
+    """
+    entries = [(header, "")]
+    if "steps" in header:
+        entries = [
+            (entry, f"step{k}.")
+            for k, entry in enumerate(header["steps"])
+            if entry["estimator"] != PASSES
+        ]
+    *before, (entry, start) = entries or [({}, "")]
+    if "solution" not in entry or len(before) > 1:
+        raise NoSolutionError
+    check_plain(entry, ESTIMATOR, "estimator")
+    tfidf = None
+    for each, place in before:
+        if each["estimator"] not in VECTORISERS:
+            raise NoSolutionError
+        tfidf = vectoriser_of(get(arrays, f"{place}tfidf"))
+    own = {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
+    return entry, own, tfidf
+
+
+class NoSolutionError(Exception):
+    """A file without what `Model` needs."""
+
+
+class Model(Named):
+    """A model of one method, which reduces samples and predicts as its estimator does.
+
+    Anything else, such as samples that are not as they should be, is left to the estimator.
+
+    Parameters
+    ----------
+    path : str
+        A file that has the solution.
+    predicts : bool
+        Whether it has to predict.
+    """
+
+    def __init__(self, path: str, predicts: bool = False):
+        self._path = path
+        self._header, arrays = read_file(path, _is_applied)
+        entry, arrays, tfidf = _of_one(self._header, arrays)
+        self._entry, applied = entry, solution_of(entry, arrays)
+        if predicts and applied.decision is None:
+            raise NoSolutionError
+        self._applied = applied
+        names = get(arrays, "input")
+        if names:
+            checked(names, {"names": Field("O", ("d",))})
+            self.feature_names_in_ = names["names"]
+        self._source = tfidf and Source(tfidf=tfidf)
+        if entry["source"] is not None:
+            self._source = Source.of(entry["source"], get(arrays, "source"))
+        self.n_features_in_ = applied.n_features
+        self._needs_y, self._takes_numbers = (entry["solution"][k] for k in ("needs_y", "numbers"))
+        self._has_text_labels = entry["labels"][1] in "OU"
+        if applied.classes is not None:
+            self.classes_, self._several = applied.classes.labels, applied.classes.several
+
+    def transform(self, X: Any) -> Any:
+        """Return reduced samples."""
+        if not self._takes(X):
+            return self._estimator.transform(X)
+        return self._applied.reduce(X)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of classes."""
+        classes, decision = self._applied.classes, self._applied.decision
+        if classes is None or decision is None or not self._takes(X):
+            found: np.ndarray = self._estimator.predict_proba(X)
+            return found
+        return classes.probabilities(classes.every(decision.scores(X)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the classes, or the targets."""
+        classes, decision = self._applied.classes, self._applied.decision
+        if decision is None or not self._takes(X):
+            found: np.ndarray = self._estimator.predict(X)
+            return found
+        if classes is None:
+            y = decision.scores(X)
+            return y[:, 0] if y.shape[1] == 1 else y
+        return classes.predicted(classes.every(decision._replace(temperature=1.0).scores(X)))
+
+    @property
+    def _method(self) -> str:
+        name: str = self._entry["estimator"]
+        return name
+
+    def get_feature_names_out(self) -> np.ndarray:
+        """Return the names of the columns of reduced samples."""
+        chosen, width = self._applied.chosen, self._applied.width
+        if chosen is None:
+            prefix = self._method.lower()
+            return np.array([f"{prefix}{k}" for k in range(width)], dtype=object)
+        names = self._column_names()
+        found = [f"x{k}" for k in chosen] if names is None else names[chosen]
+        return np.asarray(found, dtype=object)
+
+    def _takes(self, X: Any) -> bool:
+        """Whether samples are as the estimator takes them, without a change or an error."""
+        if X.ndim != 2 or X.shape[1] != self.n_features_in_ or X.dtype not in _FLOATS:
+            return False
+        values = X if isinstance(X, np.ndarray) else X.data
+        return bool(X.shape[0] and np.isfinite(values).all())
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "feature_names_in_":  # which would be here
+            raise AttributeError(name)
+        return getattr(self._estimator, name)
+
+    @cached_property
+    def _estimator(self) -> Any:
+        """The estimator, of the same file."""
+        from narrows.io.models import load_model
+
+        found = load_model(self._path)
+        if read_header(self._path)[0] != self._header:
+            raise DataError(self._path, "expected the model as it was, got another. Try again.")
+        return found
+
+
+def open_model(path: str, predicts: bool = False) -> Any:
+    """Return a `Model`, or the estimator of a file that has no solution, or none that predicts."""
+    try:
+        return Model(path, predicts)
+    except (NoSolutionError, SchemaError, ParameterError):  # the estimator says what is wrong
+        from narrows.io.models import load_model
+
+        return load_model(path)

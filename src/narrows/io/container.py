@@ -1,0 +1,229 @@
+"""Named arrays and a header in a safetensors file, with checksums of both.
+
+Arrays are C-contiguous. An array of text ``name`` is stored as ``name.text``, its UTF-8 bytes, and
+``name.ends``, the end of each piece.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from narrows.errors import DataError
+from narrows.io.atomic import replacing
+from narrows.methods import MODULES
+from narrows.solve.applied import Applied
+from narrows.solve.schema import Field, SchemaError, check_plain, checked
+
+_UTF8 = "utf-8", "surrogatepass"  # labels may have half a surrogate pair
+_TEXT, _ENDS = Field("u1", ("t",)), Field("i8", ("n",))
+
+
+def put(arrays: dict[str, np.ndarray], group: str, more: Mapping[str, np.ndarray]) -> None:
+    """Add arrays, with names that begin with `group`.
+
+    They are made C-contiguous: safetensors writes the memory of any array as if it were.
+    """
+    for name, array in more.items():
+        key = f"{group}.{name}"
+        if array.dtype.kind in "OU":
+            pieces = [str(piece).encode(*_UTF8) for piece in array]
+            arrays[f"{key}.text"] = np.frombuffer(b"".join(pieces), dtype=np.uint8)
+            arrays[f"{key}.ends"] = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
+        else:
+            arrays[key] = np.asarray(array, order="C")
+
+
+def get(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
+    """Return the arrays of `group` by the names that `put` was given; text as str objects."""
+    found: dict[str, np.ndarray] = {}
+    for key, array in arrays.items():
+        name = key.removeprefix(f"{group}.")
+        if name == key or name.endswith(".ends"):
+            continue
+        if name.endswith(".text"):
+            name = name.removesuffix(".text")
+            checked(arrays, {key: _TEXT, f"{group}.{name}.ends": _ENDS})
+            ends = arrays[f"{group}.{name}.ends"]
+            starts, text = np.append(0, ends), array.tobytes()
+            if (starts[1:] < starts[:-1]).any() or starts[-1] != len(text):
+                raise SchemaError(
+                    f"{group}.{name}.ends: expected the ends of its text, got others."
+                )
+            try:
+                pieces = [text[a:b].decode(*_UTF8) for a, b in pairwise(starts.tolist())]
+            except UnicodeDecodeError:
+                raise SchemaError(f"{group}.{name}: expected UTF-8, got other bytes.") from None
+            found[name] = np.array(pieces, dtype=object)
+        else:
+            found[name] = array
+    return found
+
+
+ESTIMATOR = {
+    "estimator": str,  # name of its class
+    "parameters": dict,  # those of its constructor
+    "labels": str,  # type of the class labels, as NumPy writes it
+    "source": (dict, None),  # how files became columns: `Source.settings`
+}
+STEP = {"name": str, "estimator": str}  # and of an estimator the rest of `ESTIMATOR`
+PASSES = "passthrough"
+_SPARE_CHARACTERS = 1 << 27  # that the type of labels may have beyond the longest label, in all
+VECTORISERS = {"Tfidf", "HashedTfidf"}
+FORMAT, FORMAT_OF_STEPS = 1, 2  # of an estimator; of a pipeline, or a vectoriser alone
+SOLUTION = {
+    "n_features": int,
+    "needs_y": bool,  # whether the method uses labels
+    "numbers": (bool, None),  # whether its targets are numbers
+    "of_state": [str],  # arrays that are those of the state, and not stored twice
+}
+_FIRST_KEYS = {"format": int, "library": str, "crc32": int}  # in every format; crc32 of the others
+_HEADER = {
+    **ESTIMATOR,
+    "library": str,  # version of narrows that wrote the file
+    "checksums": dict,  # crc32 of each array
+    # "solution": see `SOLUTION`; absent from checkpoints and files of 0.2
+    # "progress": in checkpoints only, see `narrows.io.checkpoint`
+    # "finished": the run that made a model of an update in place, see `save_finished`
+}
+_HEADER_OF_STEPS = {
+    "library": str,
+    "checksums": dict,
+    "pipeline": bool,  # whether the steps are those of a pipeline, or one vectoriser
+    "steps": list,  # each with a name; the arrays of step k begin with "step{k}."
+}
+
+
+# -- writing -------------------------------------------------------------------------------------
+
+
+def write_file(
+    header: dict[str, Any], arrays: dict[str, np.ndarray], path: Any, more: dict[str, Any]
+) -> None:
+    """Write a header and arrays, with checksums of both."""
+    from importlib.metadata import version  # both take time to import
+
+    from safetensors.numpy import save_file
+
+    header |= {
+        "library": version("narrows"),
+        "checksums": {name: _crc(array) for name, array in arrays.items()},
+        **more,
+    }
+    header["crc32"] = _crc_of_text(json.dumps(header))
+    metadata = {"narrows": json.dumps(header)}  # safetensors has no order for several entries
+    with replacing(path) as temporary:
+        try:
+            save_file(arrays, temporary, metadata=metadata)
+        except SafetensorError as error:
+            raise OSError(
+                f"{os.fspath(path)}: expected a file that can be written, got {error}."
+            ) from None
+
+
+# -- reading -------------------------------------------------------------------------------------
+
+
+def read_file(
+    path: str | os.PathLike[str],
+    wanted: Callable[[dict[str, Any], str], bool] = lambda header, name: True,
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the header of a file and its arrays, or those wanted of them, checked.
+
+    `wanted` gets the header and a name.
+    """
+    with open(path, "rb"):
+        pass  # OSError where the file is missing or unreadable
+    try:
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            header = _header(path, file.metadata() or {})
+            names = set(file.keys())
+            arrays = {name: file.get_tensor(name) for name in names if wanted(header, name)}
+    except SafetensorError as error:
+        raise DataError(
+            path, f"expected a narrows model, got another file, or a damaged one ({error})."
+        ) from None
+    checksums = header["checksums"]
+    if names != set(checksums) or any(_crc(arrays[name]) != checksums[name] for name in arrays):
+        raise DataError(path, "expected contents that match their checksums, got damaged ones.")
+    known = {*MODULES, PASSES, *VECTORISERS} if "steps" in header else set(MODULES)
+    for each in header.get("steps", [header]):
+        name = each.get("estimator") if isinstance(each, dict) else None
+        if not isinstance(name, str) or name not in known:
+            problem = f"expected a method of this version, got {name!r:.100}. Update narrows."
+            raise DataError(path, problem)
+    return header, arrays
+
+
+def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], int]:
+    """Return the header of a file, and its checksum."""
+    with safe_open(os.fspath(path), framework="numpy") as file:
+        metadata = file.metadata() or {}
+    return _header(path, metadata), _crc_of_text(metadata.get("narrows", ""))
+
+
+def as_type(labels: np.ndarray, dtype: str) -> np.ndarray:
+    """Return labels in the type that they had when they were saved."""
+    if labels.dtype.kind == "O":
+        width = re.fullmatch(r"[<>]U(\d{1,9})", dtype)
+        longest = max(map(len, labels), default=0)
+        widest = longest + _SPARE_CHARACTERS // (len(labels) or 1)
+        if dtype == "|O" or (width and longest <= int(width[1]) <= widest):
+            return labels.astype(dtype)
+    elif dtype == labels.dtype.str:
+        return labels
+    raise SchemaError(f"labels: expected the type of {labels.dtype} in classes, got {dtype!r:.20}.")
+
+
+def solution_of(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Applied:
+    """Return the solution of an estimator in a file; SchemaError where it does not fit."""
+    entry = header["solution"]
+    check_plain(entry, SOLUTION, "solution")
+    of_state = {f"state.{name}": f"solution.{name}" for name in entry["of_state"]}
+    found = get({of_state.get(name, name): array for name, array in arrays.items()}, "solution")
+    if "classes" in found:
+        found["classes"] = as_type(found["classes"], header["labels"])
+    return Applied.from_arrays(found, entry["n_features"])
+
+
+def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[str, Any]:
+    """Return the header that is stored in the metadata of a file, checked."""
+    if "narrows" not in metadata:
+        raise DataError(path, "expected a narrows model, got a file without its header.")
+    try:
+        header = json.loads(metadata["narrows"])
+        check_plain(header, _FIRST_KEYS, "header")
+        checksum = header.pop("crc32")
+        written = json.dumps(header)
+    except (ValueError, RecursionError):
+        raise DataError(path, "expected a narrows header, got a damaged one.") from None
+    if header["format"] > FORMAT_OF_STEPS:
+        raise DataError(
+            path,
+            f"expected format {FORMAT_OF_STEPS} or lower, got format {header['format']} of narrows "
+            f"{header['library']}. Update narrows.",
+        )
+    if checksum != _crc_of_text(written):
+        raise DataError(path, "expected a header that matches its checksum, got a damaged one.")
+    try:
+        form = _HEADER_OF_STEPS if header["format"] == FORMAT_OF_STEPS else _HEADER
+        check_plain(header, form, "header")
+    except SchemaError as error:
+        raise DataError(path, f"damaged, or of another version: {error}") from None
+    return header
+
+
+def _crc_of_text(text: str) -> int:
+    return zlib.crc32(text.encode())
+
+
+def _crc(array: np.ndarray) -> int:
+    return zlib.crc32(array.reshape(-1).view(np.uint8).data) if array.size else 0

@@ -1,0 +1,203 @@
+"""What a model file has of the solution: the same answers as the estimator, without solving."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file
+from scipy import sparse
+from sklearn.pipeline import make_pipeline
+
+import narrows
+from narrows import IOC, LDA, OC, OCFS, PCA, PLS, SRDA, ForwardFS, KernelSRDA, OnlineSRDA
+from narrows.errors import DataError
+from narrows.text import HashedTfidf, Tfidf
+from tests.cases import ALL, NUMERIC, labelled
+from tests.inside import load_model, open_model, solves
+from tests.test_forgery import rewritten
+
+CASES = {case.name: case for case in [*ALL, *NUMERIC]}
+VERBS = "transform", "predict", "predict_proba"
+
+
+def fitted(case):
+    X, y = case.labelled()
+    y = np.round(X[:, :2] + 1) if case in NUMERIC else y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return case.new().fit(case.form(X), y), case.form(X)
+
+
+def dense(X):
+    return X.toarray() if sparse.issparse(X) else np.asarray(X)
+
+
+def assert_same_answers(found, expected, X):
+    for verb in VERBS:
+        if hasattr(expected, verb):
+            a, b = (dense(getattr(each, verb)(X)) for each in (found, expected))
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b)
+    names = (each.get_feature_names_out().tolist() for each in (found, expected))
+    assert next(names) == next(names)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_answers_are_those_of_the_estimator_to_the_bit(name, tmp_path, monkeypatch):
+    estimator, X = fitted(CASES[name])
+    path = str(tmp_path / "m.narrows")
+    narrows.save(estimator, path)
+    loaded, model = narrows.load(path), open_model(path)
+    solved = solves(monkeypatch)
+    for other in (X, X.astype(np.float32), sparse.csr_array(X)):
+        assert_same_answers(loaded, estimator, other)
+        assert_same_answers(model, estimator, other)
+    assert not solved
+    assert "_estimator" not in vars(model)  # which was not loaded
+
+
+@pytest.mark.parametrize(
+    "estimator", [SRDA(), LDA(), OC(), PCA(), IOC(), OCFS(n_features=2), OnlineSRDA(), KernelSRDA()]
+)
+def test_others_samples_and_parameters_are_solved_for_again(estimator, tmp_path):
+    X, y = labelled(90)
+    path = str(tmp_path / "m.narrows")
+    narrows.save(estimator.fit(X[:60], y[:60]), path)
+    loaded = narrows.load(path).partial_fit(X[60:], y[60:])
+    assert_same_answers(loaded, estimator.partial_fit(X[60:], y[60:]), X)
+    size = "n_features" if isinstance(estimator, OCFS) else "n_components"
+    loaded, estimator = narrows.load(path), narrows.load(path)
+    before = loaded.transform(X)
+    loaded.set_params(**{size: 1})
+    if not isinstance(estimator, IOC):  # whose size is that of its start
+        assert loaded.transform(X).shape == (90, 1)
+    loaded.set_params(**{size: estimator.get_params()[size]})
+    np.testing.assert_allclose(dense(loaded.transform(X)), dense(before), rtol=1e-9, atol=1e-12)
+
+
+def test_classes_that_were_announced_have_no_probability(tmp_path):
+    X, y = labelled()
+    path = str(tmp_path / "m.narrows")
+    estimator = OnlineSRDA().partial_fit(X, y, classes=["ant", "bee", "cat", "dog"])
+    narrows.save(estimator, path)
+    assert_same_answers(open_model(path), estimator, X)
+    assert not open_model(path).predict_proba(X)[:, 3].any()
+
+
+def test_several_labels_of_a_sample(tmp_path):
+    X, y = labelled()
+    Y = np.eye(5, dtype=int)[np.unique(y, return_inverse=True)[1]]
+    Y[::7, 4] = 1
+    path = str(tmp_path / "m.narrows")
+    narrows.save(OnlineSRDA().fit(X, Y), path)
+    assert_same_answers(open_model(path), narrows.load(path), X)
+    assert open_model(path).predict(X).shape == (60, 5)
+
+
+@pytest.mark.parametrize("vectoriser", [Tfidf(), HashedTfidf(64)], ids=str)
+@pytest.mark.parametrize("estimator", [SRDA(), OCFS(n_features=2)], ids=str)
+def test_a_pipeline_of_texts_is_one_model(vectoriser, estimator, tmp_path):
+    texts, y = ["the sea", "a tree", "the sea of trees", "sand"] * 3, ["w", "l", "l", "w"] * 3
+    path = str(tmp_path / "m.narrows")
+    pipeline = make_pipeline(vectoriser, estimator).fit(texts, y)
+    narrows.save(pipeline, path)
+    model = open_model(path)
+    X = model._source.tfidf.transform(texts)
+    assert_same_answers(model, load_model(path), X)
+    np.testing.assert_array_equal(dense(model.transform(X)), dense(pipeline.transform(texts)))
+    assert "_estimator" not in vars(model)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, "width", "integers", "none"])
+def test_samples_that_are_not_as_they_should_be_are_left_to_the_estimator(wrong, tmp_path):
+    X, y = labelled()
+    path = str(tmp_path / "m.narrows")
+    narrows.save(SRDA().fit(X, y), path)
+    model, estimator = open_model(path), narrows.load(path)
+    if wrong == "integers":
+        X = X.astype(int)
+        np.testing.assert_array_equal(model.predict(X), estimator.predict(X))
+        return
+    X = X[:, :3] if wrong == "width" else X[:0] if wrong == "none" else np.where(X > 1, wrong, X)
+    for verb in VERBS:
+        with pytest.raises(ValueError, match=r".") as expected:
+            getattr(estimator, verb)(X)
+        with pytest.raises(ValueError, match=r".") as found:
+            getattr(model, verb)(X)
+        assert str(found.value) == str(expected.value)
+
+
+def test_a_model_that_was_replaced_is_not_mixed_with_the_new_one(tmp_path):
+    X, y = labelled()
+    path = str(tmp_path / "m.narrows")
+    narrows.save(SRDA().fit(X, y), path)
+    model = open_model(path)
+    narrows.save(SRDA().fit(X + 1, y), path)
+    with pytest.raises(DataError, match="expected the model as it was, got another"):
+        model.predict(X.astype(int))
+
+
+@pytest.mark.parametrize(
+    "estimator", [SRDA(), PLS(), OnlineSRDA(), ForwardFS(target="classes")], ids=str
+)
+def test_a_state_without_a_solution_is_saved_without(estimator, tmp_path):
+    X, y = labelled()
+    y = X[:, 0] if isinstance(estimator, PLS) else y
+    estimator.partial_fit(X[:0], y[:0])
+    path = str(tmp_path / "m.narrows")
+    narrows.save(estimator, path)
+    assert not [name for name in load_file(path) if name.startswith("solution")]
+    loaded = narrows.load(path).partial_fit(X, y)
+    assert_same_answers(loaded, estimator.partial_fit(X, y), X)
+
+
+def test_an_array_of_the_state_is_not_stored_twice(tmp_path):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((30, 9000), density=0.01, rng=rng, format="csr")
+    estimator = SRDA(alpha=1.0).fit(X, np.arange(30) % 3)
+    path = str(tmp_path / "m.narrows")
+    narrows.save(estimator, path)
+    arrays = load_file(path)
+    assert "state.W" in arrays
+    assert "solution.W" not in arrays
+    assert_same_answers(open_model(path), estimator, X)
+    assert_same_answers(narrows.load(path), estimator, X)
+
+
+WRONG = {
+    "W": lambda W: W[:-1],
+    "weights": lambda W: np.full_like(W, np.nan),
+    "intercept": lambda b: b[:-1],
+    "temperature": lambda t: np.array(0.0),
+    "seen": lambda seen: ~seen,
+    "n_labels": lambda n: n.astype(float),
+    "several": lambda several: np.array([True]),
+    "classes.text": lambda text: text[::-1].copy(),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_solution_that_does_not_fit_is_an_error_that_names_the_file(name, tmp_path, run):
+    X, y = labelled()
+    path = str(tmp_path / "m.narrows")
+    narrows.save(SRDA().fit(X, y), path)
+    key = f"solution.{name}"
+    rewritten(path, {key: WRONG[name](load_file(path)[key])})
+    with pytest.raises(DataError, match=r"m\.narrows: damaged, or of another version: "):
+        narrows.load(path)
+    status, out, err = run("predict m.narrows a.svm -o b.csv", a__svm="1:1 2:2\n")
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert "damaged, or of another version" in err
+
+
+def test_a_file_of_0_2_has_no_solution_and_answers(run, tmp_path):
+    from tests.test_old_models import FOLDER
+
+    path = str(FOLDER / "from_csv.narrows")
+    with safe_open(path, framework="numpy") as file:
+        assert "solution" not in json.loads(file.metadata()["narrows"])
+    rows = str(FOLDER / "a.csv")
+    assert run(f"predict {path} {rows} -o a.csv")[0] in (0, 2)
+    assert run(f"transform {path} {rows} -o b.csv")[0] == 0
