@@ -104,7 +104,7 @@ def test_a_pipeline_of_texts_is_one_model(vectoriser, estimator, tmp_path):
     pipeline = make_pipeline(vectoriser, estimator).fit(texts, y)
     narrows.save(pipeline, path)
     model = open_model(path)
-    X = model._source.tfidf.transform(texts)
+    X = pipeline[0].transform(texts)
     assert_same_answers(model, load_model(path), X)
     np.testing.assert_array_equal(dense(model.transform(X)), dense(pipeline.transform(texts)))
     assert "_estimator" not in vars(model)

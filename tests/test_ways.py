@@ -55,7 +55,7 @@ def samples():
     [
         ("SRDA.fit", (200, 22, 305)),
         ("OCFS.partial_fit", (100, 15, 63)),
-        ("narrows fit", (330, 47, 525)),
+        ("narrows fit", (360, 51, 635)),
     ],
 )
 def test_a_way_passes_through_few_functions(way, limits, samples, tmp_path):

@@ -405,7 +405,7 @@ def for_targets(estimator: Any, options: Options, source: Source | None = None) 
     if options.target is not None and estimator._takes_numbers is None:
         estimator.set_params(target="numeric")
     numeric = takes_numbers(estimator)
-    name = _as_asked(estimator._method)
+    name = _as_asked(getattr(estimator, "_method", type(estimator).__name__))
     if numeric and options.label is None and target is not None:
         return options
     if numeric and (options.labels_required or options.label is not None):

@@ -18,7 +18,7 @@ from narrows.io.container import (
     solution_of,
 )
 from narrows.io.source import Source, vectoriser_of
-from narrows.methods.names import Named
+from narrows.methods.names import column_names, file_columns
 from narrows.solve.schema import Field, SchemaError, check_plain, checked
 
 _FLOATS = np.float32, np.float64
@@ -75,7 +75,7 @@ class NoSolutionError(Exception):
     """A file without what `Model` needs."""
 
 
-class Model(Named):
+class Model:
     """A model of one method, which reduces samples and predicts as its estimator does.
 
     Anything else, such as samples that are not as they should be, is left to the estimator.
@@ -87,6 +87,8 @@ class Model(Named):
     predicts : bool
         Whether it has to predict.
     """
+
+    _column_names, _file_columns = column_names, file_columns
 
     def __init__(self, path: str, predicts: bool = False):
         self._path = path

@@ -134,11 +134,11 @@ def write_file(
 
 def read_file(
     path: str | os.PathLike[str],
-    wanted: Callable[[dict[str, Any], str], bool] = lambda header, name: True,
+    needed: Callable[[dict[str, Any], str], bool] = lambda header, name: True,
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the header of a file and its arrays, or those wanted of them, checked.
+    """Return the header of a file and its arrays, or those needed of them, checked.
 
-    `wanted` gets the header and a name.
+    `needed` gets the header and a name.
     """
     with open(path, "rb"):
         pass  # OSError where the file is missing or unreadable
@@ -146,7 +146,7 @@ def read_file(
         with safe_open(os.fspath(path), framework="numpy") as file:
             header = _header(path, file.metadata() or {})
             names = set(file.keys())
-            arrays = {name: file.get_tensor(name) for name in names if wanted(header, name)}
+            arrays = {name: file.get_tensor(name) for name in names if needed(header, name)}
     except SafetensorError as error:
         raise DataError(
             path, f"expected a narrows model, got another file, or a damaged one ({error})."

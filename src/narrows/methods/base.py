@@ -31,7 +31,7 @@ from narrows.errors import (
     wrong_arguments,
 )
 from narrows.methods import COLLECTIONS
-from narrows.methods.names import Named
+from narrows.methods.names import column_names, file_columns
 from narrows.methods.parameters import (
     HALF_LIFE,
     PRIORS,
@@ -170,7 +170,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
-class Estimator(Named, TransformerMixin, BaseEstimator):
+class Estimator(TransformerMixin, BaseEstimator):
     """An estimator with a state, and a solution that is a function of it and the parameters.
 
     So `set_params` needs no new `fit`: the next attribute that is read is that of the new
@@ -187,6 +187,7 @@ class Estimator(Named, TransformerMixin, BaseEstimator):
     _only_route: ClassVar[Any] = None  # a Route; None: `route_of` chooses by the samples
     _fitted: Fitted
     n_features_in_: int
+    _column_names, _file_columns = column_names, file_columns
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -1,4 +1,4 @@
-"""How the features of a model are called."""
+"""How the features of a model are called: functions that classes take as methods."""
 
 from __future__ import annotations
 
@@ -7,27 +7,18 @@ from typing import Any
 import numpy as np
 
 
-class Named:
-    """What has the names of features: of the data, or of the files that these were read from."""
+def column_names(model: Any) -> np.ndarray | None:
+    """Return the names of the features in the data, of shape (n_features,), if any."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None and model._source is not None:
+        names = model._source.names
+    return names
 
-    _source: Any
 
-    @property
-    def _method(self) -> str:
-        """The name of the method."""
-        return type(self).__name__
-
-    def _column_names(self) -> np.ndarray | None:
-        """Return the names of the features in the data, of shape (n_features,), if any."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is None and self._source is not None:
-            names = self._source.names
-        return names
-
-    def _file_columns(self) -> tuple[str, ...] | None:
-        """Return the names of the columns of a file or table to read, if they have names."""
-        names, source = getattr(self, "feature_names_in_", None), self._source
-        if source is not None:
-            columns: tuple[str, ...] | None = source.columns
-            return columns
-        return None if names is None else tuple(names)
+def file_columns(model: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a file or table to read, if they have names."""
+    names, source = getattr(model, "feature_names_in_", None), model._source
+    if source is not None:
+        columns: tuple[str, ...] | None = source.columns
+        return columns
+    return None if names is None else tuple(names)
