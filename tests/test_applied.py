@@ -15,7 +15,7 @@ from narrows import IOC, LDA, OC, OCFS, PCA, PLS, SRDA, ForwardFS, KernelSRDA, O
 from narrows.errors import DataError
 from narrows.text import HashedTfidf, Tfidf
 from tests.cases import ALL, NUMERIC, labelled
-from tests.inside import load_model, open_model, solves
+from tests.inside import load_model, open_model, show, solves
 from tests.test_forgery import rewritten
 
 CASES = {case.name: case for case in [*ALL, *NUMERIC]}
@@ -201,3 +201,13 @@ def test_a_file_of_0_2_has_no_solution_and_answers(run, tmp_path):
     rows = str(FOLDER / "a.csv")
     assert run(f"predict {path} {rows} -o a.csv")[0] in (0, 2)
     assert run(f"transform {path} {rows} -o b.csv")[0] == 0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_shown_of_a_model_is_what_the_estimator_shows(name, tmp_path, monkeypatch):
+    estimator, _ = fitted(CASES[name])
+    path = str(tmp_path / "m.narrows")
+    narrows.save(estimator, path)
+    model = open_model(path, facts=True)
+    assert show(model, per_class=False) == show(load_model(path), per_class=False)
+    assert "_estimator" not in vars(model) or "priors=" in repr(estimator)  # arrays in parameters

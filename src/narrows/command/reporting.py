@@ -12,13 +12,14 @@ from narrows.command.console import report as show
 from narrows.command.console import say
 from narrows.errors import DataError, ParameterError, escaped
 from narrows.evaluate.describe import described, details, summary
+from narrows.io.applied import open_model
 from narrows.io.models import load_model
 from narrows.text import Tfidf
 
 
 def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
     """Show what a saved model has learned: its rows, classes, and best columns by name."""
-    estimator = load_model(model)
+    estimator = load_model(model) if per_class else open_model(model, facts=True)
     found = {"model": model, **summary(estimator), **details(estimator, top, per_class)}
     show(found, described(found), as_json)
 

@@ -29,6 +29,7 @@ from narrows.io.parts import SIZE, FilePart
 from narrows.io.source import Source, check_kind, check_terms, is_of_texts, remembered
 from narrows.io.streams import expand_patterns
 from narrows.methods.methods import METHODS
+from narrows.methods.names import method_of
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 from narrows.text import Tfidf, Vectoriser
@@ -405,7 +406,7 @@ def for_targets(estimator: Any, options: Options, source: Source | None = None) 
     if options.target is not None and estimator._takes_numbers is None:
         estimator.set_params(target="numeric")
     numeric = takes_numbers(estimator)
-    name = _as_asked(getattr(estimator, "_method", type(estimator).__name__))
+    name = _as_asked(method_of(estimator))
     if numeric and options.label is None and target is not None:
         return options
     if numeric and (options.labels_required or options.label is not None):

@@ -10,9 +10,7 @@ import numpy as np
 
 from narrows.engines.parts import takes_numbers
 from narrows.errors import ParameterError, printable
-from narrows.methods.forward import ForwardFS
-from narrows.methods.projector import Projector
-from narrows.methods.selector import PerClassSelector, Selector
+from narrows.methods.names import method_of
 
 _RIDGES = "alpha", "mu"
 
@@ -20,14 +18,14 @@ _RIDGES = "alpha", "mu"
 def summary(estimator: Any) -> dict[str, Any]:
     """Return the method, its parameters and the data it was fitted to, as plain data for JSON."""
     # whether the result is certified, where that was asked for
-    asked = getattr(estimator, "tolerance", None) is not None
+    asked = estimator.get_params().get("tolerance") is not None
     if takes_numbers(estimator):
         of_y: dict[str, Any] = {"targets": targets_of(estimator)}
     else:
         of_y = {"classes": estimator.classes_, "class_count": estimator.class_count_}
     certificate = getattr(estimator, "certificate_", None) if asked else None
     return _json({
-        "method": type(estimator).__name__,
+        "method": method_of(estimator),
         "parameters": estimator.get_params(),
         "rows": estimator.n_samples_seen_,
         "columns": estimator.n_features_in_,
@@ -55,15 +53,21 @@ def certified(summary: dict[str, Any]) -> str:
 
 def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]:
     """Return the ridge, and the best features per component, or overall and per class, for JSON."""
-    if per_class and not isinstance(estimator, PerClassSelector):
+    if per_class and not _has_class_scores(estimator):
         raise ParameterError(
             "per_class (--per-class): expected a method with class scores, such as OCFS, IG, CHI "
-            f"or MI, got {type(estimator).__name__}. Leave it out."
+            f"or MI, got {method_of(estimator)}. Leave it out."
         )
     more = {"per_class": _per_class(estimator, top)} if per_class else {}
     ridges = {name: getattr(estimator, f"{name}_", 0.0) for name in _RIDGES}
     ridge = {name: value for name, value in ridges.items() if value}
     return _json({**ridge, "top": _top(estimator, top), **more})
+
+
+def _has_class_scores(estimator: Any) -> bool:
+    from narrows.methods.selector import PerClassSelector  # not for models that are only applied
+
+    return isinstance(estimator, PerClassSelector)
 
 
 def _json(value: Any) -> Any:
@@ -79,13 +83,12 @@ def _json(value: Any) -> Any:
 
 def _top(estimator: Any, top: int) -> list[Any]:
     """Return features by score, or for each component the features of largest weight."""
-    if isinstance(estimator, Selector):
+    if estimator._selects:
         ranked = _ranked(estimator, estimator.scores_, estimator.ranking_[:top])
-        if isinstance(estimator, ForwardFS):
-            for entry, share in zip(ranked, estimator._solution.explained, strict=False):
+        if method_of(estimator) == "ForwardFS":
+            for entry, share in zip(ranked, estimator._explained, strict=False):
                 entry["explained"] = float(share)
         return ranked
-    assert isinstance(estimator, Projector)
     top = top if estimator._is_linear else 0
     return [
         {**direction, "columns": _ranked(estimator, w, _largest(np.abs(w), top))}
@@ -93,7 +96,7 @@ def _top(estimator: Any, top: int) -> list[Any]:
     ]
 
 
-def ends(estimator: Projector, top: int, most: int) -> list[dict[str, Any]]:
+def ends(estimator: Any, top: int, most: int) -> list[dict[str, Any]]:
     """Return the features with the largest and the smallest weights of the first directions."""
     return [
         _json({
@@ -116,7 +119,7 @@ def _directions(estimator: Any) -> list[dict[str, Any]]:
         directions: list[dict[str, Any]] = [
             {name: float(each[k]) for name, each in known} for k in range(count)
         ]
-        separating = None if shares is None else estimator._solution.separating
+        separating = None if shares is None else estimator._separating
         for direction in directions[count if separating is None else separating :]:
             del direction["explained variance"]  # it is 0
             direction["scatter"] = "within the classes"
@@ -132,7 +135,7 @@ def _largest(values: np.ndarray, top: int) -> np.ndarray:
 
 
 def _ranked(estimator: Any, values: np.ndarray, order: Iterable[int]) -> list[dict[str, Any]]:
-    kept = estimator.get_support() if isinstance(estimator, Selector) else None
+    kept = estimator.get_support() if estimator._selects else None
     return [
         {
             "column": int(k),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,11 @@ import numpy as np
 from narrows.errors import DataError, ParameterError
 from narrows.io.container import (
     ESTIMATOR,
+    NUMBERS,
     PASSES,
+    SHOWN,
     VECTORISERS,
+    facts_of,
     get,
     read_file,
     read_header,
@@ -25,8 +28,8 @@ _FLOATS = np.float32, np.float64
 _GROUPS = "input.", "source.", "solution.", "tfidf."  # of the arrays that are needed
 
 
-def _is_applied(header: dict[str, Any], name: str) -> bool:
-    """Whether an array of a file is one of the solution, or tells how files become features."""
+def _is_in(groups: tuple[str, ...], header: dict[str, Any], name: str) -> bool:
+    """Whether an array of a file is in one of these groups, or shared by state and solution."""
     entry, start = header, ""
     if "steps" in header:
         start = name.partition(".")[0] + "."
@@ -36,7 +39,7 @@ def _is_applied(header: dict[str, Any], name: str) -> bool:
     solution = entry.get("solution") if isinstance(entry, dict) else None
     shared = solution.get("of_state") if isinstance(solution, dict) else None
     own = name.removeprefix(start)
-    return own.startswith(_GROUPS) or (
+    return own.startswith(groups) or (
         isinstance(shared, list) and own.removeprefix("state.") in shared
     )
 
@@ -86,18 +89,23 @@ class Model:
         A file that has the solution.
     predicts : bool
         Whether it has to predict.
+    facts : bool
+        Whether to read the arrays that `narrows info` shows, too.
     """
 
     _column_names, _file_columns = column_names, file_columns
 
-    def __init__(self, path: str, predicts: bool = False):
+    def __init__(self, path: str, predicts: bool = False, facts: bool = False):
         self._path = path
-        self._header, arrays = read_file(path, _is_applied)
+        groups = _GROUPS + ("facts.",) * facts
+        self._header, arrays = read_file(path, partial(_is_in, groups))
         entry, arrays, tfidf = _of_one(self._header, arrays)
         self._entry, applied = entry, solution_of(entry, arrays)
         if predicts and applied.decision is None:
             raise NoSolutionError
-        self._applied = applied
+        self._applied, self._method = applied, entry["estimator"]
+        self._facts = facts_of(entry, arrays)
+        self._has_facts, self._selects = facts, applied.chosen is not None
         names = get(arrays, "input")
         if names:
             checked(names, {"names": Field("O", ("d",))})
@@ -136,11 +144,6 @@ class Model:
             return y[:, 0] if y.shape[1] == 1 else y
         return classes.predicted(classes.every(decision._replace(temperature=1.0).scores(X)))
 
-    @property
-    def _method(self) -> str:
-        name: str = self._entry["estimator"]
-        return name
-
     def get_feature_names_out(self) -> np.ndarray:
         """Return the names of the columns of reduced samples."""
         chosen, width = self._applied.chosen, self._applied.width
@@ -158,10 +161,36 @@ class Model:
         values = X if isinstance(X, np.ndarray) else X.data
         return bool(X.shape[0] and np.isfinite(values).all())
 
+    @property
+    def components_(self) -> np.ndarray:
+        """The directions, of shape (n_components, n_features)."""
+        if self._selects:
+            raise AttributeError("components_")
+        return self._applied.padded(self._applied.W).T
+
+    def _column_name(self, k: int) -> str:
+        names = self._column_names()
+        return f"x{k}" if names is None else str(names[k])
+
+    def get_support(self) -> np.ndarray:
+        """Return which features are kept."""
+        return self._applied.mask
+
+    def get_params(self) -> dict[str, Any]:
+        """Return the parameters of the estimator."""
+        found: dict[str, Any] = self._entry["parameters"]
+        if any(isinstance(value, dict) for value in found.values()):
+            found = self._estimator.get_params()
+        return found
+
     def __getattr__(self, name: str) -> Any:
-        if name == "feature_names_in_":  # which would be here
+        if name in self._facts:
+            return self._facts[name]
+        would_be_here = self._has_facts and name in {*NUMBERS, *SHOWN}
+        if would_be_here or name == "feature_names_in_":
             raise AttributeError(name)
-        return getattr(self._estimator, name)
+        parameter = self._entry["parameters"].get(name, {})
+        return getattr(self._estimator, name) if isinstance(parameter, dict) else parameter
 
     @cached_property
     def _estimator(self) -> Any:
@@ -174,10 +203,10 @@ class Model:
         return found
 
 
-def open_model(path: str, predicts: bool = False) -> Any:
+def open_model(path: str, predicts: bool = False, facts: bool = False) -> Any:
     """Return a `Model`, or the estimator of a file that has no solution, or none that predicts."""
     try:
-        return Model(path, predicts)
+        return Model(path, predicts, facts)
     except (NoSolutionError, SchemaError, ParameterError):  # the estimator says what is wrong
         from narrows.io.models import load_model
 

@@ -21,7 +21,16 @@ from narrows.errors import DataError
 from narrows.io.atomic import replacing
 from narrows.methods import MODULES
 from narrows.solve.applied import Applied
-from narrows.solve.schema import Field, SchemaError, check_plain, checked
+from narrows.solve.schema import (
+    LABELS,
+    NOT_NEGATIVE,
+    NUMBERING,
+    Field,
+    SchemaError,
+    check_known,
+    check_plain,
+    checked,
+)
 
 _UTF8 = "utf-8", "surrogatepass"  # labels may have half a surrogate pair
 _TEXT, _ENDS = Field("u1", ("t",)), Field("i8", ("n",))
@@ -84,6 +93,21 @@ SOLUTION = {
     "needs_y": bool,  # whether the method uses labels
     "numbers": (bool, None),  # whether its targets are numbers
     "of_state": [str],  # arrays that are those of the state, and not stored twice
+    "facts": dict,  # `NUMBERS`; the arrays are `SHOWN`
+}
+# what `narrows info` shows: numbers, and arrays
+NUMBERS = {
+    "n_samples_seen_": int, "_n_targets": int, "alpha_": (int, float), "mu_": (int, float),
+    "score_": (int, float), "_separating": (int, None), "_is_linear": bool,
+}  # fmt: skip
+SHOWN = {
+    "classes_": LABELS._replace(optional=True),
+    "class_count_": Field("f8", ("c",), NOT_NEGATIVE, optional=True),
+    "eigenvalues_": Field("f8", ("p",), optional=True),
+    "explained_variance_ratio_": Field("f8", ("p",), optional=True),
+    "scores_": Field("f8", ("d",), optional=True),
+    "ranking_": Field("i8", ("d",), NUMBERING, optional=True),
+    "_explained": Field("f8", ("k",), optional=True),
 }
 _FIRST_KEYS = {"format": int, "library": str, "crc32": int}  # in every format; crc32 of the others
 _HEADER = {
@@ -192,6 +216,23 @@ def solution_of(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
     if "classes" in found:
         found["classes"] = as_type(found["classes"], header["labels"])
     return Applied.from_arrays(found, entry["n_features"])
+
+
+def facts_of(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return what `narrows info` shows of an estimator in a file, the arrays if they were read.
+
+    SchemaError where it does not fit.
+    """
+    entry, shown = header["solution"], get(arrays, "facts")
+    numbers = entry["facts"]
+    check_known("facts", [*numbers, *shown], [*NUMBERS, *SHOWN])
+    check_plain(numbers, {name: NUMBERS[name] for name in numbers}, "facts")
+    if "classes_" in shown:
+        shown["classes_"] = as_type(shown["classes_"], header["labels"])
+    d = entry["n_features"]
+    if checked(shown, SHOWN).get("d", d) != d:
+        raise SchemaError(f"facts: expected {d} features, got others.")
+    return numbers | shown
 
 
 def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[str, Any]:

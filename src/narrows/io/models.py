@@ -19,7 +19,9 @@ from narrows.io.container import (
     ESTIMATOR,
     FORMAT,
     FORMAT_OF_STEPS,
+    NUMBERS,
     PASSES,
+    SHOWN,
     STEP,
     VECTORISERS,
     as_type,
@@ -77,7 +79,13 @@ def _solution(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any] |
         return None
     same = [name for name, array in found.items() if _is_in(arrays, f"state.{name}", array)]
     put(arrays, "solution", {name: found[name] for name in found.keys() - same})
+    numbers, shown = (
+        {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+        for names in (NUMBERS, SHOWN)
+    )
+    put(arrays, "facts", shown)
     return {
+        "facts": {name: _plain(estimator, name, value) for name, value in numbers.items()},
         "n_features": int(estimator.n_features_in_),
         "needs_y": bool(estimator._needs_y),
         "numbers": estimator._takes_numbers,

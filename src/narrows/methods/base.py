@@ -180,6 +180,7 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     _state_type: ClassVar[Any]
     _needs_y: ClassVar[bool] = True
+    _selects: ClassVar[bool] = False  # whether it keeps features as they are
     _takes_numbers: ClassVar[bool | None] = False  # as targets; None: as well as classes
     _unsupported: ClassVar[dict[str, str]] = {}  # verbs of other methods: why not, and what to use
     _instead: ClassVar[str]  # what those messages recommend

@@ -435,6 +435,12 @@ class ForwardFS(Selector):
         return read_only(self._solution.gain_curve)
 
     @property
+    def _explained(self) -> np.ndarray:
+        """The entry of `gain_curve_` for each selected feature, in the order of selection."""
+        explained: np.ndarray = self._solution.explained
+        return explained
+
+    @property
     def held_out_scores_(self) -> np.ndarray:
         """With ``n_features="cv"``, the held-out score by the number of steps; else empty."""
         return read_only(self._solution.held_out.scores)

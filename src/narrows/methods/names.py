@@ -7,6 +7,12 @@ from typing import Any
 import numpy as np
 
 
+def method_of(model: Any) -> str:
+    """Return the name of the method."""
+    name: str = vars(model).get("_method", type(model).__name__)
+    return name
+
+
 def column_names(model: Any) -> np.ndarray | None:
     """Return the names of the features in the data, of shape (n_features,), if any."""
     names = getattr(model, "feature_names_in_", None)

@@ -195,6 +195,12 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         return Applied(self.n_features_in_, found.W, found.size, found.map)
 
     @property
+    def _separating(self) -> int | None:
+        """How many directions separate the classes; None if all do."""
+        separating: int | None = self._solution.separating
+        return separating
+
+    @property
     def _is_linear(self) -> bool:
         """Whether components have an entry for each feature."""
         return self._solution.map is None

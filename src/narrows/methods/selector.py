@@ -125,6 +125,7 @@ class Selector(SelectorMixin, Additive):
 
     _score: ClassVar[Callable[[Any, ClassStats], Scores]]
     _class_scores: ClassVar[Callable[..., np.ndarray]]
+    _selects: ClassVar[bool] = True
     _useless: ClassVar[str] = "distinguishes the classes"  # what features should do
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_features": (NONE | whole(1) | SHARE | CV).said(_NUMBER, "a number"),
