@@ -104,7 +104,7 @@ class Model:
         if predicts and applied.decision is None:
             raise NoSolutionError
         self._applied, self._method = applied, entry["estimator"]
-        self._facts = facts_of(entry, arrays)
+        self._facts = facts_of(entry, arrays, applied if facts else None)
         self._has_facts, self._selects = facts, applied.chosen is not None
         names = get(arrays, "input")
         if names:
@@ -115,7 +115,7 @@ class Model:
             self._source = Source.of(entry["source"], get(arrays, "source"))
         self.n_features_in_ = applied.n_features
         self._needs_y, self._takes_numbers = (entry["solution"][k] for k in ("needs_y", "numbers"))
-        self._has_text_labels = entry["labels"][1] in "OU"
+        self._has_text_labels = entry["labels"].lstrip("<>|=")[:1] in ("O", "U")
         if applied.classes is not None:
             self.classes_, self._several = applied.classes.labels, applied.classes.several
 

@@ -218,10 +218,12 @@ def solution_of(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
     return Applied.from_arrays(found, entry["n_features"])
 
 
-def facts_of(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Return what `narrows info` shows of an estimator in a file, the arrays if they were read.
+def facts_of(
+    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], applied: Applied | None = None
+) -> dict[str, Any]:
+    """Return what `narrows info` shows of an estimator; SchemaError where it does not fit.
 
-    SchemaError where it does not fit.
+    With its solution all that is shown has to be there, and to fit it.
     """
     entry, shown = header["solution"], get(arrays, "facts")
     numbers = entry["facts"]
@@ -229,9 +231,17 @@ def facts_of(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dic
     check_plain(numbers, {name: NUMBERS[name] for name in numbers}, "facts")
     if "classes_" in shown:
         shown["classes_"] = as_type(shown["classes_"], header["labels"])
-    d = entry["n_features"]
-    if checked(shown, SHOWN).get("d", d) != d:
-        raise SchemaError(f"facts: expected {d} features, got others.")
+    sizes = checked(shown, SHOWN)
+    if applied is not None:
+        always = ["n_samples_seen_"]
+        always += ["_n_targets"] if entry["numbers"] else ["classes_", "class_count_"]
+        selects = applied.chosen is not None
+        always += ["scores_", "ranking_"] if selects else ["_is_linear"]
+        always += ["_explained"] if header["estimator"] == "ForwardFS" else []
+        missing = set(always) - {*numbers, *shown}
+        width = applied.n_features if selects else applied.width
+        if missing or sizes.get("d" if selects else "p", width) != width:
+            raise SchemaError("facts: expected those of the solution, got others.")
     return numbers | shown
 
 

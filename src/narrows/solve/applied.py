@@ -239,6 +239,8 @@ class Applied(Projection):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Self:
         """Return what `to_arrays` described; SchemaError where it does not."""
+        if not 0 < n_features < 1 << 31:
+            raise SchemaError("n_features: expected a number of features, got another one.")
         own = {name: array for name, array in arrays.items() if not name.startswith(_MAP)}
         check_known("solution", own, _SCHEMA)
         sizes = checked(arrays, _SCHEMA, (Check("a solution of one kind", _fits),))
