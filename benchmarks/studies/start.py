@@ -1,0 +1,143 @@
+"""How soon a model answers: whole commands and imports, beside those of version 0.2.0."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from benchmarks.harness import data_path
+from benchmarks.tables import Table
+from narrows.read import iter_chunks
+
+ROUNDS, ROWS = 1, 1000
+_PIXELS = "--label label"
+_BODY = "--text body --label label"
+MODELS = {  # what is fitted to which file, with which options
+    "SRDA, digits": ("digits.csv", f"{_PIXELS} --method srda"),
+    "LDA, digits": ("digits.csv", f"{_PIXELS} --method lda"),
+    "KernelSRDA, digits": ("digits.csv", f"{_PIXELS} --method kernelsrda"),
+    "OnlineSRDA, digits": ("digits.csv", f"{_PIXELS} --method onlinesrda"),
+    "OCFS, digits": ("digits.csv", f"{_PIXELS} --method ocfs"),
+    "SRDA in bands, 20 Newsgroups": ("news.csv", f"{_BODY} --method srda --param solver=bands"),
+    "OnlineSRDA, 20 Newsgroups": ("news.csv", f"{_BODY} --method onlinesrda"),
+    "OnlineSRDA, hashed, 20 Newsgroups": (
+        "news.csv",
+        f"{_BODY} --method onlinesrda --vectorizer hashing",
+    ),
+    "OCFS, 20 Newsgroups": ("news.csv", f"{_BODY} --method ocfs --n-features 1000"),
+}
+COMMANDS = [  # a verb, a model and a file of 1,000 rows
+    *(("predict", model, "rows.csv") for model in MODELS if model[-6:] == "digits"),
+    *(("predict", "SRDA, digits", f"rows.{suffix}") for suffix in ("svm", "npy")),
+    *(("predict", model, "texts.csv") for model in MODELS if model[-6:] != "digits"),
+    ("predict", "OnlineSRDA, 20 Newsgroups", "texts.jsonl"),
+    ("info", "SRDA, digits", ""),
+]
+IMPORTS = {
+    "import narrows": "import narrows",
+    "narrows.SRDA": "import narrows; narrows.SRDA",
+    "sklearn.base alone": "import sklearn.base",
+}
+
+
+class Start:
+    """Seconds of whole processes, from a warm disk; at last with no compiled loops on it.
+
+    The folder of the source of version 0.2.0 is the environment variable NARROWS_0_2_0.
+    """
+
+    name = "start"
+
+    def table(self) -> Table:
+        versions = {"this version": ""}
+        if "NARROWS_0_2_0" in os.environ:
+            versions["0.2.0"] = os.environ["NARROWS_0_2_0"]
+        found: dict[tuple[str, str], list[float]] = {}
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            _write(folder)
+            for version, source in versions.items():
+                for k, (file, options) in enumerate(MODELS.values()):
+                    _run(f"fit {file} {options} -o {k}{version[:3]}.narrows", folder, source)
+            for _ in range(ROUNDS):
+                for version, source in versions.items():
+                    for verb, model, rows in COMMANDS:
+                        path = f"{list(MODELS).index(model)}{version[:3]}.narrows"
+                        reduces = verb == "predict" and model.startswith("OCFS")
+                        line = f"{'transform' if reduces else verb} {path} {rows}"
+                        line += " -o out.csv" if rows else ""
+                        key = f"{line.split()[0]} {rows.partition('.')[2]}".strip()
+                        seconds = _run(line, folder, source)
+                        found.setdefault((f"{key}: {model}", version), []).append(seconds)
+                    for what, code in IMPORTS.items():
+                        seconds = _python(["-c", code], folder, source)
+                        found.setdefault((what, version), []).append(seconds)
+                    shutil.rmtree(folder / "loops")
+                    line = f"fit digits.csv {_PIXELS} --method srda -o new.narrows"
+                    seconds = _run(line, folder, source)
+                    found.setdefault(("fit of digits, new machine", version), []).append(seconds)
+                    _run(f"transform 0{version[:3]}.narrows rows.csv -o out.csv", folder, source)
+        rows = []
+        for what in dict.fromkeys(what for what, _ in found):
+            each = [found.get((what, version), []) for version in versions]
+            seconds = [median(times) if times else float("nan") for times in each]
+            least, most = min(each[0]), max(each[0])
+            ratio = f"{seconds[1] / seconds[0]:.1f}" if len(seconds) > 1 else ""
+            before = f"{seconds[1]:.2f}" if len(seconds) > 1 else ""
+            rows.append([what, before, f"{seconds[0]:.2f}", f"{least:.2f} to {most:.2f}", ratio])
+        header = ["what", "0.2.0, s", "this version, s", "its range", "times as fast"]
+        return Table(header, rows)
+
+
+def _write(folder: Path) -> None:
+    X, y = load_digits(return_X_y=True)
+    columns = [f"p{k}" for k in range(X.shape[1])]
+    with open(folder / "digits.csv", "w") as file:
+        lines = csv.writer(file)
+        lines.writerow([*columns, "label"])
+        lines.writerows([*x, f"d{label}"] for x, label in zip(X.tolist(), y, strict=True))
+    X = X[:ROWS]
+    np.save(folder / "rows.npy", X)
+    with open(folder / "rows.csv", "w") as file:
+        csv.writer(file).writerows([columns, *X.tolist()])
+    with open(folder / "rows.svm", "w") as file:
+        file.writelines(
+            "0 " + " ".join(f"{k + 1}:{v}" for k, v in enumerate(x) if v) + "\n" for x in X.tolist()
+        )
+    for part, name in (("train", "news"), ("test", "texts")):
+        chunks = iter_chunks(data_path("20news_bydate.jsonl.gz"), split=part)
+        pairs = [pair for texts, y in chunks for pair in zip(texts, y.tolist(), strict=True)]
+        pairs = pairs[:: len(pairs) // ROWS][:ROWS] if part == "test" else pairs
+        with open(folder / f"{name}.csv", "w") as file:
+            csv.writer(file).writerows([["body", "label"], *pairs])
+        with open(folder / f"{name}.jsonl", "w") as file:
+            file.writelines(json.dumps({"body": text}) + "\n" for text, _ in pairs)
+
+
+def _run(line: str, folder: Path, source: str) -> float:
+    """Return the seconds of a command, of another version if its source is given."""
+    return _python(["-m", "narrows", *line.split()], folder, source)
+
+
+def _python(arguments: list[str], folder: Path, source: str) -> float:
+    path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
+    environment = {
+        **os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "loops"),
+        "PYTHONPYCACHEPREFIX": str(folder / "bytecode"), "PYTHONDONTWRITEBYTECODE": "",
+    }  # fmt: skip
+    started = perf_counter()
+    subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, check=True, capture_output=True
+    )
+    return perf_counter() - started
