@@ -211,3 +211,52 @@ def test_what_is_shown_of_a_model_is_what_the_estimator_shows(name, tmp_path, mo
     model = open_model(path, facts=True)
     assert show(model, per_class=False) == show(load_model(path), per_class=False)
     assert "_estimator" not in vars(model) or "priors=" in repr(estimator)  # arrays in parameters
+
+
+FORMATS = ["csv", "svm", "npy", "parquet"]
+
+
+def write_rows(path, X):
+    if path.suffix == ".npy":
+        np.save(path, X)
+    elif path.suffix == ".csv":
+        lines = [",".join(map(repr, x)) for x in X.tolist()]
+        path.write_text("\n".join([",".join(f"f{k}" for k in range(X.shape[1])), *lines]) + "\n")
+    elif path.suffix == ".svm":
+        lines = [" ".join(f"{k + 1}:{v!r}" for k, v in enumerate(x)) for x in X.tolist()]
+        path.write_text("".join(f"0 {line}\n" for line in lines))
+    else:
+        parquet = pytest.importorskip("pyarrow.parquet", reason="the extra arrow is not installed")
+        import pyarrow
+
+        parquet.write_table(pyarrow.table({f"f{k}": x for k, x in enumerate(X.T)}), path)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(
+    "estimator",
+    [SRDA(), LDA(), KernelSRDA(), OnlineSRDA(), PLS(), PCA(), IOC(), OCFS(n_features=3)],
+    ids=str,
+)
+def test_commands_write_the_answers_of_the_estimator(estimator, form, tmp_path, run, monkeypatch):
+    X, y = labelled(90)
+    estimator.fit(X, X[:, 0] if isinstance(estimator, PLS) else y)
+    narrows.save(estimator, tmp_path / "m.narrows")
+    write_rows(tmp_path / f"rows.{form}", X)
+    solved = solves(monkeypatch)
+    options = "--one-based" if form == "svm" else ""
+    X = sparse.csr_array(X) if form == "svm" else X  # whose sums are in another order
+    assert run(f"transform m.narrows rows.{form} -o a.csv {options}")[0] == 0
+    found = np.loadtxt(tmp_path / "a.csv", delimiter=",", skiprows=1, ndmin=2, dtype=str)
+    X_r = dense(estimator.transform(X))
+    np.testing.assert_array_equal(found[:, : X_r.shape[1]].astype(float), X_r)
+    if hasattr(estimator, "predict"):
+        assert run(f"predict m.narrows rows.{form} -o b.csv {options}")[0] == 0
+        found = np.loadtxt(tmp_path / "b.csv", delimiter=",", skiprows=1, ndmin=2, dtype=str)
+        if isinstance(estimator, PLS):
+            np.testing.assert_array_equal(found[:, 0].astype(float), estimator.predict(X))
+        else:
+            np.testing.assert_array_equal(found[:, 1], estimator.predict(X))
+            best = estimator.predict_proba(X).max(axis=1)
+            np.testing.assert_array_equal(found[:, 0].astype(float), best)
+    assert not solved
