@@ -126,16 +126,19 @@ def solves(patch):
 
 def before_chunk(patch, call):
     """Let commands call ``call(number, n_samples)`` before each chunk that they learn."""
-    from narrows.command.runs import Samples
+    from narrows.command import runs, transforming
 
-    of, seen = Samples.of, []
+    original, seen = runs.progress, []
 
-    def called(samples, chunk):
-        seen.append(None)
-        call(len(seen), len(chunk.lines))
-        return of(samples, chunk)
+    def progress(dataset, description, *more):
+        for chunk in original(dataset, description, *more):
+            if description != "counting terms":
+                seen.append(None)
+                call(len(seen), len(chunk.lines))
+            yield chunk
 
-    patch.setattr(Samples, "of", called)
+    for module in (runs, transforming):
+        patch.setattr(module, "progress", progress)
 
 
 def write_otherwise(patch, path, write):
@@ -163,7 +166,8 @@ def save_unfinished(estimator, passes, X, y, path):
 
 def goes_on(path, samples_of, expected):
     """Go on with the fit of a checkpoint; whether it was not over, or None for another file."""
-    from narrows.io.models import is_checkpoint, load_checkpoint
+    from narrows.io.container import is_checkpoint
+    from narrows.io.models import load_checkpoint
     from narrows.methods.routes import route_of_state
 
     if not is_checkpoint(path):
@@ -186,9 +190,9 @@ def goes_on(path, samples_of, expected):
 
 def saved_again(path, to):
     """Load a model, or a checkpoint, and save it to another file."""
-    from narrows.io import models
+    from narrows.io import container, models
 
-    if models.is_checkpoint(path):
+    if container.is_checkpoint(path):
         model, state, progress = models.load_checkpoint(path)
         models.save_checkpoint(model, state, None, to, progress)
     else:

@@ -27,7 +27,7 @@ from narrows.methods.parameters import (
     word,
 )
 from narrows.solve.interrupted import ChangesInPlace
-from narrows.solve.terms import Counted, Kept, Words, count, weighed
+from narrows.solve.terms import Counted, Kept, Words, count, idf, weighed, with_feature
 
 __all__ = ["HashedTfidf", "Tfidf"]
 
@@ -397,7 +397,7 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         """Return the samples of texts whose entries were kept."""
 
     def _idf(self, frequency: np.ndarray) -> np.ndarray:
-        return np.log((1 + self.n_documents) / (1 + frequency.astype(np.float64))) + 1
+        return idf(frequency, self.n_documents)
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as they are compared and stored: stop words sorted, for example.
@@ -517,8 +517,8 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
         return self._idf(self.document_frequency)
 
     def _weighed(self, kept: Kept) -> sparse.csr_array:
-        idf = self._computed
-        return weighed(kept, np.arange(len(idf), dtype=np.int32), idf)
+        weights = self._computed
+        return weighed(kept, np.arange(len(weights), dtype=np.int32), weights)
 
 
 @dataclass
@@ -713,20 +713,15 @@ class Tfidf(Vectoriser):
 
     def _compute(self) -> _Features:
         counts, n = self._known, self.n_documents
-        low, high = (
-            limit if is_integer(limit, 1) else limit * n for limit in (self.min_df, self.max_df)
-        )
         order = counts.table.order()
-        texts = counts.frequency[order]
-        chosen = order[(texts > 0) & (texts >= low) & (texts <= high)]
         if self.max_features is not None and not counts.totals:
             raise ParameterError(
                 f"Tfidf: expected max_features=None, as texts were counted, got "
                 f"{self.max_features}. Fit again."
             )
-        if self.max_features is not None and len(chosen) > self.max_features:
-            best = np.argsort(-counts.total[chosen], kind="stable")[: self.max_features]
-            chosen = chosen[np.sort(best)]
+        total = counts.total[order] if counts.totals else None
+        limits = self.min_df, self.max_df, self.max_features
+        chosen = order[with_feature(counts.frequency[order], n, *limits, total)]
         return _Features(counts, chosen, self._idf(counts.frequency[chosen]))
 
     def _weighed(self, kept: Kept) -> sparse.csr_array:

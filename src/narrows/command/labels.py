@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from narrows.command.console import say
 from narrows.errors import DataError
-from narrows.methods.routes import check_adds_up
+from narrows.solve.late import sparse
 from narrows.solve.sums import widened
 from narrows.state.labels import (
     are_text,
@@ -190,6 +189,8 @@ def _check_spelling(path: str, labels: np.ndarray, model: str, classes: np.ndarr
 def _make_text(estimator: Any, model: str, why: str) -> None:
     """Turn the classes of an estimator into text."""
     state = estimator._fitted.state
+    from narrows.methods.routes import check_adds_up  # not to predict
+
     check_adds_up(estimator, state)
     estimator._rename_classes(written(state.classes))
     say(f"{model}: its classes become text, since {why}.")
@@ -204,6 +205,8 @@ def _make_integers(estimator: Any, model: str) -> None:
     if numbers is None:
         problem = f"expected classes that are different integers, got {some(state.classes)}."
         raise DataError(model, f'{problem} Set labels="text".')
+    from narrows.methods.routes import check_adds_up  # not to predict
+
     check_adds_up(estimator, state)
     estimator._rename_classes(numbers)
     say(f"{model}: its classes become integers.")

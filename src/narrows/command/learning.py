@@ -17,12 +17,11 @@ from narrows.command.console import report, say
 from narrows.command.labels import for_merge, for_update
 from narrows.command.runs import Samples
 from narrows.engines import local
-from narrows.engines.parts import for_targets, takes_numbers
 from narrows.errors import DataError, ParameterError, WidthError
 from narrows.evaluate.describe import certified, n_classes, summary
 from narrows.io.atomic import room
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
-from narrows.io.chunk import NUMBERS, Options
+from narrows.io.chunk import NUMBERS, Options, for_targets
 from narrows.io.models import load_model, save, save_finished
 from narrows.io.source import check_kind, is_of_texts
 from narrows.io.streams import display_name, expand_patterns
@@ -85,7 +84,7 @@ def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: boo
     values.check_output(output)
     estimators = [load_model(model) for model in models]
     _widen_to_widest(estimators)
-    if not any(map(takes_numbers, estimators)):
+    if not any(each._takes_numbers for each in estimators):
         for_merge(estimators, models, labels)
     elif labels is not None:
         raise ParameterError(

@@ -7,17 +7,18 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import chain
-from typing import Any, TypeVar
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from narrows.errors import DataError, ParameterError, RangeError
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
 from narrows.io.source import Source, check_terms
 from narrows.io.streams import prefetch
-from narrows.text import Tfidf, Vectoriser
+
+if TYPE_CHECKING:
+    from narrows.text import Vectoriser
 
 T = TypeVar("T")
 
@@ -58,8 +59,14 @@ class Samples:
         self.vectoriser: Vectoriser | None = None if source is None else source.tfidf
         self.chunk: Chunk | None = None
         self.at = Position()
-        self._counter, self._sample = counter or Tfidf(), sample
+        self._given, self._sample = counter, sample
         self._passes = 0  # that were begun
+
+    @cached_property
+    def _counter(self) -> Vectoriser:
+        from narrows.text import Tfidf  # takes time to import
+
+        return self._given or Tfidf()
 
     def of(self, chunk: Chunk) -> Any:
         """Return the samples of a chunk; the vectoriser makes them of texts."""
@@ -84,7 +91,13 @@ class Samples:
         if self._passes:
             self.dataset.store_stdin()  # or say why not
         self._passes += 1
-        chunks, counted = progress(self.dataset, "learning"), list[Chunk]()
+        for chunk in progress(self.dataset, "learning", self._transformed()):
+            self.chunk, self.at = chunk, chunk.at
+            yield chunk.X, chunk.y
+
+    def _transformed(self) -> Iterator[Chunk]:
+        """Yield the chunks of a pass, their texts as samples."""
+        chunks, counted = iter(self.dataset), list[Chunk]()
         if self.dataset.is_text and self.vectoriser is None:  # a sample is counted first
             sample, counter = self._sample or 0, self._counter
             for chunk in chunks:
@@ -94,8 +107,7 @@ class Samples:
                     break
             self._use_counter()
         for chunk in chain(counted, chunks):
-            self.chunk, self.at = chunk, chunk.at
-            yield self.of(chunk), chunk.y
+            yield chunk._replace(X=self.of(chunk))
 
     def _use_counter(self) -> None:
         """Turn texts into samples by the terms counted so far; DataError where there are none."""
@@ -117,16 +129,24 @@ class Samples:
             raise DataError(", ".join(self.inputs), str(error)) from None
 
 
-def progress(dataset: Dataset, description: str) -> Iterator[Chunk]:
-    """Yield the chunks of a data set, read ahead, with a progress bar on a terminal.
+def progress(
+    dataset: Dataset, description: str, chunks: Iterable[Chunk] | None = None
+) -> Iterator[Chunk]:
+    """Yield the chunks of a data set, or made of them, ahead, with a progress bar on a terminal.
 
     Ctrl-C takes effect between two chunks, or while the next one is awaited.
     """
+    ahead = interrupt_between(prefetch(dataset if chunks is None else chunks))
+    if not sys.stderr.isatty():
+        yield from ahead
+        return
+    from tqdm import tqdm  # takes time to import
+
     with tqdm(
         total=dataset.size or None, desc=description, unit="B", unit_scale=True, delay=0.5,
-        disable=None, file=sys.stderr,
+        file=sys.stderr,
     ) as bar:  # fmt: skip
-        for chunk in interrupt_between(prefetch(dataset)):
+        for chunk in ahead:
             yield chunk
             bar.update(dataset.position - bar.n)
 

@@ -8,16 +8,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from scipy import sparse
-from sklearn.pipeline import Pipeline
-
 from narrows.command import values
 from narrows.command.console import report, say
 from narrows.command.labels import Agreement, Explained
 from narrows.command.runs import Samples, progress
-from narrows.engines.parts import takes_numbers
 from narrows.errors import DataError, ParameterError, printable
-from narrows.evaluate.describe import targets_of
 from narrows.io.applied import open_model
 from narrows.io.atomic import replacing
 from narrows.io.chunk import Options
@@ -25,6 +20,8 @@ from narrows.io.dataset import Dataset
 from narrows.io.source import check_kind, is_of_texts
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, output_format, writer
+from narrows.methods.names import targets_of
+from narrows.solve.late import sparse
 
 
 def transform(model: str, input: str, output: str, as_json: bool, **given: Any) -> int:
@@ -62,7 +59,7 @@ def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **g
     """Predict the classes, or the numbers, of the rows of a file with a saved model."""
     inputs, reading = expand_patterns([input]), values.read_options(given)
     estimator, samples = _opened(model, inputs, output, reading, predicts=True)
-    numeric = takes_numbers(estimator)
+    numeric = bool(estimator._takes_numbers)
     if not hasattr(estimator, "predict"):
         raise ParameterError(
             f"{model}: expected a model that predicts ({values.predicting(numeric)}), got one of "
@@ -201,6 +198,8 @@ def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
 
 def export(model: str, output: str, as_json: bool) -> None:
     """Export a saved model to ONNX, for programs without Python."""
+    from sklearn.pipeline import Pipeline
+
     from narrows.export import of_texts, steps_of, to_onnx
     from narrows.io.models import load
 

@@ -7,20 +7,21 @@ import os
 import shlex
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from narrows.command.options import FOR_TARGETS, PARAMETERS, int_or_float
 from narrows.command.options import METHODS as NAMES
-from narrows.engines.parts import for_targets, takes_numbers
 from narrows.errors import DataError, ParameterError, did_you_mean
-from narrows.io.chunk import Options, as_in_model
+from narrows.io.chunk import Options, as_in_model, for_targets
+from narrows.io.container import is_checkpoint
 from narrows.io.kinds import SUFFIXES
-from narrows.io.models import is_checkpoint
 from narrows.methods.methods import METHODS
-from narrows.text import HashedTfidf, Tfidf, Vectoriser
+
+if TYPE_CHECKING:
+    from narrows.text import Vectoriser
 
 _SIZES = {"n_components": "n_features", "n_features": "n_components"}
 _READING = (
@@ -62,7 +63,7 @@ def method_of(method: str | None, target: tuple[str, ...]) -> Any:
 def predicting(numeric: bool) -> str:
     """Return the names of the methods that predict numbers, or of those that predict classes."""
     predict = [name for name in NAMES if hasattr(class_of(name), "predict")]
-    return ", ".join(name for name in predict if takes_numbers(class_of(name)()) == numeric)
+    return ", ".join(name for name in predict if bool(class_of(name)()._takes_numbers) == numeric)
 
 
 def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) -> Any:
@@ -156,6 +157,8 @@ def options_of_model(
 
 def make_vectoriser(given: dict[str, Any]) -> Vectoriser | None:
     """Return the vectoriser that the options of texts describe; None where none was given."""
+    from narrows.text import HashedTfidf, Tfidf
+
     kind, words, min_df = given["vectorizer"], given["stop_words"], given["min_df"]
     _require(given, "min_df", kind != "hashing", "--vectorizer tfidf")
     _require(given, "hash_columns", kind == "hashing", "--vectorizer hashing")

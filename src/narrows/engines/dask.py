@@ -26,7 +26,7 @@ from narrows.engines import parts
 from narrows.engines.engine import Engine, Function, Piece
 from narrows.engines.learn import Features, PartialState, reduce_part
 from narrows.engines.parts import feature_names, label_of, list_parts
-from narrows.io.chunk import Options, feature_columns
+from narrows.io.chunk import Options, feature_columns, for_targets
 from narrows.io.extras import needing
 from narrows.io.streams import MAX_LINE_MB
 from narrows.state.class_stats import checked_rows
@@ -158,7 +158,7 @@ def fit(
     )  # fmt: skip
     estimator._check_parameters_alone()
     if _is_frame(partitions):
-        options = parts.for_targets(estimator, options)
+        options = for_targets(estimator, options)
     with _connect(client) as connected:
         data, names = _parts(partitions, options)
         return parts.fit(Dask(connected), estimator, data, options, names, vectoriser, progress)

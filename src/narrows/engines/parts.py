@@ -19,8 +19,8 @@ from narrows.engines import learn
 from narrows.engines.engine import Engine, Function
 from narrows.engines.learn import Features, PartialState, add_partial
 from narrows.engines.remote import RemoteSamples
-from narrows.errors import Asked, DataError, ParameterError, warn
-from narrows.io.chunk import LABELS, NUMBERS, Options, as_in_model, check_columns
+from narrows.errors import DataError, ParameterError, warn
+from narrows.io.chunk import LABELS, NUMBERS, Options, as_in_model, check_columns, for_targets
 from narrows.io.formats import common_format, format_of, parts_of
 from narrows.io.formats.arrow import FORMAT as TABLE
 from narrows.io.formats.arrow import INDICES, VALUES
@@ -28,8 +28,6 @@ from narrows.io.kinds import SUFFIXES
 from narrows.io.parts import SIZE, FilePart
 from narrows.io.source import Source, check_kind, check_terms, is_of_texts, remembered
 from narrows.io.streams import expand_patterns
-from narrows.methods.methods import METHODS
-from narrows.methods.names import method_of
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 from narrows.text import Tfidf, Vectoriser
@@ -380,58 +378,6 @@ def transform(
     return parts.write(estimator._reducer(), names, output)
 
 
-def takes_numbers(estimator: Any) -> bool:
-    """Whether the targets of an estimator are numbers, not classes."""
-    return bool(estimator._takes_numbers)
-
-
-def for_targets(estimator: Any, options: Options, source: Source | None = None) -> Options:
-    """Return options by which files have targets for an estimator of numbers, labels for others.
-
-    Parameters
-    ----------
-    estimator : narrows estimator
-        Fitted or not. One that needs no labels gets neither.
-    options : Options
-        How to read the files; labels that are required are targets of an estimator of numbers.
-    source : Source, optional
-        What a fitted estimator remembers of its files.
-
-    Raises
-    ------
-    ParameterError
-        The options name labels for an estimator of numbers, or targets for another one.
-    """
-    target = options.target or getattr(source, "target", None)
-    if options.target is not None and estimator._takes_numbers is None:
-        estimator.set_params(target="numeric")
-    numeric = takes_numbers(estimator)
-    name = _as_asked(method_of(estimator))
-    if numeric and options.label is None and target is not None:
-        return options
-    if numeric and (options.labels_required or options.label is not None):
-        got = "none" if options.label is None else f"label {options.label!r}"
-        raise ParameterError(
-            f"target (--target): expected the name of a column of numbers, since the targets "
-            f"of {name} are numbers, got {got}. Name it, or use a method for classes, such as "
-            f"{_as_asked('SRDA')}."
-        )
-    if options.target is not None and not numeric and estimator._needs_y:
-        known = ", ".join(
-            _as_asked(each) for each in METHODS if METHODS[each]()._takes_numbers is not False
-        )
-        raise ParameterError(
-            f"target (--target): expected label (--label), since {name} is for classes, got "
-            f"target {options.target[0]!r}. For numbers use {known}."
-        )
-    return options if target is None and not numeric else options.replace(has_labels=False)
-
-
-def _as_asked(name: str) -> str:
-    """Return the name of a method as it is written where it was asked for."""
-    return name.lower() if Asked.by_command else name
-
-
 def options_to_fit(estimator: Any, **reading: Any) -> Options:
     """Return how to read what an estimator is to be fitted to."""
     required = get_tags(estimator).target_tags.required
@@ -441,7 +387,7 @@ def options_to_fit(estimator: Any, **reading: Any) -> Options:
 def _with_target(estimator: Any, reading: Mapping[str, Any]) -> dict[str, Any]:
     """Return how to read what an estimator of numbers gets: its label is the target."""
     reading = dict(reading)
-    if takes_numbers(estimator) and reading.get("target") is None:
+    if estimator._takes_numbers and reading.get("target") is None:
         reading["target"] = reading.pop("label", None)
     return reading
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from narrows.engines.parts import takes_numbers
 from narrows.errors import ParameterError, printable
-from narrows.methods.names import method_of
+from narrows.methods.names import method_of, targets_of
 
 _RIDGES = "alpha", "mu"
 
@@ -19,7 +18,7 @@ def summary(estimator: Any) -> dict[str, Any]:
     """Return the method, its parameters and the data it was fitted to, as plain data for JSON."""
     # whether the result is certified, where that was asked for
     asked = estimator.get_params().get("tolerance") is not None
-    if takes_numbers(estimator):
+    if estimator._takes_numbers:
         of_y: dict[str, Any] = {"targets": targets_of(estimator)}
     else:
         of_y = {"classes": estimator.classes_, "class_count": estimator.class_count_}
@@ -34,14 +33,6 @@ def summary(estimator: Any) -> dict[str, Any]:
         **({"score": estimator.score_} if hasattr(estimator, "score_") else {}),
         **({} if certificate is None else {"certificate": certificate._asdict()}),
     })  # fmt: skip
-
-
-def targets_of(estimator: Any) -> list[str]:
-    """Return the names of the targets of an estimator of numbers; y, or y0, y1, … without names."""
-    names, n = getattr(estimator._source, "target", None), estimator._n_targets
-    if names is not None and len(names) == n:
-        return list(names)
-    return [f"y{k}" for k in range(n)] if n > 1 else ["y"]
 
 
 def certified(summary: dict[str, Any]) -> str:

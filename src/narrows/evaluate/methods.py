@@ -18,7 +18,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.random_projection import SparseRandomProjection
 from threadpoolctl import threadpool_limits
 
-from narrows.engines.parts import takes_numbers
 from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.splits import prepared, source_of
 from narrows.io.source import Source
@@ -108,7 +107,7 @@ class Ours:
     def kind(self, n_features: int) -> Kind | None:
         """Return the kind of state that the method is a function of; None if there is none."""
         # a half-life depends on the order of the samples, which a shared state does not keep
-        is_additive = isinstance(self.estimator, Additive) and not takes_numbers(self.fitted)
+        is_additive = isinstance(self.estimator, Additive) and not self.fitted._takes_numbers
         if not is_additive or self.estimator.half_life is not None:
             return None
         route = route_of(self.estimator, Data(n_features, True), "memory")
@@ -126,7 +125,7 @@ class Ours:
         self.fitted = clone(self.estimator)
         if y.ndim == 2 and self.fitted._takes_numbers is None:
             self.fitted.set_params(target="numeric")
-        if not takes_numbers(self.fitted):
+        if not self.fitted._takes_numbers:
             y = _labels(y)
         if isinstance(self.fitted, PLS):
             self.fitted.set_params(n_components=min(most, X.shape[1]))

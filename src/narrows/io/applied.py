@@ -20,7 +20,7 @@ from narrows.io.container import (
     read_header,
     solution_of,
 )
-from narrows.io.source import Source, vectoriser_of
+from narrows.io.source import Source, StoredVectoriser
 from narrows.methods.names import column_names, file_columns
 from narrows.solve.schema import Field, SchemaError, check_plain, checked
 
@@ -69,7 +69,7 @@ def _of_one(
     for each, place in before:
         if each["estimator"] not in VECTORISERS:
             raise NoSolutionError
-        tfidf = vectoriser_of(get(arrays, f"{place}tfidf"))
+        tfidf = StoredVectoriser(get(arrays, f"{place}tfidf"))
     own = {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
     return entry, own, tfidf
 
@@ -112,7 +112,7 @@ class Model:
             self.feature_names_in_ = names["names"]
         self._source = tfidf and Source(tfidf=tfidf)
         if entry["source"] is not None:
-            self._source = Source.of(entry["source"], get(arrays, "source"))
+            self._source = Source.of(entry["source"], get(arrays, "source"), StoredVectoriser)
         self.n_features_in_ = applied.n_features
         self._needs_y, self._takes_numbers = (entry["solution"][k] for k in ("needs_y", "numbers"))
         self._has_text_labels = entry["labels"].lstrip("<>|=")[:1] in ("O", "U")

@@ -13,14 +13,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scipy import sparse
-
 from narrows.errors import DataError, ParameterError
 from narrows.io.atomic import clear_unfinished
 from narrows.io.chunk import Chunk, Options, Position, plain
 from narrows.io.models import identity, load_checkpoint, save_checkpoint
 from narrows.methods.parameters import same
 from narrows.methods.routes import route_of_state
+from narrows.solve.late import sparse
 from narrows.solve.schema import SchemaError, check_plain
 
 _HEAD_BYTES = 4096  # the beginning of an input, which must not change between two runs

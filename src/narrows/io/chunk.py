@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 
-from narrows.errors import DataError, ParameterError
+from narrows.errors import Asked, DataError, ParameterError
 from narrows.io.kinds import LABEL_TYPES
 from narrows.io.streams import MAX_LINE_MB
+from narrows.methods.names import method_of
+from narrows.solve.late import sparse
 from narrows.state.labels import integer_of, is_integer, text_of, written
 
 
@@ -298,6 +299,55 @@ def as_in_model(options: Options, estimator: Any, is_update: bool = False) -> Op
     if not is_text:
         return options.with_found({VARY: True})
     return options.with_found({NUMBERS: False}) if is_update else options.replace(labels="text")
+
+
+def for_targets(estimator: Any, options: Options, source: Any = None) -> Options:
+    """Return options by which files have targets for an estimator of numbers, labels for others.
+
+    Parameters
+    ----------
+    estimator : narrows estimator
+        Fitted or not. One that needs no labels gets neither.
+    options : Options
+        How to read the files; labels that are required are targets of an estimator of numbers.
+    source : Source, optional
+        What a fitted estimator remembers of its files.
+
+    Raises
+    ------
+    ParameterError
+        The options name labels for an estimator of numbers, or targets for another one.
+    """
+    target = options.target or getattr(source, "target", None)
+    if options.target is not None and estimator._takes_numbers is None:
+        estimator.set_params(target="numeric")
+    numeric = bool(estimator._takes_numbers)
+    name = _as_asked(method_of(estimator))
+    if numeric and options.label is None and target is not None:
+        return options
+    if numeric and (options.labels_required or options.label is not None):
+        got = "none" if options.label is None else f"label {options.label!r}"
+        raise ParameterError(
+            f"target (--target): expected the name of a column of numbers, since the targets "
+            f"of {name} are numbers, got {got}. Name it, or use a method for classes, such as "
+            f"{_as_asked('SRDA')}."
+        )
+    if options.target is not None and not numeric and estimator._needs_y:
+        from narrows.methods.methods import METHODS
+
+        known = ", ".join(
+            _as_asked(each) for each in METHODS if METHODS[each]()._takes_numbers is not False
+        )
+        raise ParameterError(
+            f"target (--target): expected label (--label), since {name} is for classes, got "
+            f"target {options.target[0]!r}. For numbers use {known}."
+        )
+    return options if target is None and not numeric else options.replace(has_labels=False)
+
+
+def _as_asked(name: str) -> str:
+    """Return the name of a method as it is written where it was asked for."""
+    return name.lower() if Asked.by_command else name
 
 
 def as_asked(y: Any, options: Options, name: str, lines: Sequence[int] | np.ndarray) -> Any:

@@ -194,6 +194,14 @@ def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], int]:
     return _header(path, metadata), _crc_of_text(metadata.get("narrows", ""))
 
 
+def is_checkpoint(path: str | os.PathLike[str]) -> bool:
+    """Return whether the header of a file is that of a checkpoint; its arrays may be damaged."""
+    try:
+        return "progress" in read_header(path)[0]
+    except (SafetensorError, DataError):
+        return False
+
+
 def as_type(labels: np.ndarray, dtype: str) -> np.ndarray:
     """Return labels in the type that they had when they were saved."""
     if labels.dtype.kind == "O":

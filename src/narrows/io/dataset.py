@@ -6,9 +6,7 @@ import io
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
-
-from scipy import sparse
+from typing import IO, TYPE_CHECKING, Any
 
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io import streams
@@ -18,7 +16,10 @@ from narrows.io.formats.base import Format
 from narrows.io.parts import FilePart, n_lines_before
 from narrows.io.source import Source, remembered
 from narrows.io.streams import Section, StandardInput, display_name
-from narrows.text import Vectoriser
+from narrows.solve.late import sparse
+
+if TYPE_CHECKING:
+    from narrows.text import Vectoriser
 
 
 class Dataset:

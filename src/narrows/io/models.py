@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -453,14 +452,6 @@ def identity(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any] | None]:
     """Return a checksum of a model, and the run that `save_finished` stored in it."""
     header, checksum = read_header(path)
     return checksum, header.get("finished")
-
-
-def is_checkpoint(path: str | os.PathLike[str]) -> bool:
-    """Return whether the header of a file is that of a checkpoint; its arrays may be damaged."""
-    try:
-        return "progress" in read_header(path)[0]
-    except (SafetensorError, DataError):
-        return False
 
 
 # -- writing -------------------------------------------------------------------------------------

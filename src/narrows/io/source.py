@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import TEXT, Options, names_of, plain
 from narrows.io.formats.base import Format
-from narrows.methods.parameters import check_constraints
+from narrows.solve.few_texts import FewTexts
 from narrows.solve.schema import (
     COUNT,
     SORTED,
@@ -23,8 +24,10 @@ from narrows.solve.schema import (
     check_plain,
     checked,
 )
-from narrows.solve.terms import Counted, Table
-from narrows.text import ENGLISH, HashedTfidf, StopWords, Tfidf, Vectoriser
+from narrows.solve.terms import Counted, Table, idf, with_feature
+
+if TYPE_CHECKING:
+    from narrows.text import Vectoriser
 
 _SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, [str], None)}
 _MORE = {"vector": (str, None), "target": (str, [str], None)}  # only where it was set
@@ -97,8 +100,11 @@ class Source:
         return arrays
 
     @classmethod
-    def of(cls, settings: Any, arrays: Mapping[str, np.ndarray]) -> Source:
-        """Return the source that `settings` and `to_arrays` described."""
+    def of(cls, settings: Any, arrays: Mapping[str, np.ndarray], vectoriser: Any = None) -> Source:
+        """Return the source that `settings` and `to_arrays` described.
+
+        `vectoriser` makes one of arrays; by default `vectoriser_of`.
+        """
         check_plain(settings, _SETTINGS, "source")
         check_plain({name: settings.get(name) for name in _MORE}, _MORE, "source")
         check_known("source", settings, {**_SETTINGS, **_MORE})
@@ -109,7 +115,8 @@ class Source:
         columns = tuple(arrays["columns"]) if "columns" in arrays else None
         start = "tfidf."
         names = [name for name in arrays if name.startswith(start)]
-        tfidf = vectoriser_of({n.removeprefix(start): arrays[n] for n in names}) if names else None
+        own = {name.removeprefix(start): arrays[name] for name in names}
+        tfidf = (vectoriser or vectoriser_of)(own) if names else None
         return cls(**settings, columns=columns, tfidf=tfidf)
 
 
@@ -184,28 +191,96 @@ _HASHED = {"hashed_frequency": Field("i8", ("t",), COUNT)}
 _RULES = (Check("document frequencies of at most n_documents", _frequencies_fit),)
 
 
-def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
-    """Return the vectoriser that `to_arrays` described."""
+_ENGLISH = "english"  # the name of scikit-learn's list
+_FEW = 1 << 23  # characters of texts that are not worth loading scikit-learn and compiled loops
+
+
+def _settings_of(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return the parameters of a stored vectoriser; SchemaError where arrays do not fit."""
     checked(arrays, _COUNTED | (_HASHED if "hashed_frequency" in arrays else _TERMS), _RULES)
     words = arrays.get("stop_words")
-    stop_words: StopWords = None
-    if words is not None:  # a list of this word is stored twice; once is the name
-        stop_words = ENGLISH if words.tolist() == [ENGLISH] else tuple(dict.fromkeys(words))
     settings: dict[str, Any] = {}
+    if words is not None:  # a list of this word is stored twice; once is the name
+        is_name = words.tolist() == [_ENGLISH]
+        settings["stop_words"] = _ENGLISH if is_name else tuple(dict.fromkeys(words))
     for name in ("ngram_range", "token_pattern", "analyzer", *_OF_TERMS):
         if name in arrays:
             value = arrays[name].tolist()
             is_pair = name == "ngram_range"
             settings[name] = tuple(value) if is_pair else value[0] if arrays[name].ndim else value
+    return settings
+
+
+def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
+    """Return the vectoriser that `to_arrays` described."""
+    from narrows.methods.parameters import check_constraints
+    from narrows.text import HashedTfidf, Tfidf
+
+    settings = _settings_of(arrays)
     new: Any
     if "hashed_frequency" in arrays:
         frequency = arrays["hashed_frequency"]
-        new = HashedTfidf(len(frequency), stop_words, **settings)
+        new = HashedTfidf(len(frequency), **settings)
         new._counts = Counted.of(None, frequency, None)
     else:
-        new = Tfidf(stop_words, **settings)
+        new = Tfidf(**settings)
         counts = arrays["document_frequency"], arrays.get("occurrences")
         new._counts = Counted.of(Table(arrays["terms"]), *counts)
     check_constraints(new)
     new.n_documents_ = int(arrays["n_documents"])
     return new
+
+
+class StoredVectoriser:
+    """A vectoriser of a file, which transforms a few texts without scikit-learn.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        Those of `Vectoriser.to_arrays`.
+    """
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]):
+        self._arrays, self._settings, self._left = arrays, _settings_of(arrays), _FEW
+
+    def transform(self, texts: Sequence[str]) -> Any:
+        """Return the samples of texts, those of the vectoriser to the bit."""
+        self._left -= sum(map(len, texts))
+        settings = self._settings
+        is_plain = not {"token_pattern", "analyzer"} & settings.keys()
+        if self._left < 0 or not is_plain or settings.get("stop_words") == _ENGLISH:
+            return self._whole.transform(texts)
+        return self._few.transform(texts) if len(self._few.idf) else self._whole.transform(texts)
+
+    @property
+    def names(self) -> np.ndarray | None:
+        """The terms in the order of the features; None if hashed."""
+        return None if self._chosen is None else self._arrays["terms"][self._chosen]
+
+    @cached_property
+    def _chosen(self) -> np.ndarray | None:
+        """Which terms have a feature; None if hashed."""
+        arrays, settings = self._arrays, self._settings
+        if "terms" not in arrays:
+            return None
+        least, most = settings.get("min_df", 1), settings.get("max_df", 1.0)
+        size, total = settings.get("max_features"), arrays.get("occurrences")
+        n = int(arrays["n_documents"])
+        return with_feature(arrays["document_frequency"], n, least, most, size, total)
+
+    @cached_property
+    def _few(self) -> FewTexts:
+        arrays, names = self._arrays, self.names
+        if names is None:
+            frequency = arrays["hashed_frequency"]
+            features: Any = len(frequency)
+        else:
+            frequency = arrays["document_frequency"][self._chosen]
+            features = {term: k for k, term in enumerate(names.tolist())}
+        weights = idf(frequency, int(arrays["n_documents"]))
+        words = [word.lower() for word in self._settings.get("stop_words", ())]
+        return FewTexts(features, weights, words, self._settings.get("ngram_range", (1, 1)))
+
+    @cached_property
+    def _whole(self) -> Vectoriser:
+        return vectoriser_of(self._arrays)

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
-from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
 from narrows.io import formats, streams
@@ -16,6 +15,7 @@ from narrows.io.atomic import replacing
 from narrows.io.chunk import Chunk, Options, row_of
 from narrows.io.formats.base import Format, Writer, label_name
 from narrows.io.kinds import output_kind
+from narrows.solve.late import sparse
 from narrows.solve.sums import blocks, widened
 
 _CELLS = 4_000_000  # of sparse samples that become dense at a time, at most

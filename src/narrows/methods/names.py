@@ -28,3 +28,11 @@ def file_columns(model: Any) -> tuple[str, ...] | None:
         columns: tuple[str, ...] | None = source.columns
         return columns
     return None if names is None else tuple(names)
+
+
+def targets_of(estimator: Any) -> list[str]:
+    """Return the names of the targets of an estimator of numbers; y, or y0, y1, … without names."""
+    names, n = getattr(estimator._source, "target", None), estimator._n_targets
+    if names is not None and len(names) == n:
+        return list(names)
+    return [f"y{k}" for k in range(n)] if n > 1 else ["y"]

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.utils.validation import validate_data
 
+from narrows.solve.late import sparse
 from narrows.solve.sums import all_finite, with_one_index_type
 
 _IN_MEMORY = (1, 3, 11)  # of DLPack's devices: the CPU, and its memory that GPUs can read
@@ -76,6 +75,8 @@ def checked_samples(
     **options : dict
         Further options of `sklearn.utils.validation.validate_data`.
     """
+    from sklearn.utils.validation import validate_data  # takes time to import
+
     who = type(estimator).__name__
     X = samples_as_numpy(X, who)
     options["ensure_all_finite"] = finite and not all_finite(X)

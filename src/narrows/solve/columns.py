@@ -6,7 +6,8 @@ import numbers
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+
+from narrows.solve.late import sparse
 
 _SETTLED = 1e-12
 _ROUNDING = 8 * np.finfo(np.float64).eps

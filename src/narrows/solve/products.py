@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 import joblib
 import numpy as np
-from scipy import sparse
+
+from narrows.solve.late import sparse
 
 
 def _cores() -> int:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain, pairwise
 from mmap import ACCESS_COPY, mmap
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 
+from narrows.solve.late import sparse
 from narrows.solve.products import CORES, each
 
 BLOCK = 1 << 20  # characters of texts at a time, and the fewest worth a thread
@@ -277,6 +278,27 @@ def count(
         return empty.count(texts[slice(*edges)], words, grows and not like.width, keep)
 
     return each(part, pairwise(cuts))
+
+
+def idf(frequency: np.ndarray, n_documents: int) -> np.ndarray:
+    """Return ln((1 + n) / (1 + df)) + 1 of each feature."""
+    found: np.ndarray = np.log((1 + n_documents) / (1 + frequency.astype(np.float64))) + 1
+    return found
+
+
+def with_feature(
+    frequency: np.ndarray, n_documents: int, min_df: float, max_df: float,
+    max_features: int | None, total: np.ndarray | None,
+) -> np.ndarray:  # fmt: skip
+    """Return which terms have a feature, of all in their order."""
+    low, high = (
+        limit if isinstance(limit, Integral) else limit * n_documents for limit in (min_df, max_df)
+    )
+    chosen = np.flatnonzero((frequency > 0) & (frequency >= low) & (frequency <= high))
+    if max_features is not None and total is not None and len(chosen) > max_features:
+        best = np.argsort(-total[chosen], kind="stable")[:max_features]
+        chosen = chosen[np.sort(best)]
+    return chosen
 
 
 Kept = list[tuple[np.ndarray | None, list[Entries]]]

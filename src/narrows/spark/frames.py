@@ -154,7 +154,7 @@ def fit(
     check_different([*columns.names, label, weight_col])
     data = [selected(df, [*columns.names, label, weight_col])]
     names = columns.names if columns.kind == "numbers" else None
-    name = "target" if parts.takes_numbers(estimator) else "label"
+    name = "target" if estimator._takes_numbers else "label"
     options = options.replace(**{name: label, "has_labels": label is not None})
     with Spark(df.sparkSession) as engine:
         return parts.fit(engine, estimator, data, options, names, vectoriser, progress)

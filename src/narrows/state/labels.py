@@ -9,11 +9,10 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from narrows.errors import ParameterError, RangeError
 from narrows.solve.arrays import as_numpy
+from narrows.solve.late import sparse
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # samples times these stay finite
 _NUMBERS, _TEXT = "biuf", "UO"
@@ -69,6 +68,8 @@ def indicator(
         classes, codes = _from_column(y, who)
         n = len(codes)
         Y = sparse.csr_array((np.ones(n), codes, np.arange(n + 1)), shape=(n, len(classes)))
+    from sklearn.utils.validation import check_consistent_length
+
     check_consistent_length(X, Y)
     if sample_weight is not None:
         weight = weights(sample_weight, Y.shape[0], who)
@@ -90,6 +91,8 @@ def one_a_row(X: Any, y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
             "bands."
         )
     classes, codes = _from_column(y, who)
+    from sklearn.utils.validation import check_consistent_length
+
     check_consistent_length(X, codes)
     return classes, codes
 
@@ -225,6 +228,8 @@ def is_matrix(y: Any) -> bool:
 
 
 def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.utils.validation import column_or_1d
+
     labels = column_or_1d(y, warn=True)
     if labels.dtype.kind == "T":  # numpy's variable-width strings
         labels = labels.astype(object)

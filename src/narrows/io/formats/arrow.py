@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
-from scipy import sparse
 
 from narrows.errors import DataError
 from narrows.io import kinds
@@ -37,6 +36,7 @@ from narrows.io.chunk import (
 from narrows.io.extras import needing
 from narrows.io.formats.base import Format, Writer, as_int32, column_names, damage_named, label_name
 from narrows.io.parts import FilePart, between
+from narrows.solve.late import sparse
 
 INDICES, VALUES = "indices", "values"
 LARGEST = np.iinfo(np.int32).max  # n_features of sparse samples

@@ -13,7 +13,6 @@ from threading import Lock
 from typing import IO, Any
 
 import numpy as np
-from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
 from narrows.io import kinds
@@ -33,6 +32,7 @@ from narrows.io.chunk import (
 from narrows.io.formats.base import Format, Writer, column_names, whole
 from narrows.io.parts import ENDS, by_rows
 from narrows.io.streams import Lines, weight
+from narrows.solve.late import sparse
 from narrows.state.labels import is_integer
 
 _CELLS = 1_000_000  # in a chunk, at most

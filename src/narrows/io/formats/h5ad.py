@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 import numpy as np
-from scipy import sparse
 
 from narrows.errors import DataError, warn
 from narrows.io import kinds
@@ -27,6 +26,7 @@ from narrows.io.chunk import (
 )
 from narrows.io.extras import needing
 from narrows.io.formats.base import Format, damage_named
+from narrows.solve.late import sparse
 from narrows.solve.sums import blocks
 
 _CELLS = 4_000_000  # numbers in a chunk, at most, unless a sample has more

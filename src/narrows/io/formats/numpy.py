@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from typing import IO, Any
 
 import numpy as np
-from scipy import sparse
 
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io import kinds
@@ -29,6 +28,7 @@ from narrows.io.chunk import (
     target_columns,
 )
 from narrows.io.formats.base import Format, Writer, as_int32, damage_named
+from narrows.solve.late import sparse
 from narrows.solve.sums import blocks
 
 _NAME = kinds.NPY.name

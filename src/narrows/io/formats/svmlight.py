@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
 from narrows.io import kinds
@@ -21,6 +20,7 @@ from narrows.io.chunk import CLASSES, Chunk, Options, as_targets, indicator, row
 from narrows.io.formats.base import Format, Writer, whole
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
+from narrows.solve.late import sparse
 from narrows.state.labels import integer_of
 
 _TOKEN = re.compile(rb"[^\s#]*")

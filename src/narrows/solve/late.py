@@ -1,0 +1,24 @@
+"""SciPy's sparse matrices, imported when they are first used: that takes as long as NumPy."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scipy import sparse as sparse
+else:
+
+    class _Sparse:
+        """The module ``scipy.sparse``."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(import_module("scipy.sparse"), name)
+
+        def issparse(self, X: Any) -> bool:
+            """Whether X is sparse, which nothing is before the import."""
+            found = sys.modules.get("scipy.sparse")
+            return found is not None and found.issparse(X)
+
+    sparse = _Sparse()
