@@ -139,40 +139,15 @@ def add_products(
 
 
 @compiled
-def hash_entries(indptr: Array, indices: Array, bits: Array) -> Array:
-    """Return sum_k a_k b_k for each row of CSR parts, with an odd a_k for each column.
-
-    b_k are the bits of a number, the high ones, which all numbers differ in, also as low ones.
-    """
-    found = np.empty(len(indptr) - 1, np.uint64)
-    for i in range(len(found)):
+def hash_rows(bits: Array, factors: Array) -> Array:
+    """Return the sum of each row of bits, with their high ones also as low ones, times factors."""
+    found = np.empty(len(bits), np.uint64)
+    for i in range(len(bits)):
         key = np.uint64(0)
-        for e in range(indptr[i], indptr[i + 1]):
-            key += _factor(indices[e]) * (bits[e] ^ (bits[e] >> np.uint64(32)))
-        found[i] = key
-    return found
-
-
-@compiled
-def hash_rows(bits: Array) -> Array:
-    """Return what `hash_entries` does for rows of an array."""
-    n, d = bits.shape
-    found, factors = np.empty(n, np.uint64), np.empty(d, np.uint64)
-    for k in range(d):
-        factors[k] = _factor(k)
-    for i in range(n):
-        key = np.uint64(0)
-        for k in range(d):
+        for k in range(len(factors)):
             key += factors[k] * (bits[i, k] ^ (bits[i, k] >> np.uint64(32)))
         found[i] = key
     return found
-
-
-@inlined
-def _factor(k: int) -> Any:
-    """Return an odd number for column k."""
-    a = np.uint64(k + 1) * np.uint64(0x9E3779B97F4A7C15)
-    return ((a ^ (a >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)) | np.uint64(1)
 
 
 @compiled

@@ -71,13 +71,26 @@ def each(function: Callable[[Part], Answer], parts: Iterable[Part]) -> list[Answ
         wait(running)
 
 
+_LOADING = 1 << 25  # numbers: plain NumPy takes about as long for them as loading compiled loops
+_plain = 0  # numbers that this process left to plain NumPy
+
+
+def compiled_pays(numbers: int) -> bool:
+    """Return whether to use a compiled loop for so many numbers, which gives the same bits.
+
+    Until plain NumPy has cost a process as much as loading the loops, which may compile them.
+    """
+    global _plain
+    _plain += numbers
+    return _plain > _LOADING
+
+
 _ENTRIES = 1 << 19  # the fewest non-zeros worth a thread
-_MANY = 1 << 23  # the fewest multiplications worth loading a compiled loop
 
 
 def product(X: Any, V: np.ndarray) -> np.ndarray:
     """Return X V; for a large sparse X on all cores, with the same bits."""
-    if not sparse.issparse(X) or X.nnz * V.shape[1] < _MANY:
+    if not sparse.issparse(X) or not compiled_pays(X.nnz * V.shape[1]):
         return np.asarray(X @ V)
     from narrows.solve.kernels import gather_products
 
@@ -132,6 +145,10 @@ class Products:
         X = self.X
         if isinstance(X, np.ndarray):
             np.matmul(X.T if transposed else X, V, out=out)
+            out += np.outer(a, s)
+            return
+        if len(self._parts) < 2:  # too little work to load compiled loops
+            out[:] = (X.T if transposed else X) @ V
             out += np.outer(a, s)
             return
         from narrows.solve.kernels import gather_products, scatter_products
