@@ -245,7 +245,9 @@ class Bands(Map):
         row = np.repeat(np.arange(n), np.diff(X.indptr))
         place, x = self._place[X.indices], X.data.astype(np.float64)
         head, tail = place >= 0, place < NOWHERE
-        kept = np.bincount(row[head], x[head] ** 2, n)
+        square, kept = np.zeros(n), np.zeros(n)
+        np.add.at(square, row, x**2)
+        np.add.at(kept, row[head], x[head] ** 2)
         at, features = row[tail] * g - 2 - place[tail], X.indices[tail]
         lengths = np.diff(self.ends)[features]
         parts = ranges(self.ends[features], lengths)
@@ -261,7 +263,6 @@ class Bands(Map):
         in_band = np.nonzero(touched & (np.arange(r) < self.sizes[:, None]))
         values = coordinates[in_band]
         np.add.at(kept, in_band[0], values**2)
-        square = np.bincount(row, x**2, n)
         left = np.flatnonzero(square - kept > _CANCELLED * square)
         last = np.full(len(left), self.n_coordinates)
         rows = np.concatenate([row[head], in_band[0], left])
