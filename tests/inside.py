@@ -59,9 +59,10 @@ SITUATIONS = {
     "CSV read by pyarrow": {"io.formats.csv._MANY": 0},
     "blocks of texts": {"solve.terms.BLOCK": None, "solve.terms.CORES": 3},
     "few entries on cores": {"solve.products._ENTRIES": 50, "solve.products.CORES": 3},
-    "many columns of few rows": {"solve.products._LOADING": 0},
+    "loops are compiled": {"solve.products._LOADING": -1},
+    "loops are plain": {"solve.products._LOADING": 1 << 60},
     "two cores": {"solve.products.CORES": 2},
-    "nothing was said of compiling": {"solve.kernels._NOTICE.said": False},
+    "nothing was said of compiling": {"solve.kernels._said": False},
     "no digits are lost": {"solve.iterations._LOST": 0.0},  # of long samples
     "blocks of the regression": {"solve.regression.BLOCK": 50},
     "the scatter within classes is not shrunk": {"solve.regression_read._SHRUNK": 0.0},

@@ -72,16 +72,25 @@ def each(function: Callable[[Part], Answer], parts: Iterable[Part]) -> list[Answ
 
 
 _LOADING = 1 << 25  # numbers: plain NumPy takes about as long for them as loading compiled loops
+_STEP = 12  # numbers: an operation of Python takes more, and the steps take longer to compile
 _plain = 0  # numbers that this process left to plain NumPy
 
 
-def compiled_pays(numbers: int) -> bool:
-    """Return whether to use a compiled loop for so many numbers, which gives the same bits.
+def compiled_pays(numbers: int, steps: int = 0) -> bool:
+    """Return whether to use a compiled loop, which gives the same bits, or plain NumPy or Python.
 
-    Until plain NumPy has cost a process as much as loading the loops, which may compile them.
+    Plain ones are used until they have cost a process as much as loading the loops, which may
+    compile them.
+
+    Parameters
+    ----------
+    numbers : int
+        The numbers for which NumPy is called.
+    steps : int
+        Operations in Python.
     """
     global _plain
-    _plain += numbers
+    _plain += numbers + _STEP * steps
     return _plain > _LOADING
 
 
