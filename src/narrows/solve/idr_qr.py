@@ -31,6 +31,7 @@ from scipy import sparse
 
 from narrows.solve.eigen import DROPPED, best_ratios, orthogonal_part
 from narrows.solve.iterations import DenseBlock, SparseBlock, restorer
+from narrows.solve.products import compiled_pays
 from narrows.solve.schema import FINITE, WHOLE, Field, checked
 from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums, too_large
 

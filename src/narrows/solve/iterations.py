@@ -18,6 +18,7 @@ from scipy import sparse
 
 from narrows.errors import RangeError, warn
 from narrows.solve.eigen import orthonormal as orthonormalised
+from narrows.solve.products import compiled_pays
 from narrows.solve.schema import COUNT, FINITE, WHOLE, Check, Field, checked
 from narrows.solve.sums import BLOCK, blocks, too_large, weighted
 

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from narrows.solve import regression_rule as at
 from narrows.solve.arrays import wider
+from narrows.solve.products import compiled_pays
 from narrows.solve.regression_rule import SOFT, Rule
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
 from narrows.solve.sums import BLOCK, blocks
