@@ -10,15 +10,18 @@ from contextlib import suppress
 from types import SimpleNamespace
 from unittest import mock
 
+from pytest import MonkeyPatch
 from scipy.sparse import csr_array
 
 from narrows.read import iter_chunks
 from narrows.testing import checks
 from tests.cases import ALL, labelled
+from tests.inside import pretend
 
 FORMS = {"batching", "float32", "transform", "untidy_sparse"}  # dense and sparse, of any type
 
 if __name__ == "__main__":
+    pretend(MonkeyPatch(), "loops are compiled")
     for case in ALL:
         for law, check in checks(case.estimator, n_draws=3):
             if law in FORMS:

@@ -19,7 +19,9 @@ from hypothesis import settings
 
 from narrows.command import cli
 from tests.forks import piped_input
+from tests.inside import pretend
 
+pretend(pytest.MonkeyPatch(), "loops are compiled")  # tests/test_compiled.py has the plain ones
 EVERYTHING = os.environ.get("NARROWS_TESTS") == "all"  # more draws, and random ones
 
 

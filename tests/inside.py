@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pickle
 from contextlib import suppress
-from functools import reduce
+from functools import partial, reduce
 from importlib import import_module
 
 import pytest
@@ -25,7 +25,7 @@ SITUATIONS = {
     "many samples": {  # that all cores add up
         "solve.sums._MANY": 1,
         "solve.sums._ROWS_A_CLASS": 1,
-        "solve.sums.CORES": 4,
+        "solve.sums.cores": 4,
     },
     "non-zeros": {
         "state.table.SMALL": -1,
@@ -53,15 +53,16 @@ SITUATIONS = {
         "solve.kernel_map._SAMPLES_AT_ONCE": None,
     },
     "sparse products on cores": {
-        "state.cross.CORES": None,
+        "state.cross.cores": None,
         "state.cross._MANY": 1,
     },
     "CSV read by pyarrow": {"io.formats.csv._MANY": 0},
-    "blocks of texts": {"solve.terms.BLOCK": None, "solve.terms.CORES": 3},
-    "few entries on cores": {"solve.products._ENTRIES": 50, "solve.products.CORES": 3},
-    "many columns of few rows": {"solve.products._MANY": 0},
-    "two cores": {"solve.products.CORES": 2},
-    "nothing was said of compiling": {"solve.kernels._NOTICE.said": False},
+    "blocks of texts": {"solve.terms.BLOCK": None, "solve.terms.cores": 3},
+    "few entries on cores": {"solve.products._ENTRIES": 50, "solve.products.cores": 3},
+    "loops are compiled": {"solve.products._LOADING": -1},
+    "loops are plain": {"solve.products._LOADING": 1 << 60},
+    "two cores": {"solve.products.cores": 2},
+    "nothing was said of compiling": {"solve.kernels._said": False},
     "no digits are lost": {"solve.iterations._LOST": 0.0},  # of long samples
     "blocks of the regression": {"solve.regression.BLOCK": 50},
     "the scatter within classes is not shrunk": {"solve.regression_read._SHRUNK": 0.0},
@@ -100,7 +101,10 @@ def __getattr__(name):
 def pretend(patch, situation, size=None):
     """Let a situation of `SITUATIONS` be there for the time of a `monkeypatch`."""
     for place, value in SITUATIONS[situation].items():
-        patch.setattr(f"narrows.{place}", size if value is None else value)
+        value = size if value is None else value
+        patch.setattr(
+            f"narrows.{place}", partial(int, value) if place.endswith(".cores") else value
+        )
 
 
 def _noted(found, solve):

@@ -355,14 +355,6 @@ def test_threads_may_use_names_for_the_first_time_together():
     assert done.stdout == f"{[None] * 6}\n"
 
 
-def test_dense_rows_need_no_numba():
-    code = (
-        "import sys, narrows; narrows.OC().fit([[0., 1.], [1., 0.]], [0, 1]);"
-        "sys.exit('numba' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0
-
-
 def test_nothing_is_pickled():
     for path in FILES:
         assert not any("pickle" in name for name in imports_of(path)), path

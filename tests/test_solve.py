@@ -184,7 +184,7 @@ def test_a_terminal_is_told_once_that_functions_are_compiled(monkeypatch):
             return x + 1
 
         function.__module__ = module
-        assert kernels.numba.njit(function)(1) == 2
+        assert kernels.numba().njit(function)(1) == 2
         expected = "compiling" if module.startswith("narrows") else ""
         assert terminal.getvalue().count("\n") == bool(expected)
         assert expected in terminal.getvalue()
@@ -192,14 +192,14 @@ def test_a_terminal_is_told_once_that_functions_are_compiled(monkeypatch):
 
 def test_kernels_compile_where_nothing_can_be_kept(monkeypatch):
     """A read-only install without a home: numba refuses to cache, and that is no reason to fail."""
-    compiled = kernels.numba.njit
+    compiled = kernels.numba().njit
 
     def refusing(*args, **options):
         if options.pop("cache", False):
             raise RuntimeError("cannot cache function: no locator available")
         return compiled(*args, **options)
 
-    monkeypatch.setattr(kernels.numba, "njit", refusing)
+    monkeypatch.setattr(kernels.numba(), "njit", refusing)
     assert kernels.compiled(lambda x: x + 1)(1) == 2
 
 
@@ -244,7 +244,7 @@ def test_products_on_all_cores(rows, monkeypatch):
 @pytest.mark.parametrize("places", [np.int32, np.int64])
 def test_products_with_many_rows_have_the_bits_of_few(of, by, places, monkeypatch):
     pretend(monkeypatch, "few entries on cores")
-    pretend(monkeypatch, "many columns of few rows")
+    pretend(monkeypatch, "loops are compiled")
     rng = np.random.default_rng(0)
     X = sparse.random_array((200, 300), density=0.1, format="csr", rng=rng, dtype=of)
     X.indices, X.indptr = X.indices.astype(places), X.indptr.astype(places)
@@ -294,7 +294,7 @@ def test_no_more_threads_than_cores_that_may_be_used():
         "import threading\n"
         f"import {products.__name__} as products\n"
         "products.each(abs, range(100))\n"
-        "print(products.CORES, sum(t.name.startswith('narrows') for t in threading.enumerate()))"
+        "print(products.cores(), sum(t.name.startswith('narrows') for t in threading.enumerate()))"
     )
     named = "OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"
     others = {key: value for key, value in os.environ.items() if key not in named}

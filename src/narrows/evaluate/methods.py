@@ -32,7 +32,7 @@ from narrows.methods.routes import Data, Sums, route_of
 from narrows.methods.selector import Selector
 from narrows.methods.streams import OnlineProjector
 from narrows.solve.columns import take
-from narrows.solve.products import CORES
+from narrows.solve.products import cores
 from narrows.state.class_stats import ClassStats, Second, checked_rows
 
 # of a state: presence, second moments, samples kept, and folds
@@ -241,7 +241,7 @@ class Rival:
         if self.name == "lineardiscriminantanalysis":
             limit = min(limit, len(np.unique(y)) - 1)
         few = min(p, limit)
-        with threadpool_limits(1 if few < _MANY else CORES):
+        with threadpool_limits(1 if few < _MANY else cores()):
             return RIVALS[self.name](few).fit(X, y).transform
 
 

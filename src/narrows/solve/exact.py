@@ -31,6 +31,7 @@ _RESTARTS = 100  # of Lanczos
 _ROOM = 1 << 24  # numbers in each array for a group of responses
 _VARIES = 1e-12  # of the root mean square: a standard deviation of less is rounding
 _NOTHING = 1e-9  # eigenvalues below this share of a typical one count as 0
+_SMALL = 1 << 18  # numbers: fewer are not worth loading a compiled loop
 _LSQR_ROWS = 1 << 14  # in a part for one thread; sums of squares are added part by part
 _EPS = np.finfo(np.float64).eps
 
@@ -521,6 +522,9 @@ def lsqr(
 
 def _less(A: np.ndarray, B: np.ndarray, by: np.ndarray) -> np.ndarray:
     """Set B = A - B diag(by); return the lengths of the columns."""
+    if A.size <= _SMALL:
+        np.subtract(A, by * B, out=B)
+        return np.sqrt((B**2).sum(axis=0))
     from narrows.solve.kernels import less
 
     return np.sqrt(sum(each(lambda rows: less(A[rows], B[rows], by), blocks(len(A), _LSQR_ROWS))))
@@ -530,6 +534,12 @@ def _advance(
     X: np.ndarray, W: np.ndarray, V: np.ndarray, unit: np.ndarray, t1: np.ndarray, t2: np.ndarray
 ) -> np.ndarray:
     """Set V *= unit, X += t1 W, W = V + t2 W; return the squares of the columns of the old W."""
+    if X.size <= _SMALL:
+        squares = (W**2).sum(axis=0)
+        V *= unit
+        X += t1 * W
+        np.add(V, t2 * W, out=W)
+        return squares
     from narrows.solve.kernels import advance
 
     return sum(

@@ -31,6 +31,7 @@ from scipy import sparse
 
 from narrows.solve.eigen import DROPPED, best_ratios, orthogonal_part
 from narrows.solve.iterations import DenseBlock, SparseBlock, restorer
+from narrows.solve.products import compiled_pays
 from narrows.solve.schema import FINITE, WHOLE, Field, checked
 from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums, too_large
 
@@ -167,13 +168,16 @@ class CentroidQR:
         from narrows.solve.kernels import TOO_LARGE
 
         dense, c = isinstance(X, np.ndarray), len(self.N)
+        entries = c * X.shape[0] if dense else X.nnz
+        fast = compiled_pays(0, len(labels) * (50 + c**3) + entries * c)
+        run = centroid_steps if fast else centroid_steps.plain
         work = tuple(np.zeros(shape) for shape in (c, c, (c, c), (c, c), (c, c)))
         done = 0
         while done < len(labels):
             size = _BLOCK_ROWS if dense else _RENEWED
             part = slice(done, min(len(labels), done + size - self.n % size))
             block = DenseBlock(self.S, X, part, None) if dense else SparseBlock(self.S, X, part)
-            more, asked = centroid_steps(
+            more, asked = run(
                 *block.arrays, 0, labels[part], self.S, (self.SS, self.N, self.R, self.W),
                 work, transport, block.coefficients,
             )  # fmt: skip

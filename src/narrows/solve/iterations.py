@@ -18,6 +18,7 @@ from scipy import sparse
 
 from narrows.errors import RangeError, warn
 from narrows.solve.eigen import orthonormal as orthonormalised
+from narrows.solve.products import compiled_pays
 from narrows.solve.schema import COUNT, FINITE, WHOLE, Check, Field, checked
 from narrows.solve.sums import BLOCK, blocks, too_large, weighted
 
@@ -411,6 +412,8 @@ class Span:
         **Cost** per sample: 4 nnz (p + s) operations for Q'x and for adding to Q (2 blocks of
         matrix products for dense samples), and about 10 s^3 (for p = s) that do not depend on d.
         """
+        from narrows.solve.iterations_steps import iteration_steps
+
         dense = isinstance(X, np.ndarray)
         if not dense and self.shift is not None and len(labels):
             self._become_raw()
@@ -419,6 +422,9 @@ class Span:
         p, s = self.state.B.shape
         f = s + 2  # vectors in F: Phi of each sum, u, m
         shapes = (p + s, s, (f, p + f), (f, p), (p, f), (p, p), p, p, p + f, p + f, f, p + s)
+        entries = f * X.shape[0] if dense else X.nnz
+        steps = len(labels) * (100 + 2 * f * (p + f) * (p + 1)) + entries * (p + s)
+        run = iteration_steps if compiled_pays(0, steps) else iteration_steps.plain
         work, done = tuple(np.zeros(shape) for shape in shapes), 0  # the kernel names the arrays
         while done < len(labels) and not (rule.stop and self.still):
             size = _DENSE_BLOCK - self.n % _DENSE_BLOCK if dense else _SPARSE_BLOCK
@@ -428,7 +434,7 @@ class Span:
                 DenseBlock(self.Q, X, rows, self.shift) if dense else SparseBlock(self.Q, X, rows)
             )
             out = None if reduced is None else reduced[rows]
-            more, asked = self._learn_block(block, labels[rows], rule, start, work, out)
+            more, asked = self._learn_block(run, block, labels[rows], rule, start, work, out)
             done += more
             if asked == _AGAIN:
                 row = X[[done - 1]].toarray()[0] if not dense else X[done - 1].astype(np.float64)
@@ -449,6 +455,7 @@ class Span:
 
     def _learn_block(
         self,
+        run: Callable[..., tuple[int, int]],
         block: Block,
         labels: np.ndarray,
         rule: Rule,
@@ -457,7 +464,7 @@ class Span:
         reduced: np.ndarray | None,
     ) -> tuple[int, int]:
         """Learn the samples of a block; return how many, and what the last step asks for."""
-        from narrows.solve.iterations_steps import iteration_steps, project
+        from narrows.solve.iterations_steps import project
         from narrows.solve.kernels import GO_ON, TOO_LARGE
 
         t, asked = 0, GO_ON
@@ -470,7 +477,7 @@ class Span:
                 before = State(*(array.copy() for array in self.state))
                 array, rows = block.changing(t)
                 undone = array[rows].copy()
-            more, asked = iteration_steps(
+            more, asked = run(
                 *block.arrays, t, labels[t:stop], self.Q, active, rule, rule.eta,
                 self.state, work, block.coefficients, reduced,
             )  # fmt: skip
@@ -478,10 +485,9 @@ class Span:
             if active < self.p:
                 left = min(left, self._start(block, t, active, start))
                 if reduced is not None:
-                    # plain Python will do for few samples
                     A, B, L, C = *self.state[:3], np.zeros_like(self.state.L)
                     Qx = block.products(t, raw=True)
-                    project.py_func(t, Qx, rule.orthonormal, A, B, L, C, reduced)
+                    project(t, Qx, rule.orthonormal, A, B, L, C, reduced)
             t += more
             if checked and left < _LOST and asked != TOO_LARGE:
                 self.state, asked, array[rows] = before, _AGAIN, undone

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from narrows.solve.products import CORES, each
+from narrows.solve.products import cores, each
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, Field, between, checked
 from narrows.solve.sums import blocks
 
@@ -94,7 +94,7 @@ class KernelMap:
             def bend(part: slice) -> None:
                 _KERNELS[self.kernel](projected[part], hidden[part])
 
-            each(bend, blocks(n, max(1, -(-n // CORES))))
+            each(bend, blocks(n, max(1, -(-n // cores()))))
         linear *= dtype.type(self.unit)
         return found
 

@@ -1,17 +1,18 @@
 """The compiler of loops, the only module that imports numba, and loops that several modules share.
 
-`iterations_steps`, `idr_qr_steps` and `regression_steps` have the steps of one solver each.
+`iterations_steps`, `idr_qr_steps` and `regression_steps` have the steps of one solver each. Numba
+is imported, and a loop compiled or read from the disk, when the loop is first called.
 """
 
 from __future__ import annotations
 
 import sys
+from functools import cache, cached_property, update_wrapper
+from threading import RLock
+from types import FunctionType
 from typing import Any
 
-import numba
 import numpy as np
-from numba.core import event
-from tqdm import tqdm
 
 Array = np.ndarray
 Maybe = Any  # an array of a sparse matrix, or of the products of a dense block; else None
@@ -19,46 +20,88 @@ Maybe = Any  # an array of a sparse matrix, or of the products of a dense block;
 # without an entry point for C, which takes time to compile
 _PLAIN: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 _INNER = {**_PLAIN, "no_cpython_wrapper": True, "forceinline": True}  # nor one for Python
+_COMPILING = RLock()
+_INLINED: set[Any] = set()
 
 
-class _Notice(event.Listener):
-    """Says on a terminal, once, that functions of narrows are being compiled.
+_said = False
+
+
+@cache
+def numba() -> Any:
+    """Return the package, which says on a terminal, once, that functions of narrows are compiled.
 
     What is found on the disk is no such event.
     """
+    import numba
+    from numba.core import event
 
-    said = False
+    class Notice(event.Listener):
+        def on_start(self, event: Any) -> None:
+            global _said
+            module = event.data["dispatcher"].py_func.__module__
+            if not _said and module.startswith("narrows.") and sys.stderr.isatty():
+                from tqdm import tqdm
 
-    def on_start(self, event: Any) -> None:
-        """Say it before the first function."""
-        module = event.data["dispatcher"].py_func.__module__
-        if not self.said and module.startswith("narrows.") and sys.stderr.isatty():
-            self.said = True
-            tqdm.write("narrows: compiling, once; this takes a few seconds.", file=sys.stderr)
+                _said = True
+                tqdm.write("narrows: compiling, once; this takes a few seconds.", file=sys.stderr)
 
-    def on_end(self, event: Any) -> None:
-        """Say nothing."""
+        def on_end(self, event: Any) -> None:
+            pass
 
-
-_NOTICE = _Notice()
-event.register("numba:compile", _NOTICE)  # type: ignore[no-untyped-call]
+    event.register("numba:compile", Notice())  # type: ignore[no-untyped-call]
+    return numba
 
 
-def compiled(function: Any) -> Any:
-    """Compile a function that releases the GIL, and cache it on disk where that is possible."""
-    try:
-        return numba.njit(nogil=True, cache=True, **_PLAIN)(function)
-    except RuntimeError:  # a read-only install without a home: nowhere to cache
-        return numba.njit(nogil=True, **_PLAIN)(function)
+class compiled:  # noqa: N801 (a decorator)
+    """Compile a function that releases the GIL, and cache it on disk where that is possible.
+
+    Its attribute `plain` is the function in Python, which gives the same bits.
+    """
+
+    def __init__(self, function: Any):
+        self.function = function
+        self.plain = np.errstate(all="ignore")(function)
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the compiled function."""
+        return self.fast(*arguments)
+
+    @cached_property
+    def fast(self) -> Any:
+        """The compiled function."""
+        with _COMPILING:
+            return _compiled(self.function)
 
 
 def inlined(function: Any) -> Any:
-    """Inline a function into the compiled functions that call it; Python cannot.
+    """Inline a function into the compiled functions that call it; in Python it is what it was.
 
     Passing its many arrays would cost as much as its work. Inlining by numba instead of LLVM
     (inline="always") compiles more slowly.
     """
-    return numba.njit(**_INNER)(function)
+    _INLINED.add(function)
+    return function
+
+
+@cache
+def _compiled(function: Any) -> Any:
+    """Return a function as numba compiles it, of which the functions that it calls are, too."""
+    names = dict(function.__globals__)
+    for name in function.__code__.co_names:
+        called = names.get(name)
+        if isinstance(called, compiled):
+            names[name] = called.fast
+        elif isinstance(called, FunctionType) and called in _INLINED:
+            names[name] = _compiled(called)
+    copy = update_wrapper(FunctionType(function.__code__, names), function)
+    if function in _INLINED:
+        return numba().njit(**_INNER)(copy)
+    try:
+        return numba().njit(nogil=True, cache=True, **_PLAIN)(copy)
+    except RuntimeError:  # a read-only install without a home: nowhere to cache
+        return numba().njit(nogil=True, **_PLAIN)(copy)
 
 
 GO_ON, TOO_LARGE = 0, 1  # what any step may ask of its caller
@@ -139,40 +182,15 @@ def add_products(
 
 
 @compiled
-def hash_entries(indptr: Array, indices: Array, bits: Array) -> Array:
-    """Return sum_k a_k b_k for each row of CSR parts, with an odd a_k for each column.
-
-    b_k are the bits of a number, the high ones, which all numbers differ in, also as low ones.
-    """
-    found = np.empty(len(indptr) - 1, np.uint64)
-    for i in range(len(found)):
+def hash_rows(bits: Array, factors: Array) -> Array:
+    """Return the sum of each row of bits, with their high ones also as low ones, times factors."""
+    found = np.empty(len(bits), np.uint64)
+    for i in range(len(bits)):
         key = np.uint64(0)
-        for e in range(indptr[i], indptr[i + 1]):
-            key += _factor(indices[e]) * (bits[e] ^ (bits[e] >> np.uint64(32)))
-        found[i] = key
-    return found
-
-
-@compiled
-def hash_rows(bits: Array) -> Array:
-    """Return what `hash_entries` does for rows of an array."""
-    n, d = bits.shape
-    found, factors = np.empty(n, np.uint64), np.empty(d, np.uint64)
-    for k in range(d):
-        factors[k] = _factor(k)
-    for i in range(n):
-        key = np.uint64(0)
-        for k in range(d):
+        for k in range(len(factors)):
             key += factors[k] * (bits[i, k] ^ (bits[i, k] >> np.uint64(32)))
         found[i] = key
     return found
-
-
-@inlined
-def _factor(k: int) -> Any:
-    """Return an odd number for column k."""
-    a = np.uint64(k + 1) * np.uint64(0x9E3779B97F4A7C15)
-    return ((a ^ (a >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)) | np.uint64(1)
 
 
 @compiled

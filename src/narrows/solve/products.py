@@ -10,13 +10,13 @@ from functools import cache
 from itertools import chain, islice, pairwise
 from typing import Any, TypeVar
 
-import joblib
 import numpy as np
 
 from narrows.solve.late import sparse
 
 
-def _cores() -> int:
+@cache
+def cores() -> int:
     """Return the number of cores that this process may use.
 
     That is `OMP_NUM_THREADS` where it is set, as in each worker of a cluster; else what CPU
@@ -25,13 +25,12 @@ def _cores() -> int:
     given = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
     if given.isdecimal() and int(given):
         return int(given)
+    import joblib  # takes time to import
+
     try:
         return joblib.cpu_count()
     except ValueError:  # LOKY_MAX_CPU_COUNT is not a number
         return os.cpu_count() or 1
-
-
-CORES = _cores()
 
 
 Part = TypeVar("Part")
@@ -41,7 +40,7 @@ Answer = TypeVar("Answer")
 @cache
 def _threads() -> ThreadPoolExecutor:
     """Return the pool of this process: starting new threads costs as much as their work."""
-    return ThreadPoolExecutor(CORES, "narrows")
+    return ThreadPoolExecutor(cores(), "narrows")
 
 
 if hasattr(os, "register_at_fork"):
@@ -61,7 +60,7 @@ def each(function: Callable[[Part], Answer], parts: Iterable[Part]) -> list[Answ
     answers: list[Answer] = []
     try:
         for part in chain(first, source):
-            if len(running) > CORES:
+            if len(running) > cores():
                 answers.append(running[0].result())
                 running.popleft()
             running.append(_threads().submit(function, part))
@@ -72,13 +71,35 @@ def each(function: Callable[[Part], Answer], parts: Iterable[Part]) -> list[Answ
         wait(running)
 
 
+_LOADING = 1 << 25  # numbers: plain NumPy takes about as long for them as loading compiled loops
+_STEP = 12  # numbers: an operation of Python takes more, and the steps take longer to compile
+_plain = 0  # numbers that this process left to plain NumPy
+
+
+def compiled_pays(numbers: int, steps: int = 0) -> bool:
+    """Return whether to use a compiled loop, which gives the same bits, or plain NumPy or Python.
+
+    Plain ones are used until they have cost a process as much as loading the loops, which may
+    compile them.
+
+    Parameters
+    ----------
+    numbers : int
+        The numbers for which NumPy is called.
+    steps : int
+        Operations in Python.
+    """
+    global _plain
+    _plain += numbers + _STEP * steps
+    return _plain > _LOADING
+
+
 _ENTRIES = 1 << 19  # the fewest non-zeros worth a thread
-_MANY = 1 << 23  # the fewest multiplications worth loading a compiled loop
 
 
 def product(X: Any, V: np.ndarray) -> np.ndarray:
     """Return X V; for a large sparse X on all cores, with the same bits."""
-    if not sparse.issparse(X) or X.nnz * V.shape[1] < _MANY:
+    if not sparse.issparse(X) or not compiled_pays(X.nnz * V.shape[1]):
         return np.asarray(X @ V)
     from narrows.solve.kernels import gather_products
 
@@ -96,7 +117,7 @@ def product(X: Any, V: np.ndarray) -> np.ndarray:
 def _shares(ends: np.ndarray) -> list[slice]:
     """Return slices of rows with about equally many entries, one for each core."""
     start, nnz = int(ends[0]), int(ends[-1] - ends[0])
-    parts = min(CORES, 1 + nnz // _ENTRIES)
+    parts = min(cores(), 1 + nnz // _ENTRIES)
     inner = np.searchsorted(ends, [start + nnz * k // parts for k in range(1, parts)])
     cuts = [0, *inner.tolist(), len(ends) - 1]
     return [slice(a, b) for a, b in pairwise(cuts) if a < b]
@@ -133,6 +154,10 @@ class Products:
         X = self.X
         if isinstance(X, np.ndarray):
             np.matmul(X.T if transposed else X, V, out=out)
+            out += np.outer(a, s)
+            return
+        if len(self._parts) < 2:  # too little work to load compiled loops
+            out[:] = (X.T if transposed else X) @ V
             out += np.outer(a, s)
             return
         from narrows.solve.kernels import gather_products, scatter_products

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from narrows.solve import regression_rule as at
 from narrows.solve.arrays import wider
+from narrows.solve.products import compiled_pays
 from narrows.solve.regression_rule import SOFT, Rule
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
 from narrows.solve.sums import BLOCK, blocks
@@ -439,6 +440,8 @@ class DiagonalRLS:
         dense = isinstance(X, np.ndarray) or self.origin is not None
         n, d = X.shape
         lengths = np.full(n, d) if dense else np.diff(X.indptr)
+        fast = compiled_pays(0, 50 * n + 2 * c * int(lengths.sum()))
+        run = rls_steps if fast else rls_steps.plain
         longest = max(self.reservoir.longest, int(lengths.max(initial=0)))
         most = min(BLOCK, _PRODUCTS // max(1, c)) // max(1, int(lengths.sum()) // max(1, n))
         origin, about = (np.zeros(0), 0) if self.origin is None else (self.origin, longest)
@@ -462,7 +465,7 @@ class DiagonalRLS:
             right = np.zeros(0, np.uint8) if hits is None else hits[part]
             done = 0
             while done < part.stop - part.start:
-                done = rls_steps(
+                done = run(
                     done, rows, mine, rule, model, self.reservoir.arrays, self.window, work,
                     out, right,
                 )  # fmt: skip

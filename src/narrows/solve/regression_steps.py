@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp
 from typing import Any
 
 import numpy as np
@@ -199,7 +200,7 @@ def _rls_step(
                 top = o[j]
         t = 0.0
         for j in range(c):
-            o[j] = np.exp(o[j] - top) if N[0, j] > 0.0 or j == own else 0.0
+            o[j] = exp(o[j] - top) if N[0, j] > 0.0 or j == own else 0.0
             t += o[j]
         for j in range(c):
             o[j] /= t

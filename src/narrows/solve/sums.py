@@ -9,7 +9,7 @@ import numpy as np
 
 from narrows.errors import RangeError
 from narrows.solve.late import sparse
-from narrows.solve.products import CORES, each
+from narrows.solve.products import compiled_pays, cores, each
 
 BLOCK = 1 << 18  # numbers in a block of rows or columns: about as many as a core's cache holds
 _MANY = 1 << 23  # the fewest numbers worth loading a compiled loop
@@ -231,7 +231,7 @@ def _add_many(
         )
         return sums, squares
 
-    shares = max(1, min(CORES, n // (_ROWS_A_CLASS * k)))  # each has sums of its own
+    shares = max(1, min(cores(), n // (_ROWS_A_CLASS * k)))  # each has sums of its own
     every = each(add, blocks(n, -(-n // shares)))
     for mine, others in zip(every[0], zip(*every[1:], strict=True), strict=False):
         for other in others:
@@ -261,7 +261,7 @@ def all_finite(X: Any) -> bool:
         with np.errstate(over="ignore", invalid="ignore"):
             return bool(np.isfinite(plain[part].sum()))
 
-    shares = CORES if plain.size >= _MANY else 1
+    shares = cores() if plain.size >= _MANY else 1
     return all(each(finite, blocks(len(plain), max(1, -(-len(plain) // shares)))))
 
 
@@ -353,7 +353,9 @@ def add_sparse(
     presence : bool
         Add 1 for each non-zero instead of its value.
     """
-    from narrows.solve.kernels import add_class_rows
+    add: Any = _add_class_rows
+    if compiled_pays(X.nnz):
+        from narrows.solve.kernels import add_class_rows as add
 
     if presence or squares is not None:
         X = canonical(X)
@@ -361,7 +363,37 @@ def add_sparse(
         squares, square_row = np.empty((0, sums.shape[1])), np.empty(0, np.intp)
     for part in blocks(X.shape[0], max(1, _ENTRIES * X.shape[0] // max(1, X.nnz))):
         ends = slice(part.start, part.stop + 1)
-        add_class_rows(
+        add(
             X.indptr[ends], X.indices, X.data, Y.indptr[ends], Y.indices, Y.data, presence, sums,
             squares, square_row,
         )  # fmt: skip
+
+
+def _add_class_rows(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, label_ptr: np.ndarray,
+    label_row: np.ndarray, label_weight: np.ndarray, presence: bool, sums: np.ndarray,
+    squares: np.ndarray, square_row: np.ndarray,
+) -> None:  # fmt: skip
+    """Do what the compiled loop of this name does, in its order."""
+    sample = np.repeat(np.arange(len(indptr) - 1), np.diff(label_ptr))
+    labels = slice(label_ptr[0], label_ptr[-1])
+    length = np.diff(indptr)[sample]
+    entries = ranges(indptr[sample], length)
+    values = data[entries].astype(np.float64)
+    values = (values != 0).astype(np.float64) if presence else values
+    row, columns = label_row[labels], indices[entries]
+    added = np.repeat(label_weight[labels], length) * values
+    add_at(sums, np.repeat(row, length), columns, added)
+    if len(squares):
+        add_at(squares, np.repeat(square_row[row], length), columns, added * values)
+
+
+def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return the integers of several ranges, one range after the other."""
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)
+
+
+def add_at(A: np.ndarray, rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> None:
+    """Add values to entries of A, in their order; A is contiguous."""
+    np.add.at(A.reshape(-1, copy=False), rows.astype(np.intp) * A.shape[1] + columns, values)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from narrows.solve.late import sparse
-from narrows.solve.products import CORES, each
+from narrows.solve.products import cores, each
 
 BLOCK = 1 << 20  # characters of texts at a time, and the fewest worth a thread
 _MAPPED = 1 << 16  # bytes of an array that are worth asking the system for
@@ -270,7 +270,7 @@ def count(
     """
     ends = np.cumsum([len(text) for text in texts])
     size = int(ends[-1]) if len(texts) else 0
-    n = max(1, min(CORES, size // BLOCK))
+    n = max(1, min(cores(), size // BLOCK))
     cuts = [0, *np.searchsorted(ends, np.arange(1, n) * size // n).tolist(), len(texts)]
 
     def part(edges: tuple[int, int]) -> tuple[Counted, list[Entries]]:

@@ -11,15 +11,17 @@ from scipy import sparse
 from scipy.linalg import blas
 
 from narrows.errors import WidthError
-from narrows.solve.products import CORES, each
+from narrows.solve.products import compiled_pays, cores, each
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, Check, Field, between
 from narrows.solve.sums import (
     HUGE,
     TINY,
+    add_at,
     blocks,
     canonical,
     check_not_tiny,
     check_sums,
+    ranges,
     stacked,
     sum_of_squares,
     widened,
@@ -93,6 +95,9 @@ def _add_sparse(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> None:
 
 def _add_scattered(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> None:
     """Add the products of sparse samples on all cores, each with features of its own."""
+    if not compiled_pays(int(_products(X).sum())):
+        _add_pairs(G, X, weight)
+        return
     from narrows.solve.kernels import add_products
 
     def add(features: slice) -> None:
@@ -102,14 +107,30 @@ def _add_scattered(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> No
     each(add, _shares(X))
 
 
+def _products(X: sparse.csr_array) -> np.ndarray:
+    """Return the number of products of each non-zero, with itself and those after it."""
+    products: np.ndarray = np.repeat(X.indptr[1:], np.diff(X.indptr)) - np.arange(X.nnz)
+    return products
+
+
+def _add_pairs(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> None:
+    """Do what the compiled loop `add_products` does for all features, in its order."""
+    products, weighted = _products(X), np.repeat(weight, np.diff(X.indptr)) * X.data
+    for some in blocks(X.nnz, max(1, _BLOCK // max(1, int(products.max(initial=0))))):
+        first = np.arange(some.start, some.stop)
+        second = ranges(first, products[some])
+        first = np.repeat(first, products[some])
+        values = weighted[first] * X.data[second]
+        add_at(G.T, X.indices[first], X.indices[second], values)
+
+
 def _shares(X: sparse.csr_array) -> list[slice]:
     """Return ranges of features with about equal numbers of products with the features after."""
-    entries = np.arange(X.nnz)
-    products = np.repeat(X.indptr[1:], np.diff(X.indptr)) - entries
-    if CORES == 1 or products.sum() < _MANY:
+    products = _products(X)
+    if cores() == 1 or products.sum() < _MANY:
         return [slice(0, X.shape[1])]
     done = np.cumsum(np.bincount(X.indices, products, X.shape[1]))
-    cuts = np.searchsorted(done, done[-1] * np.arange(1, CORES) / CORES) + 1
+    cuts = np.searchsorted(done, done[-1] * np.arange(1, cores()) / cores()) + 1
     ends = [0, *cuts.tolist(), X.shape[1]]
     return [slice(a, b) for a, b in pairwise(ends) if a < b]
 

@@ -11,11 +11,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
+from narrows.solve.products import compiled_pays
 from narrows.solve.schema import FINITE, MOST, Check, Field, SchemaError, between
 from narrows.solve.sums import BLOCK, blocks, canonical, stacked, widened
 from narrows.state.table import parts_from, parts_schema, samples_to_arrays
 
 EVERY = MOST  # samples to keep: all
+_HALF = np.uint64(32)  # of the bits of a number
 _LAST = np.uint64(2**64 - 1)
 _SCHEMA = {
     "kept": Field("i8", (), between(1, MOST)),
@@ -227,13 +229,21 @@ def hashes(X: Any) -> np.ndarray:
 
 
 def _sums_of_bits(X: Any) -> np.ndarray:
-    """Return a number of each sample, of which similar samples have similar ones."""
-    from narrows.solve.kernels import hash_entries, hash_rows
+    """Return sum_k a_k b_k for each sample, with an odd a_k for each column.
 
+    b_k are the bits of a number, the high ones, which all numbers differ in, also as low ones.
+    """
     if sparse.issparse(X):
         X = canonical(X)
         bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)
-        return hash_entries(X.indptr, X.indices, bits)
+        bits ^= bits >> _HALF
+        bits *= _factors(X.indices)
+        sums = np.append(np.uint64(0), np.cumsum(bits))
+        return sums[X.indptr[1:]] - sums[X.indptr[:-1]]  # modulo 2^64, as the sums are
+    hash_rows: Any = _hash_rows
+    if compiled_pays(X.size):
+        from narrows.solve.kernels import hash_rows
+    factors = _factors(np.arange(X.shape[1]))
     found = np.empty(len(X), np.uint64)
     size = max(1, BLOCK // max(1, X.shape[1]))
     room = np.empty((min(len(X), size), X.shape[1]))  # one array, which stays in the cache
@@ -241,8 +251,19 @@ def _sums_of_bits(X: Any) -> np.ndarray:
         part = room[: rows.stop - rows.start]
         part[:] = X[rows]
         part += 0.0  # -0 becomes 0
-        found[rows] = hash_rows(part.view(np.uint64))
+        found[rows] = hash_rows(part.view(np.uint64), factors)
     return found
+
+
+def _hash_rows(bits: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Do what the compiled loop `hash_rows` does."""
+    return np.einsum("ij,j->i", bits ^ (bits >> _HALF), factors)
+
+
+def _factors(columns: np.ndarray) -> np.ndarray:
+    """Return an odd number for each column."""
+    a = (columns.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    return ((a ^ (a >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)) | np.uint64(1)
 
 
 def _in_order(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:

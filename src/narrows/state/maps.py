@@ -12,9 +12,10 @@ import numpy as np
 from scipy import linalg, sparse
 
 from narrows.solve.kernel_map import KernelMap
+from narrows.solve.products import compiled_pays
 from narrows.solve.scatter import Scatter
 from narrows.solve.schema import FINITE, SORTED, Check, Field, between, checked
-from narrows.solve.sums import canonical, check_sparse, weighted
+from narrows.solve.sums import canonical, check_sparse, ranges, weighted
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 from narrows.state.kept import ToKeep, hashes
@@ -222,10 +223,12 @@ class Bands(Map):
 
     def coordinates(self, X: sparse.csr_array) -> sparse.csr_array:
         """Return samples in coordinates, of shape (n_samples, width)."""
-        from narrows.solve.kernels import fold_rows
-
         X = canonical(X)
         n, c = X.shape[0], self.mix.shape[1]
+        if not compiled_pays(X.nnz + n * self.mix.size):
+            return sparse.csr_array(self._folded(X), shape=(n, self.width))
+        from narrows.solve.kernels import fold_rows
+
         most = X.nnz + n * self.n_filled
         indptr, indices, data = np.empty(n + 1, np.int64), np.empty(most, np.int32), np.empty(most)
         raw, touched = np.zeros((len(self.sizes), c)), np.zeros(len(self.sizes), dtype=bool)
@@ -236,6 +239,39 @@ class Bands(Map):
         used = int(indptr[-1])
         parts = data[:used], indices[:used], indptr.astype(np.int32)
         return sparse.csr_array(parts, shape=(n, self.width))
+
+    def _folded(self, X: sparse.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what the compiled loop `fold_rows` writes, summed in its order."""
+        n, (g, c, r) = X.shape[0], self.mix.shape
+        row = np.repeat(np.arange(n), np.diff(X.indptr))
+        place, x = self._place[X.indices], X.data.astype(np.float64)
+        head, tail = place >= 0, place < NOWHERE
+        square, kept = np.zeros(n), np.zeros(n)
+        np.add.at(square, row, x**2)
+        np.add.at(kept, row[head], x[head] ** 2)
+        at, features = row[tail] * g - 2 - place[tail], X.indices[tail]
+        lengths = np.diff(self.ends)[features]
+        parts = ranges(self.ends[features], lengths)
+        raw = np.bincount(
+            np.repeat(at, lengths) * c + self.codes[parts],
+            np.repeat(x[tail], lengths) * self.sums[parts],
+            n * g * c,
+        ).reshape(n, g, c)
+        coordinates = np.zeros((n, g, r))
+        for j in range(c):
+            coordinates += raw[:, :, j, None] * self.mix[:, j]
+        touched = np.bincount(at, minlength=n * g).reshape(n, g, 1) > 0
+        in_band = np.nonzero(touched & (np.arange(r) < self.sizes[:, None]))
+        values = coordinates[in_band]
+        np.add.at(kept, in_band[0], values**2)
+        left = np.flatnonzero(square - kept > _CANCELLED * square)
+        last = np.full(len(left), self.n_coordinates)
+        rows = np.concatenate([row[head], in_band[0], left])
+        columns = np.concatenate([place[head], self.first[in_band[1]] + in_band[2], last])
+        data = np.concatenate([x[head], values, np.sqrt((square - kept)[left])])
+        order = np.argsort(rows, kind="stable")
+        ends = np.append(0, np.cumsum(np.bincount(rows, minlength=n)))
+        return data[order], columns[order].astype(np.int32), ends.astype(np.int32)
 
     def directions(self, U: np.ndarray) -> np.ndarray:
         """Return P U, of shape (n_features, p)."""
