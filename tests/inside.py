@@ -101,10 +101,9 @@ def __getattr__(name):
 def pretend(patch, situation, size=None):
     """Let a situation of `SITUATIONS` be there for the time of a `monkeypatch`."""
     for place, value in SITUATIONS[situation].items():
-        value = size if value is None else value
-        patch.setattr(
-            f"narrows.{place}", partial(int, value) if place.endswith(".cores") else value
-        )
+        found = size if value is None else value
+        found = partial(int, found) if place.endswith(".cores") else found
+        patch.setattr(f"narrows.{place}", found)
 
 
 def _noted(found, solve):

@@ -94,7 +94,8 @@ class KernelMap:
             def bend(part: slice) -> None:
                 _KERNELS[self.kernel](projected[part], hidden[part])
 
-            each(bend, blocks(n, max(1, -(-n // cores()))))
+            shares = 1 if projected.size < _COORDINATES_AT_ONCE else cores()
+            each(bend, blocks(n, max(1, -(-n // shares))))
         linear *= dtype.type(self.unit)
         return found
 
