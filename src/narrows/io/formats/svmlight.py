@@ -21,9 +21,14 @@ from narrows.io.formats.base import Format, Writer, whole
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
 from narrows.solve.late import sparse
+from narrows.solve.products import compiled_pays
 from narrows.state.labels import integer_of
 
 _TOKEN = re.compile(rb"[^\s#]*")
+_NUMBER = rb"[-+]?[0-9][0-9.eE+-]*"
+_SIMPLE = re.compile(rb"(?:%b(?: [0-9]{1,10}:%b)* ?\r?\n)+" % (_NUMBER, _NUMBER))  # in one reading
+_ZERO = re.compile(rb"^[^ ]+ 0+:", re.MULTILINE)  # the first column of a row
+_BYTES = 8  # of a file that take as long as an operation in Python
 _EXACT = 2.0**53  # from here on floating point, which labels are read as, skips numbers
 
 
@@ -78,15 +83,21 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
 
 def survey(stream: IO[bytes], name: str, options: Options) -> dict[str, bool]:
     """Find whether a sample has a column 0, so that columns count from 0, or several labels."""
-    from narrows.io.formats.svmlight_steps import COLUMN_ZERO, SEVERAL_LABELS, heads
-
-    seen, lines = 0, Lines(stream, name, options.max_line_mb)
+    zero = several = False
+    lines = Lines(stream, name, options.max_line_mb)
     for block in lines:
+        if not compiled_pays(0, len(block) // _BYTES) and _SIMPLE.fullmatch(block):
+            zero |= _ZERO.search(block) is not None
+            lines.line += block.count(b"\n")
+            continue
+        from narrows.io.formats.svmlight_steps import COLUMN_ZERO, SEVERAL_LABELS, heads
+
         found, lines.line = heads(np.frombuffer(block, np.uint8), lines.line)
-        seen |= found
-        if seen == COLUMN_ZERO | SEVERAL_LABELS:
+        zero |= bool(found & COLUMN_ZERO)
+        several |= bool(found & SEVERAL_LABELS)
+        if zero and several:
             break
-    return {"zero_based": bool(seen & COLUMN_ZERO), "several_labels": bool(seen & SEVERAL_LABELS)}
+    return {"zero_based": zero, "several_labels": several}
 
 
 def _read(
@@ -126,6 +137,9 @@ def _joined(held: list[_Rows]) -> _Rows:
 
 def _parsed(block: bytes, line: int, name: str, base: int) -> tuple[_Rows, int, DataError | None]:
     """Return the rows of a block, the number of the line after it, and the error, if any."""
+    found = None if compiled_pays(0, len(block) // _BYTES) else _plainly_parsed(block, line, base)
+    if found is not None:
+        return found, line + len(found.lines), None
     import narrows.io.formats.svmlight_steps as steps
 
     text = np.frombuffer(block, np.uint8)
@@ -154,6 +168,28 @@ def _parsed(block: bytes, line: int, name: str, base: int) -> tuple[_Rows, int, 
         return rows, line, DataError(name, f"not a svmlight row: {problem}", line)
     sizes = n, n, n, n_labels, n_entries, n_entries
     return _Rows(*(a[:size] for a, size in zip(out, sizes, strict=True))), after, None
+
+
+def _plainly_parsed(block: bytes, line: int, base: int) -> _Rows | None:
+    """Return the rows of a block without compiled loops; None where they have to look closely."""
+    if not _SIMPLE.fullmatch(block):
+        return None
+    entries = [row.split() for row in block.replace(b":", b" ").splitlines()]
+    n = len(entries)
+    counts = np.array([len(row) // 2 for row in entries], dtype=np.int64)
+    try:
+        labels = np.array([float(row[0]) for row in entries])
+        columns = np.array([int(k) for row in entries for k in row[1::2]], dtype=np.int64) - base
+        values = np.array([float(value) for row in entries for value in row[2::2]])
+    except ValueError:
+        return None
+    grows = np.diff(columns, prepend=-1) > 0
+    starts = np.cumsum(counts)[:-1]
+    grows[starts[starts < len(columns)]] = True  # the first ones of rows
+    if not grows.all() or columns.min(initial=0) < 0 or columns.max(initial=0) >= 2**31 - 1:
+        return None
+    lines, ones = np.arange(line, line + n), np.ones(n, dtype=np.int64)
+    return _Rows(lines, ones, counts, labels, columns.astype(np.int32), values)
 
 
 def _problem(block: bytes, at: int, base: int, fault: int) -> str:
