@@ -1,0 +1,188 @@
+"""A model that is only applied: what is imported, and small inputs without compiled loops."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import narrows
+from narrows import OCFS, PLS, SRDA
+from narrows.command import cli
+from narrows.errors import DataError
+from narrows.read import Dataset, iter_chunks
+from narrows.text import HashedTfidf, Tfidf
+from tests.cases import labelled
+from tests.inside import Options, StoredVectoriser, pretend
+
+HEAVY = ("sklearn", "numba", "joblib", "tqdm", "pandas", "pyarrow")
+WORDS = [
+    "the",
+    "sea",
+    "of",
+    "İstanbul",
+    "ΣΑΣ",
+    "straße",
+    "ship",
+    "e\u0301",
+    "1_0",
+    "\ud800",
+    "a\0b",
+]
+
+
+def run_apart(lines):
+    """Run commands in a new process; return which large packages it imported."""
+    code = (
+        "import sys; from narrows.command.cli import main\n"
+        f"for line in {lines!r}: assert main(line.split()) == 0, line\n"
+        f"print(*[name for name in {(*HEAVY, 'scipy')!r} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1].split()
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Models, and files of samples for these."""
+    monkeypatch.chdir(tmp_path)
+    X, y = labelled(40)
+    narrows.save(SRDA().fit(X, y), "m.narrows")
+    narrows.save(PLS().fit(X, X[:, 0]), "n.narrows")
+    narrows.save(OCFS(n_features=2).fit(X, y), "s.narrows")
+    np.save("a.npy", X)
+    header = ",".join(f"c{k}" for k in range(7))
+    np.savetxt("a.csv", X, delimiter=",", header=header, comments="")
+    rows = [" ".join(f"{k + 1}:{v!r}" for k, v in enumerate(x)) for x in X.tolist()]
+    Path("a.svm").write_text("".join(f"1 {row}\n" for row in rows))
+    texts = [f"{word} of the {word}" for word in ("sea", "ship", "salt", "tree")] * 5
+    lines = [{"text": text, "label": text[:2]} for text in texts]
+    Path("t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    Path("t.csv").write_text("text\n" + "".join(f"{text}\n" for text in texts))
+    for name, options in (("t", ""), ("h", "--vectorizer hashing")):
+        line = f"fit t.jsonl --method onlinesrda {options} -o {name}.narrows"
+        assert cli.main(line.split()) == 0
+
+
+def test_dense_samples_need_neither_scipy_nor_scikit_learn(files):
+    lines = ["info m.narrows", "info s.narrows", "info t.narrows"]
+    for name in ("a.csv", "a.npy"):
+        lines += [f"predict {model}.narrows {name} -o out.csv" for model in "mn"]
+        lines += [f"transform {model}.narrows {name} -o out.npy" for model in "ms"]
+    assert run_apart(lines) == []
+
+
+def test_sparse_samples_and_texts_need_scipy_alone(files):
+    lines = ["predict m.narrows a.svm -o out.csv", "transform s.narrows a.svm -o out.svm"]
+    lines += [f"predict {model}.narrows t.jsonl -o out.csv" for model in "th"]
+    lines += ["transform t.narrows t.csv --text text -o out.csv"]
+    assert run_apart(lines) == ["scipy"]
+
+
+# -- texts ---------------------------------------------------------------------------------------
+
+
+def same_to_the_bit(tfidf, texts):
+    stored = StoredVectoriser(tfidf.to_arrays())
+    found, expected = stored.transform(texts), tfidf.transform(texts)
+    assert "_whole" not in vars(stored)  # which would be the vectoriser itself
+    assert found.shape == expected.shape
+    for part in ("indptr", "indices", "data"):
+        a, b = getattr(found, part), getattr(expected, part)
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+    if tfidf.names is not None:
+        assert stored.names.tolist() == tfidf.names.tolist()
+
+
+@pytest.mark.parametrize(
+    "tfidf",
+    [
+        Tfidf(), Tfidf(min_df=2, max_df=0.5), Tfidf(max_features=9), Tfidf(stop_words=["The", "of"]),
+        Tfidf(ngram_range=(1, 3)), HashedTfidf(16), HashedTfidf(2**20, ngram_range=(2, 2)),
+        HashedTfidf(1000, stop_words=["sea"]),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_few_texts_are_what_compiled_loops_make_of_them(tfidf):
+    rng = np.random.default_rng(0)
+    others = ["".join(map(chr, rng.integers(1, 0x2FFF, 3))) for _ in range(30)]
+    texts = [
+        " ".join(rng.choice([*WORDS, *others], rng.integers(0, 60)).tolist()) for _ in range(200)
+    ]
+    same_to_the_bit(tfidf.fit(texts[:100]), texts)
+
+
+@pytest.mark.parametrize("name", ["20news_bydate.jsonl.gz", "r8.jsonl.gz"])
+def test_few_real_texts_are_what_compiled_loops_make_of_them(data, name):
+    texts = [text for some, _ in iter_chunks(str(data / name)) for text in some][::20]
+    for tfidf in (Tfidf(), HashedTfidf()):
+        same_to_the_bit(tfidf.fit(texts), texts[:300])
+
+
+@pytest.mark.parametrize(
+    "tfidf", [Tfidf("english"), Tfidf(token_pattern=r"\w\w+"), HashedTfidf(9, analyzer="char")]
+)
+def test_other_settings_are_left_to_the_vectoriser(tfidf):
+    texts = ["the sea of trees", "a ship", "salt"]
+    stored = StoredVectoriser(tfidf.fit(texts).to_arrays())
+    assert abs(stored.transform(texts) - tfidf.transform(texts)).sum() == 0
+
+
+def test_many_texts_are_left_to_the_vectoriser():
+    texts = ["sea " * 3_000_000]
+    stored = StoredVectoriser(Tfidf().fit(texts).to_arrays())
+    stored.transform(texts)
+    assert "_few" not in vars(stored)
+
+
+# -- svmlight ------------------------------------------------------------------------------------
+
+
+def read(content, **options):
+    """What is read of a file, and the error after it."""
+    Path("a.svm").write_bytes(content)
+    found = []
+    try:
+        for chunk in Dataset(["a.svm"], Options(may_be_empty=True, **options)):
+            X = chunk.X
+            found += [X.shape, X.data.tolist(), X.indices.tolist(), X.indptr.tolist()]
+            found += [np.asarray(chunk.lines).tolist(), str(getattr(chunk.y, "dtype", None))]
+            found += [chunk.y.tolist() if isinstance(chunk.y, np.ndarray) else repr(chunk.y)]
+    except DataError as error:
+        found.append(str(error))
+    return found
+
+
+PIECES = [
+    b"1 1:2 3:4.5\n", b"-1 2:1e-3 \n", b"0\n", b"+2 7:1 9:-2.25\r\n", b"1 0:1 2:1\n", b"\n",
+    b"1 3:1 2:1\n", b"1,2 3:1\n", b"1 3:1 # comment\n", b"x 1:1\n", b"1 1:nan\n", b"1 5:1e400\n",
+    b"1 1:1_0\n", b"1 99999999999:1\n", b"1 2147483647:1\n", b"1 2147483648:1\n", b"1 1:1e5-\n",
+    b"1 qid:3 2:1\n", b" 1 2:1\n", b"1  2:1\n", b"1.5 2:1\n", b"1 00:1\n", b"1 1:1",
+]  # fmt: skip
+
+
+def test_few_rows_are_what_compiled_loops_read_of_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    contents = [b"".join(PIECES[k] for k in rng.integers(0, 4, 5)) + piece for piece in PIECES]
+    contents += [
+        b"".join(PIECES[k] for k in rng.choice(len(PIECES), rng.integers(1, 4))) for _ in range(300)
+    ]
+    numbers = [f"{v!r}" for v in (rng.normal(size=300) * 10.0 ** rng.integers(-300, 300, 300))]
+    contents.append("".join(f"1 1:{v} 2:{v[:9]}\n" for v in numbers).encode())
+    for content in contents:
+        for options in ({}, {"zero_based": True}, {"zero_based": False, "chunk_rows": 2}):
+            with monkeypatch.context() as patch:
+                pretend(patch, "loops are compiled")
+                expected = read(content, **options)
+            with monkeypatch.context() as patch:
+                pretend(patch, "loops are plain")
+                assert read(content, **options) == expected, content
