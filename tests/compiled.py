@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import SimpleNamespace
 from unittest import mock
 
-from pytest import MonkeyPatch
+import pytest
 from scipy.sparse import csr_array
 
 from narrows.read import iter_chunks
@@ -21,7 +21,7 @@ from tests.inside import pretend
 FORMS = {"batching", "float32", "transform", "untidy_sparse"}  # dense and sparse, of any type
 
 if __name__ == "__main__":
-    pretend(MonkeyPatch(), "loops are compiled")
+    pretend(pytest.MonkeyPatch(), "loops are compiled")
     for case in ALL:
         for law, check in checks(case.estimator, n_draws=3):
             if law in FORMS:

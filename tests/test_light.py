@@ -80,7 +80,7 @@ def test_dense_samples_need_neither_scipy_nor_scikit_learn(files):
 
 
 def test_sparse_samples_and_texts_need_scipy_alone(files):
-    lines = ["predict m.narrows a.svm -o out.csv", "transform s.narrows a.svm -o out.svm"]
+    lines = ["predict m.narrows a.svm -o out.csv", "transform m.narrows a.svm -o out.csv"]
     lines += [f"predict {model}.narrows t.jsonl -o out.csv" for model in "th"]
     lines += ["transform t.narrows t.csv --text text -o out.csv"]
     assert run_apart(lines) == ["scipy"]

@@ -130,14 +130,14 @@ class Samples:
 
 
 def progress(
-    dataset: Dataset, description: str, chunks: Iterable[Chunk] | None = None
+    dataset: Dataset, description: str | None, chunks: Iterable[Chunk] | None = None
 ) -> Iterator[Chunk]:
-    """Yield the chunks of a data set, or made of them, ahead, with a progress bar on a terminal.
+    """Yield the chunks of a data set, or made of them, ahead, with a described progress bar on a terminal.
 
     Ctrl-C takes effect between two chunks, or while the next one is awaited.
     """
     ahead = interrupt_between(prefetch(dataset if chunks is None else chunks))
-    if not sys.stderr.isatty():
+    if description is None or not sys.stderr.isatty():
         yield from ahead
         return
     from tqdm import tqdm  # takes time to import

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,7 +28,7 @@ from narrows.solve.late import sparse
 def transform(model: str, input: str, output: str, as_json: bool, **given: Any) -> int:
     """Reduce the rows of a file with a saved model."""
     inputs, reading = expand_patterns([input]), values.read_options(given)
-    transform_parts = values.on_cluster(given, "transform", "csv_safe")
+    transform_parts = values.on_cluster(given, "transform", "csv_safe", "flush")
     if transform_parts is not None:
         if output == "-" or (os.path.exists(output) and not os.path.isdir(output)):
             got = "standard output" if output == "-" else "a file"
@@ -41,14 +42,15 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
         text = f"{len(files):,} files written to {output}"
         report({"output": output, "files": len(files)}, text, as_json)
         return 0
-    estimator, samples = _opened(model, inputs, output, reading)
+    estimator, samples = _opened(model, inputs, output, reading, given["flush"])
     names = [printable(name) for name in estimator.get_feature_names_out()]
     targets = samples.dataset.options.target
 
     def reduced(X: Any, y: Any) -> tuple[Any, Any]:
         return estimator.transform(X), y
 
-    rows, stopped = _write(samples, output, names, reduced, "reducing", given["csv_safe"], targets)
+    how = "reducing", given["csv_safe"], given["flush"], targets
+    rows, stopped = _write(samples, output, names, reduced, *how)
     found = {"output": output, "rows": rows, "dimensions": len(names)}
     text = f"{rows:,} rows x {len(names):,} columns written to {output}"
     report(found, text, as_json, err=output == "-")
@@ -58,7 +60,8 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
 def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **given: Any) -> int:
     """Predict the classes, or the numbers, of the rows of a file with a saved model."""
     inputs, reading = expand_patterns([input]), values.read_options(given)
-    estimator, samples = _opened(model, inputs, output, reading, predicts=True)
+    estimator, samples = _opened(model, inputs, output, reading, given["flush"], predicts=True)
+    how = "predicting", given["csv_safe"], given["flush"]
     numeric = bool(estimator._takes_numbers)
     if not hasattr(estimator, "predict"):
         raise ParameterError(
@@ -71,7 +74,7 @@ def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **g
             raise ParameterError(
                 "--proba: expected a model of classes, got one of numbers. Leave it out."
             )
-        return _predict_numbers(estimator, samples, input, output, as_json, given["csv_safe"])
+        return _predict_numbers(estimator, samples, input, output, as_json, *how)
     classes = [printable(str(label)) for label in estimator.classes_.tolist()]
     several = estimator._several
     agreement = Agreement(estimator.classes_, reading.labels)
@@ -85,7 +88,7 @@ def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **g
         return probabilities if proba else probabilities.max(axis=1, keepdims=True), labels
 
     names = classes if proba or several else ["probability"]
-    rows, stopped = _write(samples, output, names, predicted, "predicting", given["csv_safe"])
+    rows, stopped = _write(samples, output, names, predicted, *how)
     equal, n, accuracy = agreement.equal, agreement.n, agreement.share
     found = {"output": output, "rows": rows, "accuracy": accuracy}
     text = f"{rows:,} predictions written to {output}"
@@ -97,7 +100,7 @@ def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **g
 
 
 def _predict_numbers(
-    estimator: Any, samples: Samples, input: str, output: str, as_json: bool, csv_safe: bool
+    estimator: Any, samples: Samples, input: str, output: str, as_json: bool, *how: Any
 ) -> int:
     """Predict the targets of the rows of a file."""
     explained, names = Explained(), [printable(name) for name in targets_of(estimator)]
@@ -113,7 +116,7 @@ def _predict_numbers(
             explained.add(found, y)
         return found, None
 
-    rows, stopped = _write(samples, output, names, predicted, "predicting", csv_safe)
+    rows, stopped = _write(samples, output, names, predicted, *how)
     shares = dict(zip(names, explained.shares, strict=False))
     known = [share for share in shares.values() if share is not None]
     mean = sum(known) / len(known) if known else None
@@ -128,13 +131,23 @@ def _predict_numbers(
 
 
 def _opened(
-    model: str, inputs: list[str], output: str, reading: Options, predicts: bool = False
+    model: str,
+    inputs: list[str],
+    output: str,
+    reading: Options,
+    flush: bool,
+    predicts: bool = False,
 ) -> tuple[Any, Samples]:
     """Return a saved model, and the samples of inputs whose rows become an output."""
     values.check_output(output, model, *inputs)
     output_format(output)
+    if flush and output != "-":
+        raise ParameterError(f"--flush: expected -o -, got {output}. Leave out one of them.")
     estimator = open_model(model, predicts)
     reading = values.options_of_model(estimator, model, reading)
+    if flush:  # a row shows only that one label is one of several
+        several = getattr(estimator, "_several", None) or None
+        reading = reading.replace(chunk_rows=1).with_found({"several_labels": several})
     samples = Samples(inputs, reading, estimator._source)
     check_kind(inputs[0], samples.dataset.is_text, is_of_texts(estimator._source), model)
     return estimator, samples
@@ -147,6 +160,7 @@ def _write(
     of_samples: Callable[[Any, Any], tuple[Any, Any]],
     description: str,
     csv_safe: bool,
+    flush: bool,
     targets: Sequence[str] | None = None,
 ) -> tuple[int, bool]:
     """Write what is made of the samples and labels of each chunk.
@@ -161,10 +175,12 @@ def _write(
         # the reader has put the columns into the order of the fit
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         try:
-            for chunk in progress(samples.dataset, description):
+            for chunk in progress(samples.dataset, None if flush else description):
                 X, y = of_samples(samples.of(chunk), chunk.y)
                 out.write(X, y, samples.inputs[chunk.at.file], chunk.lines)
                 rows += X.shape[0]
+                if flush:
+                    sys.stdout.buffer.flush()
         except KeyboardInterrupt:  # between two chunks
             if not rows:
                 raise

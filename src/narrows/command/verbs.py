@@ -11,9 +11,24 @@ from narrows.command import options
 from narrows.command.options import Work
 from narrows.io.kinds import FOR_ROWS, SUFFIXES
 
-OUTPUT = click.option(
-    "-o", "--output", type=click.Path(), required=True, metavar="OUTPUT",
-    help=f"A file that ends in {SUFFIXES['numbers']}; - for {FOR_ROWS.name} on stdout.",
+
+def _or_stdout(context: click.Context, option: click.Parameter, path: str | None) -> str:
+    """Return the output, which may be left out with --flush."""
+    if path is None and not context.params.get("flush"):
+        raise click.MissingParameter(ctx=context, param=option)
+    return path or "-"
+
+
+OUTPUT = (
+    click.option(
+        "--flush", is_flag=True, is_eager=True,
+        help="Answer each row on stdout before the next one is read.",
+    ),
+    click.option(
+        "-o", "--output", type=click.Path(), callback=_or_stdout, metavar="OUTPUT",
+        help=f"A file that ends in {SUFFIXES['numbers']}; - for {FOR_ROWS.name} on stdout.  "
+        "[required without --flush]",
+    ),
 )  # fmt: skip
 
 
@@ -87,6 +102,7 @@ def transform() -> Work:
     narrows transform model.narrows test.svm -o reduced.npz
     narrows transform model.narrows mails.jsonl.gz --split test -o reduced.npz
     narrows transform model.narrows 'shards/*.parquet' -o folder --engine dask
+    producer | narrows transform model.narrows - --flush
 
     On a cluster, the output is a folder of Parquet files in the order of the rows.
     """  # noqa: D301 - click reads the character
@@ -109,6 +125,7 @@ def predict() -> Work:
     \b
     narrows predict model.narrows new.csv -o predicted.csv
     narrows predict model.narrows mails.jsonl.gz --split test -o - --proba
+    producer | narrows predict model.narrows - --flush
 
     The output has a row for each row of the input: `probability`, and the predicted class as
     `label`. If the input has labels, the accuracy is printed. For a model of numbers the output has

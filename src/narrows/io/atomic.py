@@ -6,7 +6,6 @@ import errno
 import fcntl
 import os
 import re
-import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -62,7 +61,7 @@ def room(parent: str | os.PathLike[str], name: str) -> Iterator[Path]:
     clear_unfinished(parent)
 
     def unused() -> Path:  # at most 255 bytes, up to 4 a character
-        return Path(parent, f".{name[:40]}.{secrets.token_hex(8)}.part")
+        return Path(parent, f".{name[:40]}.{os.urandom(8).hex()}.part")
 
     made, lock = unused(), None
     try:

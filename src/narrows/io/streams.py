@@ -59,8 +59,10 @@ class Lines:
     def __iter__(self) -> Iterator[bytes]:
         """Yield blocks; of a pipe the data so far, without waiting for more."""
         take = self.stream.read if self.stream.seekable() else self.stream.read1
-        held = [self.stream.read(3).removeprefix(b"\xef\xbb\xbf")]
-        length = len(held[0])
+        held = [self.stream.readline(3).removeprefix(_MARK)]
+        if held[0].endswith(b"\n"):  # a pipe may have no more yet
+            yield held.pop()
+        length = sum(map(len, held))
         while piece := take(min(BLOCK, self.longest)):
             first, end = piece.find(b"\n"), piece.rfind(b"\n") + 1
             stop = first if end else len(piece)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from itertools import chain, islice, pairwise
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from narrows.solve.late import sparse
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 
 @cache
@@ -40,6 +42,8 @@ Answer = TypeVar("Answer")
 @cache
 def _threads() -> ThreadPoolExecutor:
     """Return the pool of this process: starting new threads costs as much as their work."""
+    from concurrent.futures import ThreadPoolExecutor
+
     return ThreadPoolExecutor(cores(), "narrows")
 
 
@@ -56,6 +60,8 @@ def each(function: Callable[[Part], Answer], parts: Iterable[Part]) -> list[Answ
     first = list(islice(source, 2))
     if len(first) < 2:
         return [function(part) for part in first]
+    from concurrent.futures import wait
+
     running: deque[Future[Answer]] = deque()
     answers: list[Answer] = []
     try:

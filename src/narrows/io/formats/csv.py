@@ -36,7 +36,7 @@ from narrows.solve.late import sparse
 from narrows.state.labels import is_integer
 
 _CELLS = 1_000_000  # in a chunk, at most
-_MANY = 1 << 20  # bytes behind the header that are worth loading pyarrow
+_MANY = 3 << 20  # bytes behind the header that are worth loading pyarrow
 _BORDERS = np.isin(np.arange(256), ENDS)
 _SHOWN = 40  # characters of a cell in a message
 _OF_FEATURES = "Set text (--text) to read texts, or label (--label) if the column holds labels."

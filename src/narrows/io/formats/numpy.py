@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import IO, Any
@@ -306,7 +305,9 @@ class _ArchiveWriter(Writer):
 
     def finish(self) -> None:
         self.parts.pop("yones", None)
-        with zipfile.ZipFile(self.stream, "w", allowZip64=True) as archive:
+        from zipfile import ZipFile
+
+        with ZipFile(self.stream, "w", allowZip64=True) as archive:
             for name, part in self.parts.items():
                 is_small = name.endswith("indptr") and part.last < 2**31
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:

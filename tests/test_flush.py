@@ -1,0 +1,173 @@
+"""`narrows predict --flush` and `transform --flush` answer a row at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from narrows.command import cli
+
+TEXTS = ["the sea, the SEA and the salt", "a ship at sea", "salt of the land", "a hill on the land"]
+SECONDS = 60  # that a program may take on a busy machine
+OPTIONS = {
+    "iris.csv": "", "iris.svm": "", "iris.npy": "--label y.npy", "texts.jsonl": "",
+    "texts.csv": "--text body",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Samples in every format, and a model of each."""
+    folder, before = tmp_path_factory.mktemp("applying"), os.getcwd()
+    X, number = (each[::3] for each in load_iris(return_X_y=True))
+    y = np.array(["setosa", "versicolor", "virginica"])[number]
+    rows = [",".join([*map(repr, x), label]) for x, label in zip(X.tolist(), y, strict=True)]
+    (folder / "iris.csv").write_text("\n".join(["a,b,c,d,class", *rows]) + "\n")
+    rows = [f"{k} 1:{a} 3:{c} 4:{d}" for k, (a, _, c, d) in zip(number, X.tolist(), strict=True)]
+    (folder / "iris.svm").write_text("\n".join(rows) + "\n")
+    np.save(folder / "iris.npy", X)
+    np.save(folder / "y.npy", y)
+    labelled = list(zip(TEXTS, "ssll", strict=True)) * 3
+    lines = [json.dumps({"text": text, "label": label}) for text, label in labelled]
+    (folder / "texts.jsonl").write_text("\n".join(lines) + "\n")
+    rows = [f'"{text}",{label}' for text, label in labelled]
+    (folder / "texts.csv").write_text("\n".join(["body,class", *rows]) + "\n")
+    os.chdir(folder)
+    try:
+        for name, options in OPTIONS.items():
+            assert cli.main(f"fit {name} {options} --method srda -o {name}.narrows".split()) == 0
+    finally:
+        os.chdir(before)
+    return folder
+
+
+# -- a row at a time -----------------------------------------------------------------------------
+
+
+class Conversation:
+    """A command whose standard input stays open while its answers are read."""
+
+    def __init__(self, folder, *command):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "narrows", *command], cwd=folder, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+        )  # fmt: skip
+        self.rest = b""
+
+    def say(self, line):
+        self.process.stdin.write(line.encode() + b"\n")
+
+    def answer(self):
+        """The next line, which comes before any more is said."""
+        until = time.monotonic() + SECONDS
+        while b"\n" not in self.rest:
+            left = until - time.monotonic()
+            assert left > 0, "no answer"
+            if select.select([self.process.stdout], [], [], left)[0]:
+                found = os.read(self.process.stdout.fileno(), 1 << 16)
+                assert found, self.process.communicate(timeout=SECONDS)[1].decode()
+                self.rest += found
+        line, _, self.rest = self.rest.partition(b"\n")
+        return line.decode()
+
+    def end(self):
+        """The exit status, the rest of the answers, and the messages."""
+        self.process.stdin.close()
+        self.process.stdin = None
+        rest, messages = self.process.communicate(timeout=SECONDS)
+        return self.process.returncode, self.rest.decode() + rest.decode(), messages.decode()
+
+
+@pytest.fixture
+def talk(folder):
+    """Start conversations, all of which end with the test."""
+    begun = []
+
+    def start(*command):
+        begun.append(Conversation(folder, *command))
+        return begun[-1]
+
+    yield start
+    for each in begun:
+        each.process.kill()
+        each.process.communicate(timeout=SECONDS)
+
+
+def answers(folder, monkeypatch, verb, name, *more):
+    """What a command without --flush writes for the whole file."""
+    monkeypatch.chdir(folder)
+    command = [verb, f"{name}.narrows", name, *OPTIONS[name].split(), "-o", "whole.csv", *more]
+    assert cli.main(command) == 0
+    return Path("whole.csv").read_text().splitlines()
+
+
+@pytest.mark.parametrize("verb", ["predict", "transform"])
+@pytest.mark.parametrize("name", ["iris.csv", "iris.svm", "texts.jsonl", "texts.csv"])
+def test_each_row_is_answered_before_the_next(folder, monkeypatch, talk, name, verb):
+    header, *rows = answers(folder, monkeypatch, verb, name)
+    command = talk(verb, f"{name}.narrows", "-", *OPTIONS[name].split(), "--flush")
+    lines = (folder / name).read_text().splitlines()
+    if name.endswith(".csv"):
+        command.say(lines.pop(0))
+    for k, (line, row) in enumerate(zip(lines, rows, strict=True)):
+        command.say(line)
+        if not k:
+            assert command.answer() == header
+        assert command.answer() == row
+    status, rest, messages = command.end()
+    assert (status, rest) == (0, "")
+    assert f"{len(rows)} {'predictions' if verb == 'predict' else 'rows x'}" in messages
+
+
+def test_probabilities_and_a_file_that_is_no_pipe(folder, monkeypatch, talk):
+    rows = answers(folder, monkeypatch, "predict", "iris.csv", "--proba")
+    status, rest, _ = talk("predict", "iris.csv.narrows", "iris.csv", "--flush", "--proba").end()
+    assert (status, rest.splitlines()) == (0, rows)
+
+
+def test_a_row_of_one_character_is_answered(talk):
+    command = talk("transform", "iris.svm.narrows", "-", "--flush", "-o", "-")
+    command.say("1")
+    assert command.answer().endswith("label")
+    assert command.answer().endswith(",1")
+
+
+def test_a_wrong_row_ends_the_answers(talk):
+    command = talk("predict", "iris.csv.narrows", "-", "--flush")
+    command.say("a,b,c,d")
+    command.say("5,3,1.5,0.2")
+    assert command.answer() == "probability,label"
+    assert command.answer().endswith("setosa")
+    command.say("5,3,x,0.2")
+    status, rest, messages = command.end()
+    assert (status, rest) == (1, "")
+    assert messages.startswith("narrows: standard input:3: column 'c': expected a number, got 'x'.")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("", "Missing option '-o' / '--output'."),
+        ("--flush -o out.csv", "--flush: expected -o -, got out.csv. Leave out one of them."),
+    ],
+)
+def test_an_output_is_required_without_flush(folder, monkeypatch, capfd, more, message):
+    monkeypatch.chdir(folder)
+    assert cli.main(f"predict iris.csv.narrows iris.csv {more}".split()) == 2
+    assert message in capfd.readouterr().err
+
+
+def test_a_cluster_does_not_flush(folder, monkeypatch, capfd):
+    monkeypatch.chdir(folder)
+    command = "transform iris.csv.narrows iris.csv -o new --engine dask --flush"
+    assert cli.main(command.split()) == 2
+    assert "--flush: expected --engine local, got --engine dask" in capfd.readouterr().err
