@@ -205,7 +205,7 @@ def saved_again(path, to):
 
 def show(model, per_class):
     """What `narrows info` shows of a model."""
-    from narrows.evaluate.describe import described, details, summary
+    from narrows.methods.describe import described, details, summary
 
     return described({**summary(model), **details(model, 3, per_class)})
 

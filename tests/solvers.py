@@ -15,7 +15,7 @@ from narrows.solve.held_out import Kept as KeptInTime
 from narrows.solve.iterations import Rule as RuleOfIteration
 from narrows.solve.iterations import Span
 from narrows.solve.paired import METRICS, Outcome, difference, gradient, metric_of, score
-from narrows.solve.products import _cores as cores
+from narrows.solve.products import cores
 from narrows.solve.regression import DiagonalRLS
 from narrows.solve.regression import Rule as RuleOfRegression
 from narrows.solve.regression_read import Reading, held_samples, is_odd, resolved

@@ -18,13 +18,13 @@ from narrows.command.labels import for_merge, for_update
 from narrows.command.runs import Samples
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError, WidthError
-from narrows.evaluate.describe import certified, n_classes, summary
 from narrows.io.atomic import room
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
 from narrows.io.chunk import NUMBERS, Options, for_targets
 from narrows.io.models import load_model, save, save_finished
 from narrows.io.source import check_kind, is_of_texts
 from narrows.io.streams import display_name, expand_patterns
+from narrows.methods.describe import certified, n_classes, summary
 from narrows.methods.routes import Data, check_adds_up, most_passes, route_of
 from narrows.state.cross import MOST
 from narrows.state.labels import are_text

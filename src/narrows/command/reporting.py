@@ -5,21 +5,22 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from tqdm import tqdm
-
 from narrows.command import values
 from narrows.command.console import report as show
 from narrows.command.console import say
 from narrows.errors import DataError, ParameterError, escaped
-from narrows.evaluate.describe import described, details, summary
 from narrows.io.applied import open_model
-from narrows.io.models import load_model
-from narrows.text import Tfidf
+from narrows.methods.describe import described, details, summary
 
 
 def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
     """Show what a saved model has learned: its rows, classes, and best columns by name."""
-    estimator = load_model(model) if per_class else open_model(model, facts=True)
+    if per_class:
+        from narrows.io.models import load_model
+
+        estimator = load_model(model)
+    else:
+        estimator = open_model(model, facts=True)
     found = {"model": model, **summary(estimator), **details(estimator, top, per_class)}
     show(found, described(found), as_json)
 
@@ -40,11 +41,14 @@ def _classify(
     cv: int | None, repeats: int | None, metric: str | None, seed: int, report: str | None,
     as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
+    from tqdm import tqdm
+
     from narrows.evaluate import comparison as runs
     from narrows.evaluate import report as page
     from narrows.evaluate.results import averaged
     from narrows.evaluate.splits import read_folds
     from narrows.solve.paired import metric_of
+    from narrows.text import Tfidf
 
     splitting = {"--test": test, "--cv": cv, "--repeats": repeats}
     one, *others = [flag for flag, value in splitting.items() if value is not None] or [""]
@@ -101,6 +105,8 @@ def _retrieve(
     input: str, test: str | None, methods: str | None, dims: str | None, ridges: str | None,
     left_out: float | None, repeats: int | None, seed: int, as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
+    from tqdm import tqdm
+
     from narrows.evaluate.retrieval import REPEATS, check, retrieval
     from narrows.evaluate.splits import read_parts
 

@@ -132,7 +132,7 @@ class Samples:
 def progress(
     dataset: Dataset, description: str | None, chunks: Iterable[Chunk] | None = None
 ) -> Iterator[Chunk]:
-    """Yield the chunks of a data set, or made of them, ahead, with a described progress bar on a terminal.
+    """Yield the chunks of a data set, or made of them, ahead; described by a bar on a terminal.
 
     Ctrl-C takes effect between two chunks, or while the next one is awaited.
     """

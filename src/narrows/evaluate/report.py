@@ -16,7 +16,6 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import ParameterError, escaped, printable
-from narrows.evaluate.describe import details, ends, summary
 from narrows.evaluate.displays import (
     ComparisonDisplay,
     EnergyDisplay,
@@ -31,6 +30,7 @@ from narrows.evaluate.results import ALL, FIELDS, Line, Results, constant, curve
 from narrows.evaluate.splits import Splits, taken
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
+from narrows.methods.describe import details, ends, summary
 from narrows.methods.forward import ForwardFS
 from narrows.methods.selector import PerClassSelector, Selector
 from narrows.solve.paired import METRICS
