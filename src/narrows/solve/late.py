@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,7 +13,9 @@ else:
         """The module ``scipy.sparse``."""
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(import_module("scipy.sparse"), name)
+            from scipy import sparse
+
+            return getattr(sparse, name)
 
         def issparse(self, X: Any) -> bool:
             """Whether X is sparse, which nothing is before the import."""
