@@ -98,7 +98,7 @@ _SPARE_CHARACTERS = 1 << 27  # that the type of labels may have beyond the longe
 def described(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """Return the entries of the header that describe a fitted estimator, and put in its arrays."""
     fitted = estimator._fitted
-    put(arrays, "state", estimator._state.to_arrays())
+    put(arrays, "state", estimator._to_save().to_arrays())
     if hasattr(estimator, "feature_names_in_"):
         put(arrays, "input", {"names": estimator.feature_names_in_})
     if fitted.source is not None:

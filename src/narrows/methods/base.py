@@ -33,6 +33,7 @@ from narrows.errors import (
 from narrows.methods import COLLECTIONS
 from narrows.methods.parameters import (
     HALF_LIFE,
+    KEEP,
     PRIORS,
     Constraint,
     check_constraints,
@@ -180,6 +181,7 @@ class Estimator(TransformerMixin, BaseEstimator):
     _only_route: ClassVar[Any] = None  # a Route; None: `route_of` chooses by the samples
     _fitted: Fitted
     n_features_in_: int
+    keep: Any = None  # how many samples a model may hold as they are, where methods differ in that
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -339,6 +341,18 @@ class Estimator(TransformerMixin, BaseEstimator):
             self.set_params(priors=np.asarray(priors)[live])
         self._fitted = Fitted(fitted.state.renamed(names), fitted.source)
 
+    def _to_save(self) -> Any:
+        """Return the state as a file holds it: with ``keep=0`` without samples."""
+        return self._state.sums_only() if not self._may_keep(self._state) else self._state
+
+    def _may_keep(self, state: Any) -> bool:
+        """Whether a state may hold samples as they are; not with ``keep=0``."""
+        return self.keep != 0 or not hasattr(state, "sums_only")
+
+    def _shown(self, state: Any) -> Any:
+        """Return what a solution is read from: a state, with ``keep=0`` without kept samples."""
+        return state if self._may_keep(state) else state.without_kept()
+
     @property
     def _state(self) -> Any:
         """The state; raises where its last update was interrupted."""
@@ -487,7 +501,7 @@ def _merge(estimator: Any, others: tuple[Any, ...], combine: Callable[[list[Any]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(others[0], name):
                 setattr(estimator, name, getattr(others[0], name))
-        combined = combine([e._fitted.state for e in fitted])
+        combined = combine([e._shown(e._fitted.state) for e in fitted])
         estimator._fitted = Fitted(combined, fitted[0]._fitted.source)
     return estimator
 
@@ -544,7 +558,9 @@ class Additive(Estimator):
     _presence: ClassVar[bool] = False
     _of_map: ClassVar[str] = ""  # which models have a map, where some have
     _wide: ClassVar[Any] = None  # the Route where there are too many features; None: `route_of`
-    _constraints: ClassVar[dict[str, Constraint]] = {"priors": PRIORS, "half_life": HALF_LIFE}
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "priors": PRIORS, "half_life": HALF_LIFE, "keep": KEEP,
+    }  # fmt: skip
     half_life: float | None
     priors: Any
 
@@ -675,7 +691,7 @@ class Additive(Estimator):
         narrows.ClassStats : The state.
         """
         self._check_kind(stats)
-        return self._fit_state(stats.reduced(self._second(), self._folds() is not None))
+        return self._fit_state(self._shown(stats.reduced(self._second(), self._folds() is not None)))
 
     def _add_states(self, a: ClassStats, b: ClassStats) -> ClassStats:
         """Return the state of the samples of both, which stay as they are."""

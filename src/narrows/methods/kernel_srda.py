@@ -12,7 +12,7 @@ from narrows.errors import WidthError, errors_named_after
 from narrows.methods.base import Fitted
 from narrows.methods.cross import emptied
 from narrows.methods.discriminant import Discriminant
-from narrows.methods.parameters import Constraint, is_integer, parameters, real, seed, whole, word
+from narrows.methods.parameters import KEPT, Constraint, is_integer, parameters, real, seed, whole, word
 from narrows.methods.projector import Found, of_curve, of_solution
 from narrows.methods.routes import InBands, is_first_pass
 from narrows.solve.held_out import GRID, TIMID, Kept, by_time, curve, leads
@@ -87,6 +87,7 @@ class KernelSRDA(Discriminant):
     {half_life}
     random_state : int, RandomState instance or None, default=0
         Seed of the random functions.
+    {keep}
 
     Attributes
     ----------
@@ -174,7 +175,7 @@ class KernelSRDA(Discriminant):
         "n_hidden": whole(1, MOST_HIDDEN),
         "kernel": word(*KERNELS),
         "gamma": word("auto") | real(0, above=True),
-        "alpha": word("cv", "scale") | real(0),
+        "alpha": word("auto", "cv", "scale") | real(0),
         "folds": whole(2),
         "random_state": seed(2**64),
     }
@@ -190,10 +191,11 @@ class KernelSRDA(Discriminant):
     n_hidden: int = 1500
     kernel: str = "rbf"
     gamma: float | str = "auto"
-    alpha: float | str = "cv"
+    alpha: float | str = "auto"
     folds: int = 5
     half_life: float | None = None
     random_state: Any = 0
+    keep: int = KEPT
 
     @property
     def uses_hidden_(self) -> bool:
@@ -256,6 +258,15 @@ class KernelSRDA(Discriminant):
             self._fitted = Fitted(self._mapped(self._state), self._source)
         return super()._frozen()
 
+    def _may_keep(self, state: Any) -> bool:
+        return super()._may_keep(state) or (isinstance(state, ClassStats) and bool(state.kept))
+
+    def _to_save(self) -> Any:
+        state = self._state
+        if not self.keep and isinstance(state, ClassStats) and state.kept and state.n_samples:
+            self._frozen()  # the map of the samples so far, which are not stored
+        return super()._to_save()
+
     def _mapped(self, state: Any) -> Any:
         """Return the state behind a map, which is made if there is none yet."""
         if isinstance(state, Mapped):
@@ -307,7 +318,7 @@ class KernelSRDA(Discriminant):
         if not state.n:
             none = np.zeros((state.n_features, 0))
             return Found(none, np.zeros(0), available=0, size=self.n_components)
-        curved = self._mapped(state)
+        curved = self._shown(self._mapped(state))
         linear, S = curved.without_hidden(), curved.scatters()
         width = len(S.C)
         alternatives = (
@@ -325,9 +336,9 @@ class KernelSRDA(Discriminant):
         held = state.held_out(S, _COMPARED, width) if unit and len(counts) > 1 else []
         result = None
         if held:
-            alphas = unit * GRID if self.alpha == "cv" else np.array([alpha])
+            alphas = unit * GRID if self.alpha in ("auto", "cv") else np.array([alpha])
             result = curve(S, counts, held, alphas, TIMID)
-            alpha = result.nearest(unit) if self.alpha == "cv" else alpha
+            alpha = result.nearest(unit) if len(alphas) > 1 else alpha
         found = self._solve_sums(state.stats, S, alpha)
         found.map = state.map
         if result is not None:

@@ -369,6 +369,24 @@ class ClassStats(StateArrays):
         new._parts.pop("kept", None)
         return new
 
+    def sums_only(self) -> Self:
+        """Return the state without samples: kept ones, those that wait, and one as the origin."""
+        new = self.without_kept()
+        if new._origin is not None and new.n:
+            new, new._placed = new._about(self.mean), self.n
+        if "cross" in new._parts:
+            new._parts["cross"] = tuple(each.settled() for each in new._parts["cross"])
+        for table in new._tables.values():
+            table.stored()  # sorts in the entries of samples
+        return new
+
+    @property
+    def n_rows(self) -> int:
+        """How many samples it holds as they are, at most: those that are kept, or wait."""
+        held = [len(each.samples.weight) for each in self._parts.get("kept", ())]
+        held += [each.n_waiting for each in self._parts.get("cross", ())]
+        return min(sum(held), max(0, self.n_samples))
+
     def keep_as(self, other: Self) -> None:
         """Keep the samples that another state of the same samples keeps, in place."""
         if other.kept:
