@@ -11,7 +11,7 @@ from narrows.command import values
 from narrows.command.console import report as show
 from narrows.command.console import say
 from narrows.errors import DataError, ParameterError, escaped
-from narrows.evaluate.describe import described, details, summary
+from narrows.evaluate.describe import described, details, lost, summary
 from narrows.io.models import load_model
 from narrows.text import Tfidf
 
@@ -20,6 +20,7 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
     """Show what a saved model has learned: its rows, classes, and best columns by name."""
     estimator = load_model(model)
     found = {"model": model, **summary(estimator), **details(estimator, top, per_class)}
+    found |= {"rows_kept": getattr(estimator._state, "n_rows", 0), "lost": lost(estimator)}
     show(found, described(found), as_json)
 
 

@@ -83,6 +83,8 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
         except ValueError:
             chosen[key] = value
     known = estimator.get_params()
+    if "reservoir" in known and "keep" in chosen:
+        chosen["reservoir"] = chosen.pop("keep")
     if "tolerance" in chosen and "random_state" in known:
         chosen.setdefault("random_state", 0)  # the same command gives the same model
     for key in [key for key in chosen if key not in known]:

@@ -38,6 +38,21 @@ def summary(estimator: Any) -> dict[str, Any]:
     })  # fmt: skip
 
 
+def lost(estimator: Any) -> str:
+    """Return what a model cannot do because no samples are kept; "" if it can do everything."""
+    what = []
+    if not estimator._may_keep(estimator._state):
+        if "auto" in (getattr(estimator, "alpha", None), getattr(estimator, "mu", None)):
+            what.append("the ridge follows a rule")
+        if hasattr(estimator, "uses_hidden_"):
+            what.append("hidden features are used without a comparison")
+        if hasattr(estimator, "predict_proba"):
+            what.append("probabilities are not calibrated")
+    elif getattr(estimator, "reservoir", None) == 0:
+        what = ["nothing is polished", "probabilities are not calibrated"]
+    return f"no samples kept: {', '.join(what)}" if what else ""
+
+
 def targets_of(estimator: Any) -> list[str]:
     """Return the names of the targets of an estimator of numbers; y, or y0, y1, … without names."""
     names, n = getattr(estimator._source, "target", None), estimator._n_targets
@@ -186,6 +201,10 @@ def described(summary: dict[str, Any]) -> str:
     if "certificate" in summary:
         lines.append(certified(summary))
     lines += [f"{name} {summary[name]:.6g}" for name in _RIDGES if name in summary]
+    if "rows_kept" in summary:
+        rows = f"{summary['rows_kept']:,}" if summary["rows_kept"] else "none"
+        lines.append(f"rows of the data in the file: {rows}")
+        lines += [summary["lost"]] * bool(summary["lost"])
     lines.append("")
     if summary["top"] and "columns" in summary["top"][0]:
         for number, direction in enumerate(summary["top"], 1):

@@ -346,7 +346,12 @@ class KernelSRDA(Discriminant):
         return found
 
     def _prefers_curved(self, state: Mapped, linear: Found, curved: Found) -> bool:
-        """Whether hidden features are better for held-out samples, also for later ones."""
+        """Whether hidden features are better for held-out samples, also for later ones.
+
+        Without kept samples they are used.
+        """
+        if not state.stats.kept:
+            return bool((state.counts > 0).sum() > 1)
         if not len(linear.curve.values) or not len(curved.curve.values):
             return False
         gain = curved.curve.at(curved.alpha) - linear.curve.at(linear.alpha)

@@ -145,6 +145,11 @@ class Regression(Arrivals):
         return self.rival is not None and clearly
 
     @property
+    def n_rows(self) -> int:
+        """How many samples the reservoir holds."""
+        return int(self.core.reservoir.used)
+
+    @property
     def started(self) -> bool:
         """Whether samples were learned or classes registered."""
         return bool(self.n_samples or self.registered.any())

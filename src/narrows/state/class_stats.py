@@ -248,7 +248,7 @@ class ClassStats(StateArrays):
         if sparse.issparse(X):
             new._move(None)  # centred sparse samples would be dense
         elif not self.presence and weight:
-            new._place(weight, lambda: _middle(X, Y))
+            new._place(weight, n, lambda: _middle(X, Y))
         c, K = len(new._classes), len(self._sizes)
         fold = (self._first + self._added + np.arange(n)) % K
         number = row[Y.indices]  # of the class, and of the row, of each label
@@ -663,7 +663,7 @@ class ClassStats(StateArrays):
             if other._origin is None:
                 self._move(None)
             elif sign > 0:
-                self._place(other.n, lambda: other._origin)
+                self._place(other.n, other.n_samples, lambda: other._origin)
         more = other._about(self._origin)
         self._check_weight(other.n if sign > 0 else 0.0)
         if sign < 0:
@@ -752,14 +752,19 @@ class ClassStats(StateArrays):
 
     # -- the origin -------------------------------------------------------------------------
 
-    def _place(self, weight: float, middle: Callable[[], Origin]) -> None:
-        """Before samples of so much weight are added, put the origin near most of the weight.
+    def _place(self, weight: float, n: int, middle: Callable[[], Any]) -> None:
+        """Before n samples of so much weight are added, put the origin near most of the weight.
 
-        That is the middle of the samples if they outweigh the state. Otherwise the mean of the
-        state is compared with the origin each time the weight has doubled. Raw sums stay raw.
+        That is the middle of the samples if they outweigh the state, and of both if either is one
+        sample, which does not stay as the origin. Otherwise the mean of the state is compared with
+        the origin each time the weight has doubled. Raw sums stay raw.
         """
-        if not self._weights.any() or (self._origin is not None and weight >= self.n):
+        is_heavy, one = weight >= self.n, 1 in (n, self.n_samples)
+        if not self._weights.any() or (self._origin is not None and is_heavy and n > 1):
             self._move(middle())
+        elif self._origin is not None and one and (is_heavy or self.n_samples == 1):
+            share = weight / (self.n + weight)
+            self._move(self.mean * (1 - share) + middle() * share)
         elif self._origin is None or self.n + weight < 2 * self._placed:
             return
         else:
