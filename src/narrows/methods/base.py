@@ -342,8 +342,14 @@ class Estimator(TransformerMixin, BaseEstimator):
         self._fitted = Fitted(fitted.state.renamed(names), fitted.source)
 
     def _to_save(self) -> Any:
-        """Return the state as a file holds it: with ``keep=0`` without samples."""
-        return self._state.sums_only() if not self._may_keep(self._state) else self._state
+        """Return the state, which holds what a file of it may hold from now on."""
+        self._settle(self._state)
+        return self._state
+
+    def _settle(self, state: Any) -> None:
+        """With ``keep=0``, let a state hold sums only, in place."""
+        if not self._may_keep(state):
+            vars(state).update(vars(state.sums_only()))
 
     def _may_keep(self, state: Any) -> bool:
         """Whether a state may hold samples as they are; not with ``keep=0``."""
@@ -691,7 +697,9 @@ class Additive(Estimator):
         narrows.ClassStats : The state.
         """
         self._check_kind(stats)
-        return self._fit_state(self._shown(stats.reduced(self._second(), self._folds() is not None)))
+        return self._fit_state(
+            self._shown(stats.reduced(self._second(), self._folds() is not None))
+        )
 
     def _add_states(self, a: ClassStats, b: ClassStats) -> ClassStats:
         """Return the state of the samples of both, which stay as they are."""

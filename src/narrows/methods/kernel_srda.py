@@ -12,7 +12,16 @@ from narrows.errors import WidthError, errors_named_after
 from narrows.methods.base import Fitted
 from narrows.methods.cross import emptied
 from narrows.methods.discriminant import Discriminant
-from narrows.methods.parameters import KEPT, Constraint, is_integer, parameters, real, seed, whole, word
+from narrows.methods.parameters import (
+    KEPT,
+    Constraint,
+    is_integer,
+    parameters,
+    real,
+    seed,
+    whole,
+    word,
+)
 from narrows.methods.projector import Found, of_curve, of_solution
 from narrows.methods.routes import InBands, is_first_pass
 from narrows.solve.held_out import GRID, TIMID, Kept, by_time, curve, leads
@@ -78,10 +87,10 @@ class KernelSRDA(Discriminant):
     gamma : float or "auto", default="auto"
         The width of the kernel, > 0, in inverse squared units of X. "auto" is 0.15 divided by the
         mean squared length of the centred samples.
-    alpha : float or {"cv", "scale"}, default="cv"
+    alpha : float or {"auto", "scale", "cv"}, default="auto"
         The ridge, in the squared units of z: it is added to the scatter of all samples, which is a
         sum. "scale" is the mean squared length of the centred z(x). "cv" chooses the ridge with
-        held-out samples, as `SRDA` does.
+        held-out samples, as `SRDA` does. "auto" is "cv", and "scale" with ``keep=0``.
     folds : int, default=5
         The number of blocks of successive samples in the test for drift; see Notes.
     {half_life}
@@ -138,13 +147,15 @@ class KernelSRDA(Discriminant):
 
     **The map** consists of the seed, gamma and o. `fit` reads the samples twice and computes o and
     gamma from all of them. `partial_fit` computes them from the first 1,000 samples, which it
-    stores until then. The map does not change later. A seed gives the same w and v on every
+    stores until then; `save` with ``keep=0`` computes them at once. The map does not change later.
+    A seed gives the same w and v on every
     machine. Estimators that were fitted separately have different maps and cannot be merged: fit
     one, and let `emptied` copies learn the other samples.
 
     **Linear or not**: up to 1,000 kept samples are subtracted from the sums and predicted with and
     without hidden features, each with its own ridge. Hidden features are used if the log-likelihood
-    of these samples is higher with them by two standard errors of the difference. Random held-out
+    of these samples is higher with them by two standard errors of the difference, and with
+    ``keep=0`` in any case. Random held-out
     samples have neighbours in time among the other samples, so a second test looks for drift. The
     kept samples of each class are divided into `folds` blocks of time. Each block is predicted from
     the other blocks, and from as many random samples. If blocks are harder to predict by ten

@@ -454,7 +454,8 @@ class OnlineSRDA(Classifier, Sequential):
         decay, but changes faster. Use it for data that change.
     reservoir : int, default=2000
         The number of samples to store, balanced by class. They are used if the stream is sorted by
-        class, for `polish`, and for probabilities. With 0, class sums are not stored either.
+        class, for `polish`, and for probabilities. With 0, class sums are not stored either, and
+        a model file holds no samples.
     polish : bool, default=True
         Whether to improve the result with the stored samples when it is read. W is computed again
         after a sorted stream or a `merge`. The classifier is fitted again if that predicts held-out

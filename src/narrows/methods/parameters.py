@@ -219,7 +219,7 @@ def check_keep(estimator: Any, *names: str) -> None:
         if estimator.keep == 0 and is_cv(getattr(estimator, name, None)):
             raise ParameterError(
                 f'{type(estimator).__name__}: expected keep > 0 for {name}="cv", which needs kept '
-                f"samples, got keep=0. Use keep={KEPT}, or set {name} to a number."
+                f"samples, got keep=0. Keep some, or set {name} to a number."
             )
 
 

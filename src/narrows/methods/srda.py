@@ -8,7 +8,17 @@ import numpy as np
 
 from narrows.methods.cross import BANDS, Choice, emptied
 from narrows.methods.discriminant import Discriminant
-from narrows.methods.parameters import CV, KEPT, LARGEST, NONE, Constraint, parameters, real, whole, word
+from narrows.methods.parameters import (
+    CV,
+    KEPT,
+    LARGEST,
+    NONE,
+    Constraint,
+    parameters,
+    real,
+    whole,
+    word,
+)
 from narrows.methods.projector import HELD_OUT_ERRORS, HELD_OUT_SCORES, of_curve, of_solution
 from narrows.solve.exact import Centred, by_discriminant_power, lsqr_regressions
 from narrows.solve.held_out import choose

@@ -372,8 +372,10 @@ class ClassStats(StateArrays):
     def sums_only(self) -> Self:
         """Return the state without samples: kept ones, those that wait, and one as the origin."""
         new = self.without_kept()
-        if new._origin is not None and new.n:
-            new, new._placed = new._about(self.mean), self.n
+        p, origin = self.priors(), self._origin
+        if origin is not None and is_away(self._centre(p), self._mean_squares(p), origin):
+            new = new._about(self.mean)
+            new._placed = self.n
         if "cross" in new._parts:
             new._parts["cross"] = tuple(each.settled() for each in new._parts["cross"])
         for table in new._tables.values():
@@ -1130,6 +1132,11 @@ def _middle(X: np.ndarray, Y: sparse.csr_array) -> np.ndarray:
     each = Y.sum(axis=1)
     counted = (each > 0) & (each >= each.max(initial=0.0) / 2)
     return near(X if counted.all() else X[counted])
+
+
+def is_away(centre: np.ndarray, squares: np.ndarray, origin: np.ndarray) -> bool:
+    """Whether a mean about an origin, with these mean squares, is more than rounding."""
+    return bool((centre**2 > _ROUNDING * squares + _resolution(origin)).any())
 
 
 def _resolution(origin: Origin) -> np.ndarray | float:

@@ -15,7 +15,7 @@ from narrows.solve.scatter import Scatter, of_samples
 from narrows.solve.schema import FINITE, Field, SchemaError, checked
 from narrows.solve.sums import blocks, near, with_one_index_type
 from narrows.state.arrays import MOST_TARGETS
-from narrows.state.class_stats import ClassStats, Second, checked_rows
+from narrows.state.class_stats import ClassStats, Second, checked_rows, is_away
 from narrows.state.kept import ToKeep, hashes
 from narrows.state.labels import indicator
 
@@ -206,8 +206,8 @@ class TargetStats:
 
     def sums_only(self) -> Self:
         """Return the state without samples; see `ClassStats.sums_only`."""
-        new = self.copy()
-        if self.n:
+        new, origin = self._like(self.stats), self.target_origin
+        if is_away(self.target_mean - origin, self.target_variances, origin):
             new.target_origin = self.target_mean
             new.stats = self._about(self.n_targets, new.target_origin)
         new.stats = new.stats.sums_only()
