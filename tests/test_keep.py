@@ -16,6 +16,7 @@ from sklearn.datasets import load_digits
 from narrows import (
     LDA,
     MMC,
+    MMCFS,
     OC,
     PCA,
     PLS,
@@ -24,7 +25,6 @@ from narrows import (
     FisherFS,
     ForwardFS,
     KernelSRDA,
-    MMCFS,
     OnlineSRDA,
     ReducedRank,
     VarianceFS,
@@ -202,7 +202,8 @@ def test_the_ridge_is_the_mean_squared_length_of_the_centred_samples():
     assert LDA(keep=0).fit(X, y).mu_ == pytest.approx(scale)
     assert ReducedRank(keep=0).fit(X, X[:, :2]).alpha_ == pytest.approx(scale)
     chosen = SRDA().fit(X, y)
-    assert len(chosen.alphas_) and not len(SRDA(keep=0).fit(X, y).alphas_)
+    assert len(chosen.alphas_)
+    assert not len(SRDA(keep=0).fit(X, y).alphas_)
 
 
 @pytest.mark.parametrize("method", [SRDA, LDA])
@@ -222,12 +223,14 @@ def test_probabilities_are_those_of_normal_classes_with_one_covariance(method):
 def test_hidden_features_are_used_without_a_comparison():
     X, y = load_digits(return_X_y=True)
     kernel = KernelSRDA(n_hidden=300, keep=0).fit(X[:1200], y[:1200])
-    assert kernel.uses_hidden_ and not len(kernel.alphas_)
+    assert kernel.uses_hidden_
+    assert not len(kernel.alphas_)
     assert kernel.score(X[1200:], y[1200:]) > SRDA(keep=0).fit(X[:1200], y[:1200]).score(
         X[1200:], y[1200:]
     )
     both = kernel.emptied().partial_fit(X[1200:], y[1200:]).merge(kernel)
-    assert both.uses_hidden_ and both.n_samples_seen_ == len(X)
+    assert both.uses_hidden_
+    assert both.n_samples_seen_ == len(X)
 
 
 @pytest.mark.parametrize("estimator", ADDITIVE, ids=repr)
@@ -408,4 +411,6 @@ def test_methods_that_keep_nothing_say_which_ones_do(run):
     X, y = samples()
     write_csv("a.csv", X, y)
     status, _, err = run("fit a.csv --label class --method oc --keep 0 -o m")
-    assert status == 2 and "Methods with --keep: " in err and "srda" in err
+    assert status == 2
+    assert "Methods with --keep: " in err
+    assert "srda" in err

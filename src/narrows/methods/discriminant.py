@@ -207,7 +207,7 @@ class Discriminant(Classifier, CrossProjector):
     explained_variance_ratio_ = EXPLAINED
 
     @property
-    def _kept(self) -> int:  # type: ignore[override]
+    def _kept(self) -> int:
         return int(self.keep)
 
     def _limit(self, classes: int) -> tuple[int, str]:
