@@ -20,7 +20,7 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
     """Show what a saved model has learned: its rows, classes, and best columns by name."""
     estimator = load_model(model)
     found = {"model": model, **summary(estimator), **details(estimator, top, per_class)}
-    found |= {"rows_kept": getattr(estimator._state, "n_rows", 0), "lost": lost(estimator)}
+    found |= {"rows_kept": getattr(estimator._state, "n_held", 0), "lost": lost(estimator)}
     show(found, described(found), as_json)
 
 

@@ -330,7 +330,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     ----------
     estimator : narrows estimator, vectoriser, or Pipeline of these
         Fitted. The whole state is saved, so that a loaded estimator continues to learn as if it had
-        never been saved. With ``keep=0``, the samples that it still has are summed first.
+        never been saved. With ``keep=0``, the estimator drops the samples that it
+        still has; their sums stay.
     path : str or path-like
         The file, usually with the suffix ``.narrows``.
 

@@ -148,20 +148,18 @@ class KernelSRDA(Discriminant):
     **The map** consists of the seed, gamma and o. `fit` reads the samples twice and computes o and
     gamma from all of them. `partial_fit` computes them from the first 1,000 samples, which it
     stores until then; `save` with ``keep=0`` computes them at once. The map does not change later.
-    A seed gives the same w and v on every
-    machine. Estimators that were fitted separately have different maps and cannot be merged: fit
-    one, and let `emptied` copies learn the other samples.
+    A seed gives the same w and v on every machine. Estimators that were fitted separately have
+    different maps and cannot be merged: fit one, and let `emptied` copies learn the other samples.
 
     **Linear or not**: up to 1,000 kept samples are subtracted from the sums and predicted with and
     without hidden features, each with its own ridge. Hidden features are used if the log-likelihood
     of these samples is higher with them by two standard errors of the difference, and with
-    ``keep=0`` in any case. Random held-out
-    samples have neighbours in time among the other samples, so a second test looks for drift. The
-    kept samples of each class are divided into `folds` blocks of time. Each block is predicted from
-    the other blocks, and from as many random samples. If blocks are harder to predict by ten
-    standard errors, or there is a `half_life`, each block is also predicted from earlier blocks.
-    Hidden features are not used if they do this worse than the features alone, by two standard
-    errors.
+    ``keep=0`` in any case. Random held-out samples have neighbours in time among the other samples,
+    so a second test looks for drift. The kept samples of each class are divided into `folds` blocks
+    of time. Each block is predicted from the other blocks, and from as many random samples. If
+    blocks are harder to predict by ten standard errors, or there is a `half_life`, each block is
+    also predicted from earlier blocks. Hidden features are not used if they do this worse than the
+    features alone, by two standard errors.
 
     References
     ----------

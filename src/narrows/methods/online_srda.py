@@ -145,7 +145,7 @@ class Regression(Arrivals):
         return self.rival is not None and clearly
 
     @property
-    def n_rows(self) -> int:
+    def n_held(self) -> int:
         """How many samples the reservoir holds."""
         return int(self.core.reservoir.used)
 

@@ -144,7 +144,7 @@ class Stream(Arrivals):
         return bool(self.n_samples)
 
     @property
-    def n_rows(self) -> int:
+    def n_held(self) -> int:
         """How many samples it holds as they are: the first one, if sums are about it."""
         return int(getattr(self.core, "shift", None) is not None)
 

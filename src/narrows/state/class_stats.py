@@ -383,7 +383,7 @@ class ClassStats(StateArrays):
         return new
 
     @property
-    def n_rows(self) -> int:
+    def n_held(self) -> int:
         """How many samples it holds as they are, at most: those that are kept, or wait."""
         held = [len(each.samples.weight) for each in self._parts.get("kept", ())]
         held += [each.n_waiting for each in self._parts.get("cross", ())]

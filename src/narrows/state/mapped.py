@@ -20,7 +20,7 @@ from narrows.state.labels import indicator
 from narrows.state.maps import Bands, Map, RandomFeatures
 
 _MAPS: tuple[type[Map], ...] = (Bands, RandomFeatures)
-_OF_SAMPLES = {"classes", "counts", "known", "n", "n_rows", "n_samples", "priors", "register"}
+_OF_SAMPLES = {"classes", "counts", "known", "n", "n_held", "n_samples", "priors", "register"}
 
 
 class Mapped:

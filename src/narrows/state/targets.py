@@ -21,7 +21,7 @@ from narrows.state.labels import indicator
 
 _FEWEST, _NUMBERS = 512, 1 << 20  # samples that are copied beside their targets, at least
 # what does not depend on which features are targets
-_OF_SAMPLES = {"classes", "counts", "folds", "kept", "n", "n_rows", "n_samples", "second"}
+_OF_SAMPLES = {"classes", "counts", "folds", "kept", "n", "n_held", "n_samples", "second"}
 PARTS = 5  # of the samples that are kept, each of which is held out
 
 
