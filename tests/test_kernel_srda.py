@@ -628,7 +628,7 @@ def test_a_stopped_fit_is_gone_on_with(run, tmp_path, monkeypatch, chunks):
         ({"gamma": np.inf}, "gamma must be"),
         ({"gamma": np.nan}, "gamma must be"),
         ({"alpha": -1}, "alpha must be"),
-        ({"alpha": "auto"}, 'alpha must be "cv", "scale" or a number >= 0, got'),
+        ({"alpha": "best"}, 'alpha must be "auto", "cv", "scale" or a number >= 0, got'),
         ({"alpha": np.nan}, "alpha must be"),
         ({"folds": 1}, "folds must be an integer >= 2, got 1"),
         ({"random_state": -1}, "random_state must be"),

@@ -74,3 +74,10 @@ def test_every_method_has_a_model():
     made = {type(estimator).__name__ for estimator, *_ in MODELS.values()}
     later = {"Window", "ForwardFS", *NUMERIC_METHODS}
     assert made == {n for n in narrows.__all__ if hasattr(getattr(narrows, n), "fit")} - later
+
+
+def test_an_old_model_keeps_samples_by_default_and_drops_them_if_asked(tmp_path):
+    srda = narrows.load(FOLDER / "srda.narrows")
+    assert (srda.keep, srda.stats_.n_held > 0) == (2000, True)
+    narrows.save(srda.set_params(keep=0), tmp_path / "m")
+    assert narrows.load(tmp_path / "m").stats_.n_held == 0

@@ -65,7 +65,7 @@ MODELS = {
     "srda_sparse": (SRDA(alpha="scale", half_life=30), True, "text"),
     "srda_lsqr": (SRDA(alpha=1.0, solver="lsqr", max_iter=5), True, "text"),
     "srda_bands": (SRDA(solver="bands", head=3, bands=1), True, "text"),
-    "kernelsrda": (KernelSRDA(n_hidden=10), False, "text"),
+    "kernelsrda": (KernelSRDA(n_hidden=10, alpha="cv"), False, "text"),
     "kernelsrda_relu": (KernelSRDA(n_hidden=10, kernel="relu", alpha=1.0), False, "numbers"),
     "ioc": (IOC(n_components=3), False, "text"),
     "iis": (IIS(tol=0.5, patience=5), True, "text"),

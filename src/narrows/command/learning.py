@@ -52,12 +52,16 @@ def fit(
         how = {"vectoriser": vectoriser, "progress": sys.stderr.isatty()}
         fit_parts(estimator, files, **how, **values.read_arguments(reading))
         _save(estimator, output)
+        _say_lost(estimator)
         _report_model(estimator, output, as_json)
         return 0
     checkpoint = _checkpoint(estimator, files, reading, given, output)
     run = Run(estimator, files, reading, given, checkpoint, vectoriser)
     values.check_text_options(given, run.samples.dataset.is_text, files[0])
-    return run.finish(run.fit, output, as_json)
+    status = run.finish(run.fit, output, as_json)
+    if not status:
+        _say_lost(run.estimator)
+    return status
 
 
 def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **given: Any) -> int:
@@ -337,6 +341,12 @@ def _save(estimator: Any, output: str) -> None:
         save(estimator, path)
         with open(path, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
+
+
+def _say_lost(estimator: Any) -> None:
+    """Say what a model cannot do because no samples are kept, if anything."""
+    if estimator._lost:
+        say(estimator._lost)
 
 
 def _report_model(estimator: Any, output: str, as_json: bool) -> None:

@@ -132,6 +132,11 @@ def _or_cv(kind: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: text if text == "cv" else kind(text)
 
 
+def _or_none(text: str) -> int:
+    """Return an integer, or 0 for the word none."""
+    return 0 if text == "none" else click.INT(text)
+
+
 def names(text: str) -> list[str]:
     """Return a list of names separated by commas."""
     return text.split(",")
@@ -212,6 +217,12 @@ PARAMETERS: dict[str, tuple[str, Any, str]] = {
         "beside bands (srda, mmc).",
     ),
     "half_life": ("ROWS", float, "Rows after which the weight of a row is halved."),
+    "keep": (
+        "N",
+        _or_none,
+        "Rows that the model file keeps to choose parameters and calibrate probabilities; 0 or "
+        "none: sums only.  [default: 2000]",
+    ),
     "tolerance": (
         "SHARE",
         float,

@@ -70,7 +70,10 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
     """Return an estimator with the parameters among the options, and those of NAME=VALUE pairs."""
     _require(given, "confidence", given["tolerance"] is not None, "--tolerance")
     estimator = method()
+    known = estimator.get_params()
     chosen = {key: given[key] for key in PARAMETERS if given[key] is not None}
+    if "reservoir" in known and "keep" in chosen:  # its name for kept samples
+        chosen["reservoir"] = chosen.pop("keep")
     for pair in params:
         key, equals, value = pair.partition("=")
         if not equals:
@@ -83,7 +86,6 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
             raise ParameterError(f"--param {key}: expected a value, got nested lists.") from None
         except ValueError:
             chosen[key] = value
-    known = estimator.get_params()
     if "tolerance" in chosen and "random_state" in known:
         chosen.setdefault("random_state", 0)  # the same command gives the same model
     for key in [key for key in chosen if key not in known]:

@@ -102,6 +102,7 @@ class Checkpoint:
         """Note the state after a chunk, and write it where `every` rows have been learned."""
         several = bool(sparse.issparse(chunk.y))
         at = {"passes": passes, "at": chunk.at, "header": header, "several_labels": several}
+        self.estimator._settle(state)  # after each chunk, so that a run that goes on is the same
         self._last = state, source, at
         self._rows += len(chunk.lines)
         if self._rows >= self.every:

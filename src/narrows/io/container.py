@@ -98,7 +98,8 @@ SOLUTION = {
 # what `narrows info` shows: numbers, and arrays
 NUMBERS = {
     "n_samples_seen_": int, "_n_targets": int, "alpha_": (int, float), "mu_": (int, float),
-    "score_": (int, float), "_separating": (int, None), "_is_linear": bool,
+    "score_": (int, float), "_separating": (int, None), "_is_linear": bool, "_rows_kept": int,
+    "_lost": str,
 }  # fmt: skip
 SHOWN = {
     "classes_": LABELS._replace(optional=True),
@@ -241,7 +242,7 @@ def facts_of(
         shown["classes_"] = as_type(shown["classes_"], header["labels"])
     sizes = checked(shown, SHOWN)
     if applied is not None:
-        always = ["n_samples_seen_"]
+        always = ["n_samples_seen_", "_rows_kept", "_lost"]
         always += ["_n_targets"] if entry["numbers"] else ["classes_", "class_count_"]
         selects = applied.chosen is not None
         always += ["scores_", "ranking_"] if selects else ["_is_linear"]

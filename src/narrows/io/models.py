@@ -56,7 +56,7 @@ def described(estimator: Any, arrays: dict[str, np.ndarray], solved: bool = True
     With `solved` also its solution, where there is one.
     """
     fitted = estimator._fitted
-    put(arrays, "state", estimator._state.to_arrays())
+    put(arrays, "state", estimator._to_save().to_arrays())
     solution = _solution(estimator, arrays) if solved else None
     if hasattr(estimator, "feature_names_in_"):
         put(arrays, "input", {"names": estimator.feature_names_in_})
@@ -302,7 +302,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     ----------
     estimator : narrows estimator, vectoriser, or Pipeline of these
         Fitted. The whole state is saved, so that a loaded estimator continues to learn as if it had
-        never been saved.
+        never been saved. With ``keep=0``, the estimator drops the samples that it
+        still has; their sums stay.
     path : str or path-like
         The file, usually with the suffix ``.narrows``.
 

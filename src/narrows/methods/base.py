@@ -34,6 +34,7 @@ from narrows.methods import COLLECTIONS
 from narrows.methods.names import column_names, file_columns
 from narrows.methods.parameters import (
     HALF_LIFE,
+    KEEP,
     PRIORS,
     Constraint,
     check_constraints,
@@ -189,6 +190,7 @@ class Estimator(TransformerMixin, BaseEstimator):
     _fitted: Fitted
     n_features_in_: int
     _column_names, _file_columns = column_names, file_columns
+    keep: Any = None  # how many samples a model may hold as they are, where methods differ in that
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -339,6 +341,44 @@ class Estimator(TransformerMixin, BaseEstimator):
         elif priors is not None and np.size(priors) == len(live) > 1:  # in the order of classes_
             self.set_params(priors=np.asarray(priors)[live])
         self._fitted = Fitted(fitted.state.renamed(names), fitted.source)
+
+    def _to_save(self) -> Any:
+        """Return the state, which holds what a file of it may hold from now on."""
+        self._settle(self._state)
+        return self._state
+
+    def _settle(self, state: Any) -> None:
+        """With ``keep=0``, let a state hold sums only, in place."""
+        if not self._may_keep(state):
+            vars(state).update(vars(state.sums_only()))
+
+    def _may_keep(self, state: Any) -> bool:
+        """Whether a state may hold samples as they are; not with ``keep=0``."""
+        return self.keep != 0 or not hasattr(state, "sums_only")
+
+    @property
+    def _rows_kept(self) -> int:
+        """How many samples the state holds as they are."""
+        return getattr(self._state, "n_held", 0)
+
+    @property
+    def _lost(self) -> str:
+        """What a model cannot do because no samples are kept; "" if it can do everything."""
+        what = []
+        if not self._may_keep(self._state):
+            if "auto" in (getattr(self, "alpha", None), getattr(self, "mu", None)):
+                what.append("the ridge follows a rule")
+            if hasattr(self, "uses_hidden_"):
+                what.append("hidden features are used without a comparison")
+            if hasattr(self, "predict_proba"):
+                what.append("probabilities are not calibrated")
+        elif getattr(self, "reservoir", None) == 0:
+            what = ["nothing is polished", "probabilities are not calibrated"]
+        return f"no samples kept: {', '.join(what)}" if what else ""
+
+    def _shown(self, state: Any) -> Any:
+        """Return what a solution is read from: a state, with ``keep=0`` without kept samples."""
+        return state if self._may_keep(state) else state.without_kept()
 
     @property
     def _state(self) -> Any:
@@ -510,7 +550,7 @@ def _merge(estimator: Any, others: tuple[Any, ...], combine: Callable[[list[Any]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(others[0], name):
                 setattr(estimator, name, getattr(others[0], name))
-        combined = combine([e._fitted.state for e in fitted])
+        combined = combine([e._shown(e._fitted.state) for e in fitted])
         estimator._fitted = Fitted(combined, fitted[0]._fitted.source)
     return estimator
 
@@ -567,7 +607,9 @@ class Additive(Estimator):
     _presence: ClassVar[bool] = False
     _of_map: ClassVar[str] = ""  # which models have a map, where some have
     _wide: ClassVar[Any] = None  # the Route where there are too many features; None: `route_of`
-    _constraints: ClassVar[dict[str, Constraint]] = {"priors": PRIORS, "half_life": HALF_LIFE}
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "priors": PRIORS, "half_life": HALF_LIFE, "keep": KEEP,
+    }  # fmt: skip
     half_life: float | None
     priors: Any
 
@@ -698,7 +740,9 @@ class Additive(Estimator):
         narrows.ClassStats : The state.
         """
         self._check_kind(stats)
-        return self._fit_state(stats.reduced(self._second(), self._folds() is not None))
+        return self._fit_state(
+            self._shown(stats.reduced(self._second(), self._folds() is not None))
+        )
 
     def _add_states(self, a: ClassStats, b: ClassStats) -> ClassStats:
         """Return the state of the samples of both, which stay as they are."""

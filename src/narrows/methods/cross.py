@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError, warn
 from narrows.methods.base import Additive, Fitted, lock_of
-from narrows.methods.parameters import Constraint, is_cv, whole, word
+from narrows.methods.parameters import KEPT, Constraint, check_keep, is_cv, whole, word
 from narrows.methods.projector import EIGENVALUES, Directions, Found, Projector
 from narrows.methods.routes import (
     Data,
@@ -37,7 +37,6 @@ from narrows.state.mapped import Mapped
 from narrows.state.maps import Bands
 
 COMPARED = 1000  # kept samples that numbers such as ridges are compared by
-KEPT = 2000  # samples
 BANDS: dict[str, Constraint] = {  # parameters of the two passes
     "head": whole(1),
     "bands": word("auto") | whole(0),
@@ -170,6 +169,7 @@ class CrossProjector(Projector, Additive):
 
     def _check_together(self, n_features: int) -> None:
         super()._check_together(n_features)
+        check_keep(self, "n_components", "alpha", "mu", "eps")
         if getattr(self, "solver", "auto") not in ("auto", *self._summing):
             self._check_no_choice()
 
@@ -197,6 +197,7 @@ class CrossProjector(Projector, Additive):
         if self._lacks_classes(state) or not state.n:
             none = np.zeros((state.n_features, 0))
             return Found(none, np.zeros(0), available=0, size=self._size)
+        state = self._shown(state)
         mean_square = state.mean_square()
         found = self._solve_sums(state, state.scatters(), self._ridge(mean_square))
         found.total = self._total(found.total, mean_square)

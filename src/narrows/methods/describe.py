@@ -180,6 +180,10 @@ def described(summary: dict[str, Any]) -> str:
     if "certificate" in summary:
         lines.append(certified(summary))
     lines += [f"{name} {summary[name]:.6g}" for name in _RIDGES if name in summary]
+    if "rows_kept" in summary:
+        rows = f"{summary['rows_kept']:,}" if summary["rows_kept"] else "none"
+        lines.append(f"rows of the data in the file: {rows}")
+        lines += [summary["lost"]] * bool(summary["lost"])
     lines.append("")
     if summary["top"] and "columns" in summary["top"][0]:
         for number, direction in enumerate(summary["top"], 1):

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from narrows.methods.base import Estimator, lock_of
-from narrows.methods.cross import KEPT, CrossProjector
+from narrows.methods.cross import CrossProjector
 from narrows.methods.projector import EXPLAINED, Found
 from narrows.methods.routes import Solved
 from narrows.solve.applied import Applied, Classes, Decision
@@ -183,8 +183,11 @@ class Discriminant(Classifier, CrossProjector):
     without it, they are too sure where there are many features.
     """
 
-    _kept = KEPT
     explained_variance_ratio_ = EXPLAINED
+
+    @property
+    def _kept(self) -> int:
+        return int(self.keep)
 
     def _limit(self, classes: int) -> tuple[int, str]:
         return classes - 1, "LDA, which has more with at most 8,192 features"
@@ -212,7 +215,7 @@ class Discriminant(Classifier, CrossProjector):
         """Return what log posteriors are divided by, from held-out samples if any were kept."""
         with lock_of(self):
             if solution.temperature is None:
-                found, stats = 1.0, self._state
+                found, stats = 1.0, self._shown(self._state)
                 if not isinstance(stats, Solved) and (stats.counts > 0).sum() > 1:
                     stats = self._solved_for(stats, solution)
                     S = stats.scatters()

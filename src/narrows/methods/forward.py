@@ -18,6 +18,7 @@ from narrows.methods.cross import emptied
 from narrows.methods.parameters import (
     CV,
     FOLDS,
+    KEPT,
     NONE,
     Constraint,
     check_filled,
@@ -331,6 +332,7 @@ class ForwardFS(Selector):
         stepwise least squares. "auto" is "numeric" if the first y has fractions, and for files that
         are read with a target. Numeric targets
         need at most 8,192 features, and `priors` do not matter.
+    {keep_none}
 
     Attributes
     ----------
@@ -428,6 +430,7 @@ class ForwardFS(Selector):
     start: Sequence[int | str] | None = None
     groups: Sequence[Any] | None = None
     target: str = "auto"
+    keep: int = KEPT
 
     @property
     def gain_curve_(self) -> np.ndarray:

@@ -12,7 +12,16 @@ from narrows.errors import WidthError, errors_named_after
 from narrows.methods.base import Fitted
 from narrows.methods.cross import emptied
 from narrows.methods.discriminant import Discriminant
-from narrows.methods.parameters import Constraint, is_integer, parameters, real, seed, whole, word
+from narrows.methods.parameters import (
+    KEPT,
+    Constraint,
+    is_integer,
+    parameters,
+    real,
+    seed,
+    whole,
+    word,
+)
 from narrows.methods.projector import Found, of_curve, of_solution
 from narrows.methods.routes import InBands, is_first_pass
 from narrows.solve.held_out import GRID, TIMID, Kept, by_time, curve, leads
@@ -79,15 +88,16 @@ class KernelSRDA(Discriminant):
     gamma : float or "auto", default="auto"
         The width of the kernel, > 0, in inverse squared units of X. "auto" is 0.15 divided by the
         mean squared length of the centred samples.
-    alpha : float or {"cv", "scale"}, default="cv"
+    alpha : float or {"auto", "scale", "cv"}, default="auto"
         The ridge, in the squared units of z: it is added to the scatter of all samples, which is a
         sum. "scale" is the mean squared length of the centred z(x). "cv" chooses the ridge with
-        held-out samples, as `SRDA` does.
+        held-out samples, as `SRDA` does. "auto" is "cv", and "scale" with ``keep=0``.
     folds : int, default=5
         The number of blocks of successive samples in the test for drift; see Notes.
     {half_life}
     random_state : int, RandomState instance or None, default=0
         Seed of the random functions.
+    {keep}
 
     Attributes
     ----------
@@ -138,19 +148,19 @@ class KernelSRDA(Discriminant):
 
     **The map** consists of the seed, gamma and o. `fit` reads the samples twice and computes o and
     gamma from all of them. `partial_fit` computes them from the first 1,000 samples, which it
-    stores until then. The map does not change later. A seed gives the same w and v on every
-    machine. Estimators that were fitted separately have different maps and cannot be merged: fit
-    one, and let `emptied` copies learn the other samples.
+    stores until then; `save` with ``keep=0`` computes them at once. The map does not change later.
+    A seed gives the same w and v on every machine. Estimators that were fitted separately have
+    different maps and cannot be merged: fit one, and let `emptied` copies learn the other samples.
 
     **Linear or not**: up to 1,000 kept samples are subtracted from the sums and predicted with and
     without hidden features, each with its own ridge. Hidden features are used if the log-likelihood
-    of these samples is higher with them by two standard errors of the difference. Random held-out
-    samples have neighbours in time among the other samples, so a second test looks for drift. The
-    kept samples of each class are divided into `folds` blocks of time. Each block is predicted from
-    the other blocks, and from as many random samples. If blocks are harder to predict by ten
-    standard errors, or there is a `half_life`, each block is also predicted from earlier blocks.
-    Hidden features are not used if they do this worse than the features alone, by two standard
-    errors.
+    of these samples is higher with them by two standard errors of the difference, and with
+    ``keep=0`` in any case. Random held-out samples have neighbours in time among the other samples,
+    so a second test looks for drift. The kept samples of each class are divided into `folds` blocks
+    of time. Each block is predicted from the other blocks, and from as many random samples. If
+    blocks are harder to predict by ten standard errors, or there is a `half_life`, each block is
+    also predicted from earlier blocks. Hidden features are not used if they do this worse than the
+    features alone, by two standard errors.
 
     References
     ----------
@@ -175,7 +185,7 @@ class KernelSRDA(Discriminant):
         "n_hidden": whole(1, MOST_HIDDEN),
         "kernel": word(*KERNELS),
         "gamma": word("auto") | real(0, above=True),
-        "alpha": word("cv", "scale") | real(0),
+        "alpha": word("auto", "cv", "scale") | real(0),
         "folds": whole(2),
         "random_state": seed(2**64),
     }
@@ -191,10 +201,11 @@ class KernelSRDA(Discriminant):
     n_hidden: int = 1500
     kernel: str = "rbf"
     gamma: float | str = "auto"
-    alpha: float | str = "cv"
+    alpha: float | str = "auto"
     folds: int = 5
     half_life: float | None = None
     random_state: Any = 0
+    keep: int = KEPT
 
     @property
     def uses_hidden_(self) -> bool:
@@ -257,6 +268,15 @@ class KernelSRDA(Discriminant):
             self._fitted = Fitted(self._mapped(self._state), self._source)
         return super()._frozen()
 
+    def _may_keep(self, state: Any) -> bool:
+        return super()._may_keep(state) or (isinstance(state, ClassStats) and bool(state.kept))
+
+    def _to_save(self) -> Any:
+        state = self._state
+        if not self.keep and isinstance(state, ClassStats) and state.kept and state.n_samples:
+            self._frozen()  # the map of the samples so far, which are not stored
+        return super()._to_save()
+
     def _mapped(self, state: Any) -> Any:
         """Return the state behind a map, which is made if there is none yet."""
         if isinstance(state, Mapped):
@@ -308,7 +328,7 @@ class KernelSRDA(Discriminant):
         if not state.n:
             none = np.zeros((state.n_features, 0))
             return Found(none, np.zeros(0), available=0, size=self.n_components)
-        curved = self._mapped(state)
+        curved = self._shown(self._mapped(state))
         linear, S = curved.without_hidden(), curved.scatters()
         width = len(S.C)
         alternatives = (
@@ -326,9 +346,9 @@ class KernelSRDA(Discriminant):
         held = state.held_out(S, _COMPARED, width) if unit and len(counts) > 1 else []
         result = None
         if held:
-            alphas = unit * GRID if self.alpha == "cv" else np.array([alpha])
+            alphas = unit * GRID if self.alpha in ("auto", "cv") else np.array([alpha])
             result = curve(S, counts, held, alphas, TIMID)
-            alpha = result.nearest(unit) if self.alpha == "cv" else alpha
+            alpha = result.nearest(unit) if len(alphas) > 1 else alpha
         found = self._solve_sums(state.stats, S, alpha)
         found.map = state.map
         if result is not None:
@@ -336,7 +356,12 @@ class KernelSRDA(Discriminant):
         return found
 
     def _prefers_curved(self, state: Mapped, linear: Found, curved: Found) -> bool:
-        """Whether hidden features are better for held-out samples, also for later ones."""
+        """Whether hidden features are better for held-out samples, also for later ones.
+
+        Without kept samples they are used.
+        """
+        if not state.stats.kept:
+            return bool((state.counts > 0).sum() > 1)
         if not len(linear.curve.values) or not len(curved.curve.values):
             return False
         gain = curved.curve.at(curved.alpha) - linear.curve.at(linear.alpha)

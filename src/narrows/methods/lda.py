@@ -11,6 +11,7 @@ from narrows.methods.cross import Choice
 from narrows.methods.discriminant import Discriminant
 from narrows.methods.parameters import (
     CV,
+    KEPT,
     NONE,
     NOT_NEGATIVE,
     Constraint,
@@ -94,6 +95,7 @@ class LDA(Discriminant):
         all components of X - m_y instead, the samples minus their class means (n - c components for
         d >= n in general position): with as many components of X - m, S_w is nearly singular.
     {half_life}
+    {keep}
 
     Attributes
     ----------
@@ -194,6 +196,7 @@ class LDA(Discriminant):
     mu: float | str = "auto"
     pca_components: int | None = None
     half_life: float | None = None
+    keep: int = KEPT
 
     @property
     def mu_(self) -> float:

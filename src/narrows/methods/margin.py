@@ -8,10 +8,11 @@ import numpy as np
 
 from narrows.criteria import Criterion
 from narrows.errors import warn
-from narrows.methods.cross import BANDS, KEPT, Choice, CriterionCrossProjector, emptied
+from narrows.methods.cross import BANDS, Choice, CriterionCrossProjector, emptied
 from narrows.methods.parameters import (
     CV,
     FLAG,
+    KEPT,
     LARGEST,
     Constraint,
     check,
@@ -198,6 +199,7 @@ class MMC(CriterionCrossProjector):
         The number of single features in the map of "bands"; at most n_features are used.
     bands : int or "auto", default="auto"
         The number of bands of the other features.
+    {keep_for_eps}
 
     Attributes
     ----------
@@ -290,6 +292,7 @@ class MMC(CriterionCrossProjector):
     solver: str = "auto"
     head: int = 3000
     bands: int | str = "auto"
+    keep: int = KEPT
 
     @property
     def n_positive_(self) -> int:
@@ -304,7 +307,7 @@ class MMC(CriterionCrossProjector):
 
     @property
     def _kept(self) -> int:
-        return KEPT if is_cv(self.eps) else 0
+        return int(self.keep) if is_cv(self.eps) else 0
 
     def _ridge(self, mean_square: float) -> float:
         return 1.0 if is_cv(self.eps) else float(self.eps)

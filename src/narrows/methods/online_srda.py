@@ -146,6 +146,11 @@ class Regression(Arrivals):
         return self.rival is not None and clearly
 
     @property
+    def n_held(self) -> int:
+        """How many samples the reservoir holds."""
+        return int(self.core.reservoir.used)
+
+    @property
     def started(self) -> bool:
         """Whether samples were learned or classes registered."""
         return bool(self.n_samples or self.registered.any())
@@ -450,7 +455,8 @@ class OnlineSRDA(Classifier, Sequential):
         decay, but changes faster. Use it for data that change.
     reservoir : int, default=2000
         The number of samples to store, balanced by class. They are used if the stream is sorted by
-        class, for `polish`, and for probabilities. With 0, class sums are not stored either.
+        class, for `polish`, and for probabilities. With 0, class sums are not stored either, and
+        a model file holds no samples.
     polish : bool, default=True
         Whether to improve the result with the stored samples when it is read. W is computed again
         after a sorted stream or a `merge`. The classifier is fitted again if that predicts held-out

@@ -23,6 +23,7 @@ from narrows.errors import ParameterError, named
 from narrows.state.labels import by_class, check_word
 
 T = TypeVar("T")
+KEPT = 2000  # samples, by default
 LARGEST = 1e100  # of parameters beside which the data would be rounding
 
 
@@ -163,6 +164,7 @@ NONE, CV = Constraint(lambda value: value is None, ("None",)), word("cv")
 FLAG = Constraint(lambda value: isinstance(value, bool | np.bool_), ("True", "False"))
 PRIORS = Priors(lambda value: True, ())
 NOT_NEGATIVE = real(0).said("a finite number >= 0")
+KEEP = whole(0, 2**31 - 1)
 HALF_LIFE = real(0, above=True).said("a number of samples > 0") | NONE
 
 
@@ -209,6 +211,16 @@ FOLDS = 5  # of the state of an estimator with such a parameter
 def is_cv(value: Any) -> bool:
     """Whether a parameter is to be chosen by cross-validation."""
     return isinstance(value, str) and value == "cv"
+
+
+def check_keep(estimator: Any, *names: str) -> None:
+    """Raise ParameterError where kept samples choose a parameter, and none are to be kept."""
+    for name in names:
+        if estimator.keep == 0 and is_cv(getattr(estimator, name, None)):
+            raise ParameterError(
+                f'{type(estimator).__name__}: expected keep > 0 for {name}="cv", which needs kept '
+                f"samples, got keep=0. Keep some, or set {name} to a number."
+            )
 
 
 def check_folds(who: str, what: str, stats: Any) -> None:

@@ -13,14 +13,15 @@ from sklearn.exceptions import NotFittedError
 
 from narrows.errors import ParameterError, RangeError, warn
 from narrows.methods.base import read_only
-from narrows.methods.cross import KEPT
 from narrows.methods.parameters import (
     CV,
     FOLDS,
+    KEPT,
     LARGEST,
     NONE,
     Constraint,
     check_filled,
+    check_keep,
     is_cv,
     parameters,
     real,
@@ -251,6 +252,7 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
         if not state.n:
             none = np.zeros((state.n_features, 0))
             return Found(none, np.zeros(0), available=0, size=self._size)
+        state = self._shown(state)
         alpha, curve = self._choose(state)
         p, sizes = self._size, NO_CURVE
         if is_cv(self.n_components):
@@ -356,6 +358,7 @@ class PLS(TargetProjector):
         zero. "cv" chooses the smallest number, up to 50, whose held-out score is within one
         standard error of the best. One pass computes five folds; the state is five times as large.
     {half_life}
+    {keep_none}
 
     Attributes
     ----------
@@ -427,6 +430,7 @@ class PLS(TargetProjector):
 
     n_components: int | str = 2
     half_life: float | None = None
+    keep: int = KEPT
 
     def _check_together(self, n_features: int) -> None:
         p = self._size
@@ -482,6 +486,7 @@ class ReducedRank(TargetProjector):
         the powers of ten from 1e-7 to 100. "auto" is "cv" where there are samples to hold out, and
         "scale" for more than 8,192 features, fewer than five samples, and states that keep none.
     {half_life}
+    {keep}
 
     Attributes
     ----------
@@ -562,9 +567,14 @@ class ReducedRank(TargetProjector):
     n_components: int | str | None = None
     alpha: float | str = "auto"
     half_life: float | None = None
+    keep: int = KEPT
+
+    def _check_together(self, n_features: int) -> None:
+        if not self._folds():
+            check_keep(self, "alpha")
 
     def _keeps(self) -> int:
-        return 0 if self._folds() or self.alpha not in ("auto", "cv") else KEPT
+        return 0 if self._folds() or self.alpha not in ("auto", "cv") else int(self.keep)
 
     def _scale_of(self, mean_square: float) -> float:
         return mean_square if isinstance(self.alpha, str) else float(self.alpha)

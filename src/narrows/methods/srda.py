@@ -8,7 +8,17 @@ import numpy as np
 
 from narrows.methods.cross import BANDS, Choice, emptied
 from narrows.methods.discriminant import Discriminant
-from narrows.methods.parameters import CV, LARGEST, NONE, Constraint, parameters, real, whole, word
+from narrows.methods.parameters import (
+    CV,
+    KEPT,
+    LARGEST,
+    NONE,
+    Constraint,
+    parameters,
+    real,
+    whole,
+    word,
+)
 from narrows.methods.projector import HELD_OUT_ERRORS, HELD_OUT_SCORES, of_curve, of_solution
 from narrows.solve.exact import Centred, by_discriminant_power, lsqr_regressions
 from narrows.solve.held_out import choose
@@ -82,6 +92,7 @@ class SRDA(Discriminant):
         The length of the directions. With "within", W'(S_w + alpha/n I) W = I, with the scatter S_w
         within the classes. With "mean" these are multiplied by one number, so that the mean of
         their squared lengths is 1: `transform` has the units of X.
+    {keep}
 
     Attributes
     ----------
@@ -195,6 +206,7 @@ class SRDA(Discriminant):
     bands: int | str = "auto"
     half_life: float | None = None
     scale: str = "mean"
+    keep: int = KEPT
 
     @property
     def n_iter_(self) -> int:

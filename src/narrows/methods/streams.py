@@ -143,6 +143,11 @@ class Stream(Arrivals):
         """Whether samples were learned."""
         return bool(self.n_samples)
 
+    @property
+    def n_held(self) -> int:
+        """How many samples it holds as they are: the first one, if sums are about it."""
+        return int(getattr(self.core, "shift", None) is not None)
+
     def restorer(self, X: Any) -> Callable[[], None]:
         """Return a function that restores the state after an error of the samples X."""
         attributes, core = super().restorer(X), self.core.restorer(X)

@@ -34,6 +34,19 @@ energy_ : ndarray of shape (n_features,)
 half_life : float, optional
     The number of samples after which the weight of a sample is halved: a sample followed by k
     others has weight 0.5^(k / half_life). By default weights do not decay.""",
+    "keep": """\
+keep : int, default=2000
+    The number of samples that the state and model files keep, to choose parameters and to
+    calibrate probabilities. With 0, files hold sums only: "auto" is "scale", probabilities
+    are not calibrated, and "cv" of what needs samples is an error.""",
+    "keep_for_eps": """\
+keep : int, default=2000
+    The number of samples that the state and model files keep for ``eps="cv"``. With 0, files hold
+    sums only, and no samples that still wait to be summed.""",
+    "keep_none": """\
+keep : int, default=2000
+    With 0, model files hold sums only. Otherwise they hold the samples if these are fewer than
+    the features, and some that wait to be summed. The method needs no other samples.""",
     "n_components": """\
 n_components : int, default=2
     p, the number of directions, at most n_features.""",

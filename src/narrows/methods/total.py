@@ -9,7 +9,7 @@ import numpy as np
 from narrows.criteria import TOTAL, Criterion
 from narrows.errors import ParameterError
 from narrows.methods.cross import CriterionCrossProjector
-from narrows.methods.parameters import NOT_NEGATIVE, Constraint, parameters
+from narrows.methods.parameters import KEPT, NOT_NEGATIVE, Constraint, parameters
 from narrows.methods.projector import EXPLAINED
 from narrows.methods.routes import check_adds_up
 from narrows.methods.selector import CriterionSelector
@@ -115,6 +115,7 @@ class PCA(CriterionCrossProjector):
         p, the number of directions. By default the rank of C. An explicit number holds from the
         first batch of a stream on; directions that are not available yet are zero.
     {half_life}
+    {keep_none}
 
     Attributes
     ----------
@@ -173,6 +174,7 @@ class PCA(CriterionCrossProjector):
 
     n_components: int | None = None
     half_life: float | None = None
+    keep: int = KEPT
 
     @property
     def mean_(self) -> np.ndarray:

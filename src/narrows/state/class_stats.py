@@ -248,7 +248,7 @@ class ClassStats(StateArrays):
         if sparse.issparse(X):
             new._move(None)  # centred sparse samples would be dense
         elif not self.presence and weight:
-            new._place(weight, lambda: _middle(X, Y))
+            new._place(weight, n, lambda: _middle(X, Y))
         c, K = len(new._classes), len(self._sizes)
         fold = (self._first + self._added + np.arange(n)) % K
         number = row[Y.indices]  # of the class, and of the row, of each label
@@ -368,6 +368,26 @@ class ClassStats(StateArrays):
         new.kept = 0
         new._parts.pop("kept", None)
         return new
+
+    def sums_only(self) -> Self:
+        """Return the state without samples: kept ones, those that wait, and one as the origin."""
+        new = self.without_kept()
+        p, origin = self.priors(), self._origin
+        if origin is not None and is_away(self._centre(p), self._mean_squares(p), origin):
+            new = new._about(self.mean)
+            new._placed = self.n
+        if "cross" in new._parts:
+            new._parts["cross"] = tuple(each.settled() for each in new._parts["cross"])
+        for table in new._tables.values():
+            table.stored()  # sorts in the entries of samples
+        return new
+
+    @property
+    def n_held(self) -> int:
+        """How many samples it holds as they are, at most: those that are kept, or wait."""
+        held = [len(each.samples.weight) for each in self._parts.get("kept", ())]
+        held += [each.n_waiting for each in self._parts.get("cross", ())]
+        return min(sum(held), max(0, self.n_samples))
 
     def keep_as(self, other: Self) -> None:
         """Keep the samples that another state of the same samples keeps, in place."""
@@ -645,7 +665,7 @@ class ClassStats(StateArrays):
             if other._origin is None:
                 self._move(None)
             elif sign > 0:
-                self._place(other.n, lambda: other._origin)
+                self._place(other.n, other.n_samples, lambda: other._origin)
         more = other._about(self._origin)
         self._check_weight(other.n if sign > 0 else 0.0)
         if sign < 0:
@@ -734,14 +754,19 @@ class ClassStats(StateArrays):
 
     # -- the origin -------------------------------------------------------------------------
 
-    def _place(self, weight: float, middle: Callable[[], Origin]) -> None:
-        """Before samples of so much weight are added, put the origin near most of the weight.
+    def _place(self, weight: float, n: int, middle: Callable[[], Any]) -> None:
+        """Before n samples of so much weight are added, put the origin near most of the weight.
 
-        That is the middle of the samples if they outweigh the state. Otherwise the mean of the
-        state is compared with the origin each time the weight has doubled. Raw sums stay raw.
+        That is the middle of the samples if they outweigh the state, and of both if either is one
+        sample, which does not stay as the origin. Otherwise the mean of the state is compared with
+        the origin each time the weight has doubled. Raw sums stay raw.
         """
-        if not self._weights.any() or (self._origin is not None and weight >= self.n):
+        is_heavy, one = weight >= self.n, 1 in (n, self.n_samples)
+        if not self._weights.any() or (self._origin is not None and is_heavy and n > 1):
             self._move(middle())
+        elif self._origin is not None and one and (is_heavy or self.n_samples == 1):
+            share = weight / (self.n + weight)
+            self._move(self.mean * (1 - share) + middle() * share)
         elif self._origin is None or self.n + weight < 2 * self._placed:
             return
         else:
@@ -1107,6 +1132,11 @@ def _middle(X: np.ndarray, Y: sparse.csr_array) -> np.ndarray:
     each = Y.sum(axis=1)
     counted = (each > 0) & (each >= each.max(initial=0.0) / 2)
     return near(X if counted.all() else X[counted])
+
+
+def is_away(centre: np.ndarray, squares: np.ndarray, origin: np.ndarray) -> bool:
+    """Whether a mean about an origin, with these mean squares, is more than rounding."""
+    return bool((centre**2 > _ROUNDING * squares + _resolution(origin)).any())
 
 
 def _resolution(origin: Origin) -> np.ndarray | float:

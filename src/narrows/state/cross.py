@@ -280,6 +280,15 @@ class Cross:
             products = blas.dsyr2(1.0, total, delta, lower=1, a=products)  # a copy
         return self._like(products, moved)
 
+    def settled(self) -> Self:
+        """Return the moment with the products of all samples, of which none waits."""
+        return self._like(self.summed(), ()) if self._held[1] else self
+
+    @property
+    def n_waiting(self) -> int:
+        """How many samples wait."""
+        return sum(len(rows.weight) for rows in self._held[1])
+
     def scaled(self, weight: float) -> Self:
         """Return the moment times a number."""
         products, rows = self._held

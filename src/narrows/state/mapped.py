@@ -20,7 +20,7 @@ from narrows.state.labels import indicator
 from narrows.state.maps import Bands, Map, RandomFeatures
 
 _MAPS: tuple[type[Map], ...] = (Bands, RandomFeatures)
-_OF_SAMPLES = {"classes", "counts", "known", "n", "n_samples", "priors", "register"}
+_OF_SAMPLES = {"classes", "counts", "known", "n", "n_held", "n_samples", "priors", "register"}
 
 
 class Mapped:
@@ -144,6 +144,14 @@ class Mapped:
         new = type(self)(self.map.linear(), self.stats.cut(slice(self.map.n_hidden, None)))
         new.stats.keep_as(self.stats)
         return new
+
+    def without_kept(self) -> Self:
+        """Return the state without the samples that are kept; it shares arrays with this one."""
+        return type(self)(self.map, self.stats.without_kept())
+
+    def sums_only(self) -> Self:
+        """Return the state without samples; see `ClassStats.sums_only`."""
+        return type(self)(self.map, self.stats.sums_only())
 
     def fade(self, weight: float, fresh: Self) -> Self:
         """Scale all weights, add a state, and return self."""

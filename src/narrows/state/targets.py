@@ -15,13 +15,13 @@ from narrows.solve.scatter import Scatter, of_samples
 from narrows.solve.schema import FINITE, Field, SchemaError, checked
 from narrows.solve.sums import blocks, near, with_one_index_type
 from narrows.state.arrays import MOST_TARGETS
-from narrows.state.class_stats import ClassStats, Second, checked_rows
+from narrows.state.class_stats import ClassStats, Second, checked_rows, is_away
 from narrows.state.kept import ToKeep, hashes
 from narrows.state.labels import indicator
 
 _FEWEST, _NUMBERS = 512, 1 << 20  # samples that are copied beside their targets, at least
 # what does not depend on which features are targets
-_OF_SAMPLES = {"classes", "counts", "folds", "kept", "n", "n_samples", "second"}
+_OF_SAMPLES = {"classes", "counts", "folds", "kept", "n", "n_held", "n_samples", "second"}
 PARTS = 5  # of the samples that are kept, each of which is held out
 
 
@@ -199,6 +199,19 @@ class TargetStats:
     def reduced(self, second: Any, folds: bool = True) -> Self:
         """Return a copy for a method that needs these second moments; without `folds`, of none."""
         return self._like(self.stats.reduced(self.stats.second, folds))
+
+    def without_kept(self) -> Self:
+        """Return the state without the samples that are kept; it shares arrays with this one."""
+        return self._like(self.stats.without_kept())
+
+    def sums_only(self) -> Self:
+        """Return the state without samples; see `ClassStats.sums_only`."""
+        new, origin = self._like(self.stats), self.target_origin
+        if is_away(self.target_mean - origin, self.target_variances, origin):
+            new.target_origin = self.target_mean
+            new.stats = self._about(self.n_targets, new.target_origin)
+        new.stats = new.stats.sums_only()
+        return new
 
     @classmethod
     def summed(cls, states: Iterable[Self]) -> Self:
