@@ -22,6 +22,7 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
     else:
         estimator = open_model(model, facts=True)
     found = {"model": model, **summary(estimator), **details(estimator, top, per_class)}
+    found |= {"solution": estimator._saved is not None}
     found |= {"rows_kept": estimator._rows_kept, "lost": estimator._lost}
     show(found, described(found), as_json)
 

@@ -103,7 +103,8 @@ class Model:
         self._entry, applied = entry, solution_of(entry, arrays)
         if predicts and applied.decision is None:
             raise NoSolutionError
-        self._applied, self._method = applied, entry["estimator"]
+        self._applied = self._saved = applied
+        self._method = entry["estimator"]
         self._facts = facts_of(entry, arrays, applied if facts else None)
         self._has_facts, self._selects = facts, applied.chosen is not None
         names = get(arrays, "input")

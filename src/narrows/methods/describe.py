@@ -182,6 +182,7 @@ def described(summary: dict[str, Any]) -> str:
     lines += [f"{name} {summary[name]:.6g}" for name in _RIDGES if name in summary]
     if "rows_kept" in summary:
         rows = f"{summary['rows_kept']:,}" if summary["rows_kept"] else "none"
+        lines.append(f"solution in the file: {'yes' if summary['solution'] else 'no'}")
         lines.append(f"rows of the data in the file: {rows}")
         lines += [summary["lost"]] * bool(summary["lost"])
     lines.append("")
