@@ -194,6 +194,7 @@ class LDA(Discriminant):
     mu: float | str = "auto"
     pca_components: int | None = None
     half_life: float | None = None
+    standardize: Any = False
 
     @property
     def mu_(self) -> float:

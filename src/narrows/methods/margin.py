@@ -290,6 +290,7 @@ class MMC(CriterionCrossProjector):
     solver: str = "auto"
     head: int = 3000
     bands: int | str = "auto"
+    standardize: Any = False
 
     @property
     def n_positive_(self) -> int:

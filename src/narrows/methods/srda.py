@@ -195,6 +195,7 @@ class SRDA(Discriminant):
     bands: int | str = "auto"
     half_life: float | None = None
     scale: str = "mean"
+    standardize: Any = False
 
     @property
     def n_iter_(self) -> int:

@@ -173,6 +173,7 @@ class PCA(CriterionCrossProjector):
 
     n_components: int | None = None
     half_life: float | None = None
+    standardize: Any = False
 
     @property
     def mean_(self) -> np.ndarray:
