@@ -94,6 +94,7 @@ class LDA(Discriminant):
         all components of X - m_y instead, the samples minus their class means (n - c components for
         d >= n in general position): with as many components of X - m, S_w is nearly singular.
     {half_life}
+    {standardize}
 
     Attributes
     ----------

@@ -198,6 +198,7 @@ class MMC(CriterionCrossProjector):
         The number of single features in the map of "bands"; at most n_features are used.
     bands : int or "auto", default="auto"
         The number of bands of the other features.
+    {standardize}
 
     Attributes
     ----------

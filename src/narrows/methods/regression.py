@@ -360,6 +360,7 @@ class PLS(TargetProjector):
         zero. "cv" chooses the smallest number, up to 50, whose held-out score is within one
         standard error of the best. One pass computes five folds; the state is five times as large.
     {half_life}
+    {standardize}
 
     Attributes
     ----------
@@ -487,6 +488,7 @@ class ReducedRank(TargetProjector):
         the powers of ten from 1e-7 to 100. "auto" is "cv" where there are samples to hold out, and
         "scale" for more than 8,192 features, fewer than five samples, and states that keep none.
     {half_life}
+    {standardize}
 
     Attributes
     ----------

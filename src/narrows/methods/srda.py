@@ -82,6 +82,7 @@ class SRDA(Discriminant):
         The length of the directions. With "within", W'(S_w + alpha/n I) W = I, with the scatter S_w
         within the classes. With "mean" these are multiplied by one number, so that the mean of
         their squared lengths is 1: `transform` has the units of X.
+    {standardize}
 
     Attributes
     ----------

@@ -115,6 +115,7 @@ class PCA(CriterionCrossProjector):
         p, the number of directions. By default the rank of C. An explicit number holds from the
         first batch of a stream on; directions that are not available yet are zero.
     {half_life}
+    {standardize}
 
     Attributes
     ----------
