@@ -378,7 +378,9 @@ class Gathered:
         X, columns, d = divided(X, unit), occupied(X), X.shape[1]
         A = Centred(X if columns is None else X[:, columns], codes, weight)
         try:
-            complete(estimator, solved, A, unit if unit is None or columns is None else unit[columns])
+            complete(
+                estimator, solved, A, unit if unit is None or columns is None else unit[columns]
+            )
         except RangeError as error:
             if columns is not None and error.feature is not None:
                 raise error.of_feature(int(columns[error.feature])) from None
@@ -416,9 +418,7 @@ def unsolved(estimator: Any, classes: np.ndarray, counts: np.ndarray, n_samples:
     return solved
 
 
-def complete(
-    estimator: Any, solved: Solved, A: Centred, unit: np.ndarray | None = None
-) -> Solved:
+def complete(estimator: Any, solved: Solved, A: Centred, unit: np.ndarray | None = None) -> Solved:
     """Complete a state by the directions that an estimator finds for all samples, in place.
 
     With a unit, the samples are divided by it, and the directions are those of the features.
