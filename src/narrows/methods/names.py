@@ -40,7 +40,7 @@ def file_columns(model: Any) -> tuple[str, ...] | None:
 
 def listed(model: Any) -> list[Any]:
     """Return the features that a parameter lists, as they were given; none where it does not."""
-    given = getattr(model, model._lists_features, None)
+    given: Any = getattr(model, model._lists_features, None)
     return list(given) if np.ndim(given) == 1 else []
 
 
@@ -81,7 +81,7 @@ def _index(model: Any, each: Any, known: dict[str, int], n_features: int) -> int
     is_name, parameter = isinstance(each, str), model._lists_features
     if is_name and each in known:
         return known[each]
-    if not isinstance(each, bool) and isinstance(each, Integral) and 0 <= each < n_features:
+    if not isinstance(each, bool) and isinstance(each, Integral) and 0 <= int(each) < n_features:
         return int(each)
     what = "names" if is_name and known else "indices"
     of = "features" if n_features == sys.maxsize else f"{n_features} features"

@@ -376,11 +376,11 @@ class Gathered:
         codes = (np.cumsum(counts > 0) - 1)[codes]
         unit = estimator._unit_of_samples(X, weight)
         X, columns, d = divided(X, unit), occupied(X), X.shape[1]
+        if unit is not None and columns is not None:
+            unit = unit[columns]
         A = Centred(X if columns is None else X[:, columns], codes, weight)
         try:
-            complete(
-                estimator, solved, A, unit if unit is None or columns is None else unit[columns]
-            )
+            complete(estimator, solved, A, unit)
         except RangeError as error:
             if columns is not None and error.feature is not None:
                 raise error.of_feature(int(columns[error.feature])) from None
