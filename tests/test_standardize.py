@@ -91,9 +91,7 @@ def assert_is(model, other, Z, X, scale, tol=1e-8):
     close(model.components_ * scale, signs[:, None] * other.components_, tol)
     away = model.transform(X) - signs * other.transform(Z)
     size = np.abs(other.transform(Z)).max()
-    np.testing.assert_allclose(
-        away, np.broadcast_to(away.mean(axis=0), away.shape), atol=tol * size
-    )
+    assert np.abs(away - away.mean(axis=0)).max() <= tol * size
     for name in ("eigenvalues_", "alpha_", "mu_", "eps_", "explained_variance_ratio_"):
         if hasattr(other, name):
             close(getattr(model, name), getattr(other, name), tol)
@@ -360,7 +358,14 @@ def wide(n=60, d=9000):
 @pytest.mark.parametrize("as_dense", [False, True])
 @pytest.mark.parametrize(
     "method",
-    [SRDA(alpha=2.0), MMC(n_components=2), PCA(n_components=2), PLS(), ReducedRank(alpha=1.0)],
+    [
+        SRDA(alpha=2.0),
+        LDA(mu=2.0),
+        MMC(n_components=2),
+        PCA(n_components=2),
+        PLS(),
+        ReducedRank(alpha=1.0),
+    ],
     ids=repr,
 )
 def test_wide_samples_in_memory(method, as_dense):
@@ -375,10 +380,12 @@ def test_wide_samples_in_memory(method, as_dense):
 @pytest.mark.parametrize("method", [SRDA(solver="bands"), MMC(solver="bands")], ids=repr)
 def test_bands_are_refused(method):
     X, y, _ = wide()
-    with pytest.raises(ParameterError, match=r"8,192 features.* StandardScaler\(with_mean=False\)"):
+    with pytest.raises(
+        ParameterError, match=r"standardize=False in bands.* StandardScaler\(with_me"
+    ):
         clone(method).set_params(standardize=True).fit(X, y)
     model = clone(method).fit(X, y)
-    with pytest.raises(ParameterError, match="no map of bands"):
+    with pytest.raises(ParameterError, match="expected standardize=False in bands"):
         _ = model.set_params(standardize=[3]).components_
     assert model.set_params(standardize=False).transform(X).shape == (60, 2)
 
@@ -401,6 +408,10 @@ def test_models_are_saved_with_it(method, value, tmp_path):
     loaded = narrows.load(tmp_path / "m.narrows")
     np.testing.assert_array_equal(loaded.standardize, value)
     np.testing.assert_array_equal(loaded.components_, model.components_)
+    answers = [m.set_params(standardize=False).transform(table) for m in (model, loaded)]
+    np.testing.assert_array_equal(*answers)
+    for each in (model, loaded):
+        each.set_params(standardize=value)
     t = T if is_regressor(method) else y
     after = [m.partial_fit(table[:50], t[:50]) for m in (model, loaded)]
     np.testing.assert_array_equal(after[0].components_, after[1].components_)

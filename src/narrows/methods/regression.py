@@ -351,7 +351,7 @@ class PLS(TargetProjector):
     The predictions are those of scikit-learn's PLSRegression with ``scale=False`` and a small
     ``tol``. `transform` returns X R with the rotations R, not centred: subtract ``mean_ @ R`` for
     the result of PLSRegression, up to the signs of the columns. Units of features matter:
-    standardise features in different units.
+    see `standardize`.
 
     Parameters
     ----------

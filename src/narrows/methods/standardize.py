@@ -45,12 +45,13 @@ class Standardizing(Projector):
         return np.asarray(given)
 
     def _check_units(self) -> None:
-        """Raise ParameterError where features cannot be standardised, which only sums allow."""
-        if listed(self) or getattr(self, "standardize", False) is True:
+        """Raise ParameterError if features are to be standardised, where they cannot be."""
+        value = getattr(self, "standardize", False)
+        if listed(self) or (np.ndim(value) == 0 and value):
             raise ParameterError(
-                f"{type(self).__name__}: expected at most {MOST:,} features, and no map of bands, "
-                "for standardize in files and on clusters, got others. Put scikit-learn's "
-                "StandardScaler(with_mean=False) in front, or set standardize=False."
+                f"{type(self).__name__}: expected standardize=False in bands, and for more than "
+                f"{MOST:,} features on a cluster, got features to standardise. Put scikit-learn's "
+                "StandardScaler(with_mean=False) in front, or select features first."
             )
 
     def _unit(self, stats: Any) -> np.ndarray | None:
