@@ -182,6 +182,12 @@ CROSS = [  # functions of cross products of features
     Case(MMC(n_components=3, eps=0.1)),
     Case(PCA(), expected_to_fail=UNLABELLED | EVERY_DIRECTION),
     Case(PCA(n_components=2), expected_to_fail=UNLABELLED),
+    Case(LDA(n_components=3, mu=0.5, standardize=True), expected_to_fail=ONE_LABEL | RIDGED),
+    Case(
+        MMC(standardize=[0, 2]),
+        expected_to_fail={"feature_order": "its features are listed by their numbers"},
+    ),
+    Case(PCA(n_components=2, standardize=True), expected_to_fail=UNLABELLED),
 ]
 BATCH = [  # need all samples at once
     Case(LDA(n_components=1, solver="pca")),
@@ -254,7 +260,7 @@ ONLINE_SRDA = [
 AT_MOST = {"never_dense": "takes at most 8,192 features (CorrelationFS selects them)"}
 NUMERIC = [
     Case(PLS()),
-    Case(PLS(n_components=4)),
+    Case(PLS(n_components=4, standardize=True)),
     Case(ReducedRank(alpha=0.5), expected_to_fail=RIDGED),
     Case(ReducedRank(alpha="scale"), expected_to_fail=RIDGED),
     Case(

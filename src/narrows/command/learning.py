@@ -25,6 +25,7 @@ from narrows.io.models import load_model, save, save_finished
 from narrows.io.source import check_kind, is_of_texts
 from narrows.io.streams import display_name, expand_patterns
 from narrows.methods.describe import certified, n_classes, summary
+from narrows.methods.names import listed
 from narrows.methods.routes import Data, check_adds_up, most_passes, route_of
 from narrows.state.cross import MOST
 from narrows.state.labels import are_text
@@ -272,7 +273,7 @@ class Run:
 
     def _record(self, state: Any, passes: int) -> None:
         """Give the checkpoint the state after a chunk, and the estimator the names of features."""
-        if getattr(self.estimator, "start", None):
+        if listed(self.estimator):
             self.estimator._use_names(self.samples.source())
         chunk = self.samples.chunk
         if self.checkpoint is None or chunk is None:

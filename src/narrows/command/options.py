@@ -142,6 +142,11 @@ def names(text: str) -> list[str]:
     return text.split(",")
 
 
+def names_or_all(text: str) -> list[str] | bool:
+    """Return a list of names separated by commas, or True for all."""
+    return True if text == "all" else names(text)
+
+
 def numbers(text: str) -> Any:
     """Return a word, a number, or a list of numbers separated by commas."""
     try:
@@ -189,6 +194,12 @@ PARAMETERS: dict[str, tuple[str, Any, str]] = {
         "Select the fewest features with this share of the total score; 0.8 if no size is given.",
     ),
     "start": ("A,B,…", names, "Columns to select first (forwardfs): names, or numbers from 0."),
+    "standardize": (
+        "A,B,…",
+        names_or_all,
+        "Columns to standardise (srda, lda, mmc, pca, pls, reducedrank): names, numbers from 0, or "
+        "all.",
+    ),
     "threshold": ("SCORE", float, "Select the features with at least this score."),
     "n_components": (
         "P",

@@ -31,7 +31,7 @@ from narrows.errors import (
     wrong_arguments,
 )
 from narrows.methods import COLLECTIONS
-from narrows.methods.names import column_names, file_columns
+from narrows.methods.names import column_names, file_columns, use_names
 from narrows.methods.parameters import (
     HALF_LIFE,
     KEEP,
@@ -189,7 +189,8 @@ class Estimator(TransformerMixin, BaseEstimator):
     _only_route: ClassVar[Any] = None  # a Route; None: `route_of` chooses by the samples
     _fitted: Fitted
     n_features_in_: int
-    _column_names, _file_columns = column_names, file_columns
+    _lists_features: ClassVar[str] = ""  # the parameter that has names or indices of features
+    _column_names, _file_columns, _use_names = column_names, file_columns, use_names
     keep: Any = None  # how many samples a model may hold as they are, where methods differ in that
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -305,9 +306,6 @@ class Estimator(TransformerMixin, BaseEstimator):
     def _column_name(self, k: int) -> str:
         """Return the name of feature k: that of the data, or x0, x1, … where they had none."""
         return feature_name(self, k)
-
-    def _use_names(self, source: Any) -> None:
-        """Learn the names of the features, if they have any, before a fit to them."""
 
     def _remember(self, source: Any) -> Self:
         """Store how files became features (`narrows.read.Source`)."""

@@ -17,7 +17,7 @@ from narrows.criteria import Criterion
 from narrows.errors import ParameterError, warn
 from narrows.methods.base import Additive, Fitted, lock_of
 from narrows.methods.parameters import KEPT, Constraint, check_keep, is_cv, whole, word
-from narrows.methods.projector import EIGENVALUES, Directions, Found, Projector
+from narrows.methods.projector import EIGENVALUES, Directions, Found
 from narrows.methods.routes import (
     Data,
     Gathered,
@@ -27,6 +27,7 @@ from narrows.methods.routes import (
     can_add,
     route_of,
 )
+from narrows.methods.standardize import Standardizing
 from narrows.solve.exact import Centred, criterion_eigh
 from narrows.solve.held_out import NO_CURVE, Curve, by_components, curve_of
 from narrows.solve.scatter import Answer, Scatter, leading, rule
@@ -67,7 +68,7 @@ def _takes_stats(estimator: Any) -> bool:
     return can_add(estimator) and getattr(estimator, "solver", "auto") != "bands"
 
 
-class CrossProjector(Projector, Additive):
+class CrossProjector(Standardizing, Additive):
     """Directions that are a function of the cross products of at most 8,192 features.
 
     With more features `fit` computes them from all samples at once, and nothing is added later; or
@@ -104,7 +105,8 @@ class CrossProjector(Projector, Additive):
         return ClassStats(n_features, second="cross", kept=self._kept)
 
     def _check_width(self, n_features: int) -> None:
-        """Raise where there are too many features for a map."""
+        """Raise where there are too many features for a map, or for what needs sums of them."""
+        self._check_units()
 
     def _map_of(self, stats: Any) -> Any:
         """Return the map for the samples of a first pass."""
@@ -198,10 +200,17 @@ class CrossProjector(Projector, Additive):
             none = np.zeros((state.n_features, 0))
             return Found(none, np.zeros(0), available=0, size=self._size)
         state = self._shown(state)
-        mean_square = state.mean_square()
-        found = self._solve_sums(state, state.scatters(), self._ridge(mean_square))
+        S, mean_square = self._scatters(state)
+        found = self._solve_sums(state, S, self._ridge(mean_square))
         found.total = self._total(found.total, mean_square)
         return found
+
+    def _scatters(self, state: Any) -> tuple[Scatter, float]:
+        """Return the scatters of a state, and the mean squared length, in units to solve in."""
+        unit = self._unit(state)
+        if unit is None:
+            return state.scatters(), state.mean_square()
+        return state.scatters(unit=unit), state.mean_square(unit)
 
     def _solve_sums(self, stats: Any, S: Scatter, alpha: float) -> Found:
         """Return the solution for a state, with its scatters and a ridge, or where to look."""
@@ -221,7 +230,7 @@ class CrossProjector(Projector, Additive):
 
     def _of_ridge(self, stats: Any, S: Scatter, alpha: float) -> Found:
         """Return the solution for a state, with its scatters and a ridge."""
-        answer, linear = self._from_scatter(S, alpha), None
+        answer, linear = self._from_scatter(S, alpha).of_features(S.unit), None
         if answer.within is not None:
             counts = stats.counts[stats.counts > 0]
             coef, intercept = rule(answer, counts, stats.mean @ answer.W)

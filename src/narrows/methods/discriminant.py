@@ -218,7 +218,7 @@ class Discriminant(Classifier, CrossProjector):
                 found, stats = 1.0, self._shown(self._state)
                 if not isinstance(stats, Solved) and (stats.counts > 0).sum() > 1:
                     stats = self._solved_for(stats, solution)
-                    S = stats.scatters()
+                    S, _ = self._scatters(stats)
                     held, counts = stats.held_out(S), stats.counts[stats.counts > 0]
                     if held:
                         found = temperature(S, counts, held, solution.alpha)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from difflib import get_close_matches
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -15,10 +13,12 @@ from scipy import sparse
 from narrows.errors import ParameterError, warn
 from narrows.methods.base import read_only
 from narrows.methods.cross import emptied
+from narrows.methods.names import listed_indices
 from narrows.methods.parameters import (
     CV,
     FOLDS,
     KEPT,
+    LIST,
     NONE,
     Constraint,
     check_filled,
@@ -48,10 +48,8 @@ from narrows.state.targets import TargetStats
 N_FEATURES = 10  # by default; all where there are fewer
 RIDGE = 0.01  # of the variance of each feature
 _POWER = 0.5  # of the priors, as the weights of classes
-_LIST = Constraint(lambda value: np.ndim(value) == 1, ("a list",))
 _USELESS = "varies with the targets"  # what a feature that is of no use does not do
 _LONGEST = 200  # features that "cv" compares
-_DIGITS = re.compile("[0-9]{1,15}")  # of an index
 
 
 class Targets(NamedTuple):
@@ -409,8 +407,8 @@ class ForwardFS(Selector):
             "an integer >= 1, or a fraction in (0, 1] of the features", 'a number or "cv"'
         ),
         "ridge": word("auto") | real(0, 1e6),
-        "start": NONE | _LIST,
-        "groups": NONE | _LIST,
+        "start": NONE | LIST,
+        "groups": NONE | LIST,
         "head": whole(1, MOST - 1),
         "target": word("auto", "classes", "numeric"),
     }
@@ -420,6 +418,7 @@ class ForwardFS(Selector):
     _of_map = "was fitted to more than 8,192 features"
     _instead = "fit, which reads the samples twice, or OCFS, which has sums for any number"
     _kept = 0
+    _lists_features = "start"
     emptied = emptied
 
     n_features: int | float | str = N_FEATURES
@@ -523,50 +522,12 @@ class ForwardFS(Selector):
 
     def _start(self, n_features: int) -> list[int]:
         """Return the numbers of the groups of the features of `start`."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is None and self.__sklearn_is_fitted__():
-            names = self._column_names()
-        known = _numbered(names)
-        found = [self._index(each, known, n_features) for each in self._listed()]
+        found = listed_indices(self, n_features)
         return list(dict.fromkeys(self._group_of(n_features)[found].tolist()))
 
     def _started(self, n_features: int) -> np.ndarray:
         """Return the features of `start`, with their groups."""
         return np.flatnonzero(np.isin(self._group_of(n_features), self._start(n_features)))
-
-    def _listed(self) -> list[Any]:
-        """Return the features of `start` as they were given; none where it is not a list."""
-        start: Any = self.start
-        return list(start) if np.ndim(start) == 1 else []
-
-    def _index(self, each: Any, known: dict[str, int], n_features: int) -> int:
-        """Return the index of a feature from its index or its name."""
-        is_name = isinstance(each, str)
-        if is_name and each in known:
-            return known[each]
-        if is_integer(each, 0) and int(each) < n_features:
-            return int(each)
-        what = "names" if is_name and known else "indices"
-        of = "features" if n_features == sys.maxsize else f"{n_features} features"
-        more = "" if known or not is_name else ", since they have no names"
-        near = get_close_matches(each, known, 1) if is_name else []
-        hint = f"Did you mean {near[0]}?" if near else f"Use {what} that the data have."
-        raise ParameterError(
-            f"{type(self).__name__}: expected start (--start) to have {what} of the {of}{more}, "
-            f"got {each!r}. {hint}"
-        )
-
-    def _use_names(self, source: Any) -> None:
-        """Replace names in `start` by indices; what is no name may be an index in digits."""
-        if any(isinstance(each, str) for each in self._listed()):
-            known = _numbered(None if source is None else source.names)
-            found = [
-                int(each)
-                if isinstance(each, str) and each not in known and _DIGITS.fullmatch(each)
-                else each
-                for each in self._listed()
-            ]
-            self.start = [self._index(each, known, len(known) or sys.maxsize) for each in found]
 
     # -- numbers or classes ---------------------------------------------------------------------
 
@@ -771,11 +732,6 @@ class ForwardFS(Selector):
 
 def _is_numeric(state: Any) -> bool:
     return isinstance(state, TargetStats)
-
-
-def _numbered(names: np.ndarray | None) -> dict[str, int]:
-    """Return the index of each name."""
-    return {} if names is None else {name: k for k, name in enumerate(names.tolist())}
 
 
 def _share_of(halves: Halves, targets: Targets, found: Correlated, path: Path) -> np.ndarray:

@@ -96,6 +96,7 @@ class LDA(Discriminant):
         d >= n in general position): with as many components of X - m, S_w is nearly singular.
     {half_life}
     {keep}
+    {standardize}
 
     Attributes
     ----------
@@ -197,6 +198,7 @@ class LDA(Discriminant):
     pca_components: int | None = None
     half_life: float | None = None
     keep: int = KEPT
+    standardize: Any = False
 
     @property
     def mu_(self) -> float:

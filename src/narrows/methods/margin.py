@@ -200,6 +200,7 @@ class MMC(CriterionCrossProjector):
     bands : int or "auto", default="auto"
         The number of bands of the other features.
     {keep_for_eps}
+    {standardize}
 
     Attributes
     ----------
@@ -293,6 +294,7 @@ class MMC(CriterionCrossProjector):
     head: int = 3000
     bands: int | str = "auto"
     keep: int = KEPT
+    standardize: Any = False
 
     @property
     def n_positive_(self) -> int:

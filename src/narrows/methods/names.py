@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from difflib import get_close_matches
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+
+from narrows.errors import ParameterError
+
+_DIGITS = re.compile("[0-9]{1,15}")  # of an index
 
 
 def method_of(model: Any) -> str:
@@ -36,3 +44,59 @@ def targets_of(estimator: Any) -> list[str]:
     if names is not None and len(names) == n:
         return list(names)
     return [f"y{k}" for k in range(n)] if n > 1 else ["y"]
+
+
+def listed(model: Any) -> list[Any]:
+    """Return the features that a parameter lists, as they were given; none where it does not."""
+    given: Any = getattr(model, model._lists_features, None)
+    return list(given) if np.ndim(given) == 1 else []
+
+
+def listed_indices(model: Any, n_features: int) -> list[int]:
+    """Return the indices of the features that a parameter lists by indices or names."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None and model.__sklearn_is_fitted__():
+        names = model._column_names()
+    known = _numbered(names)
+    return [_index(model, each, known, n_features) for each in listed(model)]
+
+
+def use_names(model: Any, source: Any) -> None:
+    """Replace names that a parameter lists by indices, before a fit to files or tables.
+
+    What is no name may be an index in digits.
+    """
+    given = listed(model)
+    if any(isinstance(each, str) for each in given):
+        known = _numbered(None if source is None else source.names)
+        found = [
+            int(each)
+            if isinstance(each, str) and each not in known and _DIGITS.fullmatch(each)
+            else each
+            for each in given
+        ]
+        indices = [_index(model, each, known, len(known) or sys.maxsize) for each in found]
+        model.set_params(**{model._lists_features: indices})
+
+
+def _numbered(names: np.ndarray | None) -> dict[str, int]:
+    """Return the index of each name."""
+    return {} if names is None else {name: k for k, name in enumerate(names.tolist())}
+
+
+def _index(model: Any, each: Any, known: dict[str, int], n_features: int) -> int:
+    """Return the index of a feature from its index or its name."""
+    is_name, parameter = isinstance(each, str), model._lists_features
+    if is_name and each in known:
+        return known[each]
+    if not isinstance(each, bool) and isinstance(each, Integral) and 0 <= int(each) < n_features:
+        return int(each)
+    what = "names" if is_name and known else "indices"
+    of = "features" if n_features == sys.maxsize else f"{n_features} features"
+    more = "" if known or not is_name else ", since they have no names"
+    near = get_close_matches(each, known, 1) if is_name else []
+    hint = f"Did you mean {near[0]}?" if near else f"Use {what} that the data have."
+    raise ParameterError(
+        f"{type(model).__name__}: expected {parameter} (--{parameter}) to have {what} of the "
+        f"{of}{more}, got {each!r}. {hint}"
+    )

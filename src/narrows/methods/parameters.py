@@ -162,6 +162,7 @@ def seed(high: int = 2**32) -> Constraint:
 
 NONE, CV = Constraint(lambda value: value is None, ("None",)), word("cv")
 FLAG = Constraint(lambda value: isinstance(value, bool | np.bool_), ("True", "False"))
+LIST = Constraint(lambda value: np.ndim(value) == 1, ("a list",))
 PRIORS = Priors(lambda value: True, ())
 NOT_NEGATIVE = real(0).said("a finite number >= 0")
 KEEP = whole(0, 2**31 - 1)

@@ -33,17 +33,17 @@ from narrows.methods.projector import (
     HELD_OUT_ERRORS,
     HELD_OUT_SCORES,
     Found,
-    Projector,
     of_curve,
     of_solution,
 )
 from narrows.methods.routes import AllAtOnce, Gathered, Solved, check_adds_up, refuse_more
+from narrows.methods.standardize import Standardizing
 from narrows.methods.targets import Numeric
 from narrows.solve.applied import Applied, Decision
 from narrows.solve.exact import Centred, occupied
 from narrows.solve.held_out import GRID, NO_CURVE, Curve
 from narrows.solve.products import product
-from narrows.solve.scatter import Answer, Scatter, of_samples
+from narrows.solve.scatter import Answer, Scatter, divided, of_samples
 from narrows.solve.schema import SchemaError
 from narrows.solve.targets import (
     held_out_shares,
@@ -83,7 +83,8 @@ class GatheredTargets(Gathered):
             estimator._check_two_classes(Solved(np.arange(0), np.zeros(0), n_samples))
         if not live.all():
             X, Y, w = X[live], Y[live], w[live]
-        columns, d = occupied(X), X.shape[1]
+        unit = estimator._unit_of_samples(X, w)
+        X, columns, d = divided(X, unit), occupied(X), X.shape[1]
         A = Centred(X if columns is None else X[:, columns], np.zeros(len(w), int), w)
         if A.power or A.weight_power:
             raise RangeError("numbers from 1e-40 to 1e40", f"numbers up to {A.largest:.1e}")
@@ -97,6 +98,7 @@ class GatheredTargets(Gathered):
         if columns is not None:
             W = np.zeros((d, answer.W.shape[1]))
             W[columns] = answer.W
+        W = W if unit is None else W / unit[:, None]
         q, L = len(centre), answer.eigenvalues / A.n
         return Solved(
             np.arange(q), np.full(q, A.n), n_samples, np.ascontiguousarray(W), L,
@@ -117,7 +119,7 @@ class TargetsAtOnce(AllAtOnce):
         refuse_more(self.estimator, parts.n_features)
 
 
-class TargetProjector(RegressorMixin, Numeric, Projector):
+class TargetProjector(RegressorMixin, Numeric, Standardizing):
     """Directions that predict numeric targets, and the linear regression by them."""
 
     _state_type: ClassVar[Any] = (TargetStats, Solved)
@@ -242,7 +244,7 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
         """Return the ridge for samples of this mean squared length."""
         return 0.0
 
-    def _choose(self, stats: TargetStats) -> tuple[float, Curve]:
+    def _choose(self, stats: TargetStats, unit: np.ndarray | None) -> tuple[float, Curve]:
         """Return the ridge, and how it was chosen."""
         return 0.0, NO_CURVE
 
@@ -253,13 +255,15 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
             none = np.zeros((state.n_features, 0))
             return Found(none, np.zeros(0), available=0, size=self._size)
         state = self._shown(state)
-        alpha, curve = self._choose(state)
+        unit = self._unit(state)
+        alpha, curve = self._choose(state, unit)
         p, sizes = self._size, NO_CURVE
         if is_cv(self.n_components):
             sizes = self._compare(state, "n_components", [alpha])
             p = sizes.smallest() if len(sizes.scores) else 1
         total = float(state.target_variances.sum())
-        answer = self._from_scatter(state.scatters(), alpha, p, total * state.n)
+        S = state.scatters(unit=unit)
+        answer = self._from_scatter(S, alpha, p, total * state.n).of_features(unit)
         coef = answer.W[:, :p] @ transposed(answer)[:p]  # first, since `best` sets the signs
         found = Found.best(answer.W, answer.eigenvalues / state.n, p)
         found.rule = coef, state.target_mean - state.mean @ coef
@@ -294,21 +298,21 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
                 f'without. Fit again with {what}="cv", or use TargetStats.of(X, y, '
                 f"folds={FOLDS}) for fit_stats."
             )
+        unit = self._unit(stats)
         curves, weight = [], []
         for others, fold in stats.halves():
             if not is_cv(getattr(self, what)) and not (fold.n and others.n):
                 continue
             check_filled(who, what, fold, stats.n_samples)
-            S, fold_S = others.scatters(), fold.scatters(by_samples=False)
+            S, fold_S = others.scatters(unit=unit), fold.scatters(by_samples=False)
             away, off = fold.mean - others.mean, fold.target_mean - others.target_mean
             total = float(np.sum(fold.target_variances + off**2))
             of_others = S.n * float(others.target_variances.sum())
-            each = [
-                held_out_shares(
-                    fold_S, self._from_scatter(S, alpha, _COMPARED, of_others), away, off, total
-                )
+            answers = (
+                self._from_scatter(S, alpha, _COMPARED, of_others).of_features(unit)
                 for alpha in alphas
-            ]
+            )
+            each = [held_out_shares(fold_S, answer, away, off, total) for answer in answers]
             curves.append(each[0] if len(each) == 1 else [np.append(0.0, one)[-1] for one in each])
             weight.append(fold.n)
         shortest = min(map(len, curves), default=0)
@@ -349,7 +353,7 @@ class PLS(TargetProjector):
     The predictions are those of scikit-learn's PLSRegression with ``scale=False`` and a small
     ``tol``. `transform` returns X R with the rotations R, not centred: subtract ``mean_ @ R`` for
     the result of PLSRegression, up to the signs of the columns. Units of features matter:
-    standardise features in different units.
+    see `standardize`.
 
     Parameters
     ----------
@@ -359,6 +363,7 @@ class PLS(TargetProjector):
         standard error of the best. One pass computes five folds; the state is five times as large.
     {half_life}
     {keep_none}
+    {standardize}
 
     Attributes
     ----------
@@ -431,6 +436,7 @@ class PLS(TargetProjector):
     n_components: int | str = 2
     half_life: float | None = None
     keep: int = KEPT
+    standardize: Any = False
 
     def _check_together(self, n_features: int) -> None:
         p = self._size
@@ -487,6 +493,7 @@ class ReducedRank(TargetProjector):
         "scale" for more than 8,192 features, fewer than five samples, and states that keep none.
     {half_life}
     {keep}
+    {standardize}
 
     Attributes
     ----------
@@ -568,6 +575,7 @@ class ReducedRank(TargetProjector):
     alpha: float | str = "auto"
     half_life: float | None = None
     keep: int = KEPT
+    standardize: Any = False
 
     def _check_together(self, n_features: int) -> None:
         if not self._folds():
@@ -579,8 +587,8 @@ class ReducedRank(TargetProjector):
     def _scale_of(self, mean_square: float) -> float:
         return mean_square if isinstance(self.alpha, str) else float(self.alpha)
 
-    def _choose(self, stats: TargetStats) -> tuple[float, Curve]:
-        scale = self._scale_of(float(stats.variances.sum()))
+    def _choose(self, stats: TargetStats, unit: np.ndarray | None) -> tuple[float, Curve]:
+        scale = self._scale_of(stats.mean_square(unit))
         if isinstance(self.alpha, Real) or self.alpha == "scale" or not scale:
             return scale, NO_CURVE
         if self.alpha == "auto" and not (stats.folds or stats.kept):

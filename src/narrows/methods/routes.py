@@ -31,7 +31,7 @@ from narrows.errors import ParameterError, RangeError, WidthError, called
 from narrows.methods.parameters import check_parts
 from narrows.solve.eigen import set_signs
 from narrows.solve.exact import LARGEST, Centred, occupied
-from narrows.solve.scatter import rule
+from narrows.solve.scatter import divided, rule
 from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Check, Field, checked
 from narrows.solve.sums import HUGE, TINY, stacked, widened
 from narrows.state.class_stats import ClassStats
@@ -169,6 +169,7 @@ class AllAtOnce(Route):
                 refuse_more(self.estimator, parts.n_features)
             refuse_parts(self.estimator)
         self.estimator._check_no_choice()
+        self.estimator._check_units()
         return Spread(*parts.rows(self.estimator))
 
 
@@ -373,10 +374,13 @@ class Gathered:
         if not weight.all():
             X, codes, weight = X[weight > 0], codes[weight > 0], weight[weight > 0]
         codes = (np.cumsum(counts > 0) - 1)[codes]
-        columns, d = occupied(X), X.shape[1]
+        unit = estimator._unit_of_samples(X, weight)
+        X, columns, d = divided(X, unit), occupied(X), X.shape[1]
+        if unit is not None and columns is not None:
+            unit = unit[columns]
         A = Centred(X if columns is None else X[:, columns], codes, weight)
         try:
-            complete(estimator, solved, A)
+            complete(estimator, solved, A, unit)
         except RangeError as error:
             if columns is not None and error.feature is not None:
                 raise error.of_feature(int(columns[error.feature])) from None
@@ -414,8 +418,11 @@ def unsolved(estimator: Any, classes: np.ndarray, counts: np.ndarray, n_samples:
     return solved
 
 
-def complete(estimator: Any, solved: Solved, A: Centred) -> Solved:
-    """Complete a state by the directions that an estimator finds for all samples, in place."""
+def complete(estimator: Any, solved: Solved, A: Centred, unit: np.ndarray | None = None) -> Solved:
+    """Complete a state by the directions that an estimator finds for all samples, in place.
+
+    With a unit, the samples are divided by it, and the directions are those of the features.
+    """
     _check_size(A)
     with np.errstate(over="ignore", invalid="ignore"):  # checked next
         mean_square = max(A.squares / A.n - A.m @ A.m, 0.0)
@@ -423,6 +430,7 @@ def complete(estimator: Any, solved: Solved, A: Centred) -> Solved:
         solved.mean_square, solved.alpha = mean_square, min(estimator._ridge(mean_square), HUGE)
         answer = estimator._from_samples(A, solved.alpha)
         W = answer.W * answer.unit
+        W = W if unit is None else W / unit[:, None]
     solved.eigenvalues, solved.more = answer.eigenvalues, answer.more
     solved.separating = answer.separating
     for what, values in (("eigenvalues", solved.eigenvalues), ("directions", W)):

@@ -93,6 +93,7 @@ class SRDA(Discriminant):
         within the classes. With "mean" these are multiplied by one number, so that the mean of
         their squared lengths is 1: `transform` has the units of X.
     {keep}
+    {standardize}
 
     Attributes
     ----------
@@ -207,6 +208,7 @@ class SRDA(Discriminant):
     half_life: float | None = None
     scale: str = "mean"
     keep: int = KEPT
+    standardize: Any = False
 
     @property
     def n_iter_(self) -> int:

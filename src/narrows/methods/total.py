@@ -116,6 +116,7 @@ class PCA(CriterionCrossProjector):
         first batch of a stream on; directions that are not available yet are zero.
     {half_life}
     {keep_none}
+    {standardize}
 
     Attributes
     ----------
@@ -175,6 +176,7 @@ class PCA(CriterionCrossProjector):
     n_components: int | None = None
     half_life: float | None = None
     keep: int = KEPT
+    standardize: Any = False
 
     @property
     def mean_(self) -> np.ndarray:

@@ -15,6 +15,7 @@ from scipy import linalg, sparse
 from scipy.linalg import blas, lapack
 
 from narrows.solve.eigen import DROPPED, orthonormal, positive_eigh
+from narrows.solve.sums import with_values
 
 _FIRM = 1e6  # times the noise: a ridge of less needs the span of the samples
 VARIES = 1e3  # times the noise: a variance of less is rounding
@@ -55,6 +56,10 @@ class Answer:
     alpha: float | None = None
     separating: int | None = None
 
+    def of_features(self, unit: np.ndarray | None) -> Answer:
+        """Return the directions of the features, from those of features divided by their unit."""
+        return self if unit is None else replace(self, W=self.W / unit[:, None])
+
 
 @dataclass
 class Scatter:
@@ -80,6 +85,9 @@ class Scatter:
     penalty : ndarray of shape (k,) or (k, k), optional
         The diagonal, or the whole, of the symmetric matrix that a ridge is multiplied by; the
         identity by default.
+    unit : ndarray of shape (n_features,), optional
+        What features are divided by first: H, m and the directions of `basis` are those of the
+        quotients.
     """
 
     C: np.ndarray
@@ -90,9 +98,11 @@ class Scatter:
     basis: Callable[[np.ndarray], np.ndarray] = np.ascontiguousarray
     place: Callable[[Any], np.ndarray] | None = None
     penalty: np.ndarray | None = None
+    unit: np.ndarray | None = None
 
     def coordinates(self, X: Any) -> np.ndarray:
         """Return the coordinates of samples less the mean, of shape (n_samples, k)."""
+        X = divided(X, self.unit)
         if self.place is not None:
             return self.place(X)
         return (X.toarray() if sparse.issparse(X) else X) - self.m
@@ -114,19 +124,22 @@ class Scatter:
         varies = squares > np.maximum(VARIES * self.noise, _SMALLEST)
         size = np.sqrt(squares[varies])
         C = self.C if varies.all() else self.C[np.ix_(varies, varies)]
-        C = np.asfortranarray(C / size[:, None] / size)
+        some = replace(self, C=C, H=self.H[:, varies], noise=self.noise[varies])
 
         def basis(V: np.ndarray) -> np.ndarray:
             W = np.zeros((len(varies), V.shape[1]))
             W[varies] = V / size[:, None]
             return self.basis(W)
 
-        noise, H = self.noise[varies] / size / size, self.H[:, varies] / size
-        return (
-            Scatter(C, H, self.n, noise, self.m[:0], basis, penalty=1 / size / size),
-            varies,
-            size,
-        )
+        equal = replace(some.over(size), m=self.m[:0], basis=basis, penalty=1 / size / size)
+        return equal, varies, size
+
+    def over(self, size: np.ndarray) -> Scatter:
+        """Return the scatters with coordinate i divided by size[i], with the same `basis`."""
+        C = self.C / size[:, None]
+        C /= size
+        noise = self.noise / size / size
+        return replace(self, C=np.asfortranarray(C), H=self.H / size, noise=noise)
 
     def spanned(self) -> Scatter:
         """Return the scatters in the span of the samples, without directions of rounding alone.
@@ -185,6 +198,13 @@ class Scatter:
         if not W.size:
             return W
         return blas.dsyrk(-1.0, self.H.T, beta=1.0, c=W, lower=1, overwrite_c=1)
+
+
+def divided(X: Any, unit: np.ndarray | None) -> Any:
+    """Return samples with feature i divided by unit[i], which may be infinite; sparse ones stay."""
+    if unit is None:
+        return X
+    return with_values(X, X.data / unit[X.indices]) if sparse.issparse(X) else X / unit
 
 
 def _directions(S: Scatter) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import reduce
 from numbers import Real
 from typing import Any, Self
@@ -15,7 +16,7 @@ from sklearn.utils import check_array
 from narrows.errors import warn
 from narrows.solve.arrays import numbers_expected, samples_as_numpy
 from narrows.solve.held_out import HeldOut, parts
-from narrows.solve.scatter import Scatter, of_samples
+from narrows.solve.scatter import VARIES, Scatter, divided, of_samples
 from narrows.solve.sums import (
     BLOCK,
     HUGE,
@@ -848,23 +849,34 @@ class ClassStats(StateArrays):
         scatter = self._scatter()
         return float(w @ blas.dsymv(1.0, scatter, w, lower=1)) / (self.n or 1.0)
 
-    def scatters(self, by_samples: bool = True) -> Scatter:
+    def scatters(self, by_samples: bool = True, unit: np.ndarray | None = None) -> Scatter:
         """Return the total scatter and that of the class means, for ``second="cross"``.
 
         They are in the coordinates of the features, or, with `by_samples`, in those of the samples
-        if these are fewer.
+        if these are fewer; of features divided by their `unit`, if there is one.
         """
         p, of_all = self.priors(), self._cross()
         H = np.empty((int((p > 0).sum()), self.n_features))
         for columns, D in self.deviations(p):
             H[:, columns] = np.sqrt(self.n * p[p > 0])[:, None] * D
-        H[np.linalg.norm(H, axis=1) <= float(np.sqrt(self.n) * norm(self.rounding(p)))] = 0.0
-        rows = of_all.samples() if by_samples else None
+        size = np.linalg.norm(divided(H, unit), axis=1)
+        H[size <= float(np.sqrt(self.n) * norm(divided(self.rounding(p), unit)))] = 0.0
+        rows, m = of_all.samples() if by_samples else None, divided(self._centre(p), unit)
         if rows is not None:
-            return of_samples(rows.X, rows.weight, self._centre(p), H)
-        squares, noise = self._squares()
-        rounding = NOISE * squares.toarray()[0] + (0.0 if noise is None else noise.toarray()[0])
-        return Scatter(self._scatter(), H, self.n, rounding, self._centre(p))
+            X, H = divided(rows.X, unit), divided(H, unit)
+            return replace(of_samples(X, rows.weight, m, H), unit=unit)
+        S = Scatter(self._scatter(), H, self.n, self._rounding(), m, unit=unit)
+        return S if unit is None else S.over(unit)
+
+    def units(self, chosen: np.ndarray) -> np.ndarray:
+        """Return what standardises the chosen features: standard deviations, and 1 for the others.
+
+        It is infinite where a chosen feature does not vary by more than rounding, which makes it 0.
+        """
+        variances = self.variances(self.priors())
+        noise = VARIES * self._rounding() / (self.n or 1.0)
+        varies = variances > np.maximum(noise, _resolution(self._origin))
+        return np.where(chosen, np.sqrt(np.where(varies, variances, np.inf)), 1.0)
 
     def few(self) -> tuple[Any, np.ndarray, np.ndarray] | None:
         """Return (X, weight, mean) of all samples if they are fewer than the features, else None.
@@ -907,9 +919,12 @@ class ClassStats(StateArrays):
             for part in parts(weight, self.n, width or len(S.C))
         ]
 
-    def mean_square(self) -> float:
-        """Return the mean squared length of the centred samples, the trace of C."""
-        return float(self.variances(self.priors()).sum())
+    def mean_square(self, unit: np.ndarray | None = None) -> float:
+        """Return the mean squared length of the centred samples, the trace of C.
+
+        Of features divided by their `unit`, if there is one.
+        """
+        return float(divided(divided(self.variances(self.priors()), unit), unit).sum())
 
     def has(self, second: Any) -> bool:
         """Whether the state holds these second moments, or others that they follow from."""
@@ -1067,6 +1082,12 @@ class ClassStats(StateArrays):
             return self._of_all(SQUARES[self.second]), noise
         squares = sum(part.diagonal() for part in self._parts["cross"])
         return Table((1, self.n_features), squares[None]), noise
+
+    def _rounding(self) -> np.ndarray:
+        """Return how far the scatter of each feature may be off, of shape (n_features,)."""
+        squares, noise = self._squares()
+        found: np.ndarray = NOISE * squares.toarray()[0]
+        return found if noise is None else found + noise.toarray()[0]
 
     def _mean_square(self, p: np.ndarray) -> np.ndarray:
         """Return the mean square about the origin under priors p, of shape (n_features,)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import sparse
 
 from narrows.errors import RangeError
 from narrows.solve.arrays import as_numpy
-from narrows.solve.scatter import Scatter, of_samples
+from narrows.solve.scatter import Scatter, divided, of_samples
 from narrows.solve.schema import FINITE, Field, SchemaError, checked
 from narrows.solve.sums import blocks, near, with_one_index_type
 from narrows.state.arrays import MOST_TARGETS
@@ -297,11 +298,20 @@ class TargetStats:
         """The variance of each target, of shape (n_targets,); 0 where it may be rounding."""
         return self._variances()[: self.n_targets]
 
-    def scatters(self, by_samples: bool = True) -> Scatter:
+    def units(self, chosen: np.ndarray) -> np.ndarray:
+        """Return what standardises the chosen features, as `ClassStats.units` does."""
+        return self.stats.units(self._beside(chosen))[self.n_targets :]
+
+    def mean_square(self, unit: np.ndarray | None = None) -> float:
+        """Return the mean squared length of the centred samples, divided by a unit if any."""
+        return float(divided(divided(self.variances, unit), unit).sum())
+
+    def scatters(self, by_samples: bool = True, unit: np.ndarray | None = None) -> Scatter:
         """Return the scatter of the features and, as its H, their products with the targets.
 
         Both are about the means. They are in the coordinates of the features, or, with
-        `by_samples`, in those of the samples if these are fewer.
+        `by_samples`, in those of the samples if these are fewer; of features divided by their
+        `unit`, if there is one.
         """
         q, rows = self.n_targets, self.stats.few() if by_samples else None
         varies = self.target_variances > 0
@@ -309,11 +319,12 @@ class TargetStats:
             X, weight, m = rows
             Y = X[:, :q].toarray() if sparse.issparse(X) else X[:, :q]
             Y = weight[:, None] * (Y - m[:q]) * varies
-            H = Y.T @ X[:, q:] - np.outer(Y.sum(axis=0), m[q:])
-            return of_samples(X[:, q:], weight, m[q:], H)
-        S = self.stats.scatters(by_samples=False)
+            X, m = divided(X[:, q:], unit), divided(m[q:], unit)
+            H = Y.T @ X - np.outer(Y.sum(axis=0), m)
+            return replace(of_samples(X, weight, m, H), unit=unit)
+        S = self.stats.scatters(False, None if unit is None else self._beside(unit))
         C, H = np.asfortranarray(S.C[q:, q:]), S.C[q:, :q].T * varies[:, None]
-        return Scatter(C, H, S.n, S.noise[q:], S.m[q:])
+        return Scatter(C, H, S.n, S.noise[q:], S.m[q:], unit=unit)
 
     def covariances(self) -> np.ndarray:
         """Return the covariances of targets and features, of shape (n_targets, n_features)."""
@@ -386,6 +397,10 @@ class TargetStats:
         if not delta.any():
             return self.stats
         return self.stats.moved(np.concatenate([delta, np.zeros(self.n_features)]))
+
+    def _beside(self, of_features: np.ndarray) -> np.ndarray:
+        """Return numbers of the features behind ones for the targets."""
+        return np.append(np.ones(self.n_targets, of_features.dtype), of_features)
 
     def _variances(self) -> np.ndarray:
         p = self.stats.priors()
