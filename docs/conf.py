@@ -91,7 +91,7 @@ html_theme_options = {
 
 
 class Study(SphinxDirective):
-    """A table of docs/results; with `only`, its rows with this first cell."""
+    """A table of docs/results, and a link to it; with `only`, its rows with this first cell."""
 
     required_arguments = 1
     option_spec = {"only": directives.unchanged_required}  # noqa: RUF012
@@ -106,7 +106,9 @@ class Study(SphinxDirective):
         table = Table.read(name)
         if "only" in self.options:
             table = table.only(self.options["only"])
-        return self.parse_text_to_nodes(table.markdown())
+        up = "../" * self.env.docname.count("/")
+        link = f"Data: [{name}.csv]({up}results/{name}.csv)."
+        return self.parse_text_to_nodes(f"{table.markdown()}\n\n{link}")
 
 
 class Rows(SphinxDirective):

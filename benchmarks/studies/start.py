@@ -20,7 +20,7 @@ from benchmarks.harness import data_path
 from benchmarks.tables import Table
 from narrows.read import iter_chunks
 
-ROUNDS, ROWS = 1, 1000
+ROUNDS, ROWS = 7, 1000
 _PIXELS = "--label label"
 _BODY = "--text body --label label"
 MODELS = {  # what is fitted to which file, with which options

@@ -439,6 +439,7 @@ class PLS(TargetProjector):
     standardize: Any = False
 
     def _check_together(self, n_features: int) -> None:
+        super()._check_together(n_features)
         p = self._size
         if p is not None and p > n_features:
             raise ParameterError(
@@ -578,6 +579,7 @@ class ReducedRank(TargetProjector):
     standardize: Any = False
 
     def _check_together(self, n_features: int) -> None:
+        super()._check_together(n_features)
         if not self._folds():
             check_keep(self, "alpha")
 
