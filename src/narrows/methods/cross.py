@@ -17,7 +17,7 @@ from narrows.criteria import Criterion
 from narrows.errors import ParameterError, warn
 from narrows.methods.base import Additive, Fitted, lock_of
 from narrows.methods.parameters import KEPT, Constraint, check_keep, is_cv, whole, word
-from narrows.methods.projector import EIGENVALUES, Directions, Found
+from narrows.methods.projector import EIGENVALUES, Directions, Found, Projector
 from narrows.methods.routes import (
     Data,
     Gathered,
@@ -27,7 +27,7 @@ from narrows.methods.routes import (
     can_add,
     route_of,
 )
-from narrows.methods.standardize import Standardizing
+from narrows.methods.standardize import check_units, unit_of
 from narrows.solve.exact import Centred, criterion_eigh
 from narrows.solve.held_out import NO_CURVE, Curve, by_components, curve_of
 from narrows.solve.scatter import Answer, Scatter, leading, rule
@@ -68,7 +68,7 @@ def _takes_stats(estimator: Any) -> bool:
     return can_add(estimator) and getattr(estimator, "solver", "auto") != "bands"
 
 
-class CrossProjector(Standardizing, Additive):
+class CrossProjector(Projector, Additive):
     """Directions that are a function of the cross products of at most 8,192 features.
 
     With more features `fit` computes them from all samples at once, and nothing is added later; or
@@ -106,7 +106,7 @@ class CrossProjector(Standardizing, Additive):
 
     def _check_width(self, n_features: int) -> None:
         """Raise where there are too many features for a map, or for what needs sums of them."""
-        self._check_units()
+        check_units(self)
 
     def _map_of(self, stats: Any) -> Any:
         """Return the map for the samples of a first pass."""
@@ -207,7 +207,7 @@ class CrossProjector(Standardizing, Additive):
 
     def _scatters(self, state: Any) -> tuple[Scatter, float]:
         """Return the scatters of a state, and the mean squared length, in units to solve in."""
-        unit = self._unit(state)
+        unit = unit_of(self, state)
         if unit is None:
             return state.scatters(), state.mean_square()
         return state.scatters(unit=unit), state.mean_square(unit)

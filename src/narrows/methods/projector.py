@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,8 @@ from sklearn.exceptions import NotFittedError
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError
 from narrows.methods.base import Additive, Estimator, accepts_collections, read_only
-from narrows.methods.parameters import NONE, Constraint, is_cv, whole
+from narrows.methods.parameters import FLAG, LIST, NONE, Constraint, is_cv, whole
+from narrows.methods.standardize import standardized
 from narrows.solve.applied import Applied, Projection
 from narrows.solve.eigen import set_signs
 from narrows.solve.held_out import NO_CURVE, Curve
@@ -143,7 +145,11 @@ HELD_OUT_ERRORS = of_solution(
 class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
     """Projects onto a few directions: W is real. The solution is `Directions`."""
 
-    _constraints: ClassVar[dict[str, Constraint]] = {"n_components": whole(1) | NONE}
+    _lists_features = "standardize"
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_components": whole(1) | NONE,
+        "standardize": FLAG | LIST.said("a list of names or indices, or a mask"),
+    }
     _continues: ClassVar[bool] = False  # whether there are directions that separate no classes
     n_components: Any
 
@@ -152,6 +158,11 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         """The directions, the transpose of W, of shape (n_components, n_features)."""
         solution = self._solution
         return read_only(solution.padded(solution.W).T)
+
+    def _check_together(self, n_features: int) -> None:
+        super()._check_together(n_features)
+        if n_features < sys.maxsize:  # the data are known
+            standardized(self, n_features)
 
     @accepts_collections
     def transform(self, X: Any) -> Any:

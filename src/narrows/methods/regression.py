@@ -33,11 +33,12 @@ from narrows.methods.projector import (
     HELD_OUT_ERRORS,
     HELD_OUT_SCORES,
     Found,
+    Projector,
     of_curve,
     of_solution,
 )
 from narrows.methods.routes import AllAtOnce, Gathered, Solved, check_adds_up, refuse_more
-from narrows.methods.standardize import Standardizing
+from narrows.methods.standardize import unit_of, unit_of_samples
 from narrows.methods.targets import Numeric
 from narrows.solve.applied import Applied, Decision
 from narrows.solve.exact import Centred, occupied
@@ -83,7 +84,7 @@ class GatheredTargets(Gathered):
             estimator._check_two_classes(Solved(np.arange(0), np.zeros(0), n_samples))
         if not live.all():
             X, Y, w = X[live], Y[live], w[live]
-        unit = estimator._unit_of_samples(X, w)
+        unit = unit_of_samples(estimator, X, w)
         X, columns, d = divided(X, unit), occupied(X), X.shape[1]
         A = Centred(X if columns is None else X[:, columns], np.zeros(len(w), int), w)
         if A.power or A.weight_power:
@@ -119,7 +120,7 @@ class TargetsAtOnce(AllAtOnce):
         refuse_more(self.estimator, parts.n_features)
 
 
-class TargetProjector(RegressorMixin, Numeric, Standardizing):
+class TargetProjector(RegressorMixin, Numeric, Projector):
     """Directions that predict numeric targets, and the linear regression by them."""
 
     _state_type: ClassVar[Any] = (TargetStats, Solved)
@@ -255,7 +256,7 @@ class TargetProjector(RegressorMixin, Numeric, Standardizing):
             none = np.zeros((state.n_features, 0))
             return Found(none, np.zeros(0), available=0, size=self._size)
         state = self._shown(state)
-        unit = self._unit(state)
+        unit = unit_of(self, state)
         alpha, curve = self._choose(state, unit)
         p, sizes = self._size, NO_CURVE
         if is_cv(self.n_components):
@@ -298,7 +299,7 @@ class TargetProjector(RegressorMixin, Numeric, Standardizing):
                 f'without. Fit again with {what}="cv", or use TargetStats.of(X, y, '
                 f"folds={FOLDS}) for fit_stats."
             )
-        unit = self._unit(stats)
+        unit = unit_of(self, stats)
         curves, weight = [], []
         for others, fold in stats.halves():
             if not is_cv(getattr(self, what)) and not (fold.n and others.n):

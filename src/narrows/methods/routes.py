@@ -29,6 +29,7 @@ from scipy import sparse
 
 from narrows.errors import ParameterError, RangeError, WidthError, called
 from narrows.methods.parameters import check_parts
+from narrows.methods.standardize import check_units, unit_of_samples
 from narrows.solve.eigen import set_signs
 from narrows.solve.exact import LARGEST, Centred, occupied
 from narrows.solve.scatter import divided, rule
@@ -169,7 +170,7 @@ class AllAtOnce(Route):
                 refuse_more(self.estimator, parts.n_features)
             refuse_parts(self.estimator)
         self.estimator._check_no_choice()
-        self.estimator._check_units()
+        check_units(self.estimator)
         return Spread(*parts.rows(self.estimator))
 
 
@@ -374,7 +375,7 @@ class Gathered:
         if not weight.all():
             X, codes, weight = X[weight > 0], codes[weight > 0], weight[weight > 0]
         codes = (np.cumsum(counts > 0) - 1)[codes]
-        unit = estimator._unit_of_samples(X, weight)
+        unit = unit_of_samples(estimator, X, weight)
         X, columns, d = divided(X, unit), occupied(X), X.shape[1]
         if unit is not None and columns is not None:
             unit = unit[columns]
