@@ -181,7 +181,7 @@ class Estimator(TransformerMixin, BaseEstimator):
     _only_route: ClassVar[Any] = None  # a Route; None: `route_of` chooses by the samples
     _fitted: Fitted
     n_features_in_: int
-    keep: Any = None  # how many samples a model may hold as they are, where methods differ in that
+    keep: Any  # how many samples to keep; not of all methods
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -353,7 +353,7 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def _may_keep(self, state: Any) -> bool:
         """Whether a state may hold samples as they are; not with ``keep=0``."""
-        return self.keep != 0 or not hasattr(state, "sums_only")
+        return vars(self).get("keep") != 0 or not hasattr(state, "sums_only")
 
     def _shown(self, state: Any) -> Any:
         """Return what a solution is read from: a state, with ``keep=0`` without kept samples."""
