@@ -191,7 +191,7 @@ class Estimator(TransformerMixin, BaseEstimator):
     n_features_in_: int
     _lists_features: ClassVar[str] = ""  # the parameter that has names or indices of features
     _column_names, _file_columns, _use_names = column_names, file_columns, use_names
-    keep: Any = None  # how many samples a model may hold as they are, where methods differ in that
+    keep: Any  # how many samples to keep; not of all methods
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -352,7 +352,7 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def _may_keep(self, state: Any) -> bool:
         """Whether a state may hold samples as they are; not with ``keep=0``."""
-        return self.keep != 0 or not hasattr(state, "sums_only")
+        return vars(self).get("keep") != 0 or not hasattr(state, "sums_only")
 
     @property
     def _rows_kept(self) -> int:

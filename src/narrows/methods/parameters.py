@@ -217,7 +217,7 @@ def is_cv(value: Any) -> bool:
 def check_keep(estimator: Any, *names: str) -> None:
     """Raise ParameterError where kept samples choose a parameter, and none are to be kept."""
     for name in names:
-        if estimator.keep == 0 and is_cv(getattr(estimator, name, None)):
+        if vars(estimator).get("keep") == 0 and is_cv(getattr(estimator, name, None)):
             raise ParameterError(
                 f'{type(estimator).__name__}: expected keep > 0 for {name}="cv", which needs kept '
                 f"samples, got keep=0. Keep some, or set {name} to a number."
