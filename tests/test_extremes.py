@@ -114,6 +114,9 @@ def test_a_number_or_a_clear_error(case, dtype):
 def test_an_answer_is_that_of_the_same_numbers_in_other_units(case):
     if case in ONLINE:
         pytest.skip("its first steps are in the units of the samples")
+    standardize = getattr(case.estimator, "standardize", False)
+    if isinstance(standardize, list):
+        pytest.skip("only some of its features are in units of their own")
     X, y = case.labelled()
     right = 0
     for power in POWERS:
@@ -124,7 +127,7 @@ def test_an_answer_is_that_of_the_same_numbers_in_other_units(case):
             here, there = case.new(), case.new()
             for name in ("mu", "alpha", "threshold"):
                 value = getattr(here, name, None)
-                if isinstance(value, float) and value and not case.presence:
+                if isinstance(value, float) and value and not (case.presence or standardize):
                     unit = 2.0 ** max(-1000, min(1000, 2 * power))
                     there.set_params(**{name: float(value * unit)})
                     if abs(power) > 500 or unit > 1e90:
@@ -145,7 +148,9 @@ def test_an_answer_is_that_of_the_same_numbers_in_other_units(case):
             else:
                 close_in_direction(here.components_, there.components_)
     if case in ADDITIVE and not getattr(case.estimator, "threshold", None):
-        with_unit = hasattr(case.estimator, "mu")  # which few powers leave in range
+        with_unit = (
+            hasattr(case.estimator, "mu") and not standardize
+        )  # which few powers leave in range
         assert right >= (len(POWERS) if case.presence else 1 if with_unit else 2)
 
 

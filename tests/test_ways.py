@@ -53,9 +53,9 @@ def samples():
 @pytest.mark.parametrize(
     ("way", "limits"),
     [
-        ("SRDA.fit", (200, 22, 305)),
-        ("OCFS.partial_fit", (100, 15, 63)),
-        ("narrows fit", (360, 51, 635)),
+        ("SRDA.fit", (206, 25, 320)),
+        ("OCFS.partial_fit", (95, 15, 70)),
+        ("narrows fit", (387, 51, 845)),
     ],
 )
 def test_a_way_passes_through_few_functions(way, limits, samples, tmp_path):

@@ -13,14 +13,13 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-import numpy as np
 from sklearn.datasets import load_digits
 
 from benchmarks.harness import data_path
 from benchmarks.tables import Table
 from narrows.read import iter_chunks
 
-ROUNDS, ROWS = 7, 1000
+ROUNDS, ROWS = 3, 1000
 _PIXELS = "--label label"
 _BODY = "--text body --label label"
 MODELS = {  # what is fitted to which file, with which options
@@ -39,7 +38,7 @@ MODELS = {  # what is fitted to which file, with which options
 }
 COMMANDS = [  # a verb, a model and a file of 1,000 rows
     *(("predict", model, "rows.csv") for model in MODELS if model[-6:] == "digits"),
-    *(("predict", "SRDA, digits", f"rows.{suffix}") for suffix in ("svm", "npy")),
+    *(("predict", "SRDA, digits", f"rows.{suffix}") for suffix in ("svm",)),
     *(("predict", model, "texts.csv") for model in MODELS if model[-6:] != "digits"),
     ("predict", "OnlineSRDA, 20 Newsgroups", "texts.jsonl"),
     ("info", "SRDA, digits", ""),
@@ -108,7 +107,6 @@ def _write(folder: Path) -> None:
         lines.writerow([*columns, "label"])
         lines.writerows([*x, f"d{label}"] for x, label in zip(X.tolist(), y, strict=True))
     X = X[:ROWS]
-    np.save(folder / "rows.npy", X)
     with open(folder / "rows.csv", "w") as file:
         csv.writer(file).writerows([columns, *X.tolist()])
     with open(folder / "rows.svm", "w") as file:
