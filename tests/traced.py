@@ -21,9 +21,11 @@ class AtLine:
         self.left, self.call = number, call
 
     def __call__(self, frame, event, arg):
-        if not frame.f_code.co_filename.startswith(SOURCE):
+        code = frame.f_code
+        # an interrupt while a caller is noted only leaves its name for later messages
+        if not code.co_filename.startswith(SOURCE) or code.co_name == "errors_named_after":
             return None
-        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+        line = linecache.getline(code.co_filename, frame.f_lineno)
         # at the end of a `with` its line comes again, where no signal handler is ever called
         if event == "line" and not line.strip().startswith("with "):
             self.left -= 1

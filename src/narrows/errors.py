@@ -185,9 +185,9 @@ def errors_named_after(estimator: Any) -> Iterator[None]:
     if called.get():  # inside of a call that the user made
         yield
         return
-    name, outside = type(estimator).__name__, None
-    try:  # first, since an interrupt may come after the name is set
-        outside = called.set(name)
+    name = type(estimator).__name__
+    outside = called.set(name)
+    try:
         yield
     except RangeError as error:
         k = error.feature
@@ -197,8 +197,7 @@ def errors_named_after(estimator: Any) -> Iterator[None]:
             error.args = (named(str(error), name),)
         raise
     finally:
-        if outside is not None:
-            called.reset(outside)
+        called.reset(outside)
 
 
 def feature_name(estimator: Any, k: int) -> str:

@@ -74,7 +74,7 @@ def _solution(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any] |
     """Return the entry of the header that describes a solution, and put in its arrays."""
     try:
         found = (estimator._saved or estimator._to_apply()).to_arrays()
-    except (ValueError, AttributeError):  # NotFittedError is both: there is none yet
+    except (ValueError, AttributeError, MemoryError):  # there is none yet, or no room for it
         return None
     same = [name for name, array in found.items() if _is_in(arrays, f"state.{name}", array)]
     put(arrays, "solution", {name: found[name] for name in found.keys() - same})
