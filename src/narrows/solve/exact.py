@@ -31,7 +31,7 @@ _RESTARTS = 100  # of Lanczos
 _ROOM = 1 << 24  # numbers in each array for a group of responses
 _VARIES = 1e-12  # of the root mean square: a standard deviation of less is rounding
 _NOTHING = 1e-9  # eigenvalues below this share of a typical one count as 0
-_SMALL = 1 << 18  # numbers: fewer are not worth loading a compiled loop
+_SMALL = 1 << 16  # numbers: fewer are not worth loading a compiled loop
 _LSQR_ROWS = 1 << 14  # in a part for one thread; sums of squares are added part by part
 _EPS = np.finfo(np.float64).eps
 
