@@ -1,6 +1,9 @@
 """What a model file has of the solution: the same answers as the estimator, without solving."""
 
 import json
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -151,6 +154,19 @@ def test_a_state_without_a_solution_is_saved_without(estimator, tmp_path):
     assert not [name for name in load_file(path) if name.startswith("solution")]
     loaded = narrows.load(path).partial_fit(X, y)
     assert_same_answers(loaded, estimator.partial_fit(X, y), X)
+
+
+def test_a_model_has_the_same_bytes_in_every_process(tmp_path):
+    code = (
+        "import narrows, sys; from sklearn.datasets import load_iris; "
+        "narrows.save(narrows.SRDA().fit(*load_iris(return_X_y=True)), sys.argv[1])"
+    )
+    for seed in "12":  # of the order of sets
+        subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / seed)],
+            env=os.environ | {"PYTHONHASHSEED": seed}, check=True, timeout=120,
+        )  # fmt: skip
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
 
 
 def test_an_array_of_the_state_is_not_stored_twice(tmp_path):

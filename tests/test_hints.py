@@ -8,7 +8,7 @@ import pytest
 import narrows
 from narrows import LDA, OC, OCFS, OnlineSRDA
 from narrows.command import cli
-from narrows.errors import DataError, ParameterError
+from narrows.errors import DataError, ParameterError, errors_named_after
 from narrows.read import iter_chunks
 from tests.cases import ALL, labelled
 
@@ -175,3 +175,14 @@ def test_wrong_usage_names_what_is_meant(tmp_path, monkeypatch, capsys, line, hi
     err = capsys.readouterr().err
     assert hint in err
     assert "Use --param" not in err or line.startswith("fit")
+
+
+def test_a_call_that_an_interrupt_left_behind_names_no_later_error():
+    left = errors_named_after(OCFS())
+
+    def begin():
+        left.__enter__()  # as if an interrupt came before the name is taken back
+
+    begin()
+    with pytest.raises(ParameterError, match=r"^OC: "):
+        OC(priors={"ant": 1}).fit(*labelled())

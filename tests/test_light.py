@@ -136,6 +136,13 @@ def test_other_settings_are_left_to_the_vectoriser(tfidf):
     assert abs(stored.transform(texts) - tfidf.transform(texts)).sum() == 0
 
 
+def test_a_forged_size_of_terms_is_no_long_loop():
+    arrays = Tfidf(ngram_range=(1, 2)).fit(["the sea", "a ship"]).to_arrays()
+    expected = StoredVectoriser(arrays).transform(["the sea"])
+    found = StoredVectoriser(arrays | {"ngram_range": np.array([1, 2**53])}).transform(["the sea"])
+    assert abs(found - expected).sum() == 0
+
+
 def test_many_texts_are_left_to_the_vectoriser():
     texts = ["sea " * 3_000_000]
     stored = StoredVectoriser(Tfidf().fit(texts).to_arrays())

@@ -53,9 +53,9 @@ def samples():
 @pytest.mark.parametrize(
     ("way", "limits"),
     [
-        ("SRDA.fit", (206, 25, 320)),
-        ("OCFS.partial_fit", (95, 15, 70)),
-        ("narrows fit", (387, 51, 845)),
+        ("SRDA.fit", (205, 24, 310)),
+        ("OCFS.partial_fit", (94, 14, 63)),
+        ("narrows fit", (386, 50, 821)),
     ],
 )
 def test_a_way_passes_through_few_functions(way, limits, samples, tmp_path):

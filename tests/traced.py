@@ -22,8 +22,7 @@ class AtLine:
 
     def __call__(self, frame, event, arg):
         code = frame.f_code
-        # an interrupt while a caller is noted only leaves its name for later messages
-        if not code.co_filename.startswith(SOURCE) or code.co_name == "errors_named_after":
+        if not code.co_filename.startswith(SOURCE):
             return None
         line = linecache.getline(code.co_filename, frame.f_lineno)
         # at the end of a `with` its line comes again, where no signal handler is ever called

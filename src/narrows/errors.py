@@ -21,7 +21,8 @@ _FLAG = re.compile(r"(Set )?(\w+) \((--[^)]*)\)")  # a parameter, and the option
 _NAMELESS = re.compile(
     r"(ClassStats|TargetStats|Criterion): |expected "
 )  # messages of states and solvers
-called: ContextVar[str] = ContextVar("called", default="")  # the class that the user called
+# the class that the user called, and the frame of the call
+_called: ContextVar[tuple[str, Any]] = ContextVar("called", default=("", None))
 
 
 class Asked:
@@ -182,11 +183,11 @@ def errors_named_after(estimator: Any) -> Iterator[None]:
 
     States and solvers know no estimator: their messages start with ClassStats, or with no name.
     """
-    if called.get():  # inside of a call that the user made
+    if caller():  # inside of a call that the user made
         yield
         return
     name = type(estimator).__name__
-    outside = called.set(name)
+    outside = _called.set((name, sys._getframe(2)))  # behind that of `contextmanager`
     try:
         yield
     except RangeError as error:
@@ -197,7 +198,19 @@ def errors_named_after(estimator: Any) -> Iterator[None]:
             error.args = (named(str(error), name),)
         raise
     finally:
-        called.reset(outside)
+        _called.reset(outside)
+
+
+def caller() -> str:
+    """Return the name of the class that the user called; "" outside of such a call.
+
+    A call that an interrupt ended before it was forgotten runs no more.
+    """
+    name, call = _called.get()
+    frame = sys._getframe(1) if name else None
+    while frame is not None and frame is not call:
+        frame = frame.f_back
+    return name if frame is not None else ""
 
 
 def feature_name(estimator: Any, k: int) -> str:
@@ -223,7 +236,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
         if frame.f_back is None:
             break
         level, frame = level + 1, frame.f_back
-    who, message = called.get(), _asked(message)
+    who, message = caller(), _asked(message)
     warnings.warn(named(message, who) if who else message, category, stacklevel=level)
 
 

@@ -55,8 +55,8 @@ def described(estimator: Any, arrays: dict[str, np.ndarray], solved: bool = True
 
     With `solved` also its solution, where there is one.
     """
-    fitted = estimator._fitted
     put(arrays, "state", estimator._to_save().to_arrays())
+    fitted = estimator._fitted
     solution = _solution(estimator, arrays) if solved else None
     if hasattr(estimator, "feature_names_in_"):
         put(arrays, "input", {"names": estimator.feature_names_in_})
@@ -77,7 +77,7 @@ def _solution(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any] |
     except (ValueError, AttributeError, MemoryError):  # there is none yet, or no room for it
         return None
     same = [name for name, array in found.items() if _is_in(arrays, f"state.{name}", array)]
-    put(arrays, "solution", {name: found[name] for name in found.keys() - same})
+    put(arrays, "solution", {name: found[name] for name in found if name not in same})
     numbers, shown = (
         {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
         for names in (NUMBERS, SHOWN)

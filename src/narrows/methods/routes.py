@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import ParameterError, RangeError, WidthError, called
+from narrows.errors import ParameterError, RangeError, WidthError, caller
 from narrows.methods.parameters import check_parts
 from narrows.methods.standardize import check_units, unit_of_samples
 from narrows.solve.eigen import set_signs
@@ -351,7 +351,7 @@ class Gathered:
 
     def update(self, X: Any, y: Any, sample_weight: Any, check_input: bool) -> Gathered:
         """Add checked samples, in place."""
-        who = called.get() or "ClassStats"
+        who = caller() or "ClassStats"
         classes, codes = one_a_row(X, y, who)
         self.classes = union(self.classes, classes)
         self.chunks.append((X, classes[codes], weights(sample_weight, len(codes), who)))

@@ -79,7 +79,7 @@ class FewTexts:
             return words
         return [
             " ".join(words[k : k + size])
-            for size in range(low, high + 1)
+            for size in range(low, min(high, len(words)) + 1)
             for k in range(len(words) - size + 1)
         ]
 

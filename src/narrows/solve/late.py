@@ -10,16 +10,16 @@ if TYPE_CHECKING:
 else:
 
     class _Sparse:
-        """The module ``scipy.sparse``."""
+        """The module ``scipy.sparse``, of which each name is looked up once."""
 
         def __getattr__(self, name: str) -> Any:
             from scipy import sparse
 
-            return getattr(sparse, name)
+            vars(self).update({"issparse": sparse.issparse, name: getattr(sparse, name)})
+            return vars(self)[name]
 
         def issparse(self, X: Any) -> bool:
             """Whether X is sparse, which nothing is before the import."""
-            found = sys.modules.get("scipy.sparse")
-            return found is not None and found.issparse(X)
+            return "scipy.sparse" in sys.modules and self.__getattr__("issparse")(X)
 
     sparse = _Sparse()
