@@ -81,9 +81,10 @@ ranking_ : ndarray of shape (n_features,)
     "standardize": """\
 standardize : bool or list of int, str or bool, default=False
     Which features to standardise: all (True), those with these indices or names, or those of a
-    mask. The result is that of scikit-learn's `StandardScaler` in front of the method, also on
-    streams and after merging, since the state has the variances. Ridges and eigenvalues are those
-    for standardised features; `components_` apply to X as it is, and `transform` differs from
+    mask. With a given ridge the result is that of scikit-learn's `StandardScaler` in front of the
+    method, also on streams and after merging, since the state has the variances; held-out samples
+    may choose another ridge or calibration, since others are held out. Ridges and eigenvalues are
+    those for standardised features; `components_` apply to X as it is, and `transform` differs from
     that of the pipeline by a constant row. Features that do not vary have weight 0. More than
     8,192 features have to be in memory, and are not supported in bands.""",
     "threshold": """\
