@@ -153,6 +153,8 @@ def test_shards_of_20_newsgroups_merge_with_little_loss(terms):
 
 
 MEASURED = """
+import ctypes
+import gc
 import sys
 from pathlib import Path
 import numpy as np
@@ -171,6 +173,8 @@ narrows.{method}.fit(X[few], y[few])  # compiled, and all that is loaded only on
 def memory(what):
     return int(Path("/proc/self/status").read_text().split(what + ":")[1].split()[0]) * 1024
 
+gc.collect()
+ctypes.CDLL(None).malloc_trim(0)  # else what was freed is used again, and not counted
 before = memory("VmRSS")
 Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
 narrows.{method}.fit(X, y).components_

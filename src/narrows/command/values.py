@@ -91,7 +91,8 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
     for key in [key for key in chosen if key not in known]:
         near = _SIZES[key] if _SIZES.get(key) in known else key
         hint = did_you_mean(near, known, _shown)
-        others = [name for name in NAMES if key in class_of(name)().get_params()]
+        names = {key, "reservoir"} if key == "keep" else {key}
+        others = [name for name in NAMES if names & class_of(name)().get_params().keys()]
         if others and near == key:
             hint = f"Methods with {_shown(key)}: {', '.join(others)}."
         raise ParameterError(f"{method.__name__}: expected a parameter of it, got {key!r}. {hint}")

@@ -398,16 +398,15 @@ def lsqr_regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tup
     del H
     by_class = U / np.sqrt(A.counts)[:, None]
     unit = float(2.0 ** np.round(np.log2(A.length or 1.0)))
-    scaled = A.over(unit)  # LSQR's own tests expect numbers of about 1
     damp = np.sqrt(alpha) / unit
-    r = U.shape[1]
-    W, n_iter = np.empty((A.shape[1], r)), 0
-    products = scaled.products()
-    for some in blocks(r, max(1, _ROOM // max(A.shape))):
+    products, found = A.over(unit).products(), []  # LSQR's tests expect numbers of about 1
+    for some in blocks(U.shape[1], max(1, _ROOM // max(A.shape))):
         T = A.root[:, None] * by_class[A.codes, some]
-        W[:, some], used = lsqr(products, T, A.shape[1], damp, tol, max_iter)
-        n_iter = max(n_iter, used)
-    return W, n_iter
+        found.append(lsqr(products, T, A.shape[1], damp, tol, max_iter))
+    if len(found) == 1:  # without a copy
+        return found[0]
+    W = np.hstack([np.empty((A.shape[1], 0)), *(W for W, _ in found)])
+    return W, max((n_iter for _, n_iter in found), default=0)
 
 
 def by_discriminant_power(A: Centred, W: np.ndarray, alpha: float) -> Answer:
