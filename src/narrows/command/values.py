@@ -301,9 +301,11 @@ def _typed(names: Iterable[str | None]) -> list[str]:
         if name not in known or not typed:
             continue
         parameter, value = known[name], context.params[name]
-        for each in value if isinstance(value, tuple) else (value,):
+        many = parameter.nargs == -1 or getattr(parameter, "multiple", False)
+        for each in value if many else (value,):
             words += parameter.opts[-1:] if isinstance(parameter, click.Option) else []
-            words += [] if isinstance(each, bool) else [str(each)]
+            text = ",".join(map(str, each)) if isinstance(each, tuple) else str(each)
+            words += [] if isinstance(each, bool) else [text]
     return words
 
 
