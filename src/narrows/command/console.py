@@ -21,6 +21,24 @@ def say(message: str) -> None:
     print("narrows:", escaped(" ".join(message.split())), file=sys.stderr)  # noqa: T201
 
 
+def say_decisions(encoder: Any) -> None:
+    """Print what was decided for each column of a table, on standard error."""
+    lines = decided(encoder)
+    say(f"columns of the table ({len(lines)}):")
+    for line in lines:
+        print(f"  {escaped(line)}", file=sys.stderr)  # noqa: T201
+
+
+def decided(encoder: Any) -> list[str]:
+    """Return a line for each column of a table: what it is, why, and how many features it has."""
+    return [
+        f"{each.column}: {each.kind} ({each.reason}), {each.n_features} features"
+        if each.n_features
+        else f"{each.column}: left out ({each.reason})"
+        for each in encoder.decisions_
+    ]
+
+
 def _as_flag(found: re.Match[str]) -> str:
     flag = f"{found[1]} --{found[2].replace('_', '-')}"
     return flag if found[3] is None else f"{flag} {found[3]}"

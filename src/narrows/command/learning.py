@@ -22,7 +22,7 @@ from narrows.io.atomic import room
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
 from narrows.io.chunk import NUMBERS, Options, for_targets
 from narrows.io.models import load_model, save, save_finished
-from narrows.io.source import check_kind, is_of_texts
+from narrows.io.source import check_kind, kind_of
 from narrows.io.streams import display_name, expand_patterns
 from narrows.methods.describe import certified, n_classes, summary
 from narrows.methods.names import listed
@@ -46,6 +46,7 @@ def fit(
     reading = for_targets(estimator, reading)
     files = expand_patterns(inputs)
     values.check_output(output, *files)
+    reading, vectoriser = values.as_table(files, reading, given, vectoriser)
     if fit_parts is None and getattr(estimator, "tolerance", None):
         values.refuse(given, ("checkpoint", "idf_sample"), "no --tolerance", "one")
         fit_parts = local.fit_files
@@ -80,7 +81,7 @@ def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **gi
         _report_model(estimator, output, as_json)
         return 0
     run = Run(estimator, files, reading, given, checkpoint, model=model)
-    check_kind(files[0], run.samples.dataset.is_text, is_of_texts(estimator._source), model)
+    check_kind(files[0], run.samples.dataset.holds, kind_of(estimator._source), model)
     return run.finish(run.update, output, as_json)
 
 

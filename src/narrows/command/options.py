@@ -346,6 +346,16 @@ TEXTS = (
     ),
     _option("--max-features", "N", click.IntRange(1), "Keep the N most frequent terms."),
 )  # fmt: skip
+TABLES = (
+    _flag("--table", "Columns hold anything: numbers, categories, dates, texts, missing values."),
+    _option("--categories", "A,B,…", str, "Columns of a table that are categories."),
+    _option("--numbers", "A,B,…", str, "Columns of a table that are numbers."),
+    _option("--drop", "A,B,…", str, "Columns of a table to leave out."),
+    _option(
+        "--splines", "K", click.IntRange(0),
+        "Knots of the curves that a number of a table becomes; 0: a straight line.  [default: 8]",
+    ),
+)  # fmt: skip
 IDF_SAMPLE = _option(
     "--idf-sample", "ROWS", click.IntRange(1),
     "Count terms in the first ROWS texts only, and read the input once: for an endless pipe.",

@@ -7,7 +7,7 @@ from typing import Any
 
 from narrows.command import values
 from narrows.command.console import report as show
-from narrows.command.console import say
+from narrows.command.console import say, say_decisions
 from narrows.errors import DataError, ParameterError, escaped
 from narrows.io.applied import open_model
 from narrows.methods.describe import described, details, summary
@@ -65,10 +65,13 @@ def _classify(
     inputs = [input] if test is None else [input, test]
     for output in [] if report is None else [report, page.twin_of(report)]:
         values.check_output(output, *inputs)
-    vectoriser = values.make_vectoriser(given) or Tfidf()
+    maker = values.make_vectoriser(given)
     reading = values.read_options(given, labels_required=True)
-    data = read_folds(input, test, cv, repeats, seed, reading, vectoriser)
+    reading, maker = values.as_table(inputs, reading, given, maker)
+    data = read_folds(input, test, cv, repeats, seed, reading, maker or Tfidf())
     values.check_text_options(given, data.is_text, input)
+    if reading.table:
+        say_decisions(data.source(0).encoder)
     if methods is None:
         compared = runs.without_costly(compared, data)
     found: dict[Any, Any] = {}

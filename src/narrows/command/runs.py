@@ -11,7 +11,9 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from narrows.command.console import say_decisions
 from narrows.errors import DataError, ParameterError, RangeError
+from narrows.io.cells import Cells, joined
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
 from narrows.io.source import Source, check_terms
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from narrows.text import Vectoriser
 
 T = TypeVar("T")
+_DECIDING = 50_000  # rows of a table, the first ones, that decide what its columns are
 
 
 class Samples:
@@ -36,8 +39,9 @@ class Samples:
         How to read them.
     source : Source, optional
         What a model remembers of its files: these are read as the same features.
-    counter : Vectoriser, optional
-        Counts the terms of texts, if the source has no vectoriser; `Tfidf` by default.
+    maker : Vectoriser or TableEncoder, optional
+        Makes samples of texts or tables, unless the source does; not fitted. By default `Tfidf`,
+        or a `TableEncoder`.
     sample : int, optional
         Number of texts, the first ones, whose terms are counted; the input is then read once.
 
@@ -52,14 +56,14 @@ class Samples:
         inputs: Sequence[str],
         options: Options,
         source: Source | None = None,
-        counter: Vectoriser | None = None,
+        maker: Any = None,
         sample: int | None = None,
     ):
         self.inputs, self.dataset = list(inputs), Dataset(inputs, options, source)
-        self.vectoriser: Vectoriser | None = None if source is None else source.tfidf
+        self.maker: Any = None if source is None else source.maker
         self.chunk: Chunk | None = None
         self.at = Position()
-        self._given, self._sample = counter, sample
+        self._given, self._sample = maker, sample
         self._passes = 0  # that were begun
 
     @cached_property
@@ -69,17 +73,17 @@ class Samples:
         return self._given or Tfidf()
 
     def of(self, chunk: Chunk) -> Any:
-        """Return the samples of a chunk; the vectoriser makes them of texts."""
-        return chunk.X if self.vectoriser is None else self.vectoriser.transform(chunk.X)
+        """Return the samples of a chunk, made of texts or of a table."""
+        return chunk.X if self.maker is None else self.maker.transform(chunk.X)
 
     def source(self) -> Source | None:
         """Return what a model of these samples remembers of the files."""
-        return self.dataset.source(self.vectoriser)
+        return self.dataset.source(self.maker)
 
     @property
     def counts_first(self) -> bool:
         """Whether the terms of all texts have to be counted before they are samples."""
-        return self.dataset.is_text and self.vectoriser is None and self._sample is None
+        return self.dataset.is_text and self.maker is None and self._sample is None
 
     def count_terms(self) -> None:
         """Count the terms of all texts, in a pass of its own."""
@@ -97,22 +101,35 @@ class Samples:
 
     def _transformed(self) -> Iterator[Chunk]:
         """Yield the chunks of a pass, their texts as samples."""
-        chunks, counted = iter(self.dataset), list[Chunk]()
-        if self.dataset.is_text and self.vectoriser is None:  # a sample is counted first
+        chunks, first = iter(self.dataset), list[Chunk]()
+        if self.dataset.is_text and self.maker is None:  # a sample is counted first
             sample, counter = self._sample or 0, self._counter
             for chunk in chunks:
-                counted.append(chunk)
+                first.append(chunk)
                 counter.update(chunk.X[: sample - counter.n_documents])
                 if counter.n_documents >= sample:
                     break
             self._use_counter()
-        for chunk in chain(counted, chunks):
+        elif self.dataset.options.table and self.maker is None:
+            rows = 0
+            while rows < _DECIDING and (chunk := next(chunks, None)) is not None:
+                first.append(chunk)
+                rows += chunk.X.shape[0]
+            self._decide(joined([chunk.X for chunk in first]))
+        for chunk in chain(first, chunks):
             yield chunk._replace(X=self.of(chunk))
 
     def _use_counter(self) -> None:
         """Turn texts into samples by the terms counted so far; DataError where there are none."""
         check_terms(self._counter, self.inputs[0])
-        self.vectoriser = self._counter
+        self.maker = self._counter
+
+    def _decide(self, cells: Cells) -> None:
+        """Decide from the first rows of a table how its columns become features, and say it."""
+        from narrows.table import TableEncoder  # takes time to import
+
+        self.maker = (self._given or TableEncoder()).fit(cells)
+        say_decisions(self.maker)
 
     @contextmanager
     def named_in_errors(self) -> Iterator[None]:

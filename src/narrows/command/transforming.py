@@ -18,7 +18,7 @@ from narrows.io.applied import Model, open_model
 from narrows.io.atomic import replacing
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
-from narrows.io.source import check_kind, is_of_texts
+from narrows.io.source import check_kind, kind_of
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, output_format, writer
 from narrows.methods.names import targets_of
@@ -150,7 +150,7 @@ def _opened(
         several = getattr(estimator, "_several", None) or None
         reading = reading.replace(chunk_rows=1).with_found({"several_labels": several})
     samples = Samples(inputs, reading, estimator._source)
-    check_kind(inputs[0], samples.dataset.is_text, is_of_texts(estimator._source), model)
+    check_kind(inputs[0], samples.dataset.holds, kind_of(estimator._source), model)
     return estimator, samples
 
 

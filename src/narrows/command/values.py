@@ -17,6 +17,7 @@ from narrows.command.options import METHODS as NAMES
 from narrows.errors import DataError, ParameterError, did_you_mean
 from narrows.io.chunk import Options, as_in_model, for_targets
 from narrows.io.container import is_checkpoint
+from narrows.io.dataset import is_table
 from narrows.io.kinds import SUFFIXES
 from narrows.methods.methods import METHODS
 
@@ -32,6 +33,7 @@ _OF_TFIDF = ("min_df", "max_df", "max_features")
 _OF_TEXTS = (
     *("vectorizer", "hash_columns", "stop_words", "ngram_range", *_OF_TFIDF, "idf_sample"),
 )
+_OF_TABLES = ("table", "categories", "numbers", "drop", "splines")
 _ADDRESSES = {"scheduler": "dask", "master": "spark"}  # options, and the engine that each is for
 _MAX_STOP_WORDS = 16_000_000  # characters
 
@@ -177,6 +179,24 @@ def make_vectoriser(given: dict[str, Any]) -> Vectoriser | None:
     return Tfidf(**chosen) if kind or chosen else None
 
 
+def as_table(
+    files: Sequence[str], reading: Options, given: dict[str, Any], maker: Vectoriser | None
+) -> tuple[Options, Any]:
+    """Return how to read files and what makes samples of them, where they are tables.
+
+    That is where an option of tables was given, or where the first rows of a file show it.
+    """
+    asked = [name for name in _OF_TABLES if given[name] not in (None, False)]
+    if not asked and (maker is not None or not is_table(files[0], reading)):
+        return reading, maker
+    from narrows.table import TableEncoder
+
+    lists = {name: given[name].split(",") for name in _OF_TABLES[1:4] if given[name] is not None}
+    splines = {} if given["splines"] is None else {"splines": given["splines"]}
+    encoder = TableEncoder(**lists, **splines, text=list(reading.text) if reading.text else None)
+    return reading.replace(table=True, text=None), encoder
+
+
 def check_text_options(given: dict[str, Any], is_text: bool, path: str) -> None:
     """Raise where options of texts were given for numbers."""
     for name in _OF_TEXTS:
@@ -282,7 +302,7 @@ def to_fit(input: str, method: str, dimensions: int, *more: str) -> str | None:
     chooses = class_of(method)().get_params()
     size = "n_components" if "n_components" in chooses else "n_features"
     found = [
-        *_typed((*_READING, *_OF_TEXTS)),
+        *_typed((*_READING, *_OF_TEXTS, *_OF_TABLES)),
         "--method",
         method,
         _flag(size),

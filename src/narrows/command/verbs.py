@@ -34,7 +34,8 @@ OUTPUT = (
 
 @options.verb(
     options.INPUTS, options.METHOD, options.MODEL_OUTPUT, options.METHOD_PARAMETERS,
-    options.READING, options.TEXTS, options.IDF_SAMPLE, options.CHECKPOINTS, options.ENGINES,
+    options.READING, options.TEXTS, options.TABLES, options.IDF_SAMPLE, options.CHECKPOINTS,
+    options.ENGINES,
 )  # fmt: skip
 def fit() -> Work:
     """Fit a method to labelled data and save the model.
@@ -231,7 +232,7 @@ def info() -> Work:
         "--report", type=click.Path(), metavar="FILE",
         help="Write an .html page, and its data as .json beside it.",
     ),
-    options.READING, options.TEXTS,
+    options.READING, options.TEXTS, options.TABLES,
     short_help="Compare methods by how well the reduced data predict, or by retrieval.",
 )  # fmt: skip
 def compare() -> Work:

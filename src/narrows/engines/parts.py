@@ -26,7 +26,7 @@ from narrows.io.formats.arrow import FORMAT as TABLE
 from narrows.io.formats.arrow import INDICES, VALUES
 from narrows.io.kinds import SUFFIXES
 from narrows.io.parts import SIZE, FilePart
-from narrows.io.source import Source, check_kind, check_terms, is_of_texts, remembered
+from narrows.io.source import Source, check_kind, check_terms, kind_of, remembered
 from narrows.io.streams import expand_patterns
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
@@ -220,8 +220,8 @@ class Parts:
             options = self.options
             if source is not None:
                 options = options.with_found(remembered(source, options, self._format))
-            is_text = self._format.is_text(options)
-            check_kind(self.files[0], is_text, is_of_texts(source), "the fit")
+            got = "texts" if self._format.is_text(options) else "numbers"
+            check_kind(self.files[0], got, kind_of(source), "the fit")
         self.source = source
 
     def survey_labels(self) -> None:

@@ -13,13 +13,16 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from sklearn.pipeline import make_pipeline
 
 from narrows.errors import DataError, ParameterError
+from narrows.io.cells import Cells
+from narrows.io.cells import joined as concatenated
 from narrows.io.chunk import TEXT, Options
 from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
-from narrows.io.source import Source, check_kind
+from narrows.io.source import Source, check_kind, of_maker
 from narrows.solve.sums import widened
 from narrows.state.class_stats import checked_rows
 from narrows.state.labels import as_one_type, joined, some
+from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
 Fold = tuple[Any, np.ndarray, Any, np.ndarray]
@@ -116,8 +119,8 @@ def prepared(steps: Any, X: Any, y: np.ndarray) -> tuple[Any, Any]:
 def source_of(fitted: Any) -> Source | None:
     """Return the names of the features that a fitted transformer makes, if it has some."""
     last = fitted.steps[-1][1]
-    if isinstance(last, Vectoriser):
-        return Source(tfidf=last)
+    if isinstance(last, Vectoriser | TableEncoder):
+        return Source(**of_maker(last))
     try:
         return Source(columns=tuple(map(str, fitted.get_feature_names_out())))
     except (AttributeError, ValueError):
@@ -125,7 +128,9 @@ def source_of(fitted: Any) -> Source | None:
 
 
 def taken(X: Any, rows: np.ndarray) -> Any:
-    """Return some samples of an array, a sparse matrix, a DataFrame or a list."""
+    """Return some samples of an array, a sparse matrix, a table or a list."""
+    if isinstance(X, Cells):
+        return X.rows(rows)
     if isinstance(X, list | tuple):
         return [X[row] for row in rows]
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
@@ -170,18 +175,19 @@ def read_folds(
     repeats: int | None,
     seed: int,
     options: Options,
-    vectoriser: Vectoriser,
+    maker: Any,
 ) -> Splits:
     """Read a file and hold samples out: another file, its `split`, fifths, or each of cv folds.
 
-    For texts, a copy of the unfitted `vectoriser` is fitted to the training samples of each split.
+    For texts and tables, a copy of the unfitted `maker` is fitted to the training samples of each
+    split.
     """
     has_split = not (test or cv or repeats or options.split) and _supports(path, "split")
     parts, source = read_parts(path, test, options, has_split)
     _check_counts(path, parts[1], len(parts) == 2, cv)
     pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed) if len(parts) == 2 else []
-    if parts[0].dtype == object:  # texts
-        return Splits(parts, pairs, vectoriser)
+    if isinstance(parts[0], Cells) or parts[0].dtype == object:  # texts
+        return Splits(parts, pairs, maker)
     return Splits(parts, pairs, source=source)
 
 
@@ -204,7 +210,7 @@ def read_parts(
             if dataset.is_text and _supports(test, "text"):
                 options = options.replace(text=options.text or (TEXT,))
             X_test, y_test, held_out = rows(test, options, source)
-            check_kind(test, held_out.is_text, dataset.is_text, path)
+            check_kind(test, held_out.holds, dataset.holds, path)
             if y.ndim == 1:
                 y, y_test = as_one_type(y, y_test)
             if y.ndim == 1 and not np.isin(y_test, y).any():
@@ -212,7 +218,7 @@ def read_parts(
                 expected = f"expected labels that {path} has ({had}), got {got}."
                 raise DataError(test, f'{expected} Set labels="integer" if both are integers.')
             parts = X, y, X_test, y_test
-    if len(parts) == 4 and parts[0].dtype != object:
+    if len(parts) == 4 and not isinstance(parts[0], Cells) and parts[0].dtype != object:
         width = max(parts[0].shape[1], parts[2].shape[1])
         parts = widened(parts[0], width), parts[1], widened(parts[2], width), parts[3]
     return parts, source
@@ -229,6 +235,8 @@ def rows(
     found = [chunk.y for chunk in chunks]
     y = np.concatenate(found) if found[0].ndim == 2 else joined(found)
     X = [chunk.X for chunk in chunks]
+    if options.table:
+        return concatenated(X), y, dataset
     if dataset.is_text:
         return np.array([text for part in X for text in part], dtype=object), y, dataset
     width = max(part.shape[1] for part in X)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from narrows.errors import Asked, DataError, ParameterError
+from narrows.io.cells import Cells
 from narrows.io.kinds import LABEL_TYPES
 from narrows.io.streams import MAX_LINE_MB
 from narrows.methods.names import method_of
@@ -54,6 +55,7 @@ class Options:
     has_labels: bool = True  # if not, no column is taken for the labels, whatever its name
     labels: str | None = None  # the type of all labels: "text" or "integer"
     target: tuple[str, ...] | None = None  # columns or keys of numbers; a str is one of them
+    table: bool | None = None  # whether columns hold anything, and samples are `Cells`
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", names_of(self.text))
@@ -66,6 +68,12 @@ class Options:
             raise ParameterError(
                 f"label (--label), text (--text): expected different columns, got {self.label!r} "
                 "for both. Change one of them."
+            )
+        if self.table and (self.text or self.vector):
+            what = "text" if self.text else "vector"
+            raise ParameterError(
+                f"table (--table), {what} (--{what}): expected one of them, got both. Leave one "
+                "out."
             )
         self._check_targets()
         if self.labels not in (None, *LABEL_TYPES):
@@ -143,7 +151,7 @@ def row_of(entry: int, indptr: np.ndarray) -> int:
 def check_finite(chunk: Chunk, name: str) -> None:
     """Raise DataError, with the row, where a number is not finite."""
     X = chunk.X
-    if isinstance(X, list):  # texts
+    if isinstance(X, list | Cells):
         return
     values = X.data if sparse.issparse(X) else X
     if not np.isfinite(values).all():

@@ -6,20 +6,21 @@ import io
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import IO, Any
 
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io import streams
+from narrows.io.cells import Cells, are_numbers
 from narrows.io.chunk import NUMBERS, Chunk, Options, Position, as_asked, check_finite
 from narrows.io.formats import OPTIONS, common_format, format_of, format_of_row
 from narrows.io.formats.base import Format
 from narrows.io.parts import FilePart, n_lines_before
-from narrows.io.source import Source, remembered
+from narrows.io.source import Source, of_maker, remembered
 from narrows.io.streams import Section, StandardInput, display_name
 from narrows.solve.late import sparse
 
-if TYPE_CHECKING:
-    from narrows.text import Vectoriser
+_FIRST = 1000  # rows that show whether a file is a table
 
 
 class Dataset:
@@ -140,7 +141,7 @@ class Dataset:
                     if sparse.issparse(chunk.X):  # as wide as the widest so far, or as expected
                         width = max(width, options.width or 0, chunk.X.shape[1])
                         chunk.X.resize(chunk.X.shape[0], width)
-                    elif not self.is_text:
+                    elif self.holds == "numbers":
                         width = chunk.X.shape[1]
                     if sparse.issparse(chunk.y):
                         classes = max(classes, chunk.y.shape[1])
@@ -157,6 +158,11 @@ class Dataset:
             if rows == before and not resumed and not options.may_be_empty:
                 raise DataError(name, "expected at least one row, got none.")
             done += 0 if path == "-" else os.path.getsize(path)
+
+    @property
+    def holds(self) -> str:
+        """What chunks hold: numbers, texts, or tables with columns of any kind."""
+        return "texts" if self.is_text else "tables" if self.options.table else "numbers"
 
     def resume_from(self, start: Position, input_continues: bool = False) -> None:
         """Let the next pass start after the chunk that ended at `start`.
@@ -176,15 +182,19 @@ class Dataset:
         if "-" in self.paths:
             self._stdin.store()
 
-    def source(self, tfidf: Vectoriser | None = None) -> Source | None:
-        """Return the source that a model of these files stores, after a pass."""
+    def source(self, made_by: Any = None) -> Source | None:
+        """Return the source that a model of these files stores, after a pass.
+
+        `made_by` made samples of texts or of a table.
+        """
         options = self.options
         label, target = options.label, options.target
         if self.format.labels_apart:
             label = target = None
         source = Source(
-            options.zero_based, label, options.text, self._columns, tfidf, options.vector, target
+            options.zero_based, label, options.text, self._columns, None, options.vector
         )
+        source = replace(source, target=target, **of_maker(made_by))
         return None if source == Source() else source
 
     def _refuse_unused(self) -> None:
@@ -215,7 +225,7 @@ class Dataset:
 
     def _check(self, chunk: Chunk, name: str, before: int) -> None:
         X = chunk.X
-        if isinstance(X, list):
+        if isinstance(X, list | Cells):
             return
         width = self.options.width or (0 if sparse.issparse(X) else before)
         if width and X.shape[1] != width:
@@ -263,3 +273,14 @@ class Dataset:
         with open(part.path, "rb") as stream:  # errors of the header are found here
             first = next(format.read(stream, part.path, options.replace(chunk_rows=1)))
         return options.with_found({"header": first.header})
+
+
+def is_table(path: str, options: Options) -> bool:
+    """Whether the first rows of a file have missing cells, or columns that are no numbers."""
+    if path == "-" or "table" not in format_of(path)[0].options or options.text or options.vector:
+        return False
+    try:
+        first = next(iter(Dataset([path], options.replace(table=True, chunk_rows=_FIRST))), None)
+    except (DataError, ParameterError):  # which a reader of numbers words better
+        return False
+    return first is not None and not are_numbers(first.X)

@@ -27,6 +27,7 @@ from narrows.solve.schema import (
 from narrows.solve.terms import Counted, Table, idf, with_feature
 
 if TYPE_CHECKING:
+    from narrows.table import TableEncoder
     from narrows.text import Vectoriser
 
 _SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, [str], None)}
@@ -51,6 +52,8 @@ class Source:
         Turns texts into samples.
     target : tuple of str, optional
         Names of the columns, or JSON keys, of numeric targets, where these were set.
+    encoder : TableEncoder, optional
+        Turns the columns of a table into samples.
 
     See Also
     --------
@@ -72,6 +75,7 @@ class Source:
     tfidf: Vectoriser | None = None
     vector: str | None = None
     target: tuple[str, ...] | None = None
+    encoder: TableEncoder | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", names_of(self.text))
@@ -82,6 +86,9 @@ class Source:
         """Return the feature names as an array of str objects, where there are any."""
         if self.tfidf is not None:
             return self.tfidf.names
+        if self.encoder is not None:
+            found: np.ndarray = self.encoder.get_feature_names_out()
+            return found
         return None if self.columns is None else np.array(self.columns, dtype=object)
 
     def settings(self) -> dict[str, Any]:
@@ -97,7 +104,19 @@ class Source:
             arrays["columns"] = np.array(self.columns, dtype=object)
         if self.tfidf is not None:
             arrays |= {f"tfidf.{key}": value for key, value in self.tfidf.to_arrays().items()}
+        if self.encoder is not None:
+            arrays |= {f"table.{key}": value for key, value in self.encoder.to_arrays().items()}
         return arrays
+
+    @property
+    def maker(self) -> Any:
+        """What makes samples of texts or of a table; None where files hold numbers."""
+        return self.encoder if self.tfidf is None else self.tfidf
+
+    @property
+    def holds(self) -> str:
+        """What the files hold: numbers, texts, or tables with columns of any kind."""
+        return "texts" if self.tfidf is not None else "tables" if self.encoder else "numbers"
 
     @classmethod
     def of(cls, settings: Any, arrays: Mapping[str, np.ndarray], vectoriser: Any = None) -> Source:
@@ -113,11 +132,25 @@ class Source:
                 raise SchemaError(f"source.{name}: expected a name, got none.")
         checked(arrays, {"columns": Field("O", ("d",), optional=True)})
         columns = tuple(arrays["columns"]) if "columns" in arrays else None
-        start = "tfidf."
-        names = [name for name in arrays if name.startswith(start)]
-        own = {name.removeprefix(start): arrays[name] for name in names}
-        tfidf = (vectoriser or vectoriser_of)(own) if names else None
-        return cls(**settings, columns=columns, tfidf=tfidf)
+        tfidf, table = (
+            {name.removeprefix(start): arrays[name] for name in arrays if name.startswith(start)}
+            for start in ("tfidf.", "table.")
+        )
+        made: dict[str, Any] = {}
+        if tfidf:
+            made["tfidf"] = (vectoriser or vectoriser_of)(tfidf)
+        if table:
+            from narrows.table import TableEncoder
+
+            made["encoder"] = TableEncoder.from_arrays(table)
+        return cls(**settings, columns=columns, **made)
+
+
+def of_maker(maker: Any) -> dict[str, Any]:
+    """Return what makes samples, if anything does, by its name in a `Source`."""
+    if maker is None:
+        return {}
+    return {"encoder" if type(maker).__name__ == "TableEncoder" else "tfidf": maker}
 
 
 def remembered(source: Source, options: Options, format: Format) -> dict[str, Any]:
@@ -131,6 +164,8 @@ def remembered(source: Source, options: Options, format: Format) -> dict[str, An
         found.pop("text", None)
     elif options.text is not None:
         found.pop("vector", None)
+    elif source.encoder is not None and "table" in found:
+        found["table"] = True
     elif source.tfidf is not None and "text" in found and not format.kind.holds_texts:
         found["text"] = source.text or (TEXT,)
     return found
@@ -152,10 +187,14 @@ def is_of_texts(source: Source | None) -> bool:
     return source is not None and source.tfidf is not None
 
 
-def check_kind(path: str, is_text: bool, expected_text: bool, before: str) -> None:
-    """Raise ParameterError where a file holds texts and that before it numbers, or vice versa."""
-    if is_text != expected_text:
-        expected, got = ("numbers", "texts") if is_text else ("texts", "numbers")
+def kind_of(source: Source | None) -> str:
+    """Return what the files hold; see `Source.holds`."""
+    return "numbers" if source is None else source.holds
+
+
+def check_kind(path: str, got: str, expected: str, before: str) -> None:
+    """Raise ParameterError where a file holds something else than that before it."""
+    if got != expected:
         raise ParameterError(
             f"{path}: expected {expected}, as {before} has, got {got}. Name other files."
         )

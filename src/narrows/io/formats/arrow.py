@@ -15,6 +15,7 @@ import numpy as np
 
 from narrows.errors import DataError
 from narrows.io import kinds
+from narrows.io.cells import Cells
 from narrows.io.chunk import (
     CLASSES,
     OF_CLASSES,
@@ -194,7 +195,7 @@ def _chunks(
             weight = None
             if options.weight is not None:
                 weight = numbers(table, options.weight, name, lines)
-        if not isinstance(X, list):
+        if not isinstance(X, list | Cells):
             width = X.shape[1]
         if sparse.issparse(y):
             labels = y.shape[1]
@@ -229,6 +230,10 @@ def _samples_of(
     present = [column for column in header if column not in index]
     _refuse_vectors(schema, present, label, name)
     columns = tuple(feature_columns(present, label, options, name))
+    if options.table:
+        return lambda table, width, *where: Cells(
+            {column: anything(table, column, *where) for column in columns}
+        ), columns
     return lambda table, width, *where: np.column_stack(
         [numbers(table, column, *where) for column in columns]
     ), columns
@@ -377,12 +382,34 @@ def numbers(
     array = _column(table, column)
     types = pyarrow().types
     kind = array.type
-    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+    if not (_is_number(types, kind) or types.is_boolean(kind)):
         advice = f" {of_texts}" * _is_string(kind)
         raise DataError(name, f"column {column!r}: expected numbers, got {shown(kind)}.{advice}")
     _refuse_nulls(array, column, name, lines)
     values = array.to_numpy(zero_copy_only=False)
     return values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
+
+
+def anything(table: Any, column: str, name: str, lines: range) -> np.ndarray:
+    """Return a column of a table: float64 of which NaN is missing, dates, or objects of strings."""
+    array, pa = _column(table, column), pyarrow()
+    types, kind = pa.types, array.type
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    if types.is_null(kind):
+        return np.full(len(array), None, dtype=object)
+    if _is_string(kind):
+        return np.array(_strings(array, column, name, lines), dtype=object)
+    is_date = types.is_date(kind) or types.is_timestamp(kind)
+    if not (is_date or types.is_boolean(kind) or types.is_decimal(kind) or _is_number(types, kind)):
+        problem = f"column {column!r}: expected numbers, dates or strings, got {shown(kind)}."
+        raise DataError(name, f"{problem} Leave it out with --drop.")
+    array = array.cast(pa.timestamp("us") if is_date else pa.float64(), safe=False)
+    found: np.ndarray = array.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _is_number(types: Any, kind: Any) -> bool:
+    return bool(types.is_integer(kind) or types.is_floating(kind))
 
 
 def vectors(table: Any, column: str, width: int, name: str, lines: range) -> Any:
@@ -618,6 +645,6 @@ class _Writer(Writer):
 
 
 FORMAT = Format(
-    kinds.PARQUET, read, _Writer, options=("label", "target", "text", "vector"),
+    kinds.PARQUET, read, _Writer, options=("label", "target", "text", "vector", "table"),
     cut=cut, may_widen=True,
 )  # fmt: skip

@@ -16,6 +16,7 @@ import numpy as np
 
 from narrows.errors import DataError, ParameterError
 from narrows.io import kinds
+from narrows.io.cells import of_strings
 from narrows.io.chunk import (
     NUMBERS,
     OF_CLASSES,
@@ -39,13 +40,17 @@ _CELLS = 1_000_000  # in a chunk, at most
 _MANY = 3 << 20  # bytes behind the header that are worth loading pyarrow
 _BORDERS = np.isin(np.arange(256), ENDS)
 _SHOWN = 40  # characters of a cell in a message
-_OF_FEATURES = "Set text (--text) to read texts, or label (--label) if the column holds labels."
+_OF_FEATURES = (
+    "Set table (--table) to read categories, text (--text) to read texts, or label (--label) if "
+    "the column holds labels."
+)
 
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of dense samples with features in the order of `options.columns`.
 
-    Where options name columns of texts, X is a list of those of each row, joined by a newline.
+    Where options name columns of texts, X is a list of those of each row, joined by a newline; of
+    a table X is `Cells`.
     """
     lines_in = Lines(stream, name, options.max_line_mb)
     texts = options.text
@@ -71,15 +76,18 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
 
         labels, each = Labels(name, options, f"{label!r}"), picked()
         while block := list(islice(each, size)):
-            lines, samples, cells = map(list, zip(*block, strict=True))
+            lines, samples, found = map(list, zip(*block, strict=True))
             y: Any = None
             if label is not None:
-                y = labels.of_cells([cell for (cell,) in cells], lines)
+                y = labels.of_cells([cell for (cell,) in found], lines)
             elif targets:
-                y = _as_numbers(cells, lines, targets, name, OF_CLASSES)
+                y = _as_numbers(found, lines, targets, name, OF_CLASSES)
                 y = as_targets(y, targets, name, lines)
-            X = samples if texts else _as_numbers(samples, lines, columns, name)
-            names = None if texts else columns
+            names, X = None if texts else columns, samples
+            if options.table:
+                X = of_strings(columns, samples)
+            elif not texts:
+                X = _as_numbers(samples, lines, columns, name)
             yield Chunk(X, y, lines, names, tuple(header), lines_in.is_truncated)
 
 
@@ -103,7 +111,7 @@ def _open(
     if not header:
         raise DataError(name, "expected a header and at least one row, got none.")
     label = label_column(header, options, name, 1)
-    if options.text is not None:
+    if options.text is not None or options.table:
         rows = _fast_rows(rows, blocks, lines, header, name)
     return dropwhile(lambda row: row[0] <= options.after, rows), header, label
 
@@ -265,7 +273,9 @@ def _as_numbers(
                 float(cell.replace("_", "?"))
             except ValueError:
                 problem = f"column {column!r}: expected a number, got {_shortened(cell)}."
-                advice = of_words if cell.strip() else "Fill in a number, or remove the row."
+                advice = (
+                    of_words if cell.strip() else "Set table (--table) to read missing numbers."
+                )
                 raise DataError(name, f"{problem} {advice}", line) from None
     raise AssertionError("a cell that is no number was not found")
 
@@ -320,7 +330,7 @@ class _Writer(Writer):
 
 
 FORMAT = Format(
-    kinds.CSV, read, _Writer, options=("label", "target", "text", "csv_safe"),
+    kinds.CSV, read, _Writer, options=("label", "target", "text", "table", "csv_safe"),
     survey=survey, surveyed={NUMBERS: all}, cut=by_rows,
     first_row=re.compile(rb".*,.*"), has_header=True,
 )  # fmt: skip

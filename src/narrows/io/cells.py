@@ -1,0 +1,88 @@
+"""Rows of a table whose columns hold anything, as an encoder takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+# what stands for a missing value, as pandas reads it
+_MISSING = dict.fromkeys(
+    (
+        *("", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NaN", "nan", "-NaN", "-nan"),
+        *("NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+    )
+)
+
+
+class Cells(Mapping[str, np.ndarray]):
+    """The columns of some rows by name, in order.
+
+    Parameters
+    ----------
+    columns : dict of str to ndarray of shape (n_rows,)
+        Numbers, dates, or objects of which None is missing.
+    """
+
+    def __init__(self, columns: dict[str, np.ndarray]):
+        self._columns = columns
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and of columns."""
+        return len(next(iter(self._columns.values()), ())), len(self._columns)
+
+    def rows(self, which: Any) -> Cells:
+        """Return some rows: a slice, or their indices."""
+        return Cells({name: column[which] for name, column in self.items()})
+
+
+def of_strings(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Cells:
+    """Return rows of strings."""
+    found = Cells({})
+    for name, column in zip(names, zip(*rows, strict=True), strict=True):
+        found._columns[name] = np.array(
+            [None if cell in _MISSING else cell for cell in column], dtype=object
+        )
+    return found
+
+
+def joined(parts: Sequence[Cells]) -> Cells:
+    """Return the rows of several tables with the same columns."""
+    if len(parts) == 1:
+        return parts[0]
+    return Cells({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+
+
+def are_numbers(cells: Cells) -> bool:
+    """Whether no cell is missing, and most cells of each column are numbers.
+
+    A word among numbers is rather a mistake than a category.
+    """
+    return all(map(_of_numbers, cells.values()))
+
+
+def _of_numbers(column: np.ndarray) -> bool:
+    if column.dtype != object:
+        return column.dtype.kind in "biuf" and not np.isnan(column.astype(np.float64)).any()
+    if any(cell is None for cell in column):
+        return False
+    return 2 * sum(map(_is_number, column)) > len(column)
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return False
+    return True
