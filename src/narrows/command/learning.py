@@ -47,6 +47,11 @@ def fit(
     files = expand_patterns(inputs)
     values.check_output(output, *files)
     reading, vectoriser = values.as_table(files, reading, given, vectoriser)
+    if reading.table and (fit_parts is not None or given["tolerance"] is not None):
+        raise ParameterError(
+            "--table: expected a fit on this machine, without --tolerance, got another one. Leave "
+            "the engine out, or convert the table to numbers."
+        )
     if fit_parts is None and getattr(estimator, "tolerance", None):
         values.refuse(given, ("checkpoint", "idf_sample"), "no --tolerance", "one")
         fit_parts = local.fit_files
@@ -276,6 +281,8 @@ class Run:
         """Give the checkpoint the state after a chunk, and the estimator the names of features."""
         if listed(self.estimator):
             self.estimator._use_names(self.samples.source())
+        if self.samples.dataset.options.table and getattr(self.estimator, "groups", ()) is None:
+            self.estimator.set_params(groups=self.samples.maker.groups_)  # whole columns enter
         chunk = self.samples.chunk
         if self.checkpoint is None or chunk is None:
             return

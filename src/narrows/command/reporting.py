@@ -7,7 +7,7 @@ from typing import Any
 
 from narrows.command import values
 from narrows.command.console import report as show
-from narrows.command.console import say, say_decisions
+from narrows.command.console import decided, say, say_decisions
 from narrows.errors import DataError, ParameterError, escaped
 from narrows.io.applied import open_model
 from narrows.methods.describe import described, details, summary
@@ -24,7 +24,11 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
     found = {"model": model, **summary(estimator), **details(estimator, top, per_class)}
     found |= {"solution": estimator._saved is not None}
     found |= {"rows_kept": estimator._rows_kept, "lost": estimator._lost}
-    show(found, described(found), as_json)
+    text, source = described(found), estimator._source
+    if source is not None and source.encoder is not None:
+        found["table"] = decided(source.encoder)
+        text += "\n\ncolumns of the table:\n  " + "\n  ".join(found["table"])
+    show(found, text, as_json)
 
 
 def compare(task: str, **given: Any) -> int:
