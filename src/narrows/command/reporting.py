@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 from narrows.command import values
-from narrows.command.console import report as show
 from narrows.command.console import decided, say, say_decisions
+from narrows.command.console import report as show
 from narrows.errors import DataError, ParameterError, escaped
 from narrows.io.applied import open_model
 from narrows.methods.describe import described, details, summary
@@ -74,8 +74,8 @@ def _classify(
     reading, maker = values.as_table(inputs, reading, given, maker)
     data = read_folds(input, test, cv, repeats, seed, reading, maker or Tfidf())
     values.check_text_options(given, data.is_text, input)
-    if reading.table:
-        say_decisions(data.source(0).encoder)
+    if reading.table and (source := data.source(0)) is not None:
+        say_decisions(source.encoder)
     if methods is None:
         compared = runs.without_costly(compared, data)
     found: dict[Any, Any] = {}

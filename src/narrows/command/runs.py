@@ -17,7 +17,7 @@ from narrows.io.cells import Cells, joined
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
 from narrows.io.source import Source, check_terms
-from narrows.io.streams import prefetch
+from narrows.io.streams import display_name, prefetch
 
 if TYPE_CHECKING:
     from narrows.text import Vectoriser
@@ -74,7 +74,10 @@ class Samples:
 
     def of(self, chunk: Chunk) -> Any:
         """Return the samples of a chunk, made of texts or of a table."""
-        return chunk.X if self.maker is None else self.maker.transform(chunk.X)
+        if self.maker is None:
+            return chunk.X
+        with self._cells_named([chunk]):
+            return self.maker.transform(chunk.X)
 
     def source(self) -> Source | None:
         """Return what a model of these samples remembers of the files."""
@@ -112,10 +115,14 @@ class Samples:
             self._use_counter()
         elif self.dataset.options.table and self.maker is None:
             rows = 0
-            while rows < _DECIDING and (chunk := next(chunks, None)) is not None:
+            for chunk in chunks:
                 first.append(chunk)
                 rows += chunk.X.shape[0]
-            self._decide(joined([chunk.X for chunk in first]))
+                if rows >= _DECIDING:
+                    break
+            if first:
+                with self._cells_named(first):
+                    self._decide(joined([chunk.X for chunk in first]))
         for chunk in chain(first, chunks):
             yield chunk._replace(X=self.of(chunk))
 
@@ -123,6 +130,22 @@ class Samples:
         """Turn texts into samples by the terms counted so far; DataError where there are none."""
         check_terms(self._counter, self.inputs[0])
         self.maker = self._counter
+
+    @contextmanager
+    def _cells_named(self, chunks: list[Chunk]) -> Iterator[None]:
+        """Name the file and the line of a cell of a table that is not as it should be."""
+        try:
+            yield
+        except ValueError as error:
+            row = getattr(error, "row", None)
+            if row is None:
+                raise
+            for chunk in chunks:
+                if row < len(chunk.lines):
+                    name = display_name(self.inputs[chunk.at.file])
+                    raise DataError(name, str(error), int(chunk.lines[row])) from None
+                row -= len(chunk.lines)
+            raise
 
     def _decide(self, cells: Cells) -> None:
         """Decide from the first rows of a table how its columns become features, and say it."""

@@ -83,11 +83,12 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             elif targets:
                 y = _as_numbers(found, lines, targets, name, OF_CLASSES)
                 y = as_targets(y, targets, name, lines)
-            names, X = None if texts else columns, samples
+            X: Any = samples
             if options.table:
                 X = of_strings(columns, samples)
             elif not texts:
                 X = _as_numbers(samples, lines, columns, name)
+            names = None if texts else columns
             yield Chunk(X, y, lines, names, tuple(header), lines_in.is_truncated)
 
 
