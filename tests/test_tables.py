@@ -1,0 +1,210 @@
+"""Tables at the command line: categories, missing values, dates and texts in columns."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import narrows
+from narrows.command import cli
+from narrows.table import TableEncoder
+from tests.inside import load_model, pretend
+
+N = 400
+NAMES = ("age", "plan", "city", "since", "phone", "paid", "churn")
+
+
+def customers(n=N, seed=0):
+    """Rows of strings; who churns depends on the age and on the plan."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 90, n)
+    plan = rng.choice(["basic", "full", "student"], n)
+    churn = (np.abs(age - 50) > 18) ^ (plan == "full") ^ (rng.random(n) < 0.05)
+    missing = rng.random(n) < 0.1
+    return [
+        (
+            "" if missing[k] else str(age[k]),
+            str(plan[k]),
+            f"town {rng.integers(12)}",
+            f"20{rng.integers(10, 24)}-0{rng.integers(1, 10)}-15",
+            f"+1-{k:05d}-{rng.integers(10_000)}",
+            f"{rng.lognormal(3):.2f}",
+            "yes" if churn[k] else "no",
+        )
+        for k in range(n)
+    ]
+
+
+def write(path, rows, names=NAMES):
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows([names, *rows])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = customers()
+    write("churn.csv", rows[:300])
+    write("new.csv", rows[300:])
+    return tmp_path
+
+
+def narrows_(line):
+    return cli.main(shlex.split(line))
+
+
+def predicted(line, capsys):
+    capsys.readouterr()
+    assert narrows_(line) == 0, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def error_of(line, capsys):
+    capsys.readouterr()
+    status = narrows_(line)
+    out, err = capsys.readouterr()
+    said = [row for row in err.splitlines() if not row.startswith(("  ", "narrows: columns of"))]
+    assert (status in (1, 2), out, len(said)) == (True, "", 1), err
+    return said[0]
+
+
+def test_one_command_from_a_table_to_a_recommendation_that_runs(folder, capsys):
+    assert narrows_("compare churn.csv --label churn --methods srda,ocfs --repeats 2") == 0
+    out, err = capsys.readouterr()
+    assert "  age: number" in err and "  plan: category" in err and "  phone: left out" in err
+    command = next(row for row in out.splitlines() if row.startswith("narrows fit"))
+    assert narrows_(command.removeprefix("narrows ")) == 0
+    out = predicted("predict model.narrows new.csv -o out.csv --label churn", capsys)
+    assert "equal to the labels" in out
+
+
+def test_what_fit_learns_is_what_the_encoder_and_the_estimator_learn(folder, capsys):
+    assert narrows_("fit churn.csv --label churn --method srda -o m.narrows") == 0
+    assert "plan: category" in capsys.readouterr().err
+    rows = customers()[:300]
+    table = {
+        name: np.array([cell or None for cell in column], dtype=object)
+        for name, column in zip(NAMES, zip(*rows, strict=True), strict=True)
+    }
+    y = table.pop("churn")
+    X = TableEncoder().fit_transform(table)
+    expected = narrows.SRDA().fit(X, y.astype(str))
+    found = load_model("m.narrows")
+    np.testing.assert_allclose(found.components_, expected.components_, rtol=1e-8, atol=1e-12)
+    assert found._source.encoder.get_feature_names_out().tolist()[0] == "age"
+    out = predicted("predict m.narrows new.csv -o out.csv --label churn", capsys)
+    share = float(out.split(": ")[-1].rstrip("%\n"))
+    assert share > 85  # churn is decided by both ends of the age, and by the plan
+
+
+def test_info_shows_what_was_decided(folder, capsys):
+    assert narrows_("fit churn.csv --label churn --method srda --drop city -o m.narrows") == 0
+    out = predicted("info m.narrows", capsys)
+    assert "age: number" in out and "phone: left out" in out and "city: left out" in out
+    found = json.loads(predicted("info m.narrows --json", capsys))
+    assert len(found["table"]) == len(NAMES) - 1
+
+
+@pytest.mark.parametrize("method", ["srda", "ocfs", "lda", "onlinesrda", "pca"])
+def test_batches_updates_and_merges_of_tables(folder, capsys, method):
+    small = "--chunk-rows 50"
+    fit = f"fit churn.csv --label churn --method {method} -o"
+    assert narrows_(f"{fit} whole.narrows {small}") == 0
+    rows = customers()
+    write("a.csv", rows[:150])
+    write("b.csv", rows[150:300])
+    assert narrows_(f"{fit.replace('churn.csv', 'a.csv')} a.narrows") == 0
+    assert narrows_("update a.narrows b.csv --label churn -o both.narrows") == 0
+    assert narrows_("transform both.narrows new.csv --label churn -o z.npy") == 0
+    assert np.isfinite(np.load("z.npy")).all()
+    assert narrows_(f"{fit.replace('churn.csv', 'b.csv')} b.narrows") == 0
+    err = error_of("merge a.narrows b.narrows -o ab.narrows", capsys)
+    assert "expected" in err
+    assert narrows_("merge a.narrows both.narrows -o ab.narrows") == 0
+
+
+def test_columns_may_come_in_another_order_and_values_may_be_new(folder, capsys):
+    assert narrows_("fit churn.csv --label churn --method srda -o m.narrows") == 0
+    rows = customers()[300:]
+    write("turned.csv", [row[::-1] for row in rows], NAMES[::-1])
+    for name in ("new", "turned"):
+        assert narrows_(f"predict m.narrows {name}.csv --label churn -o {name}.out.csv") == 0
+    assert Path("new.out.csv").read_bytes() == Path("turned.out.csv").read_bytes()
+    write("unseen.csv", [(row[0], "gold", "Oslo", "", "", "", "no") for row in rows])
+    assert narrows_("predict m.narrows unseen.csv --label churn -o out.csv") == 0
+
+
+def test_a_parquet_file_of_the_same_table_gives_the_same_model(folder, capsys):
+    rows = customers()[:300]
+    columns = dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True))
+    table = pa.table({
+        **columns,
+        "age": pa.array([int(age) if age else None for age in columns["age"]]),
+        "paid": pa.array(list(map(float, columns["paid"]))),
+        "since": pa.array(np.array(columns["since"], dtype="datetime64[D]")),
+        "plan": pa.array(columns["plan"]).dictionary_encode(),
+    })  # fmt: skip
+    parquet.write_table(table, "churn.parquet")
+    for suffix in ("csv", "parquet"):
+        line = f"fit churn.{suffix} --label churn --method srda -o {suffix}.narrows"
+        assert narrows_(line) == 0
+        assert narrows_(f"predict {suffix}.narrows new.csv --label churn -o {suffix}.out.csv") == 0
+    found, expected = (load_model(f"{suffix}.narrows") for suffix in ("parquet", "csv"))
+    np.testing.assert_allclose(found.components_, expected.components_, rtol=1e-9, atol=1e-12)
+    assert Path("csv.out.csv").read_text().splitlines()[0] == "probability,label"
+
+
+def test_forward_selection_takes_whole_columns_in_their_order(folder, capsys):
+    line = "fit churn.csv --label churn --method forwardfs --n-features 2 -o m.narrows"
+    assert narrows_(line) == 0
+    kept = load_model("m.narrows").get_feature_names_out()
+    assert {name.split("=")[0].split(" ")[0] for name in kept} == {"age", "plan"}
+
+
+def test_numbers_alone_are_no_table_and_a_word_among_them_is_an_error(folder, capsys):
+    rng = np.random.default_rng(0)
+    rows = [(*map(str, rng.random(3)), "ab"[k % 2]) for k in range(40)]
+    write("n.csv", rows, ("a", "b", "c", "label"))
+    assert narrows_("fit n.csv --method srda -o n.narrows") == 0
+    assert "table" not in capsys.readouterr().err
+    rows[20] = ("1", "two", "3", "a")
+    write("n.csv", rows, ("a", "b", "c", "label"))
+    err = error_of("fit n.csv --method srda -o n.narrows", capsys)
+    assert "n.csv:22" in err and "'two'" in err and "--table" in err
+
+
+def test_wrong_tables_are_one_line_each(folder, capsys):
+    rows = customers()
+    assert narrows_("fit churn.csv --label churn --method srda -o m.narrows") == 0
+    write("x.csv", [row[1:] for row in rows], NAMES[1:])
+    assert "'age'" in error_of("predict m.narrows x.csv --label churn -o o.csv", capsys)
+    write("x.csv", [("1", *row) for row in rows], ("extra", *NAMES))
+    assert "'extra'" in error_of("predict m.narrows x.csv --label churn -o o.csv", capsys)
+    write("x.csv", [*rows[:7], ("old", *rows[7][1:]), *rows[8:]])
+    err = error_of("predict m.narrows x.csv --label churn -o o.csv", capsys)
+    assert "x.csv:9" in err and "'age'" in err and "'old'" in err
+    write("x.csv", [*rows[:7], (*rows[7][:-1], ""), *rows[8:]])
+    err = error_of("fit x.csv --label churn --method srda -o o.narrows", capsys)
+    assert "x.csv:9" in err and "expected a label, got none" in err
+    for options in ("--categories nothing", "--numbers plan", "--drop age,plan,nothing"):
+        error_of(f"fit churn.csv --label churn --method srda {options} -o o.narrows", capsys)
+    error_of("fit churn.csv --label churn --method srda --table --scheduler x -o o", capsys)
+    np.save("x.npy", np.ones((3, 2)))
+    assert "tables" in error_of("predict m.narrows x.npy -o o.csv", capsys)
+
+
+def test_later_rows_that_are_no_numbers_are_named_by_their_line(folder, capsys, monkeypatch):
+    rows = customers(300)
+    rows[250] = ("forty", *rows[250][1:])
+    write("x.csv", rows)
+    encoded = "fit x.csv --label churn --method onlinesrda -o o.narrows"
+    pretend(monkeypatch, "few rows decide")
+    err = error_of(f"{encoded} --chunk-rows 50", capsys)
+    assert "x.csv:252" in err and "'forty'" in err
