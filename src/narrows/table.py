@@ -602,6 +602,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "_columns" in vars(self)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same map."""
+        if not (
+            isinstance(other, TableEncoder)
+            and hasattr(self, "_columns")
+            and hasattr(other, "_columns")
+        ):
+            return self is other
+        mine, theirs = self._map(), other._map()
+        return mine.keys() == theirs.keys() and all(
+            np.array_equal(mine[name], theirs[name]) for name in mine
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.allow_nan = True
@@ -648,10 +663,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if each.__sklearn_is_fitted__():
                 fitted.append(each)
         for each in fitted[1:]:
-            mine, theirs = fitted[0]._map(), each._map()
-            if mine.keys() != theirs.keys() or any(
-                not np.array_equal(mine[name], theirs[name]) for name in mine
-            ):
+            if fitted[0] != each:
                 raise ValueError(
                     "TableEncoder: expected encoders with one map, got two maps, since each fit "
                     "makes its own. Fit one, and let its emptied() copies count the other samples."

@@ -142,7 +142,7 @@ class Source:
         if table:
             from narrows.table import TableEncoder
 
-            made["encoder"] = TableEncoder.from_arrays(table)
+            made["encoder"] = TableEncoder.from_arrays(table, vectoriser_of)
         return cls(**settings, columns=columns, **made)
 
 
