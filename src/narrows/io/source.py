@@ -27,6 +27,7 @@ from narrows.solve.schema import (
 from narrows.solve.terms import Counted, Table, idf, with_feature
 
 if TYPE_CHECKING:
+    from narrows.table import TableEncoder
     from narrows.text import Vectoriser
 
 _SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, [str], None)}
@@ -229,6 +230,13 @@ def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
     check_constraints(new)
     new.n_documents_ = int(arrays["n_documents"])
     return new
+
+
+def encoder_of(arrays: Mapping[str, np.ndarray]) -> TableEncoder:
+    """Return the encoder of tables that `to_arrays` described."""
+    from narrows.table import TableEncoder
+
+    return TableEncoder.from_arrays(arrays, vectoriser_of)
 
 
 class StoredVectoriser:
