@@ -156,13 +156,13 @@ class Cells:
         except (TypeError, ValueError):
             row = int((self.distinct[1] == len(found)).argmax())
             advice = "Name the column in categories=, or in text=."
-            self._refuse(expected, row, advice, ", as in the first samples")
+            self._refuse(expected, row, advice)
         return found
 
-    def _refuse(self, expected: str, row: int, advice: str, more: str = "") -> None:
+    def _refuse(self, expected: str, row: int, advice: str) -> None:
         got = self.array[row : row + 1].tolist()[0]
         raise CellError(
-            f"TableEncoder: expected {expected} in column {self.column!r}{more}, got {got!r:.100} "
+            f"TableEncoder: expected {expected} in column {self.column!r}, got {got!r:.100} "
             f"in row {row}. {advice}",
             self.column,
             row,
