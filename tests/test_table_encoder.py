@@ -24,7 +24,7 @@ from sklearn.utils import get_tags
 
 import narrows
 from narrows import OC, PLS, SRDA, ClassStats, ForwardFS, OnlineSRDA
-from narrows.errors import DataError, ParameterError
+from narrows.errors import DataError
 from narrows.evaluate import compare
 from narrows.table import TableEncoder
 from narrows.text import Tfidf
@@ -121,7 +121,7 @@ CASES = {
     "booleans or none": ([True, False, None, True] * 20, "number", "all values are numbers"),
     "texts of numbers": (["1", " 2.5", "-3e2", None] * 20, "number", "all values are numbers"),
     "decimals": ([Decimal("1.5"), Decimal(3)] * 40, "number", "all values are numbers"),
-    "durations": (np.arange(80).astype("m8[h]") % 7, "number", "all values are numbers"),
+    "durations": ((np.arange(80) % 7).astype("m8[h]"), "number", "all values are numbers"),
     "integers that count up": (np.arange(100, 180), "identifier", "integers that count up"),
     "shuffled, some left out": (
         np.random.default_rng(0).permutation(120)[:80], "identifier", "integers that count up",

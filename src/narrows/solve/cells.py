@@ -73,7 +73,9 @@ class Cells:
         kind = getattr(given, "dtype", getattr(given, "type", ""))
         self.is_categorical = _CATEGORICAL.match(str(kind)) is not None
         try:
-            self.array = np.asarray(given)
+            array = np.asarray(given)
+            mixed = array.dtype.kind == "U" and isinstance(given, list | tuple)
+            self.array = np.array(given, dtype=object) if mixed else array  # not 2.0 as a text
         except ValueError:  # of lists of several lengths
             self.array = np.zeros((0, 0))
         if self.array.ndim != 1:

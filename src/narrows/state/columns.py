@@ -60,10 +60,12 @@ class Column:
 
     def check(self, cells: Cells | None) -> None:
         """Raise CellError where a cell is not what the column has."""
-        if cells is not None and self.kind == NUMBER:
+        if cells is None or self.kind not in (NUMBER, DATE, CATEGORY, TEXT):
+            return
+        if self.kind == NUMBER:
             cells.check_finite()
-        elif cells is not None and self.kind == DATE:
-            cells.moments  # noqa: B018
+        else:
+            cells.moments if self.kind == DATE else cells.distinct  # noqa: B018
 
     def encoded(self, cells: Cells) -> list[Any]:
         """Return the features of cells, as sparse blocks side by side."""
