@@ -555,9 +555,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns = [rules.column(cells, listed.get(name)) for name, cells in table.items()]
         if not any(column.features for column in columns):
             reasons = ", ".join(f"{c.name!r} ({c.reason})" for c in columns[:3])
-            raise ValueError(
+            raise ParameterError(
                 f"TableEncoder: expected a column to encode, got none: {reasons}. Name columns in "
-                "numbers=, categories= or text=."
+                "numbers (--numbers) or categories (--categories)."
             )
         return TableMap(columns)
 

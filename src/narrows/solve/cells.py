@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from narrows.errors import ParameterError
+
 MISSING = "(missing)"
 # texts of missing values in lower case, as skrub and pandas have them
 NULLS = {
@@ -20,7 +22,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?\s*")
 _CATEGORICAL = re.compile("categor|enum|dictionary", re.IGNORECASE)  # types of columns
 
 
-class CellError(ValueError):
+class CellError(ParameterError):
     """A cell that is not what its column has; `row` counts from 0."""
 
     def __init__(self, message: str, column: str, row: int):
@@ -69,23 +71,28 @@ class Cells:
     """The cells of a column, which become numbers, dates or texts when they are asked for."""
 
     def __init__(self, column: str, given: Any):
-        self.column = column
+        self.column, self.given = column, given
         kind = getattr(given, "dtype", getattr(given, "type", ""))
         self.is_categorical = _CATEGORICAL.match(str(kind)) is not None
-        try:
-            array = np.asarray(given)
-            mixed = array.dtype.kind == "U" and isinstance(given, list | tuple)
-            self.array = np.array(given, dtype=object) if mixed else array  # not 2.0 as a text
-        except ValueError:  # of lists of several lengths
-            self.array = np.zeros((0, 0))
-        if self.array.ndim != 1:
-            raise ValueError(
-                f"TableEncoder: expected one value in each cell of column {column!r}, got others. "
-                "Make a column of each value, or name the column in drop=."
-            )
 
     def __len__(self) -> int:
-        return len(self.array)
+        return len(self.given)
+
+    @cached_property
+    def array(self) -> np.ndarray:
+        """The cells as an array; ParameterError where there is not one value in each."""
+        try:
+            array = np.asarray(self.given)
+        except ValueError:  # of lists of several lengths
+            array = np.zeros((0, 0))
+        if array.ndim != 1:
+            raise ParameterError(
+                f"TableEncoder: expected one value in each cell of column {self.column!r}, got "
+                "others. Make a column of each value, or name the column in drop (--drop)."
+            )
+        if array.dtype.kind == "U" and isinstance(self.given, list | tuple):
+            return np.array(self.given, dtype=object)  # 2.0 is no text
+        return array
 
     @cached_property
     def distinct(self) -> tuple[list[Any], np.ndarray]:
@@ -95,9 +102,9 @@ class Cells:
         try:
             numbers: dict[Any, int] = dict.fromkeys(cells, -1)
         except TypeError:
-            raise ValueError(
+            raise ParameterError(
                 f"TableEncoder: expected texts, numbers or dates in column {self.column!r}, got "
-                "lists or other objects. Name the column in drop=."
+                "lists or other objects. Name the column in drop (--drop)."
             ) from None
         values = [value for value in numbers if not _is_missing(value)]
         numbers.update(zip(values, range(len(values)), strict=True))
@@ -157,7 +164,7 @@ class Cells:
             found.extend(map(parse, self.distinct[0]))
         except (TypeError, ValueError):
             row = int((self.distinct[1] == len(found)).argmax())
-            advice = "Name the column in categories=, or in text=."
+            advice = "Name the column in categories (--categories) or in text (--text)."
             self._refuse(expected, row, advice)
         return found
 

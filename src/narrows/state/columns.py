@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from narrows.errors import did_you_mean
+from narrows.errors import ParameterError, did_you_mean
 from narrows.solve.cells import MISSING, Cells, table_of
 from narrows.solve.late import sparse
 from narrows.solve.schema import FINITE, Check, Field, SchemaError, between, check_known, checked
@@ -99,9 +99,9 @@ class Column:
         with np.errstate(over="ignore", invalid="ignore"):
             self.mean, scale = float(numbers.mean()), float(numbers.std())
         if not np.isfinite(scale):
-            raise ValueError(
+            raise ParameterError(
                 f"TableEncoder: expected numbers of less than 1e150 in column {self.name!r}, got "
-                "larger ones. Scale them, or name the column in drop=."
+                "larger ones. Scale them, or name the column in drop (--drop)."
             )
         self.scale = scale or 1.0
         z = (numbers - self.mean) / self.scale
