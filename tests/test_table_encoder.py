@@ -570,6 +570,7 @@ LATER = {
     ),
     "lengths": (changed(size=[1.0]), r"one length, got 240 cells in column 'row' and 1 in column"),
     "lists": (changed(plan=[["a"], ["b", "c"]] * (N // 2)), "one value in each cell of column"),
+    "one cell": (changed(plan=3), "one value in each cell of column 'plan'"),
     "matrices": (changed(plan=np.zeros((N, 2))), "one value in each cell of column 'plan'"),
     "objects": (
         changed(plan=np.array([{"a": 1}] * N)), "expected texts, numbers or dates in column 'plan'",

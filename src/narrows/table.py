@@ -18,9 +18,9 @@ from narrows.methods.parameters import (
     is_integer,
     whole,
 )
-from narrows.solve.cells import Cells, size_of, table_of
+from narrows.solve.cells import CATEGORY, DATE, NUMBER, TEXT, Cells, size_of, table_of
 from narrows.solve.schema import COUNT, Field, between, check_known, checked
-from narrows.state.columns import CATEGORY, DATE, NUMBER, OTHER, TEXT, Column, TableMap, days_of
+from narrows.state.columns import OTHER, Column, TableMap, days_of
 from narrows.text import Tfidf
 
 __all__ = ["TableEncoder"]
@@ -67,33 +67,31 @@ class _Rules:
         if listed is not None:
             decide = {"numbers": self._number, "categories": self._category, "text": self._text}
             return decide[listed](cells, f"listed in {listed}", True)
-        kind = self._only(cells)
-        if kind is not None:
-            return kind
         if cells.is_categorical:
+            kind = CATEGORY
+        elif cells.array.dtype.kind == "M":
+            kind = DATE
+        else:
+            kind = next((k for k in (NUMBER, DATE) if cells.holds(k)), TEXT)
+        missing, n_values = self._counted(cells, kind)
+        if not n_values or (n_values == 1 and not missing):
+            return Column(name, "constant", "one value only" if n_values else "no values")
+        if n_values == 1:
+            return self._category(cells, "one value, or none", True)
+        if kind == CATEGORY:
             return self._category(cells, "a type of categories", True)
-        if cells.array.dtype.kind == "M":
+        if kind == DATE:
             return self._date(cells, "all values are dates")
-        if cells.holds("numbers"):
+        if kind == NUMBER:
             return self._number(cells, "all values are numbers")
-        if cells.holds("moments"):
-            return self._date(cells, "all values are dates")
         return self._words(cells)
 
-    def _only(self, cells: Cells) -> Column | None:
-        """Return the map of a column of one value, or of none."""
-        if cells.array.dtype.kind in "biufmM":
-            missing = cells.array != cells.array
-            some = cells.array[~missing]
-            n, has_missing = min(len(some), 1 + bool((some != some[:1]).any())), missing.any()
-        else:
-            labels, codes = cells.labels
-            n, has_missing = len(labels), (codes < 0).any()
-        if n > 1:
-            return None
-        if n == 1 and has_missing:
-            return self._category(cells, "one value, or none", True)
-        return Column(cells.column, "constant", "one value only" if n else "no values")
+    def _counted(self, cells: Cells, kind: str) -> tuple[bool, int]:
+        """Return whether cells are missing, and how many values the others have: 0, 1, or 2."""
+        found = cells.values(kind)
+        missing = found < 0 if kind in (CATEGORY, TEXT) else found != found
+        some = found[~missing]
+        return bool(missing.any()), int(len(some) and 1 + bool((some != some[0]).any()))
 
     def _number(self, cells: Cells, reason: str, listed: bool = False) -> Column:
         cells.check_finite()

@@ -12,6 +12,7 @@ import numpy as np
 
 from narrows.errors import ParameterError
 
+NUMBER, DATE, CATEGORY, TEXT = "number", "date", "category", "text"
 MISSING = "(missing)"
 # texts of missing values in lower case, as skrub and pandas have them
 NULLS = {
@@ -76,7 +77,7 @@ class Cells:
         self.is_categorical = _CATEGORICAL.match(str(kind)) is not None
 
     def __len__(self) -> int:
-        return len(self.given)
+        return len(self.given) if hasattr(self.given, "__len__") else len(self.array)
 
     @cached_property
     def array(self) -> np.ndarray:
@@ -123,12 +124,22 @@ class Cells:
         """The cells as numbers, NaN where they are missing; CellError where one is no number."""
         kind = self.array.dtype.kind
         if kind in "biuf":
+            return self.array.astype(np.float64)
+        if kind == "m":
+            return self.array / np.timedelta64(1, "D")
+        found = self._numbers_at_once()
+        if found is not None:
+            return found
+        return np.array([*self._parsed(_number, "numbers"), np.nan])[self.distinct[1]]
+
+    def _numbers_at_once(self) -> np.ndarray | None:
+        """Return numbers, texts of numbers and None as numbers; None where there is more."""
+        try:
             found = self.array.astype(np.float64)
-        elif kind == "m":
-            found = self.array / np.timedelta64(1, "D")
-        else:
-            found = np.array([*self._parsed(_number, "numbers"), np.nan])[self.distinct[1]]
-        return found
+        except (TypeError, ValueError, OverflowError):
+            return None
+        texts = "".join([cell for cell in self.array.tolist() if isinstance(cell, str)])
+        return None if "_" in texts else found
 
     def check_finite(self) -> None:
         """Raise CellError where a number is infinite."""
@@ -144,10 +155,16 @@ class Cells:
         found = [*self._parsed(_moment, "dates"), np.datetime64("NaT")]
         return np.array(found, dtype="datetime64[us]")[self.distinct[1]]
 
-    def holds(self, what: str) -> bool:
-        """Return whether all cells that are not missing are `numbers`, or `moments`."""
+    def values(self, kind: str) -> np.ndarray:
+        """Return numbers, times, or codes of texts, by the kind of a column."""
+        if kind == NUMBER:
+            return self.numbers
+        return self.moments if kind == DATE else self.labels[1]
+
+    def holds(self, kind: str) -> bool:
+        """Return whether all cells that are not missing are numbers, or dates."""
         try:
-            getattr(self, what)
+            self.values(kind)
         except CellError:
             return False
         return True

@@ -9,11 +9,10 @@ from typing import Any, Self
 import numpy as np
 
 from narrows.errors import ParameterError, did_you_mean
-from narrows.solve.cells import MISSING, Cells, table_of
+from narrows.solve.cells import CATEGORY, DATE, MISSING, NUMBER, TEXT, Cells, table_of
 from narrows.solve.late import sparse
 from narrows.solve.schema import FINITE, Check, Field, SchemaError, between, check_known, checked
 
-NUMBER, DATE, CATEGORY, TEXT = "number", "date", "category", "text"
 KINDS = NUMBER, DATE, CATEGORY, TEXT, "identifier", "constant", "dropped"  # numbered in files
 OTHER = "(other)"
 PARTS = {"month": 12, "weekday": 7, "hour": 24}  # of a date, and how many values each has
@@ -62,10 +61,9 @@ class Column:
         """Raise CellError where a cell is not what the column has."""
         if cells is None or self.kind not in (NUMBER, DATE, CATEGORY, TEXT):
             return
+        cells.values(self.kind)
         if self.kind == NUMBER:
             cells.check_finite()
-        else:
-            cells.moments if self.kind == DATE else cells.distinct  # noqa: B018
 
     def encoded(self, cells: Cells) -> list[Any]:
         """Return the features of cells, as sparse blocks side by side."""
