@@ -43,7 +43,7 @@ class Decision(NamedTuple):
 
 def _count_up(numbers: np.ndarray) -> bool:
     """Return whether numbers are integers, each of them once, at least every other of a range."""
-    if len(numbers) < FEW or np.isnan(numbers).any() or (numbers != np.floor(numbers)).any():
+    if len(numbers) < FEW or not np.isfinite(numbers).all() or (numbers % 1 != 0).any():
         return False
     in_order = np.sort(numbers)
     dense = in_order[-1] - in_order[0] < 2 * len(numbers)
@@ -64,9 +64,12 @@ class _Rules:
         name = cells.column
         if listed == "drop":
             return Column(name, "dropped", "listed in drop")
-        if listed is not None:
-            decide = {"numbers": self._number, "categories": self._category, "text": self._text}
-            return decide[listed](cells, f"listed in {listed}", True)
+        if listed == "categories":
+            return self._category(cells, "listed in categories")
+        if listed == "text":
+            return self._text(cells, "listed in text")
+        if listed == "numbers":
+            return self._number(cells, "listed in numbers")
         if cells.is_categorical:
             kind = CATEGORY
         elif cells.array.dtype.kind == "M":
@@ -77,14 +80,16 @@ class _Rules:
         if not n_values or (n_values == 1 and not missing):
             return Column(name, "constant", "one value only" if n_values else "no values")
         if n_values == 1:
-            return self._category(cells, "one value, or none", True)
+            return self._category(cells, "one value, or none")
         if kind == CATEGORY:
-            return self._category(cells, "a type of categories", True)
+            return self._category(cells, "a type of categories")
         if kind == DATE:
             return self._date(cells, "all values are dates")
-        if kind == NUMBER:
-            return self._number(cells, "all values are numbers")
-        return self._words(cells)
+        if kind == TEXT:
+            return self._words(cells)
+        if _count_up(cells.numbers):
+            return Column(name, "identifier", "integers that count up")
+        return self._number(cells, "all values are numbers")
 
     def _counted(self, cells: Cells, kind: str) -> tuple[bool, int]:
         """Return whether cells are missing, and how many values the others have: 0, 1, or 2."""
@@ -93,11 +98,9 @@ class _Rules:
         some = found[~missing]
         return bool(missing.any()), int(len(some) and 1 + bool((some != some[0]).any()))
 
-    def _number(self, cells: Cells, reason: str, listed: bool = False) -> Column:
+    def _number(self, cells: Cells, reason: str) -> Column:
         cells.check_finite()
         numbers = cells.numbers
-        if not listed and _count_up(numbers):
-            return Column(cells.column, "identifier", "integers that count up")
         missing = bool(np.isnan(numbers).any())
         return Column(cells.column, NUMBER, reason, missing).standardize(numbers, self.splines)
 
@@ -124,7 +127,7 @@ class _Rules:
         column.reason = f"{len(column.values)} frequent of {len(labels)} distinct values"
         return column
 
-    def _category(self, cells: Cells, reason: str, listed: bool = False) -> Column:
+    def _category(self, cells: Cells, reason: str) -> Column:
         labels, codes = cells.labels
         counts = np.bincount(codes[codes >= 0], minlength=len(labels))
         order = np.array(sorted(range(len(labels)), key=labels.__getitem__), dtype=np.int64)
@@ -143,7 +146,7 @@ class _Rules:
             frequent[np.argsort(counts, kind="stable")[: len(counts) - most + 1]] = False
         return frequent
 
-    def _text(self, cells: Cells, reason: str, listed: bool = False) -> Column:
+    def _text(self, cells: Cells, reason: str) -> Column:
         terms = Tfidf(max_features=self.max_terms).fit(cells.texts)
         if not terms.n_terms:
             return Column(cells.column, "constant", "no words")

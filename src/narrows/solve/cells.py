@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from functools import cached_property
@@ -209,15 +210,14 @@ def table_of(X: Any) -> dict[str, Cells]:
             f"TableEncoder: expected a DataFrame, an Arrow table or a mapping of columns, got "
             f"{type(X).__name__}. Make one, such as pandas.DataFrame(X)."
         )
-    texts = [str(name) for name in names]
-    for k, name in enumerate(texts):
-        if name in texts[:k]:
-            raise ValueError(
-                f"TableEncoder: expected columns of different names, got two of {name!r}. Rename "
-                "one of them."
-            )
+    twice = [name for name, n in Counter(map(str, names)).items() if n > 1]
+    if twice:
+        raise ValueError(
+            f"TableEncoder: expected columns of different names, got two of {twice[0]!r}. Rename "
+            "one of them."
+        )
     columns = columns or [X[name] for name in names]
-    table = {text: Cells(text, column) for text, column in zip(texts, columns, strict=True)}
+    table = {str(name): Cells(str(name), c) for name, c in zip(names, columns, strict=True)}
     first = next(iter(table.values()), None)
     for cells in table.values():
         if first is not None and len(cells) != len(first):

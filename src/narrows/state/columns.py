@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ _DEGREE = 3
 _APART = 1e-9  # standard deviations between two knots
 
 
-@dataclass
+@dataclass(eq=False)
 class Column:
     """The map of a column."""
 
@@ -36,7 +37,7 @@ class Column:
     other: bool = False  # whether the others have one
     terms: Any = None  # the vectoriser of a text
 
-    @property
+    @cached_property
     def features(self) -> list[str]:
         """The names of the features."""
         name, found = self.name, []
