@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+from sklearn.feature_extraction.text import CountVectorizer
 
 import narrows
 from narrows import OCFS, ForwardFS
@@ -648,6 +649,42 @@ def test_a_file_may_turn_out_to_be_too_wide_for_cross_products(run, tmp_path, me
         assert "expected at most 8,192" in err
 
 
+@pytest.mark.parametrize(
+    ("options", "parameters"),
+    [
+        ("--ngram-range 1,2 --min-df 2", {"ngram_range": (1, 2), "min_df": 2}),
+        ("--min-df .5 --max-df 0.8", {"min_df": 0.5, "max_df": 0.8}),
+        ("--max-df 3 --max-features 4", {"max_df": 3, "max_features": 4}),
+    ],
+)
+def test_options_of_texts_are_those_of_scikit_learn(run, options, parameters):
+    texts = ["sea salt of the sea", "hill of the trees", "sea ship of salt", "hill and trees"]
+    rows = [json.dumps({"text": text, "label": text[0]}) for text in texts]
+    status, _, err = run(
+        f"fit a.jsonl --method oc {options} -o m.narrows", a__jsonl="\n".join(rows)
+    )
+    assert status == 0, err
+    expected = CountVectorizer(token_pattern=r"(?u)\b\w+\b", **parameters).fit(texts)
+    terms = source_of(narrows.load("m.narrows")).names.tolist()
+    if "max_features" in parameters:  # scikit-learn does not say which of equally frequent terms
+        assert len(terms) == 4
+    else:
+        assert terms == expected.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["--ngram-range 2,1", "--ngram-range 2", "--ngram-range a,b", "--min-df 0", "--min-df 1.5",
+     "--max-df some", "--max-features 0", "--vectorizer hashing --max-df .5"],
+)  # fmt: skip
+def test_wrong_options_of_texts_are_one_line(run, options):
+    status, out, err = run(
+        f"fit a.jsonl --method oc {options} -o m", a__jsonl='{"text": "a", "label": 1}\n'
+    )
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "expected" in err or "range" in err
+
+
 EXTREME = ["1" + "0" * 30, "9" * 400, "9" * 5_000, "1e308", "1e999", "nan", "inf", "-inf", "-1", ""]
 
 
@@ -659,7 +696,10 @@ EXTREME = ["1" + "0" * 30, "9" * 400, "9" * 5_000, "1e308", "1e999", "nan", "inf
         ("fit a.svm --method oc -o x --checkpoint c", "--priors --half-life --every"),
         ("fit a.svm --method idrqr -o x", "--mu"),
         ("fit a.svm --method srda -o x", "--alpha"),
-        ("fit a.jsonl --method oc -o x", "--idf-sample --min-df --hash-columns"),
+        (
+            "fit a.jsonl --method oc -o x",
+            "--idf-sample --min-df --max-df --max-features --hash-columns",
+        ),
         ("transform m.narrows a.svm -o x.npz", "--width --chunk-rows"),
         ("info m.narrows", "--top"),
         ("compare a.svm --methods ocfs", "--dims --cv --seed --width"),

@@ -493,3 +493,15 @@ def test_the_report_of_texts_shows_terms_and_how_texts_begin(tmp_path):
     assert names <= set(" ".join(texts).split())
     assert found["data"]["columns_are"] == "terms of texts"
     assert "sea: salt water ship" in (tmp_path / "t.html").read_text()
+
+
+def test_the_command_has_the_options_of_texts(run, tmp_path):
+    texts = ["sea salt of the sea", "hill of the trees", "sea ship of salt", "hill and trees"] * 5
+    rows = [json.dumps({"text": text, "label": text[0]}) for text in texts]
+    (tmp_path / "t.jsonl").write_text("\n".join(rows) + "\n")
+    given = ["--ngram-range", "1,2", "--max-df", "0.9"]
+    assert main(["compare", "t.jsonl", *given, "--dims", "1", "--classifier", "knn"]) == 0
+    out = run("info none")[1]
+    command = shlex.split(next(row for row in out.splitlines() if row.startswith("narrows fit")))
+    assert command[3:7] == given
+    assert main(command[1:]) == 0

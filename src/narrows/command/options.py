@@ -80,6 +80,38 @@ def _check_existing(given: dict[str, Any]) -> None:
             raise FileNotFoundError(ENOENT, os.strerror(ENOENT), path)
 
 
+class CountOrShare(click.ParamType):
+    """A number of texts, or a share of them, which has a decimal point."""
+
+    name = "count or share"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return an integer >= 1, or a share from 0 to 1."""
+        with suppress(ValueError):
+            number = float(value) if "." in str(value) else int(value)
+            if number >= 1 if isinstance(number, int) else 0 <= number <= 1:
+                return number
+        self.fail(
+            f"expected a number of texts, or a share such as .5, got {value!r:.100}.", param, ctx
+        )
+
+
+class WordsOfTerm(click.ParamType):
+    """Two numbers of words, with a comma between them."""
+
+    name = "words of a term"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[int, int]:
+        """Return the fewest and the most words."""
+        if isinstance(value, tuple):
+            return value
+        with suppress(ValueError):
+            low, high = map(int, value.split(","))
+            if 1 <= low <= high:
+                return low, high
+        self.fail(f"expected two numbers of words, such as 1,2, got {value!r:.100}.", param, ctx)
+
+
 class Method(click.ParamType):
     """The name of a method, in any case."""
 
@@ -300,7 +332,19 @@ TEXTS = (
         "Number of hashed columns.  [default: 1048576]",
     ),
     _option("--stop-words", "WORDS", str, "Terms to ignore: english, or a file that lists them."),
-    _option("--min-df", "N", click.IntRange(1), "Ignore terms that occur in fewer than N texts."),
+    _option(
+        "--ngram-range", "LOW,HIGH", WordsOfTerm(),
+        "The fewest and the most words of a term.  [default: 1,1]",
+    ),
+    _option(
+        "--min-df", "N", CountOrShare(),
+        "Ignore terms that occur in fewer than N texts, or than this share of them: .01.",
+    ),
+    _option(
+        "--max-df", "N", CountOrShare(),
+        "Ignore terms that occur in more than N texts, or than this share of them: .5.",
+    ),
+    _option("--max-features", "N", click.IntRange(1), "Keep the N most frequent terms."),
 )  # fmt: skip
 IDF_SAMPLE = _option(
     "--idf-sample", "ROWS", click.IntRange(1),

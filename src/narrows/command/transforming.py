@@ -14,7 +14,7 @@ from narrows.command.console import report, say
 from narrows.command.labels import Agreement, Explained
 from narrows.command.runs import Samples, progress
 from narrows.errors import DataError, ParameterError, printable
-from narrows.io.applied import open_model
+from narrows.io.applied import Model, open_model
 from narrows.io.atomic import replacing
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
@@ -145,6 +145,7 @@ def _opened(
         raise ParameterError(f"--flush: expected -o -, got {output}. Leave out one of them.")
     estimator = open_model(model, predicts)
     reading = values.options_of_model(estimator, model, reading)
+    reading = reading.with_found({"only_products": isinstance(estimator, Model)})
     if flush:  # a row shows only that one label is one of several
         several = getattr(estimator, "_several", None) or None
         reading = reading.replace(chunk_rows=1).with_found({"several_labels": several})

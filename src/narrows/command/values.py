@@ -28,7 +28,10 @@ _READING = (
     "label", "labels", "target", "text", "vector", "split", "width", "zero_based", "chunk_rows",
     "max_line_mb",
 )  # fmt: skip
-_OF_TEXTS = ("vectorizer", "hash_columns", "stop_words", "min_df", "idf_sample")
+_OF_TFIDF = ("min_df", "max_df", "max_features")
+_OF_TEXTS = (
+    *("vectorizer", "hash_columns", "stop_words", "ngram_range", *_OF_TFIDF, "idf_sample"),
+)
 _ADDRESSES = {"scheduler": "dask", "master": "spark"}  # options, and the engine that each is for
 _MAX_STOP_WORDS = 16_000_000  # characters
 
@@ -162,14 +165,16 @@ def make_vectoriser(given: dict[str, Any]) -> Vectoriser | None:
     """Return the vectoriser that the options of texts describe; None where none was given."""
     from narrows.text import HashedTfidf, Tfidf
 
-    kind, words, min_df = given["vectorizer"], given["stop_words"], given["min_df"]
-    _require(given, "min_df", kind != "hashing", "--vectorizer tfidf")
+    kind, names = given["vectorizer"], ("stop_words", "ngram_range", *_OF_TFIDF)
+    for name in _OF_TFIDF:
+        _require(given, name, kind != "hashing", "--vectorizer tfidf")
     _require(given, "hash_columns", kind == "hashing", "--vectorizer hashing")
-    if words not in (None, "english"):
-        words = _read_words(words)
+    chosen = {name: given[name] for name in names if given[name] is not None}
+    if chosen.get("stop_words", "english") != "english":
+        chosen["stop_words"] = _read_words(chosen["stop_words"])
     if kind == "hashing":
-        return HashedTfidf(given["hash_columns"] or 2**20, words)
-    return None if kind is words is min_df is None else Tfidf(words, min_df or 1)
+        return HashedTfidf(given["hash_columns"] or 2**20, **chosen)
+    return Tfidf(**chosen) if kind or chosen else None
 
 
 def check_text_options(given: dict[str, Any], is_text: bool, path: str) -> None:
@@ -296,9 +301,11 @@ def _typed(names: Iterable[str | None]) -> list[str]:
         if name not in known or not typed:
             continue
         parameter, value = known[name], context.params[name]
-        for each in value if isinstance(value, tuple) else (value,):
+        many = parameter.nargs == -1 or getattr(parameter, "multiple", False)
+        for each in value if many else (value,):
             words += parameter.opts[-1:] if isinstance(parameter, click.Option) else []
-            words += [] if isinstance(each, bool) else [str(each)]
+            text = ",".join(map(str, each)) if isinstance(each, tuple) else str(each)
+            words += [] if isinstance(each, bool) else [text]
     return words
 
 

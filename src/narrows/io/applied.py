@@ -22,6 +22,8 @@ from narrows.io.container import (
 )
 from narrows.io.source import Source, StoredVectoriser
 from narrows.methods.names import column_names, file_columns
+from narrows.solve.applied import Decision
+from narrows.solve.late import Rows
 from narrows.solve.schema import Field, SchemaError, check_plain, checked
 
 _FLOATS = np.float32, np.float64
@@ -104,6 +106,7 @@ class Model:
         if predicts and applied.decision is None:
             raise NoSolutionError
         self._applied = self._saved = applied
+        self._last: tuple[Any, Any] = None, None
         self._method = entry["estimator"]
         self._facts = facts_of(entry, arrays, applied if facts else None)
         self._has_facts, self._selects = facts, applied.chosen is not None
@@ -123,27 +126,34 @@ class Model:
     def transform(self, X: Any) -> Any:
         """Return reduced samples."""
         if not self._takes(X):
-            return self._estimator.transform(X)
+            return self._estimator.transform(_whole(X))
         return self._applied.reduce(X)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of classes."""
         classes, decision = self._applied.classes, self._applied.decision
         if classes is None or decision is None or not self._takes(X):
-            found: np.ndarray = self._estimator.predict_proba(X)
+            found: np.ndarray = self._estimator.predict_proba(_whole(X))
             return found
-        return classes.probabilities(classes.every(decision.scores(X)))
+        scores = self._scores(decision, X) / decision.temperature
+        return classes.probabilities(classes.every(scores))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the classes, or the targets."""
         classes, decision = self._applied.classes, self._applied.decision
         if decision is None or not self._takes(X):
-            found: np.ndarray = self._estimator.predict(X)
+            found: np.ndarray = self._estimator.predict(_whole(X))
             return found
         if classes is None:
             y = decision.scores(X)
             return y[:, 0] if y.shape[1] == 1 else y
-        return classes.predicted(classes.every(decision._replace(temperature=1.0).scores(X)))
+        return classes.predicted(classes.every(self._scores(decision, X)))
+
+    def _scores(self, decision: Decision, X: Any) -> Any:
+        """Return the scores of classes, not calibrated; those of the same samples once."""
+        if self._last[0] is not X:
+            self._last = X, decision._replace(temperature=1.0).scores(X)
+        return self._last[1]
 
     def get_feature_names_out(self) -> np.ndarray:
         """Return the names of the columns of reduced samples."""
@@ -202,6 +212,11 @@ class Model:
         if read_header(self._path)[0] != self._header:
             raise DataError(self._path, "expected the model as it was, got another. Try again.")
         return found
+
+
+def _whole(X: Any) -> Any:
+    """Return samples as estimators take them."""
+    return X.csr() if isinstance(X, Rows) else X
 
 
 def open_model(path: str, predicts: bool = False, facts: bool = False) -> Any:

@@ -31,8 +31,10 @@ from narrows.solve.schema import (
     check_plain,
     checked,
 )
+from narrows.solve.sums import blocks
 
 _UTF8 = "utf-8", "surrogatepass"  # labels may have half a surrogate pair
+_PIECES = 4096  # of a text at a time
 _TEXT, _ENDS = Field("u1", ("t",)), Field("i8", ("n",))
 
 
@@ -68,12 +70,27 @@ def get(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
                     f"{group}.{name}.ends: expected the ends of its text, got others."
                 )
             try:
-                pieces = [text[a:b].decode(*_UTF8) for a, b in pairwise(starts.tolist())]
+                pieces = _pieces(text, starts)
             except UnicodeDecodeError:
                 raise SchemaError(f"{group}.{name}: expected UTF-8, got other bytes.") from None
             found[name] = np.array(pieces, dtype=object)
         else:
             found[name] = array
+    return found
+
+
+def _pieces(text: bytes, starts: np.ndarray) -> list[str]:
+    """Return the pieces of a text of UTF-8 that begin at each start but the last, its end."""
+    found: list[str] = []
+    for some in blocks(len(starts) - 1, _PIECES):
+        places = starts[some.start : some.stop + 1]
+        part = text[places[0] : places[-1]]
+        ends = pairwise((places - places[0]).tolist())
+        if part.isascii():  # and takes no decoder for each piece
+            whole = part.decode("ascii")
+            found += [whole[a:b] for a, b in ends]
+        else:
+            found += [part[a:b].decode(*_UTF8) for a, b in ends]
     return found
 
 

@@ -140,9 +140,10 @@ def remembered(source: Source, options: Options, format: Format) -> dict[str, An
 def check_terms(vectoriser: Vectoriser, path: str) -> None:
     """Raise DataError where the texts of a file, which were counted, hold no terms."""
     if not vectoriser.n_terms:
-        least = getattr(vectoriser, "min_df", 1)
-        expected, advice = ("words", "Name other texts.") if least == 1 else (
-            f"words that occur in {least:,} of them", "Use a smaller min_df (--min-df)."
+        least, most = getattr(vectoriser, "min_df", 1), getattr(vectoriser, "max_df", 1.0)
+        expected, advice = ("words", "Name other texts.") if (least, most) == (1, 1.0) else (
+            f"words for min_df={least:,} and max_df={most:,}",
+            "Use a smaller min_df (--min-df) or a larger max_df (--max-df).",
         )  # fmt: skip
         raise DataError(path, f"expected texts with {expected}, got none. {advice}")
 

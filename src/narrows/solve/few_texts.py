@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
-from math import log, sqrt
-from typing import Any
+from itertools import pairwise
+from math import log
 
 import numpy as np
 
-from narrows.solve.late import sparse
+from narrows.solve.late import Rows
 
 _WORDS = re.compile(r"\w+")
 _MASK = 0xFFFFFFFF
@@ -40,35 +39,35 @@ class FewTexts:
         ngrams: tuple[int, int],
     ):
         self.idf, self.stop_words, self.ngrams = idf, frozenset(stop_words), ngrams
-        self.feature: Any = (
-            cache(lambda term: _hashed(term, features))
-            if isinstance(features, int)
-            else features.get
-        )
+        known = _Hashed(features) if isinstance(features, int) else _Known(features)
+        self.feature = known.__getitem__
 
-    def transform(self, texts: Iterable[str]) -> sparse.csr_array:
+    def transform(self, texts: Iterable[str]) -> Rows:
         """Return the samples, of shape (n_samples, n_features)."""
-        indices: list[int] = []
-        data: list[float] = []
-        ends, idf = [0], self.idf
+        features: list[int] = []
+        counts: list[int] = []
+        ends = [0]
         for text in texts:
-            found = Counter(map(self.feature, self._terms(text)))
-            found.pop(None, None)
-            row = sorted(found.items())
-            values = [
-                (1.0 if count == 1 else log(count) + 1.0) * idf[feature] for feature, count in row
-            ]
-            norm = 0.0
-            for value in values:  # in the order of the compiled loop
-                norm += value * value
-            norm = sqrt(norm)
-            indices += [feature for feature, _ in row]
-            data += [value / norm for value in values]
-            ends.append(len(indices))
-        parts = np.array(data), np.array(indices, np.int32), np.array(ends, np.int32)
-        X = sparse.csr_array(parts, shape=(len(ends) - 1, len(idf)))
-        X.has_canonical_format = True
-        return X
+            found = Counter(self._terms(text))
+            features += map(self.feature, found)
+            counts += found.values()
+            ends.append(len(features))
+        rows, indices = np.repeat(np.arange(len(ends) - 1), np.diff(ends)), np.array(features, int)
+        known = indices >= 0
+        places = rows[known] * len(self.idf) + indices[known]
+        places, same = np.unique(places, return_inverse=True)
+        tf = np.zeros(len(places), int)  # of terms with one hash, the sum
+        np.add.at(tf, same, np.array(counts, int)[known])
+        rows, indices = np.divmod(places, len(self.idf))
+        often, which = np.unique(tf, return_inverse=True)
+        by_count = np.array([1.0 if count == 1 else log(count) + 1.0 for count in often.tolist()])
+        indptr = np.searchsorted(rows, np.arange(len(ends)))
+        data = by_count[which] * self.idf[indices]
+        for first, stop in pairwise(indptr.tolist()):
+            if first < stop:  # in the order of the compiled loop
+                data[first:stop] /= np.sqrt(np.cumsum(np.square(data[first:stop]))[-1])
+        parts = data, indices.astype(np.int32), indptr.astype(np.int32)
+        return Rows(parts, (len(ends) - 1, len(self.idf)))
 
     def _terms(self, text: str) -> list[str]:
         words = _WORDS.findall(text.lower())
@@ -82,6 +81,24 @@ class FewTexts:
             for size in range(low, min(high, len(words)) + 1)
             for k in range(len(words) - size + 1)
         ]
+
+
+class _Known(dict[str, int]):
+    """The feature of each term; -1 if it has none."""
+
+    def __missing__(self, term: str) -> int:
+        return -1
+
+
+class _Hashed(dict[str, int]):
+    """The feature of each term, by its hash."""
+
+    def __init__(self, width: int):
+        self._width = width
+
+    def __missing__(self, term: str) -> int:
+        self[term] = _hashed(term, self._width)
+        return self[term]
 
 
 def _hashed(term: str, width: int) -> int:

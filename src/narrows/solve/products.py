@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from narrows.solve.late import sparse
+from narrows.solve.late import Rows, sparse
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -108,6 +108,8 @@ def product(X: Any, V: np.ndarray) -> np.ndarray:
     if not sparse.issparse(X) or not compiled_pays(X.nnz * V.shape[1]):
         return np.asarray(X @ V)
     from narrows.solve.kernels import gather_products
+
+    X = X.csr() if isinstance(X, Rows) else X
 
     V = np.ascontiguousarray(V)
     out = np.empty((X.shape[0], V.shape[1]), np.result_type(X.dtype, V.dtype))

@@ -20,7 +20,7 @@ from narrows.io.chunk import CLASSES, Chunk, Options, as_targets, indicator, row
 from narrows.io.formats.base import Format, Writer, whole
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
-from narrows.solve.late import sparse
+from narrows.solve.late import Rows, sparse
 from narrows.solve.products import compiled_pays
 from narrows.state.labels import integer_of
 
@@ -75,7 +75,8 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             problem = f"expected columns from {first} to {width - 1 + first}, got column {got}."
             raise DataError(name, problem, int(rows.lines[row]))
         shape = len(rows.lines), width or last + 1
-        X = sparse.csr_array((rows.values, rows.columns, starts), shape=shape)
+        make = Rows if options.get("only_products") else sparse.csr_array
+        X = make((rows.values, rows.columns, starts), shape)
         if fault is not None:
             raise fault
         yield Chunk(X, y, rows.lines, is_truncated=lines.is_truncated)
