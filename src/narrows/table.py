@@ -177,9 +177,9 @@ _NAMES = NONE | Constraint(
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encoder of tables with numbers, dates, categories, texts and missing values.
 
-    Decides by the first samples what each column is, and encodes samples as sparse features with
-    named columns. The map of columns to features is then frozen, so that later samples are encoded
-    alike, in any batches. Columns are matched by name, in any order.
+    The encoder decides by the first samples what each column is. The map of columns to features is
+    then frozen: later samples get the same features, in any batches. Samples become sparse. Columns
+    are matched by name and may come in any order.
 
     - **number**: integers, floats, booleans, and texts that all read as numbers. The features are
       the standardised number and cubic B-splines of it, with which a linear method fits a smooth
@@ -256,8 +256,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     SplineTransformer with ``extrapolation="constant"``. Numbers are standardised since the ridge of
     `SRDA` and other methods would otherwise depend on their units.
 
-    Each `fit` makes its own map. To encode parts alike, fit one encoder, give copies of it to the
-    other parts (`emptied`), and add up what they have counted (`merge`).
+    Each `fit` makes its own map. To encode parts alike, fit one encoder, use copies of it
+    (`emptied`) for the other parts, and add their samples (`merge`).
 
     Examples
     --------
