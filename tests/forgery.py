@@ -47,6 +47,7 @@ from narrows.command import cli
 from narrows.engines import local
 from narrows.errors import DataError
 from narrows.read import Source
+from narrows.table import TableEncoder
 from narrows.text import HashedTfidf, Tfidf
 from tests.cases import ALL, NUMERIC, bytes_of, labelled, widened
 from tests.inside import (
@@ -64,6 +65,13 @@ SECONDS = 200  # for one forgery, before it counts as one that never ends
 EXPECTED = ValueError, MemoryError  # of what is done with a forgery; `load` has DataError alone
 D = 7
 TEXTS = ["sea", "ship", "salt"]
+TABLE = {
+    "length": [1.0, 4.0, None, 9.0, 16.0, 25.0] * 10,
+    "kind": ["sea", "land", "sea", None, "air", "land"] * 10,
+    "day": [f"2026-01-{k % 28 + 1:02} 1{k % 7}:00" for k in range(60)],
+    "note": [f"the {k} ships at sea" for k in range(60)],
+    "key": [f"k{k}" for k in range(60)],
+}
 
 
 # -- what is forged ------------------------------------------------------------------------------
@@ -244,6 +252,10 @@ KINDS = {
     "pipeline": _pipeline(Tfidf(min_df=2), SRDA()),
     "pipeline of three": _pipeline(HashedTfidf(64), "passthrough", OCFS(), OC()),
     "vectoriser": _pipeline(Tfidf("english")),
+    "encoder": lambda: TableEncoder(3, 0.1, drop=["key"]).fit(TABLE),
+    "pipeline of tables": lambda: make_pipeline(TableEncoder(max_terms=9), SRDA()).fit(
+        TABLE, ["w", "l", "l"] * 20
+    ),
     "folds": lambda: FisherFS(n_features="cv").fit(*labelled()),
     "folds, faded": lambda: OCFS(n_features="cv", half_life=9).partial_fit(*labelled()),
     "folds of non-zeros": _as_non_zeros(IG(n_features="cv")),
@@ -437,7 +449,7 @@ def used(path, valid, folder, by_command):
         if str(error).startswith(path) and len(str(error)) < 1000:
             return True
         raise AssertionError("a short error that names the file") from error
-    if isinstance(model, Pipeline | Tfidf | HashedTfidf):
+    if isinstance(model, Pipeline | Tfidf | HashedTfidf | TableEncoder):
         _go_through(model)
         return False
     for use in (_update, _reduce, _merge, _show):
@@ -449,8 +461,9 @@ def used(path, valid, folder, by_command):
 
 def _go_through(model):
     """Do with a pipeline, or a vectoriser, what can be done, step by step."""
-    with contextlib.suppress(*EXPECTED):
-        model.transform(TEXTS)
+    for given in (TEXTS, TABLE):
+        with contextlib.suppress(*EXPECTED):
+            model.transform(given)
     for step in [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]:
         with contextlib.suppress(*EXPECTED):
             if hasattr(type(step), "classes_"):
@@ -458,7 +471,8 @@ def _go_through(model):
                 _show(step, None)
                 _update(step, None)
             elif step != "passthrough":
-                step.partial_fit(TEXTS).merge(step).transform(TEXTS)
+                given = TABLE if isinstance(step, TableEncoder) else TEXTS
+                step.partial_fit(given).merge(step).transform(given)
 
 
 def _samples_of(n_features):

@@ -137,7 +137,7 @@ def test_dicts_of_something_else_are_refused(value):
     ("bad", "named"),
     [
         (({"a": [1]}, "x"), r"'a': \[1\]"),
-        (({"a": np.nan}, "x"), "contains NaN"),
+        (({"a": np.nan}, "x"), "expected finite values, got NaN"),
         (({"a": 1.0}, 5), "labels"),
     ],
 )

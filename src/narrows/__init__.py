@@ -79,7 +79,7 @@ _MODULES = {name: f"methods.{module}" for name, module in MODULES.items()} | {
     "save": "io.models",
 }
 __all__ = sorted(_MODULES)
-_PUBLIC_MODULES = "criteria", "engines", "errors", "evaluate", "read", "testing", "text"
+_PUBLIC_MODULES = "criteria", "engines", "errors", "evaluate", "read", "table", "testing", "text"
 __version__: str
 _IMPORTING = RLock()  # threads that enter the circles of other packages at two places fail
 

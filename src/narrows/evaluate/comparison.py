@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -222,12 +223,12 @@ def _checked(X: Any, y: Any, is_raw: bool, numeric: bool) -> tuple[Any, np.ndarr
         try:
             X = checked_rows(X, "compare")
         except ValueError as error:
-            said = str(error).partition(" Put Tfidf()")[0]  # which is no step before compare
-            if said == str(error) and "NaN" not in said:
+            said = re.split(r" Put \w+\(\)| Use narrows\.", str(error))[0]  # no step of compare
+            if said == str(error):
                 raise
             raise ValueError(
-                f"{said} Set preprocess, such as Tfidf() for texts, or a Pipeline that ends in "
-                "numbers without NaN."
+                f"{said} Set preprocess, such as Tfidf() for texts, or TableEncoder() of "
+                "narrows.table for tables."
             ) from None
     if numeric:
         return X, targets_of(y, _num_samples(X), "compare")

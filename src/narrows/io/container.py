@@ -104,6 +104,7 @@ STEP = {"name": str, "estimator": str}  # and of an estimator the rest of `ESTIM
 PASSES = "passthrough"
 _SPARE_CHARACTERS = 1 << 27  # that the type of labels may have beyond the longest label, in all
 VECTORISERS = {"Tfidf", "HashedTfidf"}
+ENCODER = "TableEncoder"
 FORMAT, FORMAT_OF_STEPS = 1, 2  # of an estimator; of a pipeline, or a vectoriser alone
 SOLUTION = {
     "n_features": int,
@@ -139,7 +140,7 @@ _HEADER = {
 _HEADER_OF_STEPS = {
     "library": str,
     "checksums": dict,
-    "pipeline": bool,  # whether the steps are those of a pipeline, or one vectoriser
+    "pipeline": bool,  # whether the steps are those of a pipeline, or one vectoriser or encoder
     "steps": list,  # each with a name; the arrays of step k begin with "step{k}."
 }
 
@@ -196,7 +197,7 @@ def read_file(
     checksums = header["checksums"]
     if names != set(checksums) or any(_crc(arrays[name]) != checksums[name] for name in arrays):
         raise DataError(path, "expected contents that match their checksums, got damaged ones.")
-    known = {*MODULES, PASSES, *VECTORISERS} if "steps" in header else set(MODULES)
+    known = {*MODULES, PASSES, *VECTORISERS, ENCODER} if "steps" in header else set(MODULES)
     for each in header.get("steps", [header]):
         name = each.get("estimator") if isinstance(each, dict) else None
         if not isinstance(name, str) or name not in known:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import DataError, ParameterError
 from narrows.io.container import (
+    ENCODER,
     ESTIMATOR,
     FORMAT,
     FORMAT_OF_STEPS,
@@ -31,7 +32,7 @@ from narrows.io.container import (
     solution_of,
     write_file,
 )
-from narrows.io.source import Source, vectoriser_of
+from narrows.io.source import Source, encoder_of, vectoriser_of
 from narrows.methods.base import Estimator, Fitted, lock_of
 from narrows.methods.discriminant import Classifier
 from narrows.methods.methods import METHODS
@@ -42,6 +43,7 @@ from narrows.solve.schema import Field, SchemaError, check_known, check_plain, c
 from narrows.state.class_stats import ClassStats
 from narrows.state.labels import by_class
 from narrows.state.mapped import Mapped
+from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
 _PARAMETER_ERRORS = ValueError, TypeError, ArithmeticError, RecursionError
@@ -126,6 +128,8 @@ def steps_described(
             entry = described(step, own)
         elif isinstance(step, Vectoriser):
             put(own, "tfidf", step.to_arrays())
+        elif isinstance(step, TableEncoder):
+            put(own, "table", step.to_arrays())
         found.append({"name": name, **entry})
         arrays |= {f"step{k}.{key}": array for key, array in own.items()}
     return found
@@ -160,7 +164,7 @@ def _plain(estimator: Any, name: str, value: Any) -> Any:
 
 
 def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
-    """Return the pipeline, or the vectoriser, of a header and arrays; else SchemaError."""
+    """Return the pipeline, vectoriser or encoder of a header and arrays; else SchemaError."""
     steps: list[tuple[str, Any]] = []
     left = dict(arrays)
     for k, entry in enumerate(header["steps"]):
@@ -179,13 +183,15 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
             step = vectoriser_of(get(own, "tfidf"))
             if type(step).__name__ != kind:
                 raise SchemaError(f"steps[{k}]: expected {kind}, got {type(step).__name__}.")
+        elif kind == ENCODER:
+            step = encoder_of(get(own, "table"))
         else:
             step = PASSES
         steps.append((name, step))
     check_known("arrays", left, ())
     if not header["pipeline"]:
-        if len(steps) != 1 or not isinstance(steps[0][1], Vectoriser):
-            raise SchemaError("steps: expected one vectoriser, got others.")
+        if len(steps) != 1 or not isinstance(steps[0][1], Vectoriser | TableEncoder):
+            raise SchemaError("steps: expected one vectoriser or encoder, got others.")
         return steps[0][1]
     pipeline = Pipeline(steps)
     try:
@@ -193,8 +199,8 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
     except ValueError as error:
         raise SchemaError(f"steps: {error!s:.300}") from None
     estimators = [step for _, step in steps if not is_passing(step)]
-    if not estimators or any(isinstance(step, Vectoriser) for step in estimators[1:]):
-        raise SchemaError("steps: expected a vectoriser in front of all estimators, if any.")
+    if not estimators or any(isinstance(s, Vectoriser | TableEncoder) for s in estimators[1:]):
+        raise SchemaError("steps: expected a vectoriser or encoder in front of all estimators.")
     return pipeline
 
 
@@ -300,7 +306,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    estimator : narrows estimator, vectoriser, or Pipeline of these
+    estimator : narrows estimator, vectoriser, TableEncoder, or Pipeline of these
         Fitted. The whole state is saved, so that a loaded estimator continues to learn as if it had
         never been saved. With ``keep=0``, the estimator drops the samples that it
         still has; their sums stay.
@@ -353,7 +359,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    estimator : narrows estimator, vectoriser, or Pipeline of these
+    estimator : narrows estimator, vectoriser, TableEncoder, or Pipeline of these
         As it was saved. It can transform, merge and continue to learn.
 
     Raises
@@ -414,7 +420,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     steps = [step for step in steps if not is_passing(step)]
     tfidf = steps.pop(0) if isinstance(steps[0], Vectoriser) else None
-    if len(steps) != 1:
+    if len(steps) != 1 or isinstance(steps[0], TableEncoder):
         got = " and ".join(type(step).__name__ for step in steps) or "a vectoriser alone"
         raise ParameterError(
             f"{os.fspath(path)}: expected a model of one method, got {got}. Use it in Python, with "
@@ -471,7 +477,8 @@ def _write(estimator: Any, path: str | os.PathLike[str], **more: Any) -> None:
     is_pipeline = isinstance(estimator, Pipeline)
     steps = estimator.steps if is_pipeline else [("", estimator)]
     for name, step in steps:
-        if not (isinstance(step, Estimator | Vectoriser) or (is_pipeline and is_passing(step))):
+        ours = isinstance(step, Estimator | Vectoriser | TableEncoder)
+        if not (ours or (is_pipeline and is_passing(step))):
             what = f"step {name!r}" if is_pipeline else "it"
             raise TypeError(
                 f"save: expected an estimator of narrows, or a pipeline of these, got "

@@ -271,6 +271,13 @@ def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
     return new
 
 
+def encoder_of(arrays: Mapping[str, np.ndarray]) -> TableEncoder:
+    """Return the encoder of tables that `to_arrays` described."""
+    from narrows.table import TableEncoder
+
+    return TableEncoder.from_arrays(arrays, vectoriser_of)
+
+
 class StoredVectoriser:
     """A vectoriser of a file, which transforms a few texts without scikit-learn.
 

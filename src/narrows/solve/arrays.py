@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +14,7 @@ from narrows.solve.sums import all_finite, with_one_index_type
 
 _IN_MEMORY = (1, 3, 11)  # of DLPack's devices: the CPU, and its memory that GPUs can read
 _TEXT = "could not convert string to float"  # what NumPy says of text
+_NAN = re.compile("Input (X )?contains NaN")  # what scikit-learn says of NaN
 _OF_TABLES = ("columns", "iloc", "__dataframe__")  # scikit-learn reads tables, and their names
 
 
@@ -89,29 +91,43 @@ def checked_samples(
 
 @contextmanager
 def numbers_expected(X: Any, who: str, inner: Any = None) -> Iterator[None]:
-    """Say, where samples turn out to hold text, what makes numbers of it, without showing it."""
+    """Say, where samples turn out to hold text or NaN, what makes numbers of it; show no text."""
     try:
         yield
     except ValueError as error:
+        if _NAN.match(str(error)):
+            raise ValueError(
+                f"{who}: expected finite values, got NaN{_column_of(X, _has_nan)}. Use "
+                "narrows.table.TableEncoder for tables with missing values."
+            ) from None
         if not str(error).startswith(_TEXT):
             raise
-        column = _column_of_text(X)
-        where = "" if column is None else f" in column {column!r}"
+        where = _column_of(X, _has_text)
         name = who if inner is None else type(inner).__name__
-        example = "" if name == "ClassStats" else f", as in make_pipeline(Tfidf(), {name}())"
+        step, of = ("TableEncoder()", " of narrows.table") if where else ("Tfidf()", "")
+        example = "" if name == "ClassStats" else f", as in make_pipeline({step}, {name}())"
         raise ValueError(
-            f"{who}: expected numbers, got text{where}. Put Tfidf() before it{example}."
+            f"{who}: expected numbers, got text{where}. Put {step}{of} before it{example}."
         ) from None
 
 
-def _column_of_text(X: Any) -> str | None:
-    """Return the first column of a table that holds text."""
-    for name in getattr(X, "columns", ()):
-        try:
-            np.asarray(X[name], dtype=np.float64)
-        except ValueError:
-            return str(name)
-    return None
+def _column_of(X: Any, holds: Callable[[Any], bool]) -> str:
+    """Return the name of the first column of a table that holds something, for messages."""
+    names = (name for name in getattr(X, "columns", ()) if holds(X[name]))
+    found = next(names, None)
+    return "" if found is None else f" in column {str(found)!r}"
+
+
+def _has_text(column: Any) -> bool:
+    try:
+        np.asarray(column, dtype=np.float64)
+    except ValueError:
+        return True
+    return False
+
+
+def _has_nan(column: Any) -> bool:
+    return not _has_text(column) and bool(np.isnan(np.asarray(column, dtype=np.float64)).any())
 
 
 def _check_readable(array: Any, what: str, who: str) -> None:

@@ -1,0 +1,311 @@
+"""The map of a table: the features of each column, which stay as the first samples made them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from narrows.errors import ParameterError, did_you_mean
+from narrows.solve.cells import CATEGORY, DATE, MISSING, NUMBER, TEXT, Cells, table_of
+from narrows.solve.late import sparse
+from narrows.solve.schema import FINITE, Check, Field, SchemaError, between, check_known, checked
+
+KINDS = NUMBER, DATE, CATEGORY, TEXT, "identifier", "constant", "dropped"  # numbered in files
+OTHER = "(other)"
+PARTS = {"month": 12, "weekday": 7, "hour": 24}  # of a date, and how many values each has
+_DEGREE = 3
+_APART = 1e-9  # standard deviations between two knots
+
+
+@dataclass(eq=False)
+class Column:
+    """The map of a column."""
+
+    name: str
+    kind: str
+    reason: str
+    missing: bool = False  # whether it has an indicator of missing values
+    mean: float = 0.0
+    scale: float = 1.0
+    knots: np.ndarray = field(default_factory=lambda: np.zeros(0))  # in standard deviations
+    hours: bool = False  # of dates
+    values: list[str] = field(default_factory=list)  # those with a feature each
+    other: bool = False  # whether the others have one
+    terms: Any = None  # the vectoriser of a text
+
+    @cached_property
+    def features(self) -> list[str]:
+        """The names of the features."""
+        name, found = self.name, []
+        if self.kind in (NUMBER, DATE):
+            n_curves = len(self.knots) + _DEGREE - 1 if len(self.knots) else 0
+            found = [name, *(f"{name}_sp_{k}" for k in range(n_curves))]
+            for part, size in self._parts().items():
+                first = part != "hour"
+                found += [f"{name}.{part}={k + first}" for k in range(size)]
+        elif self.kind == CATEGORY:
+            found = [f"{name}={value}" for value in [*self.values, *[OTHER] * self.other]]
+        elif self.kind == TEXT:
+            found = [f"{name}={term}" for term in self.terms.names]
+        return found + [f"{name}={MISSING}"] * self.missing
+
+    def _parts(self) -> dict[str, int]:
+        if self.kind != DATE:
+            return {}
+        return PARTS if self.hours else {part: PARTS[part] for part in ("month", "weekday")}
+
+    def check(self, cells: Cells | None) -> None:
+        """Raise CellError where a cell is not what the column has."""
+        if cells is None or self.kind not in (NUMBER, DATE, CATEGORY, TEXT):
+            return
+        cells.values(self.kind)
+        if self.kind == NUMBER:
+            cells.check_finite()
+
+    def encoded(self, cells: Cells) -> list[Any]:
+        """Return the features of cells, as sparse blocks side by side."""
+        if self.kind == NUMBER:
+            numbers = cells.numbers
+            blocks, missing = self._smooth(numbers), np.isnan(numbers)
+        elif self.kind == DATE:
+            moments = cells.moments
+            blocks, missing = self._smooth(days_of(moments)), np.isnat(moments)
+            blocks += [_one_hot(_part(moments, p), size) for p, size in self._parts().items()]
+        elif self.kind == CATEGORY:
+            labels, codes = cells.labels
+            numbers_of = {value: k for k, value in enumerate(self.values)}
+            rest = len(self.values) if self.other else -1
+            of = [numbers_of.get(label, rest) for label in labels]
+            missing = codes < 0
+            unseen = -1 if self.missing else rest
+            found = np.array([*of, unseen])[codes]
+            blocks = [_one_hot(found, len(self.values) + self.other)]
+        elif self.kind == TEXT:
+            blocks, missing = [self.terms.transform(cells.texts)], cells.labels[1] < 0
+        else:
+            return []
+        return blocks + [_one_hot(np.where(missing, 0, -1), 1)] * self.missing
+
+    def standardize(self, numbers: np.ndarray, splines: int) -> Self:
+        """Set mean, scale and knots by numbers, some of which may be NaN."""
+        numbers = numbers[~np.isnan(numbers)]
+        if not len(numbers):
+            return self
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.mean, scale = float(numbers.mean()), float(numbers.std())
+        if not np.isfinite(scale):
+            raise ParameterError(
+                f"TableEncoder: expected numbers of less than 1e150 in column {self.name!r}, got "
+                "larger ones. Scale them, or name the column in drop (--drop)."
+            )
+        self.scale = scale or 1.0
+        z = (numbers - self.mean) / self.scale
+        if splines:
+            knots = np.quantile(z, np.linspace(0, 1, splines))
+            knots = knots[np.diff(knots, prepend=-np.inf) > _APART]
+            self.knots = knots if len(knots) > 2 else self.knots
+        return self
+
+    def _smooth(self, numbers: np.ndarray) -> list[Any]:
+        """Return standardised numbers, and cubic B-splines of them; a missing one is the mean."""
+        z = np.nan_to_num((numbers - self.mean) / self.scale)
+        parts = z, np.zeros(len(z), np.int32), np.arange(len(z) + 1)
+        blocks = [sparse.csr_array(parts, shape=(len(z), 1))]
+        return blocks + ([_curves(z, self.knots)] if len(self.knots) else [])
+
+
+def _curves(z: np.ndarray, knots: np.ndarray) -> Any:
+    """Return cubic B-splines of numbers, constant outside of the knots; four are not zero.
+
+    They are those of scikit-learn's SplineTransformer.
+    """
+    before = knots[0] + (knots[1] - knots[0]) * np.arange(-_DEGREE, 0)
+    after = knots[-1] + (knots[-1] - knots[-2]) * np.arange(1, _DEGREE + 1)
+    z, t = np.clip(z, knots[0], knots[-1]), np.concatenate([before, knots, after])
+    at = np.clip(np.searchsorted(t, z, "right") - 1, _DEGREE, len(t) - _DEGREE - 2)
+    values = [np.ones(len(z))]  # of the splines of degree 0, 1, ... that are not zero
+    for degree in range(1, _DEGREE + 1):
+        rest, higher = np.zeros(len(z)), []
+        for k, value in enumerate(values):
+            left, right = t[at + k + 1 - degree], t[at + k + 1]
+            share = value / (right - left)
+            higher.append(rest + (right - z) * share)
+            rest = (z - left) * share
+        values = [*higher, rest]
+    indices = at[:, None] + np.arange(-_DEGREE, 1)
+    parts = np.stack(values, axis=1).ravel(), indices.ravel(), np.arange(len(z) + 1) * len(values)
+    return sparse.csr_array(parts, shape=(len(z), len(t) - _DEGREE - 1))
+
+
+def days_of(moments: np.ndarray) -> np.ndarray:
+    """Return the days since 1970."""
+    return (moments - np.datetime64(0, "us")) / np.timedelta64(1, "D")
+
+
+def _part(moments: np.ndarray, part: str) -> np.ndarray:
+    """Return months, days of the week or hours, from 0; -1 where a time is missing."""
+    if part == "month":
+        found = moments.astype("datetime64[M]").astype(np.int64) % 12
+    elif part == "weekday":  # 1970 began on a Thursday
+        found = (moments.astype("datetime64[D]").astype(np.int64) + 3) % 7
+    else:
+        found = moments.astype("datetime64[h]").astype(np.int64) % 24
+    return np.where(np.isnat(moments), -1, found)
+
+
+def _one_hot(codes: np.ndarray, width: int) -> Any:
+    """Return a row for each code: 1 in its column, or zeros for -1."""
+    has = codes >= 0
+    ends = np.concatenate([[0], np.cumsum(has)])
+    return sparse.csr_array((np.ones(ends[-1]), codes[has], ends), shape=(len(codes), width))
+
+
+# -- maps ----------------------------------------------------------------------------------------
+
+
+def _are_ends(name: str, of: str) -> Check:
+    def holds(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+        ends = arrays[name]
+        steps = np.diff(ends, prepend=0)
+        return bool(len(ends) and steps.min() >= 0 and ends[-1] == len(arrays[of]))
+
+    return Check(f"ends of {of} in order", holds)
+
+
+def _are_knots(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    parts = np.split(arrays["knots"], arrays["knot_ends"][:-1])
+    return all(len(part) != 1 and (np.diff(part) > 0).all() for part in parts)
+
+
+def _differ(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    parts = np.split(arrays["values"], arrays["value_ends"][:-1])
+    return all(len(set(part)) == len(part) for part in [*parts, arrays["names"]])
+
+
+_SCHEMA = {
+    "names": Field("O", ("c",)),
+    "kinds": Field("i8", ("c",), between(0, len(KINDS) - 1)),
+    "reasons": Field("O", ("c",)),
+    "flags": Field("b", ("c", 3)),
+    "numbers": Field("f8", ("c", 2), FINITE),
+    "knots": Field("f8", ("k",), between(-1e150, 1e150)),
+    "knot_ends": Field("i8", ("c",)),
+    "values": Field("O", ("v",)),
+    "value_ends": Field("i8", ("c",)),
+}
+_CHECKS = (
+    _are_ends("knot_ends", "knots"),
+    _are_ends("value_ends", "values"),
+    Check("knots in order", _are_knots),
+    Check("different names, and different values of a column", _differ),
+    Check("scales > 0", lambda arrays, sizes: arrays["numbers"][:, 1].min() > 0),
+)
+
+
+@dataclass(frozen=True)
+class TableMap:
+    """The maps of all columns."""
+
+    columns: Sequence[Column]
+
+    @property
+    def names(self) -> np.ndarray:
+        """The names of the features."""
+        return np.array([name for column in self.columns for name in column.features], dtype=object)
+
+    def checked(self, X: Any) -> dict[str, Cells]:
+        """Return the columns of a table that has those of the first samples, in any order."""
+        table = table_of(X)
+        known = [column.name for column in self.columns]
+        for column in self.columns:
+            if column.features and column.name not in table:
+                new = [name for name in table if name not in known]
+                hint = did_you_mean(column.name, new) if new else "Add it, with missing values."
+                raise ValueError(
+                    f"TableEncoder: expected column {column.name!r}, as in the first samples, got "
+                    f"none. {hint}"
+                )
+        for name in table:
+            if name not in known:
+                raise ValueError(
+                    f"TableEncoder: expected the columns of the first samples, got {name!r} "
+                    "besides. Leave it out, or fit again."
+                )
+        for column in self.columns:
+            column.check(table.get(column.name))
+        return table
+
+    def encoded(self, table: Mapping[str, Cells]) -> Any:
+        """Return the features of checked columns, as CSR."""
+        with_features = [column for column in self.columns if column.features]
+        blocks = [block for c in with_features for block in c.encoded(table[c.name])]
+        X = sparse.hstack(blocks, format="csr", dtype=np.float64)
+        if X.nnz < 2**31:  # scikit-learn's classifiers need such indices
+            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        return X
+
+    def is_same(self, other: TableMap) -> bool:
+        """Return whether another map gives the same features."""
+        mine, theirs = self.to_arrays(), other.to_arrays()
+        return mine.keys() == theirs.keys() and all(
+            np.array_equal(mine[name], theirs[name]) for name in mine
+        )
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the map as named arrays."""
+        columns = self.columns
+        found = {
+            "names": np.array([c.name for c in columns], dtype=object),
+            "kinds": np.array([KINDS.index(c.kind) for c in columns], dtype=np.int64),
+            "reasons": np.array([c.reason for c in columns], dtype=object),
+            "flags": np.array([(c.missing, c.hours, c.other) for c in columns], dtype=bool),
+            "numbers": np.array([(c.mean, c.scale) for c in columns], dtype=np.float64),
+            "knots": np.concatenate([c.knots for c in columns]),
+            "knot_ends": np.cumsum([len(c.knots) for c in columns], dtype=np.int64),
+            "values": np.array([value for c in columns for value in c.values], dtype=object),
+            "value_ends": np.cumsum([len(c.values) for c in columns], dtype=np.int64),
+        }
+        for k, column in enumerate(columns):
+            if column.terms is not None:
+                terms = column.terms.to_arrays()
+                found |= {f"text{k}.{name}": array for name, array in terms.items()}
+        return found
+
+    @classmethod
+    def of(
+        cls, arrays: Mapping[str, np.ndarray], vectoriser: Callable[[dict[str, np.ndarray]], Any]
+    ) -> Self:
+        """Return the map that `to_arrays` described; SchemaError where arrays do not fit.
+
+        `vectoriser` makes one of arrays.
+        """
+        own = {name: array for name, array in arrays.items() if "." not in name}
+        check_known("map", own, _SCHEMA)
+        checked(own, _SCHEMA, _CHECKS)
+        columns = []
+        values_of = np.split(own["values"], own["value_ends"][:-1])
+        knots_of = np.split(own["knots"], own["knot_ends"][:-1])
+        texts = arrays.keys() - own.keys()
+        for k, name in enumerate(own["names"].tolist()):
+            column = Column(name, KINDS[own["kinds"][k]], own["reasons"][k])
+            column.missing, column.hours, column.other = own["flags"][k].tolist()
+            column.mean, column.scale = own["numbers"][k].tolist()
+            column.values, column.knots = values_of[k].tolist(), knots_of[k]
+            if column.kind == TEXT:
+                start = f"text{k}."
+                terms = {n: arrays[n] for n in texts if n.startswith(start)}
+                texts -= terms.keys()
+                found = vectoriser({n.removeprefix(start): terms[n] for n in terms})
+                if found.names is None or not len(found.names):
+                    raise SchemaError(f"{start}terms: expected terms with features, got none.")
+                column.terms = found
+            columns.append(column)
+        check_known("map", texts, ())
+        new = cls(columns)
+        if not len(new.names):
+            raise SchemaError("map: expected a column with features, got none.")
+        return new

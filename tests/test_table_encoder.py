@@ -1,0 +1,756 @@
+"""TableEncoder: what each column is, its features against scikit-learn, and the frozen map."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import pickle
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
+from sklearn.utils import get_tags
+
+import narrows
+from narrows import OC, PLS, SRDA, ClassStats, ForwardFS, OnlineSRDA
+from narrows.errors import DataError
+from narrows.evaluate import compare
+from narrows.table import TableEncoder
+from narrows.text import Tfidf
+from tests.forgery import crc_of
+
+N = 240
+NAN = float("nan")
+WORDS = ["salt", "water", "ship", "tree", "hill", "sand", "road", "wave"]
+
+
+def mixed(n=N, seed=0, missing=True):
+    """A table with a column of each kind."""
+    rng = np.random.default_rng(seed)
+    first = np.datetime64("2024-01-01")
+    table = pd.DataFrame(
+        {
+            "row": np.arange(n) + 17,
+            "size": rng.lognormal(size=n),
+            "steps": rng.integers(0, 4, n),
+            "paid": rng.random(n) < 0.4,
+            "plan": rng.choice(["basic", "pro", "team", "gift"], n, p=[0.6, 0.3, 0.08, 0.02]),
+            "town": [f"town {k}" for k in rng.integers(0, 9, n) ** 2],
+            "key": [f"k{k:05}" for k in rng.permutation(n)],
+            "joined": first + rng.integers(0, 900, n).astype("m8[D]"),
+            "seen": first + rng.integers(0, 9000, n).astype("m8[h]"),
+            "note": [" ".join(rng.choice(WORDS, 5)) for _ in range(n)],
+            "unit": "m",
+        }
+    )
+    if missing:
+        for name, rate in {"size": 0.1, "plan": 0.2, "joined": 0.1, "note": 0.05}.items():
+            table.loc[rng.random(n) < rate, name] = None
+    return table
+
+
+def labels(table):
+    y = np.log(table["size"].fillna(1)) ** 2 + (table["plan"] == "pro") > 1
+    return np.where(y, "stays", "leaves")
+
+
+def as_texts(table):
+    """The cells as a file of text has them."""
+    return {
+        name: np.array([None if pd.isna(cell) else str(cell) for cell in table[name]], object)
+        for name in table
+    }
+
+
+def kinds(encoder):
+    return {decision.column: decision.kind for decision in encoder.decisions_}
+
+
+def same(A, B):
+    assert A.shape == B.shape
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(A, name), getattr(B, name))
+
+
+def same_arrays(a, b):
+    assert a.keys() == b.keys()
+    for name in a:
+        np.testing.assert_array_equal(a[name], b[name])
+
+
+def columns(encoder, X, name):
+    """The features of a column of the table, dense."""
+    number = list(encoder.feature_names_in_).index(name)
+    return X[:, np.flatnonzero(encoder.groups_ == number)].toarray()
+
+
+# -- what a column is ----------------------------------------------------------------------------
+
+
+def test_a_column_of_each_kind():
+    encoder = TableEncoder(min_frequency=5).fit(mixed())
+    assert kinds(encoder) == {
+        "row": "identifier", "size": "number", "steps": "number", "paid": "number",
+        "plan": "category", "town": "category", "key": "identifier", "joined": "date",
+        "seen": "date", "note": "text", "unit": "constant",
+    }  # fmt: skip
+    sizes = {decision.column: decision.n_features for decision in encoder.decisions_}
+    names = encoder.get_feature_names_out()
+    assert sum(sizes.values()) == len(names) == len(set(names)) == len(encoder.groups_)
+    assert sizes["joined"] == 11 + 12 + 7 + 1
+    assert sizes["seen"] == 11 + 12 + 7 + 24
+    assert sizes["note"] == len(WORDS) + 1
+    assert np.bincount(encoder.groups_, minlength=11).tolist() == list(sizes.values())
+
+
+MANY = [f"v{k}" for k in range(60)]
+CASES = {
+    "integers": ([1, 5, 2, 9] * 20, "number", "all values are numbers"),
+    "booleans": ([True, False] * 40, "number", "all values are numbers"),
+    "booleans or none": ([True, False, None, True] * 20, "number", "all values are numbers"),
+    "texts of numbers": (["1", " 2.5", "-3e2", None] * 20, "number", "all values are numbers"),
+    "decimals": ([Decimal("1.5"), Decimal(3)] * 40, "number", "all values are numbers"),
+    "durations": ((np.arange(80) % 7).astype("m8[h]"), "number", "all values are numbers"),
+    "integers that count up": (np.arange(100, 180), "identifier", "integers that count up"),
+    "shuffled, some left out": (
+        np.random.default_rng(0).permutation(120)[:80], "identifier", "integers that count up",
+    ),
+    "few integers that count up": (np.arange(39), "number", "all values are numbers"),
+    "integers with gaps": (np.arange(80) * 3, "number", "all values are numbers"),
+    "true and false": (["true", "false"] * 40, "category", "2 distinct values"),
+    "39 texts": ((MANY[:39] * 3)[:80], "category", "39 distinct values"),
+    "codes": (["1", "2", "x", "1_0"] * 20, "category", "4 distinct values"),
+    "numbers and texts": ([1, "a", 2.0, None] * 20, "category", "3 distinct values"),
+    "a type": (
+        pd.Series([3, 7] * 40, dtype="category"), "category", "a type of categories",
+    ),
+    "short texts, some frequent": (
+        MANY + ["v0", "v1"] * 10, "category", "2 frequent of 60 distinct values",
+    ),
+    "short texts, all rare": (MANY[:40] * 2, "identifier", "no value is frequent"),
+    "short texts that differ": ([f"k{k}" for k in range(80)], "identifier", "all values differ"),
+    "long texts": ([f"a b c {k}" for k in range(80)], "text", "4.0 words on average"),
+    "dates": (["2024-02-03", "2023-11-30 14:05", None] * 20, "date", "all values are dates"),
+    "days": ([datetime.date(2024, 2, k % 28 + 1) for k in range(80)], "date", "all values are"),
+    "dates that do not exist": (["2024-02-31", "2024-02-01"] * 40, "category", "2 distinct"),
+    "years": (["2024", "1999"] * 40, "number", "all values are numbers"),
+    "one value": (["a"] * 80, "constant", "one value only"),
+    "one number": ([3.5] * 80, "constant", "one value only"),
+    "none": ([None, "", "NA", NAN] * 20, "constant", "no values"),
+    "one value or none": ([3.5, None] * 40, "category", "one value, or none"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_a_column_is(case):
+    values, kind, reason = CASES[case]
+    encoder = TableEncoder().fit({"x": values, "other": np.linspace(0, 1, len(values))})
+    decision = encoder.decisions_[0]
+    assert decision.column == "x"
+    assert decision.kind == kind
+    assert decision.reason.startswith(reason)
+    assert (decision.n_features > 0) == (kind in ("number", "date", "category", "text"))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "column", "kind"),
+    [
+        ("categories", "steps", "category"),
+        ("categories", "joined", "category"),
+        ("numbers", "row", "number"),
+        ("text", "town", "text"),
+        ("drop", "size", "dropped"),
+    ],
+)
+def test_parameters_overrule(parameter, column, kind):
+    table = mixed()
+    encoder = TableEncoder(**{parameter: [column]}).fit(table)
+    decision = encoder.decisions_[list(table).index(column)]
+    assert decision[:3] == (column, kind, f"listed in {parameter}")
+    others = kinds(TableEncoder().fit(table)).items() - {decision[:2]}
+    assert len(others & kinds(encoder).items()) == len(table.columns) - 1
+    if column == "steps":
+        names = encoder.get_feature_names_out()
+        assert [name for name in names if "steps" in name] == [f"steps={k}" for k in range(4)]
+
+
+def test_columns_that_are_dropped_are_not_read():
+    lists = [["a"], ["b", "c"]] * (N // 2)
+    encoder = TableEncoder(drop=["plan"]).fit(changed(plan=lists))
+    same(encoder.transform(changed(plan=lists)), encoder.transform(mixed()))
+
+
+def test_a_category_has_one_name_in_all_types():
+    for values in ([1, 2, 2], [1.0, 2.0, 2.0], ["1", "2", "2"], np.array([1, 2, 2], np.int8)):
+        encoder = TableEncoder(categories=["x"], min_frequency=1).fit({"x": values})
+        assert encoder.get_feature_names_out().tolist() == ["x=1", "x=2"]
+        assert encoder.transform({"x": [2.0, "1", 3]}).toarray().tolist() == [
+            [0, 1],
+            [1, 0],
+            [0, 0],
+        ]
+
+
+def test_strings_of_a_file_are_the_same_as_types():
+    table = mixed().drop(columns=["paid"])  # a category, as text
+    one, other = TableEncoder().fit(table), TableEncoder().fit(as_texts(table))
+    assert one.decisions_ == other.decisions_
+    same(one.transform(table), other.transform(as_texts(table)))
+    same(one.transform(as_texts(table)), other.transform(table))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pl.from_pandas,
+        pa.Table.from_pandas,
+        pa.RecordBatch.from_pandas,
+        lambda table: {name: table[name].tolist() for name in table},
+        lambda table: {name: table[name].to_numpy() for name in table},
+        lambda table: table.convert_dtypes(),
+        lambda table: table.set_index(np.arange(len(table))[::-1]),
+    ],
+    ids=["polars", "Arrow", "batch", "lists", "arrays", "nullable", "index"],
+)
+def test_all_tables_are_encoded_alike(form):
+    table = mixed()
+    encoder = TableEncoder().fit(table)
+    assert TableEncoder().fit(form(table)).decisions_ == encoder.decisions_
+    same(encoder.transform(form(table)), encoder.transform(table))
+
+
+def test_columns_may_have_any_names():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 2)))
+    encoder = TableEncoder(splines=0, drop=["0"]).fit(frame)
+    assert encoder.get_feature_names_out().tolist() == ["1"]
+    assert encoder.feature_names_in_.tolist() == ["0", "1"]
+
+
+# -- features, by scikit-learn -------------------------------------------------------------------
+
+
+def test_numbers_are_those_of_standard_scaler_and_spline_transformer():
+    table = mixed(missing=False)
+    encoder = TableEncoder()
+    X = encoder.fit_transform(table)
+    for name in ("size", "steps"):
+        x = table[[name]].to_numpy(dtype=float)
+        z = StandardScaler().fit_transform(x)
+        knots = np.unique(np.quantile(z, np.linspace(0, 1, 8)))
+        theirs = SplineTransformer(len(knots), knots=knots[:, None], extrapolation="constant")
+        found = columns(encoder, X, name)
+        np.testing.assert_allclose(found, np.hstack([z, theirs.fit_transform(z)]), atol=1e-12)
+        more = np.linspace(-9, 99, 50)[:, None]  # outside of the knots, too
+        z = StandardScaler().fit(x).transform(more)
+        new = encoder.transform(table.head(50).assign(**{name: more[:, 0]}))
+        expected = np.hstack([z, theirs.transform(z)])
+        np.testing.assert_allclose(columns(encoder, new, name), expected, atol=1e-11)
+    paid = StandardScaler().fit_transform(table[["paid"]].to_numpy(dtype=float))
+    np.testing.assert_allclose(columns(encoder, X, "paid"), paid, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"min_frequency": 1},
+        {"min_frequency": 20},
+        {"min_frequency": 0.05},
+        {"max_categories": 3},
+        {"max_categories": 2, "min_frequency": 30},
+        {"min_frequency": 1000},
+    ],
+    ids=str,
+)
+def test_categories_are_those_of_one_hot_encoder(settings):
+    table = mixed(missing=False)[["plan", "town"]]
+    theirs = OneHotEncoder(handle_unknown="infrequent_if_exist", **settings)
+    expected = theirs.fit_transform(table).toarray()
+    encoder = TableEncoder(**{"max_categories": None, **settings})
+    np.testing.assert_array_equal(encoder.fit_transform(table).toarray(), expected)
+    names = [n.replace("_infrequent_sklearn", "=(other)") for n in theirs.get_feature_names_out()]
+    names = [n if "=" in n else n.replace("_", "=", 1) for n in names]
+    assert encoder.get_feature_names_out().tolist() == names
+    new = pd.DataFrame({"plan": ["pro", "new", "gift"], "town": ["town 0", "town 4", "a"]})
+    expected = theirs.transform(new).toarray()
+    np.testing.assert_array_equal(encoder.transform(new).toarray(), expected)
+
+
+def test_dates_are_days_months_weekdays_and_hours():
+    table = mixed(missing=False)
+    encoder = TableEncoder()
+    X = encoder.fit_transform(table)
+    names = encoder.get_feature_names_out()
+    for name in ("joined", "seen"):
+        days = (table[name] - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
+        found = columns(encoder, X, name)
+        z = StandardScaler().fit_transform(days.to_frame())
+        np.testing.assert_allclose(found[:, :1], z, atol=1e-9)
+        assert "joined.hour=0" not in names
+        parts = {"month": table[name].dt.month, "weekday": table[name].dt.isocalendar().day}
+        if name == "seen":
+            parts["hour"] = table[name].dt.hour
+        for part, expected in parts.items():
+            of_part = [k for k, n in enumerate(names) if n.startswith(f"{name}.{part}=")]
+            values = np.array([int(names[k].partition("=")[2]) for k in of_part])
+            assert len(values) == {"month": 12, "weekday": 7, "hour": 24}[part]
+            np.testing.assert_array_equal(values[X[:, of_part].toarray().argmax(1)], expected)
+            assert (X[:, of_part].sum(axis=1) == 1).all()
+
+
+def test_times_of_other_zones_are_those_of_utc():
+    texts = ["2024-03-01 12:00", "2024-03-01T12:00:00Z", "2024-03-01T14:00:00+02:00"]
+    aware = pd.to_datetime(texts[2:] * 3)
+    more = [f"2024-04-{day:02} 07:30:15.25" for day in range(1, 10)]
+    encoder = TableEncoder().fit({"t": texts + more})
+    rows = encoder.transform({"t": texts}).toarray()
+    assert (rows == rows[0]).all()
+    np.testing.assert_array_equal(encoder.transform({"t": aware}).toarray(), rows)
+
+
+def test_texts_are_those_of_tfidf():
+    table = mixed()
+    encoder = TableEncoder(max_terms=6)
+    X = columns(encoder, encoder.fit_transform(table), "note")
+    texts = ["" if pd.isna(text) else text for text in table["note"]]
+    tfidf = Tfidf(max_features=6)
+    np.testing.assert_array_equal(X[:, :-1], tfidf.fit_transform(texts).toarray())
+    np.testing.assert_array_equal(X[:, -1], table["note"].isna())
+    names = [name for name in encoder.get_feature_names_out() if name.startswith("note=")]
+    assert names == [*(f"note={term}" for term in tfidf.terms), "note=(missing)"]
+
+
+def test_the_result_is_sparse_as_classifiers_need_it():
+    X = TableEncoder().fit_transform(mixed())
+    assert isinstance(X, sparse.csr_array)
+    assert X.dtype == np.float64
+    assert X.indices.dtype == X.indptr.dtype == np.int32
+    assert X.has_canonical_format
+
+
+# -- what is missing, and what is new ------------------------------------------------------------
+
+
+def test_missing_cells():
+    table = {
+        "x": [1.0, 2.0, NAN, 5.0, 8.0, 9.0, 11.0, 12.0],
+        "c": ["a", "b", None, "a", "b", "a", "NULL", "b"],
+        "t": ["2024-01-01", None, "2024-01-09", "?", *["2024-05-01"] * 4],
+    }
+    encoder = TableEncoder(splines=0, min_frequency=1).fit(table)
+    X = pd.DataFrame(
+        encoder.transform(
+            {"x": [None, "6"], "c": ["", "new"], "t": ["n/a", "2024-01-01"]}
+        ).toarray(),
+        columns=encoder.get_feature_names_out(),
+    )
+    assert X["x"][0] == 0  # the mean
+    assert X["x=(missing)"].tolist() == [1, 0]
+    assert X["c=(missing)"].tolist() == [1, 0]
+    assert X[["c=a", "c=b"]].to_numpy().tolist() == [[0, 0], [0, 0]]
+    assert X["t=(missing)"].tolist() == [1, 0]
+    assert X["t"][0] == 0
+    months = [name for name in X if name.startswith(("t.month", "t.weekday"))]
+    assert X[months].sum(axis=1).tolist() == [0, 2]
+
+
+def test_cells_that_are_missing_later_only():
+    """A number is the mean, and a category one that is not known."""
+    some = {"x": np.arange(20.0) ** 2, "c": ["a"] * 12 + ["b"] * 7 + ["d"]}
+    encoder = TableEncoder(splines=0).fit(some)
+    assert encoder.get_feature_names_out().tolist() == ["x", "c=a", "c=(other)"]
+    later = encoder.transform({"x": [NAN], "c": [None]})
+    assert later.toarray().tolist() == [[0, 0, 1]]
+    encoder = TableEncoder(splines=0, min_frequency=1).fit(some)
+    assert encoder.transform({"x": [NAN], "c": [None]}).toarray().tolist() == [[0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("missing", [None, NAN, pd.NA, pd.NaT, "", "  ", "NA", "nan", "NULL", "?"])
+def test_what_is_missing(missing):
+    encoder = TableEncoder(min_frequency=1).fit({"c": np.array(["a", "b", missing] * 3, object)})
+    assert encoder.get_feature_names_out().tolist() == ["c=a", "c=b", "c=(missing)"]
+    encoder = TableEncoder(splines=0).fit({"x": np.array([1, 2.5, missing] * 3, object)})
+    assert encoder.get_feature_names_out().tolist() == ["x", "x=(missing)"]
+
+
+def test_values_of_the_names_of_other_features():
+    encoder = TableEncoder(min_frequency=1).fit({"c": ["(other)", "a", "(missing)"]})
+    assert encoder.get_feature_names_out().tolist() == ["c=a", "c=(other)", "c=(missing)"]
+    assert encoder.transform({"c": ["(other)", "a"]}).toarray().tolist() == [[0, 1, 0], [1, 0, 0]]
+
+
+# -- laws ----------------------------------------------------------------------------------------
+
+
+def test_batches_are_counted_and_do_not_change_the_map():
+    table = mixed(400)
+    encoder = TableEncoder().partial_fit(table[:N])
+    one = TableEncoder().fit(table[:N])
+    before = encoder.to_arrays()
+    same_arrays(before, one.to_arrays())
+    encoder.partial_fit(table[N:]).partial_fit(table[:0])
+    assert encoder.n_samples_seen_ == 400
+    same_arrays(before | {"n_samples": np.array(400)}, encoder.to_arrays())
+    parts = [encoder.transform(part) for part in (table[:7], table[7:30], table[30:])]
+    same(sparse.vstack(parts, format="csr"), encoder.transform(table))
+    assert encoder.transform(table[:0]).shape == (0, len(encoder.get_feature_names_out()))
+    same_arrays(encoder.fit(table[:N]).to_arrays(), before)
+
+
+def test_fit_transform_is_fit_and_transform():
+    encoder = TableEncoder()
+    same(encoder.fit_transform(mixed()), TableEncoder().fit(mixed()).transform(mixed()))
+    assert encoder.n_samples_seen_ == N
+
+
+def test_columns_come_in_any_order_and_those_without_features_may_be_missing():
+    table = mixed()
+    encoder = TableEncoder().fit(table)
+    turned = table[list(table)[::-1]]
+    same(encoder.transform(turned), encoder.transform(table))
+    same(encoder.transform(table.drop(columns=["row", "key", "unit"])), encoder.transform(table))
+    encoder.partial_fit(turned.drop(columns="unit"))
+    assert encoder.n_samples_seen_ == 2 * N
+
+
+def test_merge_adds_samples_of_one_map():
+    table = mixed()
+    first = TableEncoder().fit(table[:200])
+    other = first.emptied()
+    assert (other.n_samples_seen_, first.n_samples_seen_) == (0, 200)
+    other.partial_fit(table[200:])
+    assert first.merge(other, other.emptied()) is first
+    assert first.n_samples_seen_ == 240
+    assert other.n_samples_seen_ == 40
+    same(first.transform(table), TableEncoder().fit(table[:200]).transform(table))
+    alone = TableEncoder().merge(first, other)
+    assert alone.n_samples_seen_ == 280
+    same(alone.transform(table), first.transform(table))
+    # two fits to the same samples have the same map
+    assert TableEncoder().fit(table).merge(TableEncoder().fit(table)).n_samples_seen_ == 2 * N
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t[:200],
+        lambda t: t.assign(size=t["size"] + 1e-9),
+        lambda t: t.assign(plan=t["plan"].replace("pro", "Pro")),
+        lambda t: t.assign(note=t["note"] + " x"),
+        lambda t: t.rename(columns={"size": "length"}),
+        lambda t: t.drop(columns="size"),
+        lambda t: t[list(t)[::-1]],
+    ],
+)
+def test_other_maps_are_not_merged(change):
+    encoder = TableEncoder().fit(mixed())
+    with pytest.raises(ValueError, match=r"one map, got two.*let its emptied\(\) copies count"):
+        encoder.merge(TableEncoder().fit(change(mixed())))
+    assert encoder.n_samples_seen_ == N
+
+
+def test_merging_something_else():
+    with pytest.raises(ValueError, match="expected another TableEncoder, got Tfidf"):
+        TableEncoder().fit(mixed()).merge(Tfidf())
+    with pytest.raises(NotFittedError):
+        TableEncoder().merge(TableEncoder()).transform(mixed())
+
+
+def test_saved_encoders_and_pipelines_are_the_same_to_the_bit(tmp_path):
+    table, path = mixed(), tmp_path / "m.narrows"
+    y = labels(table)
+    for settings in (
+        {},
+        {"splines": 0, "min_frequency": 0.05, "max_categories": None, "drop": ["note", "row"]},
+        {"text": ["town"], "categories": ("steps",), "numbers": ["row"], "max_terms": 9},
+    ):
+        encoder = TableEncoder(**settings).fit(table)
+        narrows.save(encoder, path)
+        first = path.read_bytes()
+        again = narrows.load(path)
+        assert again.decisions_ == encoder.decisions_
+        assert again.n_samples_seen_ == N
+        assert list(again.get_params()) == list(encoder.get_params())
+        for name, value in encoder.get_params().items():
+            found = again.get_params()[name]
+            assert found == (list(value) if isinstance(value, tuple) else value)
+        same(again.transform(table), encoder.transform(table))
+        same_arrays(again.to_arrays(), encoder.to_arrays())
+        narrows.save(again, path)
+        assert path.read_bytes() == first
+        assert again.merge(encoder.emptied().partial_fit(table[:9])).n_samples_seen_ == N + 9
+
+        pipeline = make_pipeline(clone(encoder), SRDA()).fit(table, y)
+        narrows.save(pipeline, path)
+        again = narrows.load(path)
+        np.testing.assert_array_equal(again.predict_proba(table), pipeline.predict_proba(table))
+        assert again.predict(table).tolist() == pipeline.predict(table).tolist()
+        assert again[-1].partial_fit(again[0].transform(table), y).n_samples_seen_ == 2 * N
+
+
+def test_models_with_encoders_that_are_damaged(tmp_path):
+    path = tmp_path / "m.narrows"
+    narrows.save(TableEncoder().fit(mixed()), path)
+    with safe_open(path, framework="numpy") as file:
+        header = json.loads(file.metadata()["narrows"])
+    arrays = load_file(path)
+
+    def damaged(name, change):
+        new = {**arrays, f"step0.table.{name}": change(arrays[f"step0.table.{name}"].copy())}
+        own = {k: v for k, v in header.items() if k != "crc32"}
+        own["checksums"] = {k: crc_of(v) for k, v in new.items()}
+        own["crc32"] = _crc_of_json(own)
+        save_file(new, path, metadata={"narrows": json.dumps(own)})
+        return path
+
+    def put(index, value):
+        def change(array):
+            array[index] = value
+            return array
+
+        return change
+
+    for name, change, said in (
+        ("map.kinds", put(0, 9), "map.kinds|kinds: expected numbers from 0"),
+        ("map.numbers", put((0, 1), 0.0), "scales > 0"),
+        ("map.numbers", put((0, 0), np.nan), "finite numbers"),
+        ("map.knots", put(0, 99.0), "knots in order"),
+        ("map.knot_ends", put(-1, 999), "ends of knots"),
+        ("map.value_ends", put(0, -1), "ends of values"),
+        ("map.kinds", put(slice(None), 5), "expected known names|with features"),
+        ("splines", lambda a: np.array(1), "splines must be 0 or an integer >= 2"),
+        ("n_samples", lambda a: np.array(-1), "n_samples"),
+    ):
+        with pytest.raises(DataError, match=said):
+            narrows.load(damaged(name, change))
+
+
+def _crc_of_json(header):
+    import zlib
+
+    return zlib.crc32(json.dumps(header).encode())
+
+
+# -- errors --------------------------------------------------------------------------------------
+
+
+def changed(**columns):
+    return {**{name: mixed()[name].tolist() for name in mixed()}, **columns}
+
+
+LATER = {
+    "a text": (
+        changed(size=["1"] * 9 + ["abc"] + ["x"] * (N - 10)),
+        r"expected numbers in column 'size', got 'abc' in row 9\. Name the column in categories or",
+    ),
+    "a date": (
+        changed(joined=["2024-01-01"] * 3 + ["2024-13-01"] * (N - 3)),
+        r"expected dates in column 'joined', got '2024-13-01' in row 3\. Name the column in",
+    ),
+    "infinity": (
+        changed(size=[1.0, -np.inf] * (N // 2)),
+        r"expected finite numbers in column 'size', got -inf in row 1\. Make it a missing value",
+    ),
+    "infinity as text": (changed(size=["1", "1e999"] * (N // 2)), "got '1e999' in row 1"),
+    "missing": (mixed().drop(columns="plan"), "expected column 'plan', as in the first samples"),
+    "renamed": (mixed().rename(columns={"plan": "plans"}), r"got none\. Did you mean plans\?"),
+    "new": (mixed().assign(more=1), r"got 'more' besides\. Leave it out, or fit again"),
+    "two of one name": (
+        pd.concat([mixed(), mixed()[["size"]]], axis=1), "expected columns of different names, got",
+    ),
+    "lengths": (changed(size=[1.0]), r"one length, got 240 cells in column 'row' and 1 in column"),
+    "lists": (changed(plan=[["a"], ["b", "c"]] * (N // 2)), "one value in each cell of column"),
+    "one cell": (changed(plan=3), "one value in each cell of column 'plan'"),
+    "matrices": (changed(plan=np.zeros((N, 2))), "one value in each cell of column 'plan'"),
+    "objects": (
+        changed(plan=np.array([{"a": 1}] * N)), "expected texts, numbers or dates in column 'plan'",
+    ),
+    "no table": (np.zeros((3, 2)), "a DataFrame, an Arrow table or a mapping of columns, got nda"),
+    "texts": (["a b", "c"], "expected a DataFrame, an Arrow table or a mapping of columns, got l"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LATER)
+def test_later_samples_that_do_not_fit_change_nothing(case):
+    given, message = LATER[case]
+    encoder = TableEncoder().fit(mixed())
+    before = encoder.to_arrays()
+    for use in (encoder.transform, encoder.partial_fit):
+        with pytest.raises(ValueError, match=message) as found:
+            use(given)
+        assert str(found.value).startswith("TableEncoder: expected ")
+        assert "\n" not in str(found.value)
+    same_arrays(encoder.to_arrays(), before)
+
+
+def test_an_error_has_the_row_and_the_column():
+    with pytest.raises(ValueError, match="row 9") as found:
+        TableEncoder().fit(mixed()).transform(LATER["a text"][0])
+    for error in (found.value, pickle.loads(pickle.dumps(found.value))):
+        assert (error.column, error.row) == ("size", 9)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"splines": 1}, "splines must be 0 or an integer >= 2, got 1"),
+        ({"min_frequency": 0}, "min_frequency must be an integer >= 1 or a float between 0 and 1"),
+        ({"max_categories": 1}, "max_categories must be an integer >= 2 or None, got 1"),
+        ({"max_terms": 0}, "max_terms must be an integer >= 1, got 0"),
+        ({"drop": "size"}, "drop must be None or a list of names of columns, got 'size'"),
+        ({"numbers": ["sise"]}, r"numbers .*columns of the table, got 'sise'. Did you mean size\?"),
+        ({"drop": ["size"], "numbers": ["size"]}, "one list, got 'size' in numbers and drop"),
+        ({"drop": list(mixed())}, r"expected a column to encode, got none: 'row' \(listed in drop"),
+        ({"numbers": ["plan"]}, "expected numbers in column 'plan', got '(basic|pro)' in row"),
+    ],
+)
+def test_parameters_that_are_wrong(parameters, message):
+    encoder = TableEncoder(**parameters)
+    for learn in (encoder.fit, encoder.partial_fit, encoder.fit_transform):
+        with pytest.raises(ValueError, match=f"^TableEncoder: {message}|TableEncoder.*{message}"):
+            learn(mixed())
+        with pytest.raises(NotFittedError):
+            encoder.transform(mixed())
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({}, "expected at least one sample, got none"),
+        (mixed()[:0], "expected at least one sample, got none"),
+        ({"x": [1.0, np.inf]}, "expected finite numbers in column 'x', got inf in row 1"),
+        ({"x": ["1", "2", "inf"]}, "expected finite numbers in column 'x', got 'inf' in row 2"),
+        ({"x": [10**400, 1]}, "expected finite numbers in column 'x', got 10000"),
+        ({"x": [1e300, -1e300]}, "expected numbers of less than 1e150 in column 'x'"),
+        ({"x": ["a", "a"]}, r"a column to encode, got none: 'x' \(one value only\)"),
+    ],
+)
+def test_first_samples_that_do_not_fit(table, message):
+    with pytest.raises(ValueError, match=f"^TableEncoder: .*{message}") as found:
+        TableEncoder().fit(table)
+    assert len(str(found.value)) < 300
+    if "x" in table:
+        encoder = TableEncoder().fit(mixed())
+        before = encoder.to_arrays()
+        with pytest.raises(ValueError, match=message):
+            encoder.fit(table)
+        same_arrays(encoder.to_arrays(), before)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, pd.DataFrame])
+@pytest.mark.parametrize("method", [SRDA, OC, OnlineSRDA, PLS])
+def test_estimators_given_nan_name_the_encoder(method, form):
+    X, y = np.ones((30, 3)), np.arange(30) % 2
+    X[::2, 1], X[4, 2] = 0.0, np.nan
+    where = " in column '2'" if form is pd.DataFrame else ""
+    message = f"^{method.__name__}: expected finite values, got NaN{where}. Use narrows.table.Ta"
+    for learn in (method().fit, method().partial_fit):
+        with pytest.raises(ValueError, match=message):
+            learn(form(X), y)
+    with pytest.raises(ValueError, match=message):
+        method().fit(np.nan_to_num(X), y).transform(form(X))
+
+
+def test_other_places_name_the_encoder():
+    table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "plan": list("abab")})
+    y = [0, 1, 0, 1]
+    with pytest.raises(ValueError, match=r"column 'plan'\. Put TableEncoder\(\) of narrows\.table"):
+        SRDA().fit(table, y)
+    with pytest.raises(ValueError, match=r"ClassStats: expected finite values, got NaN\. Use narr"):
+        ClassStats.of([[np.nan], [1.0]], [0, 1])
+    for X in (table, table[["size"]].replace(2.0, NAN)):
+        with pytest.raises(ValueError, match=r"compare: .* Set preprocess, .* or TableEncoder\(\)"):
+            compare(X, y)
+
+
+# -- with scikit-learn, and with methods ---------------------------------------------------------
+
+
+def test_what_scikit_learn_expects_of_a_transformer():
+    encoder, table = TableEncoder(splines=4), mixed()
+    for use in (encoder.transform, encoder.emptied, encoder.to_arrays):
+        with pytest.raises(NotFittedError):
+            use(*[table] * (use == encoder.transform))
+    for name in ("decisions_", "groups_"):
+        assert not hasattr(encoder, name)
+    with pytest.raises(NotFittedError):
+        encoder.get_feature_names_out()
+    assert encoder.fit(table, labels(table)) is encoder
+    assert clone(encoder).get_params() == encoder.get_params()
+    with pytest.raises(NotFittedError):
+        clone(encoder).transform(table)
+    assert repr(encoder) == "TableEncoder(splines=4)"
+    tags = get_tags(encoder)
+    assert tags.input_tags.string
+    assert tags.input_tags.allow_nan
+    assert not tags.target_tags.required
+    again = pickle.loads(pickle.dumps(encoder))
+    same(again.transform(table), encoder.transform(table))
+    before = dict(vars(encoder))
+    encoder.transform(table)
+    assert vars(encoder) == before
+    assert encoder.n_features_in_ == len(encoder.feature_names_in_) == 11
+    with pytest.raises(ValueError, match="sparse"):
+        clone(encoder).set_output(transform="pandas").fit_transform(table)
+
+
+def test_pipelines_and_searches():
+    table = mixed()
+    y = labels(table)
+    pipeline = make_pipeline(TableEncoder(), SRDA())
+    curved = cross_val_score(pipeline, table, y, cv=3).mean()
+    flat = cross_val_score(pipeline.set_params(tableencoder__splines=0), table, y, cv=3).mean()
+    assert curved > 0.85 > flat
+    search = GridSearchCV(pipeline, {"tableencoder__splines": [0, 8]}, cv=3).fit(table, y)
+    assert search.best_params_ == {"tableencoder__splines": 8}
+
+
+def test_streams_are_learned_like_one_fit():
+    table = mixed()
+    y = labels(table)
+    encoder, srda = TableEncoder(), SRDA(alpha="scale")
+    for part in np.array_split(np.arange(N), 4):
+        rows = table.iloc[part]
+        X = encoder.partial_fit(rows).transform(rows)
+        srda.partial_fit(X, y[part])
+    whole = SRDA(alpha="scale").fit(encoder.transform(table), y)
+    X = encoder.transform(table)
+    np.testing.assert_allclose(srda.predict_proba(X), whole.predict_proba(X), atol=1e-6)
+
+
+def test_whole_columns_are_selected():
+    table = mixed()
+    encoder = TableEncoder().fit(table)
+    X = encoder.transform(table)
+    forward = ForwardFS(n_features=2, groups=encoder.groups_).fit(X, labels(table))
+    chosen = encoder.groups_[forward.get_support()]
+    assert set(encoder.feature_names_in_[np.unique(chosen)]) == {"size", "plan"}
+    assert np.array_equal(
+        np.flatnonzero(np.isin(encoder.groups_, chosen)), forward.get_support(True)
+    )
+
+
+def test_comparisons_preprocess_by_encoders():
+    table = mixed()
+    lines = compare(table, labels(table), ["srda"], preprocess=TableEncoder(), repeats=1)
+    assert lines[-1].micro_f1 > 0.8
+
+
+def test_pipelines_of_other_steps_are_not_loaded(tmp_path):
+    table = mixed()
+    encoder = TableEncoder().fit(table)
+    path = tmp_path / "m.narrows"
+    narrows.save(Pipeline([("a", "passthrough"), ("b", encoder)]), path)
+    same(narrows.load(path).transform(table), encoder.transform(table))
+    with pytest.raises(NotFittedError):
+        narrows.save(TableEncoder(), path)
