@@ -67,6 +67,7 @@ SITUATIONS = {
     "blocks of the regression": {"solve.regression.BLOCK": 50},
     "the scatter within classes is not shrunk": {"solve.regression_read._SHRUNK": 0.0},
     "models in small pieces": {"spark.reducer._ROW": 100, "spark.reducer._AT_ONCE": 700},
+    "small files are large": {"io.formats.csv._MANY": 0},  # so that pyarrow reads them
     "few rows decide": {"command.runs._DECIDING": 100},  # what the columns of a table are
     "blocks of lines": {"io.streams.BLOCK": None},  # bytes that are read at a time
     "large files": {"engines.parts.SIZE": None},  # bytes of a part

@@ -40,7 +40,8 @@ NPY = Kind(".npy", (".npy",), is_binary=True)
 H5AD = Kind(".h5ad", (".h5ad",), is_binary=True, is_written=False)
 JSONL = Kind("JSON lines", (".jsonl",), holds_texts=True)
 CSV = Kind("CSV", (".csv",))
-KINDS = SVMLIGHT, PARQUET, NPZ, NPY, H5AD, JSONL, CSV
+TSV = Kind("TSV", (".tsv",))
+KINDS = SVMLIGHT, PARQUET, NPZ, NPY, H5AD, JSONL, CSV, TSV
 FOR_ROWS, FOR_TEXTS = CSV, JSONL  # of standard output
 LABEL_TYPES = "text", "integer"
 

@@ -51,6 +51,8 @@ class Lines:
         Whether the last line has been read and lacks an end. It gets one.
     """
 
+    delimiter = ","  # between the cells of a row, in formats that have cells
+
     def __init__(self, stream: Any, name: str, max_line_mb: int = MAX_LINE_MB):
         self.stream, self.name, self.longest = stream, name, max_line_mb * 1_000_000
         self.long = min(_LONG, self.longest)
@@ -100,7 +102,7 @@ class Lines:
 
 def weight(text: bytes, stop: int) -> int:
     """Return the bytes that the entries of a long line count for, besides its length."""
-    return _ENTRY * sum(text.count(c, 0, stop) for c in b",[{")
+    return _ENTRY * sum(text.count(c, 0, stop) for c in b",[{\t")
 
 
 class Kind(NamedTuple):

@@ -582,9 +582,15 @@ def check_features(estimator: Estimator, other: Any) -> None:
         )
     named_alike = same(estimator._column_names(), other._column_names())
     if not named_alike or estimator._source != other._source:
+        of_table = getattr(estimator._source, "encoder", None) is not None
+        advice = (
+            "Fits to two tables decide on their columns apart: fit one, and update it with the other."
+            if of_table
+            else "Fit both to the same features, in the same order."
+        )
         raise ValueError(
             f"{name}: expected an estimator with the same feature names and source to merge, got "
-            "others. Fit both to the same features, in the same order."
+            f"others. {advice}"
         )
 
 

@@ -15,6 +15,7 @@ from narrows.io.parts import FilePart
 # standard input has the first format whose `first_row` matches: vague patterns come last
 FORMATS = (
     svmlight.FORMAT, arrow.FORMAT, numpy.NPZ, numpy.NPY, h5ad.FORMAT, jsonl.FORMAT, csv.FORMAT,
+    csv.TSV,
 )  # fmt: skip
 OPTIONS = sorted({name for format in FORMATS for name in format.options})  # not those of all
 

@@ -7,6 +7,8 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
 from itertools import chain, dropwhile, islice
 from operator import itemgetter
 from threading import Lock
@@ -31,14 +33,13 @@ from narrows.io.chunk import (
     target_columns,
 )
 from narrows.io.formats.base import Format, Writer, column_names, whole
-from narrows.io.parts import ENDS, by_rows
+from narrows.io.parts import by_rows
 from narrows.io.streams import Lines, weight
 from narrows.solve.late import sparse
 from narrows.state.labels import is_integer
 
 _CELLS = 1_000_000  # in a chunk, at most
 _MANY = 3 << 20  # bytes behind the header that are worth loading pyarrow
-_BORDERS = np.isin(np.arange(256), ENDS)
 _SHOWN = 40  # characters of a cell in a message
 _OF_FEATURES = (
     "Set table (--table) to read categories, text (--text) to read texts, or label (--label) if "
@@ -46,13 +47,13 @@ _OF_FEATURES = (
 )
 
 
-def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
+def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -> Iterator[Chunk]:
     """Yield chunks of dense samples with features in the order of `options.columns`.
 
     Where options name columns of texts, X is a list of those of each row, joined by a newline; of
     a table X is `Cells`.
     """
-    lines_in = Lines(stream, name, options.max_line_mb)
+    lines_in = _lines(stream, name, options, delimiter)
     texts = options.text
     with nullcontext() if texts is None else _cells_up_to(lines_in.longest):
         rows, header, label = _open(lines_in, name, options)
@@ -92,14 +93,20 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             yield Chunk(X, y, lines, names, tuple(header), lines_in.is_truncated)
 
 
-def survey(stream: IO[bytes], name: str, options: Options) -> dict[str, bool]:
+def survey(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -> dict[str, bool]:
     """Find whether all labels are integers: one that is not makes the others text, too."""
-    lines = Lines(stream, name, options.max_line_mb)
+    lines = _lines(stream, name, options, delimiter)
     with _cells_up_to(lines.longest):
         rows, header, label = _open(lines, name, options)
         at = None if label is None else header.index(label)
         found = at is not None and all(is_integer(row[at]) for _, row in rows if len(row) > at)
     return {NUMBERS: found}
+
+
+def _lines(stream: IO[bytes], name: str, options: Options, delimiter: str) -> Lines:
+    lines = Lines(stream, name, options.max_line_mb)
+    lines.delimiter = delimiter
+    return lines
 
 
 def _open(
@@ -135,7 +142,7 @@ def _rows(lines: Lines, blocks: Iterable[bytes], name: str) -> Iterator[tuple[in
                 problem = f"expected a CSV row in UTF-8, got other bytes: {error}."
                 raise DataError(name, problem, number) from None
 
-    reader = csv.reader(texts(), strict=True)
+    reader = csv.reader(texts(), strict=True, delimiter=lines.delimiter)
     try:
         for cells in reader:
             length = 0
@@ -161,7 +168,7 @@ def _fast_rows(
     whole = _whole_rows(chain([lines.rest.read()], blocks), lines.long)
     lines.line += 1  # that of the header
     for block in whole:
-        found = _columns(block, header, lines.long)
+        found = _columns(block, header, lines.long, lines.delimiter)
         if found is None:
             yield from _rows(lines, chain([block], whole), name)
             return
@@ -189,7 +196,7 @@ def _whole_rows(blocks: Iterable[bytes], most: int) -> Iterator[bytes]:
 
 
 def _columns(
-    block: bytes, header: list[str], most: int
+    block: bytes, header: list[str], most: int, delimiter: str
 ) -> tuple[np.ndarray, list[list[str]]] | None:
     """Return the number of lines of each row, and the cells of each column.
 
@@ -200,7 +207,8 @@ def _columns(
     marks, ends, returns = (np.flatnonzero(found == ord(each)) for each in '"\n\r')
     returns = returns[found[returns + 1] != ord("\n")]  # the block ends with a line's end
     beside = found[marks[::2] - 1], found[marks[1::2] + 1]
-    at_borders = len(marks) % 2 == 0 and all(_BORDERS[each].all() for each in beside)
+    borders = np.frombuffer(f'{delimiter}\n\r"'.encode(), np.uint8)
+    at_borders = len(marks) % 2 == 0 and all(np.isin(each, borders).all() for each in beside)
     last = np.flatnonzero(np.searchsorted(marks, ends) % 2 == 0)  # of the lines of a row
     longest = np.diff(ends[last], prepend=0).max(initial=0)
     if not at_borders or (np.searchsorted(marks, returns) % 2 == 0).any() or longest > most:
@@ -214,7 +222,7 @@ def _columns(
         table = read_csv(
             pa.BufferReader(block),
             ReadOptions(use_threads=False, block_size=len(block), column_names=header),
-            ParseOptions(newlines_in_values=True),
+            ParseOptions(delimiter=delimiter, newlines_in_values=True),
             ConvertOptions(column_types=dict.fromkeys(header, pa.string())),
         )
     except pa.ArrowInvalid:
@@ -303,10 +311,12 @@ class _Ends:
 class _Writer(Writer):
     """Writes a header, and the label in the last column where there is one, or the targets."""
 
+    delimiter = ","
+
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None, csv_safe: bool = False):
         super().__init__(stream, names)
         self.text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-        self.rows = csv.writer(_Ends(self.text), lineterminator="\r\n")
+        self.rows = csv.writer(_Ends(self.text), delimiter=self.delimiter, lineterminator="\r\n")
         self.words: Callable[[str], str] = _no_formula if csv_safe else str
 
     def write(self, X: Any, y: Any) -> None:
@@ -330,8 +340,16 @@ class _Writer(Writer):
         self.text.detach()
 
 
+class _WriterOfTsv(_Writer):
+    delimiter = "\t"
+
+
 FORMAT = Format(
     kinds.CSV, read, _Writer, options=("label", "target", "text", "table", "csv_safe"),
     survey=survey, surveyed={NUMBERS: all}, cut=by_rows,
     first_row=re.compile(rb".*,.*"), has_header=True,
+)  # fmt: skip
+TSV = replace(
+    FORMAT, kind=kinds.TSV, read=partial(read, delimiter="\t"), writer=_WriterOfTsv,
+    survey=partial(survey, delimiter="\t"), cut=None, first_row=None,
 )  # fmt: skip
