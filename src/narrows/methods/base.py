@@ -575,6 +575,12 @@ def check_alike(estimator: Estimator, other: Any) -> None:
 def check_features(estimator: Estimator, other: Any) -> None:
     """Raise where two estimators were fitted to different features."""
     name = type(estimator).__name__
+    mine, theirs = (getattr(each._source, "encoder", None) for each in (estimator, other))
+    if mine != theirs:
+        raise ValueError(
+            f"{name}: expected estimators of tables that were encoded alike, got others. Each fit "
+            "decides on the columns: fit one, and update it with the other table."
+        )
     if estimator.n_features_in_ != other.n_features_in_:
         raise ValueError(
             f"{name}: expected an estimator with {estimator.n_features_in_} features to merge, got "
@@ -582,15 +588,9 @@ def check_features(estimator: Estimator, other: Any) -> None:
         )
     named_alike = same(estimator._column_names(), other._column_names())
     if not named_alike or estimator._source != other._source:
-        of_table = getattr(estimator._source, "encoder", None) is not None
-        advice = (
-            "Fits to two tables decide on their columns apart: fit one, and update it with the other."
-            if of_table
-            else "Fit both to the same features, in the same order."
-        )
         raise ValueError(
             f"{name}: expected an estimator with the same feature names and source to merge, got "
-            f"others. {advice}"
+            "others. Fit both to the same features, in the same order."
         )
 
 
