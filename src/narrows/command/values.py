@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from narrows.command.options import FOR_TARGETS, PARAMETERS, int_or_float
 from narrows.command.options import METHODS as NAMES
 from narrows.errors import DataError, ParameterError, did_you_mean
-from narrows.io.chunk import Options, as_in_model, for_targets
+from narrows.io.chunk import MAY_BE_TABLE, Options, as_in_model, for_targets
 from narrows.io.container import is_checkpoint
 from narrows.io.dataset import is_table
 from narrows.io.kinds import SUFFIXES
@@ -188,7 +188,7 @@ def as_table(
     """
     asked = [name for name in _OF_TABLES if given[name] not in (None, False)]
     if not asked and (maker is not None or not is_table(files[0], reading)):
-        return reading, maker
+        return reading.with_found({MAY_BE_TABLE: maker is None}), maker
     from narrows.table import TableEncoder
 
     lists = {name: given[name].split(",") for name in _OF_TABLES[1:4] if given[name] is not None}
