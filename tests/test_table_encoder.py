@@ -155,7 +155,9 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_what_a_column_is(case):
     values, kind, reason = CASES[case]
-    encoder = TableEncoder().fit({"x": values, "other": np.linspace(0, 1, len(values))})
+    encoder = TableEncoder(min_frequency=10).fit(
+        {"x": values, "other": np.linspace(0, 1, len(values))}
+    )
     decision = encoder.decisions_[0]
     assert decision.column == "x"
     assert decision.kind == kind
@@ -193,7 +195,7 @@ def test_columns_that_are_dropped_are_not_read():
 
 def test_a_category_has_one_name_in_all_types():
     for values in ([1, 2, 2], [1.0, 2.0, 2.0], ["1", "2", "2"], np.array([1, 2, 2], np.int8)):
-        encoder = TableEncoder(categories=["x"], min_frequency=1).fit({"x": values})
+        encoder = TableEncoder(categories=["x"]).fit({"x": values})
         assert encoder.get_feature_names_out().tolist() == ["x=1", "x=2"]
         assert encoder.transform({"x": [2.0, "1", 3]}).toarray().tolist() == [
             [0, 1],
@@ -347,7 +349,7 @@ def test_missing_cells():
         "c": ["a", "b", None, "a", "b", "a", "NULL", "b"],
         "t": ["2024-01-01", None, "2024-01-09", "?", *["2024-05-01"] * 4],
     }
-    encoder = TableEncoder(splines=0, min_frequency=1).fit(table)
+    encoder = TableEncoder(splines=0).fit(table)
     X = pd.DataFrame(
         encoder.transform(
             {"x": [None, "6"], "c": ["", "new"], "t": ["n/a", "2024-01-01"]}
@@ -367,24 +369,24 @@ def test_missing_cells():
 def test_cells_that_are_missing_later_only():
     """A number is the mean, and a category one that is not known."""
     some = {"x": np.arange(20.0) ** 2, "c": ["a"] * 12 + ["b"] * 7 + ["d"]}
-    encoder = TableEncoder(splines=0).fit(some)
+    encoder = TableEncoder(splines=0, min_frequency=10).fit(some)
     assert encoder.get_feature_names_out().tolist() == ["x", "c=a", "c=(other)"]
     later = encoder.transform({"x": [NAN], "c": [None]})
     assert later.toarray().tolist() == [[0, 0, 1]]
-    encoder = TableEncoder(splines=0, min_frequency=1).fit(some)
+    encoder = TableEncoder(splines=0).fit(some)
     assert encoder.transform({"x": [NAN], "c": [None]}).toarray().tolist() == [[0, 0, 0, 0]]
 
 
 @pytest.mark.parametrize("missing", [None, NAN, pd.NA, pd.NaT, "", "  ", "NA", "nan", "NULL", "?"])
 def test_what_is_missing(missing):
-    encoder = TableEncoder(min_frequency=1).fit({"c": np.array(["a", "b", missing] * 3, object)})
+    encoder = TableEncoder().fit({"c": np.array(["a", "b", missing] * 3, object)})
     assert encoder.get_feature_names_out().tolist() == ["c=a", "c=b", "c=(missing)"]
     encoder = TableEncoder(splines=0).fit({"x": np.array([1, 2.5, missing] * 3, object)})
     assert encoder.get_feature_names_out().tolist() == ["x", "x=(missing)"]
 
 
 def test_values_of_the_names_of_other_features():
-    encoder = TableEncoder(min_frequency=1).fit({"c": ["(other)", "a", "(missing)"]})
+    encoder = TableEncoder().fit({"c": ["(other)", "a", "(missing)"]})
     assert encoder.get_feature_names_out().tolist() == ["c=a", "c=(other)", "c=(missing)"]
     assert encoder.transform({"c": ["(other)", "a"]}).toarray().tolist() == [[0, 1, 0], [1, 0, 0]]
 

@@ -139,9 +139,9 @@ def choices(titles: list[str]) -> Iterator[list[Any]]:
     """Yield the areas of other parameters of the encoder, from which its defaults were chosen."""
     settings: list[dict[str, Any]] = [
         {},
-        *({"min_frequency": least} for least in (1, 2, 5, 20, 50, 0.001, 0.005, 0.01)),
-        *({"max_categories": most} for most in (20, 40, None)),
-        *({"splines": knots} for knots in (0, 5, 12)),
+        *({"min_frequency": least} for least in (1, 5, 10, 20, 50, 100, 0.001, 0.01)),
+        *({"max_categories": most} for most in (20, 40, 200, None)),
+        *({"splines": knots} for knots in (0, 5, 12, 16)),
     ]
     for given in settings:
         areas = []

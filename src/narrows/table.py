@@ -206,7 +206,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Number of knots of the splines, at quantiles of the first samples: 0, or at least 2. With k
         knots a column has k + 2 splines.
     min_frequency : int or float
-        Frequent values of a category are those of so many samples; a float is a share of them.
+        Frequent values of a category are those of so many samples; a float is a share of the first
+        samples.
     max_categories : int, optional
         Most features of a category, that of other values included.
     max_terms : int
@@ -267,7 +268,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ...     "plan": ["basic", "basic", "pro", "pro", "basic", None],
     ...     "joined": ["2026-01-31", "2025-11-02", "2024-07-09", None, "2026-02-11", "2025-05-05"],
     ... }
-    >>> encoder = TableEncoder(splines=3, min_frequency=1).fit(table)
+    >>> encoder = TableEncoder(splines=3).fit(table)
     >>> for decision in encoder.decisions_:
     ...     print(*decision, sep=", ")
     age, number, all values are numbers, 7
@@ -282,7 +283,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     >>> from narrows import SRDA
     >>> from sklearn.pipeline import make_pipeline
     >>> stays = ["yes", "yes", "no", "no", "yes", "no"]
-    >>> pipeline = make_pipeline(TableEncoder(min_frequency=1), SRDA()).fit(table, stays)
+    >>> pipeline = make_pipeline(TableEncoder(), SRDA()).fit(table, stays)
     >>> pipeline.predict({"age": [29], "plan": ["basic"], "joined": ["2026-03-01"]}).tolist()
     ['yes']
     """
@@ -304,7 +305,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def __init__(
         self,
         splines: int = 8,
-        min_frequency: float = 10,
+        min_frequency: float = 0.002,
         max_categories: int | None = 100,
         max_terms: int = 4000,
         categories: Sequence[str] | None = None,
