@@ -14,6 +14,7 @@ from pyarrow import parquet
 
 import narrows
 from narrows.command import cli
+from narrows.read import source_of
 from narrows.table import TableEncoder
 from tests.inside import load_model, pretend
 
@@ -100,7 +101,7 @@ def test_what_fit_learns_is_what_the_encoder_and_the_estimator_learn(folder, cap
     expected = narrows.SRDA().fit(X, y.astype(str))
     found = load_model("m.narrows")
     np.testing.assert_allclose(found.components_, expected.components_, rtol=1e-8, atol=1e-12)
-    assert found._source.encoder.get_feature_names_out().tolist()[0] == "age"
+    assert source_of(found).encoder.get_feature_names_out().tolist()[0] == "age"
     out = predicted("predict m.narrows new.csv -o out.csv --label churn", capsys)
     share = float(out.split(": ")[-1].rstrip("%\n"))
     assert share > 85  # churn is decided by both ends of the age, and by the plan
@@ -192,7 +193,7 @@ def test_forward_selection_takes_whole_columns_in_their_order(folder, capsys):
     line = "fit churn.csv --label churn --method forwardfs --n-features 2 -o m.narrows"
     assert narrows_(line) == 0
     kept = load_model("m.narrows").get_feature_names_out()
-    encoder = load_model("m.narrows")._source.encoder
+    encoder = source_of(load_model("m.narrows")).encoder
     of_column = dict(zip(encoder.get_feature_names_out(), encoder.groups_, strict=True))
     found = [NAMES[of_column[name]] for name in kept]
     assert sorted(set(found)) == ["age", "plan"]

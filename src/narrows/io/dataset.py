@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import IO, Any
+from warnings import catch_warnings, simplefilter
 
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io import streams
@@ -277,10 +278,16 @@ class Dataset:
 
 def is_table(path: str, options: Options) -> bool:
     """Whether the first rows of a file have missing cells, or columns that are no numbers."""
-    if path == "-" or "table" not in format_of(path)[0].options or options.text or options.vector:
+    if path == "-" or options.text or options.vector:
         return False
-    try:
-        first = next(iter(Dataset([path], options.replace(table=True, chunk_rows=_FIRST))), None)
-    except (DataError, ParameterError):  # which a reader of numbers words better
-        return False
-    return first is not None and not are_numbers(first.X)
+    with catch_warnings():
+        simplefilter("ignore")  # reading gives them, too
+        try:
+            if "table" not in format_of(path)[0].options:
+                return False
+            rows = options.replace(table=True, chunk_rows=_FIRST)
+            first = next(iter(Dataset([path], rows)), None)
+        except (DataError, ParameterError, OSError):  # which a reader of numbers words better
+            return False
+    X = None if first is None else first.X
+    return isinstance(X, Cells) and not are_numbers(X)
