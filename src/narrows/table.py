@@ -228,7 +228,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Number of samples.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of str objects of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str objects of shape (n_columns,)
         Names of the columns.
 
     Raises
