@@ -317,7 +317,8 @@ def test_times_of_other_zones_are_those_of_utc():
     encoder = TableEncoder().fit({"t": texts + more})
     rows = encoder.transform({"t": texts}).toarray()
     assert (rows == rows[0]).all()
-    np.testing.assert_array_equal(encoder.transform({"t": aware}).toarray(), rows)
+    for given in (aware, pd.Series(aware), aware.to_list(), pl.Series(aware)):
+        np.testing.assert_array_equal(encoder.transform({"t": given}).toarray(), rows)
 
 
 def test_texts_are_those_of_tfidf():

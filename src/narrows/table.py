@@ -228,7 +228,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Number of samples.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of str objects of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str objects of shape (n_columns,)
         Names of the columns.
 
     Raises
@@ -240,7 +240,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X is not a table, a column is missing or new, two columns have one name, a number is
         infinite or larger than 1e150, a later cell of a column of numbers or of dates is neither
         that nor missing, no column has features, or encoders with different maps are merged. The
-        encoder is then unchanged.
+        encoder is then unchanged. An error of a cell has its `column` and its `row`, from 0.
 
     See Also
     --------

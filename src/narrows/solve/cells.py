@@ -74,8 +74,8 @@ class Cells:
 
     def __init__(self, column: str, given: Any):
         self.column, self.given = column, given
-        kind = getattr(given, "dtype", getattr(given, "type", ""))
-        self.is_categorical = _CATEGORICAL.match(str(kind)) is not None
+        self.type = str(getattr(given, "dtype", getattr(given, "type", "")))
+        self.is_categorical = _CATEGORICAL.match(self.type) is not None
 
     def __len__(self) -> int:
         return len(self.given) if hasattr(self.given, "__len__") else len(self.array)
@@ -84,7 +84,8 @@ class Cells:
     def array(self) -> np.ndarray:
         """The cells as an array; ParameterError where there is not one value in each."""
         try:
-            array = np.asarray(self.given)
+            zoned = self.type.startswith("datetime64[") and "," in self.type  # of pandas, to UTC
+            array = np.asarray(self.given, dtype="datetime64[us]" if zoned else None)
         except ValueError:  # of lists of several lengths
             array = np.zeros((0, 0))
         if array.ndim != 1:
