@@ -474,7 +474,10 @@ def test_numbers_that_are_none_are_one_line_at_the_command_line(run, column, kin
     values = np.array([1, np.inf], kind) if "inf" in column else nan_that_signals(kind)
     columns = {"a": [1.0, 2.0], "b": [3.0, 4.0], "label": ["x", "y"], column.split()[-1]: values}
     pq.write_table(pa.table(columns), "a.parquet")
-    for line in ("fit a.parquet --method ocfs -o m.narrows", "convert a.parquet b.svm"):
+    fit = "fit a.parquet --method ocfs -o m.narrows"
+    if column == "a":  # which is a missing cell of a table
+        assert run(fit)[0] == 0
+    for line in ("convert a.parquet b.svm", *([] if column == "a" else [fit])):
         status, out, err = run(line)
         assert (status, out, err.count("\n")) == (1, "", 1)
         assert err.startswith("narrows: a.parquet:2: ")

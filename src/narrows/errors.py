@@ -242,8 +242,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 def did_you_mean(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
     """Return advice on a name that is not among those known, for messages."""
-    near = get_close_matches(name, known := list(known), n=3)
-    near.sort(key=lambda each: sorted(each) != sorted(name))  # letters that changed places
+    near = get_close_matches(name, known := list(known), n=1)
     return f"Did you mean {shown(near[0])}?" if near else f"Choose from {', '.join(sorted(known))}."
 
 

@@ -41,7 +41,9 @@ def _run(arguments: list[str] | None) -> int:
     except click.NoSuchOption as error:
         verb = "" if error.ctx is None else error.ctx.info_name or ""
         hint = INSTEAD.get(verb, {}).get(error.option_name)
-        del (error.possibilities or [])[1:]  # the first one is the nearest
+        near, typed = error.possibilities or [], sorted(error.option_name)
+        near.sort(key=lambda each: sorted(each) != typed)  # first those of the same letters
+        del near[1:]  # the first one is the nearest
         say(f"No such option '{error.option_name}'. {hint}" if hint else error.format_message())
         return 2
     except click.ClickException as error:

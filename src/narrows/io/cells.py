@@ -65,7 +65,7 @@ def joined(parts: Sequence[Cells]) -> Cells:
 
 
 def are_numbers(cells: Cells) -> bool:
-    """Whether no cell is missing, and most cells of each column are numbers.
+    """Whether no cell is missing, and at least half the cells of each column are numbers.
 
     A word among numbers is rather a mistake than a category.
     """
@@ -77,7 +77,7 @@ def _of_numbers(column: np.ndarray) -> bool:
         return column.dtype.kind in "biuf" and not np.isnan(column.astype(np.float64)).any()
     if any(cell is None for cell in column):
         return False
-    return 2 * sum(map(_is_number, column)) > len(column)
+    return 2 * sum(map(_is_number, column)) >= len(column)
 
 
 def _is_number(cell: Any) -> bool:

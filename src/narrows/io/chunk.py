@@ -13,7 +13,7 @@ from narrows.io.cells import Cells
 from narrows.io.kinds import LABEL_TYPES
 from narrows.io.streams import MAX_LINE_MB
 from narrows.methods.names import method_of
-from narrows.solve.late import sparse
+from narrows.solve.late import has_parts, sparse
 from narrows.state.labels import integer_of, is_integer, text_of, written
 
 
@@ -153,11 +153,11 @@ def check_finite(chunk: Chunk, name: str) -> None:
     X = chunk.X
     if isinstance(X, list | Cells):
         return
-    values = X.data if sparse.issparse(X) else X
+    values = X.data if has_parts(X) else X
     if not np.isfinite(values).all():
         bad = ~np.isfinite(values)
         first = np.flatnonzero(bad)[0]
-        row = row_of(first, X.indptr) if sparse.issparse(X) else first // X.shape[1]
+        row = row_of(first, X.indptr) if has_parts(X) else first // X.shape[1]
         raise DataError(name, "expected finite values, got NaN or infinity.", chunk.lines[row])
 
 

@@ -19,7 +19,7 @@ from narrows.io.formats.base import Format
 from narrows.io.parts import FilePart, n_lines_before
 from narrows.io.source import Source, of_maker, remembered
 from narrows.io.streams import Section, StandardInput, display_name
-from narrows.solve.late import sparse
+from narrows.solve.late import has_parts, sparse
 
 _FIRST = 1000  # rows that show whether a file is a table
 
@@ -139,7 +139,7 @@ class Dataset:
                             f"{name}: expected an end of the last line, got none. Look whether the "
                             "line was cut off."
                         )
-                    if sparse.issparse(chunk.X):  # as wide as the widest so far, or as expected
+                    if has_parts(chunk.X):  # as wide as the widest so far, or as expected
                         width = max(width, options.width or 0, chunk.X.shape[1])
                         chunk.X.resize(chunk.X.shape[0], width)
                     elif self.holds == "numbers":
@@ -228,7 +228,7 @@ class Dataset:
         X = chunk.X
         if isinstance(X, list | Cells):
             return
-        width = self.options.width or (0 if sparse.issparse(X) else before)
+        width = self.options.width or (0 if has_parts(X) else before)
         if width and X.shape[1] != width:
             problem = f"expected rows of {width} columns, got {X.shape[1]}."
             raise DataError(name, problem, chunk.lines[0])

@@ -18,16 +18,12 @@ else:
         def __getattr__(self, name: str) -> Any:
             from scipy import sparse
 
-            vars(self)[name] = getattr(sparse, name)
+            vars(self).update({"issparse": sparse.issparse, name: getattr(sparse, name)})
             return vars(self)[name]
 
         def issparse(self, X: Any) -> bool:
-            """Whether X is sparse, which only `Rows` are before the import."""
-            if "scipy.sparse" not in sys.modules:
-                return isinstance(X, Rows)
-            from scipy.sparse import issparse
-
-            return isinstance(X, Rows) or issparse(X)
+            """Whether X is sparse, which nothing is before the import."""
+            return "scipy.sparse" in sys.modules and self.__getattr__("issparse")(X)
 
     sparse = _Sparse()
 
@@ -85,3 +81,8 @@ class Rows:
 
     def __getitem__(self, where: Any) -> Any:
         return self.csr()[where]
+
+
+def has_parts(X: Any) -> bool:
+    """Whether X is sparse, or `Rows`."""
+    return isinstance(X, Rows) or sparse.issparse(X)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from narrows.solve.late import Rows, sparse
+from narrows.solve.late import Rows, has_parts, sparse
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -105,7 +105,7 @@ _ENTRIES = 1 << 19  # the fewest non-zeros worth a thread
 
 def product(X: Any, V: np.ndarray) -> np.ndarray:
     """Return X V; for a large sparse X on all cores, with the same bits."""
-    if not sparse.issparse(X) or not compiled_pays(X.nnz * V.shape[1]):
+    if not has_parts(X) or not compiled_pays(X.nnz * V.shape[1]):
         return np.asarray(X @ V)
     from narrows.solve.kernels import gather_products
 
