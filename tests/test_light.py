@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.feature_extraction.text import HashingVectorizer
 
 import narrows
 from narrows import OCFS, PLS, SRDA
@@ -18,7 +19,7 @@ from narrows.errors import DataError
 from narrows.read import Dataset, iter_chunks
 from narrows.text import HashedTfidf, Tfidf
 from tests.cases import labelled
-from tests.inside import Options, Rows, StoredVectoriser, pretend
+from tests.inside import FewTexts, Options, Rows, StoredVectoriser, pretend
 
 HEAVY = ("sklearn", "numba", "joblib", "tqdm", "pandas", "pyarrow")
 WORDS = [
@@ -135,6 +136,17 @@ def test_few_texts_are_what_compiled_loops_make_of_them(tfidf):
         " ".join(rng.choice([*WORDS, *others], rng.integers(0, 60)).tolist()) for _ in range(200)
     ]
     same_to_the_bit(tfidf.fit(texts[:100]), texts)
+
+
+def test_terms_of_any_length_have_the_column_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("abñ中"), size)) for size in range(1, 120)]
+    texts += ["q" * size for size in (1000, 1001, 1002, 1003)]
+    for width in (7, 1000, 2**20):
+        hashed = FewTexts(width, np.ones(width), (), (1, 1))
+        found = [int(hashed.transform([text]).indices[0]) for text in texts]
+        expected = HashingVectorizer(n_features=width, token_pattern=r"\w+", alternate_sign=False)
+        assert found == [int(expected.transform([text]).indices[0]) for text in texts]
 
 
 @pytest.mark.parametrize("name", ["20news_bydate.jsonl.gz", "r8.jsonl.gz"])

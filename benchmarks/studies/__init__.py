@@ -58,6 +58,7 @@ from benchmarks.studies.retrieval import (
 from benchmarks.studies.ridge import Ridge, RidgePosteriors, RidgeScale
 from benchmarks.studies.seconds import Seconds
 from benchmarks.studies.spark import Spark
+from benchmarks.studies.start import Start
 from benchmarks.studies.texts import Texts
 from benchmarks.studies.theta import Theta
 from benchmarks.studies.two_stages import TwoStages
@@ -149,6 +150,7 @@ STUDIES = {
         Texts,
         Cluster,
         Spark,
+        Start,
         Certificates,
         OtherCertificates,
         RefusedCertificates,

@@ -27,11 +27,15 @@ from narrows.solve.late import Rows
 from narrows.solve.schema import Field, SchemaError, check_plain, checked
 
 _FLOATS = np.float32, np.float64
+_W = "solution.W"
 _GROUPS = "input.", "source.", "solution.", "tfidf."  # of the arrays that are needed
 
 
-def _is_in(groups: tuple[str, ...], header: dict[str, Any], name: str) -> bool:
-    """Whether an array of a file is in one of these groups, or shared by state and solution."""
+def _is_in(groups: tuple[str, ...], without: str, header: dict[str, Any], name: str) -> bool:
+    """Whether an array of a file is in one of these groups, or shared by state and solution.
+
+    The array `without` is in none.
+    """
     entry, start = header, ""
     if "steps" in header:
         start = name.partition(".")[0] + "."
@@ -41,7 +45,7 @@ def _is_in(groups: tuple[str, ...], header: dict[str, Any], name: str) -> bool:
     solution = entry.get("solution") if isinstance(entry, dict) else None
     shared = solution.get("of_state") if isinstance(solution, dict) else None
     own = name.removeprefix(start)
-    return own.startswith(groups) or (
+    return (own.startswith(groups) and own != without) or (
         isinstance(shared, list) and own.removeprefix("state.") in shared
     )
 
@@ -90,7 +94,7 @@ class Model:
     path : str
         A file that has the solution.
     predicts : bool
-        Whether it has to predict.
+        Whether it has to predict; the directions, which that does not take, are not read.
     facts : bool
         Whether to read the arrays that `narrows info` shows, too.
     """
@@ -100,9 +104,10 @@ class Model:
     def __init__(self, path: str, predicts: bool = False, facts: bool = False):
         self._path = path
         groups = _GROUPS + ("facts.",) * facts
-        self._header, arrays = read_file(path, partial(_is_in, groups))
+        self._reduces = not predicts
+        self._header, arrays = read_file(path, partial(_is_in, groups, _W * predicts))
         entry, arrays, tfidf = _of_one(self._header, arrays)
-        self._entry, applied = entry, solution_of(entry, arrays)
+        self._entry, applied = entry, solution_of(entry, arrays, reduces=not predicts)
         if predicts and applied.decision is None:
             raise NoSolutionError
         self._applied = self._saved = applied
@@ -125,7 +130,7 @@ class Model:
 
     def transform(self, X: Any) -> Any:
         """Return reduced samples."""
-        if not self._takes(X):
+        if not (self._reduces and self._takes(X)):
             return self._estimator.transform(_whole(X))
         return self._applied.reduce(X)
 
@@ -158,11 +163,14 @@ class Model:
     def get_feature_names_out(self) -> np.ndarray:
         """Return the names of the columns of reduced samples."""
         chosen, width = self._applied.chosen, self._applied.width
-        if chosen is None:
+        if not self._reduces:
+            found = self._estimator.get_feature_names_out().tolist()
+        elif chosen is None:
             prefix = self._method.lower()
-            return np.array([f"{prefix}{k}" for k in range(width)], dtype=object)
-        names = self._column_names()
-        found = [f"x{k}" for k in chosen] if names is None else names[chosen]
+            found = [f"{prefix}{k}" for k in range(width)]
+        else:
+            names = self._column_names()
+            found = [f"x{k}" for k in chosen] if names is None else names[chosen]
         return np.asarray(found, dtype=object)
 
     def _takes(self, X: Any) -> bool:
@@ -175,6 +183,9 @@ class Model:
     @property
     def components_(self) -> np.ndarray:
         """The directions, of shape (n_components, n_features)."""
+        if not self._reduces:
+            found: np.ndarray = self._estimator.components_
+            return found
         if self._selects:
             raise AttributeError("components_")
         return self._applied.padded(self._applied.W).T

@@ -234,12 +234,19 @@ def as_type(labels: np.ndarray, dtype: str) -> np.ndarray:
     raise SchemaError(f"labels: expected the type of {labels.dtype} in classes, got {dtype!r:.20}.")
 
 
-def solution_of(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Applied:
-    """Return the solution of an estimator in a file; SchemaError where it does not fit."""
+def solution_of(
+    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], reduces: bool = True
+) -> Applied:
+    """Return the solution of an estimator in a file; SchemaError where it does not fit.
+
+    One that need not reduce may be without directions, and has then none.
+    """
     entry = header["solution"]
     check_plain(entry, SOLUTION, "solution")
     of_state = {f"state.{name}": f"solution.{name}" for name in entry["of_state"]}
     found = get({of_state.get(name, name): array for name, array in arrays.items()}, "solution")
+    if not reduces and "weights" in found:
+        found.setdefault("W", np.zeros((*found["weights"].shape[:1], 0)))
     if "classes" in found:
         found["classes"] = as_type(found["classes"], header["labels"])
     return Applied.from_arrays(found, entry["n_features"])

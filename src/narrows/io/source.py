@@ -285,7 +285,7 @@ class StoredVectoriser:
             features: Any = len(frequency)
         else:
             frequency = arrays["document_frequency"][self._chosen]
-            features = {term: k for k, term in enumerate(names.tolist())}
+            features = dict(zip(names.tolist(), range(len(names)), strict=True))
         weights = idf(frequency, int(arrays["n_documents"]))
         words = [word.lower() for word in self._settings.get("stop_words", ())]
         return FewTexts(features, weights, words, self._settings.get("ngram_range", (1, 1)))

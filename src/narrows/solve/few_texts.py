@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import log
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from narrows.solve.late import Rows
 
 _WORDS = re.compile(r"\w+")
 _MASK = 0xFFFFFFFF
+_LONG = 8  # terms: for fewer, integers of Python are faster than arrays
 
 
 class FewTexts:
@@ -39,25 +41,24 @@ class FewTexts:
         ngrams: tuple[int, int],
     ):
         self.idf, self.stop_words, self.ngrams = idf, frozenset(stop_words), ngrams
-        known = _Hashed(features) if isinstance(features, int) else _Known(features)
-        self.feature = known.__getitem__
+        self.features = features
 
     def transform(self, texts: Iterable[str]) -> Rows:
         """Return the samples, of shape (n_samples, n_features)."""
-        features: list[int] = []
+        terms: list[str] = []
         counts: list[int] = []
         ends = [0]
         for text in texts:
             found = Counter(self._terms(text))
-            features += map(self.feature, found)
+            terms += found
             counts += found.values()
-            ends.append(len(features))
-        rows, indices = np.repeat(np.arange(len(ends) - 1), np.diff(ends)), np.array(features, int)
+            ends.append(len(terms))
+        rows, indices = np.repeat(np.arange(len(ends) - 1), np.diff(ends)), self._indices(terms)
         known = indices >= 0
         places = rows[known] * len(self.idf) + indices[known]
         places, same = np.unique(places, return_inverse=True)
-        tf = np.zeros(len(places), int)  # of terms with one hash, the sum
-        np.add.at(tf, same, np.array(counts, int)[known])
+        tf = np.zeros(len(places), np.int64)  # of terms with one hash, the sum
+        np.add.at(tf, same, np.array(counts, np.int64)[known])
         rows, indices = np.divmod(places, len(self.idf))
         often, which = np.unique(tf, return_inverse=True)
         by_count = np.array([1.0 if count == 1 else log(count) + 1.0 for count in often.tolist()])
@@ -68,6 +69,14 @@ class FewTexts:
                 data[first:stop] /= np.sqrt(np.cumsum(np.square(data[first:stop]))[-1])
         parts = data, indices.astype(np.int32), indptr.astype(np.int32)
         return Rows(parts, (len(ends) - 1, len(self.idf)))
+
+    def _indices(self, terms: list[str]) -> np.ndarray:
+        """Return the feature of each term, -1 if it has none."""
+        known = self.features
+        if isinstance(known, int):
+            distinct = list(dict.fromkeys(terms))
+            known = dict(zip(distinct, _hashed(distinct, known).tolist(), strict=True))
+        return np.array([known.get(term, -1) for term in terms], np.int64)
 
     def _terms(self, text: str) -> list[str]:
         words = _WORDS.findall(text.lower())
@@ -83,43 +92,43 @@ class FewTexts:
         ]
 
 
-class _Known(dict[str, int]):
-    """The feature of each term; -1 if it has none."""
-
-    def __missing__(self, term: str) -> int:
-        return -1
-
-
-class _Hashed(dict[str, int]):
-    """The feature of each term, by its hash."""
-
-    def __init__(self, width: int):
-        self._width = width
-
-    def __missing__(self, term: str) -> int:
-        self[term] = _hashed(term, self._width)
-        return self[term]
-
-
-def _hashed(term: str, width: int) -> int:
-    """Return the column that HashingVectorizer of scikit-learn has for a term: by MurmurHash3."""
-    piece, code = term.encode("utf-8", "surrogatepass"), 0
-    whole = len(piece) & ~3
-    for k in range(0, whole, 4):
-        code = _turned(code ^ _mixed(int.from_bytes(piece[k : k + 4], "little")), 13)
-        code = (code * 5 + 0xE6546B64) & _MASK
-    code ^= _mixed(int.from_bytes(piece[whole:], "little")) ^ len(piece)
-    code = ((code ^ (code >> 16)) * 0x85EBCA6B) & _MASK
-    code = ((code ^ (code >> 13)) * 0xC2B2AE35) & _MASK
-    code ^= code >> 16
-    if code == 1 << 31:  # whose absolute value no integer of 32 bits has
-        return (2**31 - 1 - (width - 1)) % width
-    return min(code, (1 << 32) - code) % width
+def _hashed(terms: Sequence[str], width: int) -> np.ndarray:
+    """Return the column that HashingVectorizer of scikit-learn has for terms: by MurmurHash3."""
+    pieces = [term.encode("utf-8", "surrogatepass") for term in terms]
+    sizes = np.array([len(piece) for piece in pieces], np.int64)
+    words = np.frombuffer(b"".join(piece + bytes(-len(piece) % 4) for piece in pieces), "<u4")
+    whole, ends = sizes // 4, np.cumsum((sizes + 3) // 4)
+    first = ends - (sizes + 3) // 4
+    code: Any = np.zeros(len(terms), np.uint32)
+    rows, k = np.arange(len(terms)), 0
+    while True:
+        rows = rows[whole[rows] > k]
+        if len(rows) < _LONG:
+            break
+        code[rows] = _step(code[rows], words[first[rows] + k])
+        k += 1
+    for row in rows:
+        last = int(code[row])
+        for word in words[first[row] + k : first[row] + whole[row]].tolist():
+            last = _step(last, word)
+        code[row] = last
+    rest = np.where(sizes % 4, words[np.minimum(ends - 1, len(words) - 1)], 0).astype(np.uint32)
+    code ^= _mixed(rest) ^ sizes.astype(np.uint32)
+    code = (code ^ (code >> 16)) * np.uint32(0x85EBCA6B)
+    code = (code ^ (code >> 13)) * np.uint32(0xC2B2AE35)
+    found = (code ^ (code >> 16)).astype(np.int64)
+    found = np.where(found == 1 << 31, 2**31 - width, np.minimum(found, (1 << 32) - found))
+    return found % width  # where the absolute value is too large for 32 bits, as scikit-learn does
 
 
-def _mixed(piece: int) -> int:
+def _step(code: Any, word: Any) -> Any:
+    """Return the hash, an integer or several, after more bytes."""
+    return (_turned(code ^ _mixed(word), 13) * 5 + 0xE6546B64) & _MASK
+
+
+def _mixed(piece: Any) -> Any:
     return (_turned((piece * 0xCC9E2D51) & _MASK, 15) * 0x1B873593) & _MASK
 
 
-def _turned(bits: int, by: int) -> int:
+def _turned(bits: Any, by: int) -> Any:
     return ((bits << by) | (bits >> (32 - by))) & _MASK
