@@ -464,11 +464,6 @@ class ForwardFS(Selector):
         name, size = type(self).__name__, self.n_features
         if n_features == sys.maxsize:  # the data are not known yet
             return
-        if self.groups is not None and np.shape(self.groups) != (n_features,):
-            raise ParameterError(
-                f"{name}: expected groups with one label for each of {n_features} features, got "
-                f"an array of shape {np.shape(self.groups)}. Give each feature a label."
-            )
         things = "features" if self.groups is None else "groups"
         most, started = self._most_steps(n_features), len(self._start(n_features))
         number: Any = size if is_integer(size, 1) else 0
@@ -516,6 +511,12 @@ class ForwardFS(Selector):
         """Return the number of the group of each feature, in the order of the first of each."""
         if self.groups is None:
             return np.arange(n_features)
+        if np.shape(self.groups) != (n_features,):
+            raise ParameterError(
+                f"{type(self).__name__}: expected groups with one label for each of {n_features} "
+                f"features, got an array of shape {np.shape(self.groups)}. Give each feature a "
+                "label."
+            )
         number: dict[Any, int] = {}
         labels = [None if each != each else each for each in self.groups]  # of any types
         return np.array([number.setdefault(label, len(number)) for label in labels])
