@@ -55,7 +55,7 @@ def samples():
     [
         ("SRDA.fit", (205, 24, 310)),
         ("OCFS.partial_fit", (94, 14, 63)),
-        ("narrows fit", (386, 50, 821)),
+        ("narrows fit", (389, 50, 829)),
     ],
 )
 def test_a_way_passes_through_few_functions(way, limits, samples, tmp_path):
