@@ -7,13 +7,7 @@ from typing import Any
 
 import numpy as np
 
-# what stands for a missing value, as pandas reads it
-_MISSING = dict.fromkeys(
-    (
-        *("", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NaN", "nan", "-NaN", "-nan"),
-        *("NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-    )
-)
+from narrows.solve.cells import NULLS
 
 
 class Cells(Mapping[str, np.ndarray]):
@@ -22,7 +16,7 @@ class Cells(Mapping[str, np.ndarray]):
     Parameters
     ----------
     columns : dict of str to ndarray of shape (n_rows,)
-        Numbers, dates, or objects of which None is missing.
+        Numbers, dates, or strings and None.
     """
 
     def __init__(self, columns: dict[str, np.ndarray]):
@@ -49,12 +43,8 @@ class Cells(Mapping[str, np.ndarray]):
 
 def of_strings(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Cells:
     """Return rows of strings."""
-    found = Cells({})
-    for name, column in zip(names, zip(*rows, strict=True), strict=True):
-        found._columns[name] = np.array(
-            [None if cell in _MISSING else cell for cell in column], dtype=object
-        )
-    return found
+    columns = (np.array(column, dtype=object) for column in zip(*rows, strict=True))
+    return Cells(dict(zip(names, columns, strict=True)))
 
 
 def joined(parts: Sequence[Cells]) -> Cells:
@@ -75,7 +65,7 @@ def are_numbers(cells: Cells) -> bool:
 def _of_numbers(column: np.ndarray) -> bool:
     if column.dtype != object:
         return column.dtype.kind in "biuf" and not np.isnan(column.astype(np.float64)).any()
-    if any(cell is None for cell in column):
+    if any(cell is None or cell.strip().lower() in NULLS for cell in column):
         return False
     return 2 * sum(map(_is_number, column)) >= len(column)
 
