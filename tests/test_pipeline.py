@@ -273,7 +273,7 @@ def test_the_command_line_refuses_several_estimators(run, tmp_path):
     write(tmp_path / "a.jsonl")
     save(make_pipeline(Tfidf(), OCFS(n_features=3), OC()).fit(TEXTS, Y), tmp_path / "p.narrows")
     save(Tfidf().fit(TEXTS), tmp_path / "t.narrows")
-    for name, got in (("p", "OCFS and OC"), ("t", "a vectoriser alone")):
+    for name, got in (("p", "OCFS and OC"), ("t", "Tfidf alone")):
         status, _, err = run(f"transform {name}.narrows a.jsonl -o r.npz")
         assert status == 2
         assert f"{name}.narrows: expected a model of one method, got {got}. Use it in Pyt" in err

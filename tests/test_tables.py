@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from sklearn.pipeline import make_pipeline
 
 import narrows
 from narrows.command import cli
@@ -105,6 +106,23 @@ def test_what_fit_learns_is_what_the_encoder_and_the_estimator_learn(folder, cap
     out = predicted("predict m.narrows new.csv -o out.csv --label churn", capsys)
     share = float(out.split(": ")[-1].rstrip("%\n"))
     assert share > 85  # churn is decided by both ends of the age, and by the plan
+
+
+def test_a_pipeline_made_in_python_is_used_at_the_command_line(folder, capsys):
+    rows = customers()[:300]
+    table = {
+        name: np.array(column, dtype=object)
+        for name, column in zip(NAMES, zip(*rows, strict=True), strict=True)
+    }
+    y = table.pop("churn").astype(str)
+    pipeline = make_pipeline(TableEncoder(), narrows.SRDA()).fit(table, y)
+    narrows.save(pipeline, "p.narrows")
+    assert narrows_("fit churn.csv --label churn --method srda -o m.narrows") == 0
+    for name in "mp":
+        line = f"predict {name}.narrows new.csv --label churn -o {name}.csv"
+        assert "equal to the labels" in predicted(line, capsys)
+    assert Path("m.csv").read_text() == Path("p.csv").read_text()
+    assert "plan: category" in predicted("info p.narrows", capsys)
 
 
 def test_info_shows_what_was_decided(folder, capsys):

@@ -32,7 +32,8 @@ def say_decisions(encoder: Any) -> None:
 def decided(encoder: Any) -> list[str]:
     """Return a line for each column of a table: what it is, why, and how many features it has."""
     return [
-        f"{each.column}: {each.kind} ({each.reason}), {each.n_features} features"
+        f"{each.column}: {each.kind} ({each.reason}), {each.n_features} "
+        f"feature{'s' * (each.n_features > 1)}"
         if each.n_features
         else f"{each.column}: left out ({each.reason})"
         for each in encoder.decisions_

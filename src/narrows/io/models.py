@@ -32,7 +32,7 @@ from narrows.io.container import (
     solution_of,
     write_file,
 )
-from narrows.io.source import Source, encoder_of, vectoriser_of
+from narrows.io.source import Source, encoder_of, of_maker, vectoriser_of
 from narrows.methods.base import Estimator, Fitted, lock_of
 from narrows.methods.discriminant import Classifier
 from narrows.methods.methods import METHODS
@@ -407,7 +407,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """Load an estimator; of a pipeline, its estimator, which then knows the vectoriser before it.
+    """Load an estimator; of a pipeline, its estimator, which then knows what is before it.
 
     Raises
     ------
@@ -419,15 +419,18 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         return model
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     steps = [step for step in steps if not is_passing(step)]
-    tfidf = steps.pop(0) if isinstance(steps[0], Vectoriser) else None
-    if len(steps) != 1 or isinstance(steps[0], TableEncoder):
-        got = " and ".join(type(step).__name__ for step in steps) or "a vectoriser alone"
+    maker = steps.pop(0) if isinstance(steps[0], Vectoriser | TableEncoder) else None
+    if len(steps) != 1:
+        got = " and ".join(type(step).__name__ for step in steps) or type(maker).__name__ + " alone"
         raise ParameterError(
             f"{os.fspath(path)}: expected a model of one method, got {got}. Use it in Python, with "
             "narrows.load."
         )
     (estimator,) = steps
-    return estimator if tfidf is None else estimator._remember(Source(tfidf=tfidf))
+    if maker is None:
+        return estimator
+    columns = tuple(maker.feature_names_in_) if isinstance(maker, TableEncoder) else None
+    return estimator._remember(Source(columns=columns, **of_maker(maker)))
 
 
 def save_checkpoint(
