@@ -264,3 +264,16 @@ def test_later_rows_that_are_no_numbers_are_named_by_their_line(folder, capsys, 
     err = error_of(f"{encoded} --chunk-rows 50", capsys)
     assert "x.csv:252" in err
     assert "'forty'" in err
+
+
+def test_exports_say_what_makes_their_vectors(folder, capsys):
+    assert narrows_("fit churn.csv --label churn --method srda -o m.narrows") == 0
+    out = predicted("export m.narrows -o m.onnx", capsys)
+    assert "narrows.read.source_of(narrows.load('m.narrows')).encoder makes them" in out
+    model = narrows.load("m.narrows")
+    pipeline = make_pipeline(source_of(model).encoder, model)
+    narrows.save(pipeline, "p.narrows")
+    assert "narrows.load('p.narrows')[0] makes them" in predicted(
+        "export p.narrows -o p.onnx", capsys
+    )
+    assert Path("m.onnx").stat().st_size > 0

@@ -27,6 +27,7 @@ from narrows.methods.selector import Selector
 from narrows.methods.window import Window
 from narrows.state.class_stats import ClassStats
 from narrows.state.maps import RandomFeatures
+from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
 __all__ = ["register_converters", "to_onnx", "to_sentence_transformers"]
@@ -98,7 +99,7 @@ def to_onnx(estimator: Any) -> Any:
     with needing("onnx", "onnx", "to_onnx"):
         import onnx
         from onnx import TensorProto, helper
-    own = Estimator | Aligned | Window | Vectoriser
+    own = Estimator | Aligned | Window | Vectoriser | TableEncoder
     if isinstance(estimator, Pipeline) and not all(isinstance(x, own) for x in passed(estimator)):
         return _by_skl2onnx(estimator)
     steps = steps_of(estimator, "to_onnx")
@@ -165,7 +166,7 @@ def _by_skl2onnx(pipeline: Any) -> Any:
     import skl2onnx
 
     check_is_fitted(pipeline)
-    if isinstance(pipeline[0], Vectoriser):
+    if isinstance(pipeline[0], Vectoriser | TableEncoder):
         pipeline = pipeline[1:]
     first = np.zeros((1, pipeline.n_features_in_), np.float32)
     last = pipeline[-1]
@@ -384,12 +385,12 @@ def passed(estimator: Any) -> list[Any]:
 
 
 def steps_of(estimator: Any, who: str) -> list[Any]:
-    """Return the steps that follow the vectoriser of texts, if there is one.
+    """Return the steps that follow the vectoriser or encoder, if there is one.
 
     TypeError where one of them is not of narrows.
     """
     steps = passed(estimator)
-    if steps and isinstance(steps[0], Vectoriser):
+    if steps and isinstance(steps[0], Vectoriser | TableEncoder):
         steps = steps[1:]
     steps = [step.estimator_ if isinstance(step, Window) else step for step in steps]
     for step in steps:
@@ -399,7 +400,7 @@ def steps_of(estimator: Any, who: str) -> list[Any]:
                 f"{type(step).__name__}. Pass the steps of narrows alone."
             )
     if not steps:
-        raise TypeError(f"{who}: expected an estimator, got only a vectoriser of texts.")
+        raise TypeError(f"{who}: expected an estimator, got only a vectoriser or encoder.")
     return steps
 
 

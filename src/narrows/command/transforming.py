@@ -18,7 +18,7 @@ from narrows.io.applied import Model, open_model
 from narrows.io.atomic import replacing
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
-from narrows.io.source import check_kind, kind_of
+from narrows.io.source import check_kind, kind_of, of_maker
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, output_format, writer
 from narrows.methods.names import targets_of
@@ -217,8 +217,10 @@ def export(model: str, output: str, as_json: bool) -> None:
     """Export a saved model to ONNX, for programs without Python."""
     from sklearn.pipeline import Pipeline
 
-    from narrows.export import of_texts, steps_of, to_onnx
+    from narrows.export import steps_of, to_onnx
     from narrows.io.models import load
+    from narrows.table import TableEncoder
+    from narrows.text import Vectoriser
 
     if not output.lower().endswith(".onnx"):
         raise ParameterError(
@@ -232,10 +234,12 @@ def export(model: str, output: str, as_json: bool) -> None:
     outputs = [each.name for each in found.graph.output]
     width = steps_of(estimator, "export")[0].n_features_in_
     text = f"{width:,} columns -> {', '.join(outputs)}; exported to {output}"
-    if of_texts(estimator):
-        loaded = f"narrows.load({model!r})"
-        is_pipeline = isinstance(estimator, Pipeline)
-        maker = f"{loaded}[0]" if is_pipeline else f"narrows.read.source_of({loaded}).tfidf"
-        text += f"\nX holds vectors of {width:,} terms, not texts; {maker} makes them"
+    is_pipeline = isinstance(estimator, Pipeline)
+    first = estimator[0] if is_pipeline else getattr(estimator._source, "maker", None)
+    if isinstance(first, Vectoriser | TableEncoder):
+        loaded, name = f"narrows.load({model!r})", next(iter(of_maker(first)))
+        maker = f"{loaded}[0]" if is_pipeline else f"narrows.read.source_of({loaded}).{name}"
+        what = "terms, not texts" if name == "tfidf" else "features, not rows of a table"
+        text += f"\nX holds vectors of {width:,} {what}; {maker} makes them"
     result = {"output": output, "features": width, "outputs": outputs}
     report(result, text, as_json)
