@@ -153,6 +153,12 @@ def test_lines_of_other_formats(run, monkeypatch, file, method):
     assert_resumed_is_whole(run, monkeypatch, f"fit {file} --method {method} --chunk-rows 30")
 
 
+def test_tables_are_gone_on_with(run, monkeypatch):
+    rows = [f"{k % 7 or ''},{'abc'[k % 3]},{'xy'[k % 5 < 2]}\n" for k in range(400)]
+    Path("t.csv").write_text("n,kind,label\n" + "".join(rows))
+    assert_resumed_is_whole(run, monkeypatch, "fit t.csv --method srda --chunk-rows 30")
+
+
 @pytest.mark.parametrize("kind", ["npz", "parquet"])
 def test_arrays_are_gone_on_with(run, monkeypatch, kind):
     pytest.importorskip("pyarrow")
