@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shlex
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -242,8 +246,7 @@ def test_wrong_tables_are_one_line_each(folder, capsys):
     write("x.csv", [*rows[:7], ("old", *rows[7][1:]), *rows[8:]])
     err = error_of("predict m.narrows x.csv --label churn -o o.csv", capsys)
     assert "x.csv:9" in err
-    assert "'age'" in err
-    assert "'old'" in err
+    assert "'age', got 'old'. Name" in err
     write("x.csv", [*rows[:7], (*rows[7][:-1], ""), *rows[8:]])
     err = error_of("fit x.csv --label churn --method srda -o o.narrows", capsys)
     assert "x.csv:9" in err
@@ -253,6 +256,42 @@ def test_wrong_tables_are_one_line_each(folder, capsys):
     error_of("fit churn.csv --label churn --method srda --table --scheduler x -o o", capsys)
     np.save("x.npy", np.ones((3, 2)))
     assert "tables" in error_of("predict m.narrows x.npy -o o.csv", capsys)
+
+
+def test_a_named_pipe_is_read_once(folder, capsys):
+    rows = [f"{k},{k % 3},{'xy'[k % 2]}\n" for k in range(40)]
+    Path("n.csv").write_text("a,b,label\n" + "".join(rows))
+    os.mkfifo("pipe.csv")
+    feeding = threading.Thread(
+        target=lambda: Path("pipe.csv").write_text(Path("n.csv").read_text()), daemon=True
+    )
+    feeding.start()
+    line = "fit pipe.csv --method ocfs --n-features 1 -o p.narrows"
+    done = subprocess.run(
+        [sys.executable, "-m", "narrows", *line.split()],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    feeding.join(10)
+    assert done.returncode == 0, done.stderr
+    assert narrows_("fit n.csv --method ocfs --n-features 1 -o n.narrows") == 0
+    assert Path("p.narrows").exists()
+
+
+def test_compare_names_the_row_of_a_wrong_cell_and_retrieval_takes_no_table(folder, capsys):
+    rows = customers()
+    rows[333] = ("1e400", *rows[333][1:])
+    write("x.csv", rows)
+    err = error_of("compare x.csv --label churn --methods srda", capsys)
+    assert "'age', got '1e400' in row 333" in err
+    err = error_of("compare x.csv --label churn --task retrieval --table", capsys)
+    assert "--table" in err
+
+
+def test_columns_of_lists_are_one_line(folder, capsys):
+    table = pa.table({"a": [["q"], ["r"]], "b": ["x", None], "label": [0, 1]})
+    parquet.write_table(table, "l.parquet")
+    err = error_of("fit l.parquet --table --method srda -o l.narrows", capsys)
+    assert "column 'a': expected numbers, dates or strings" in err
 
 
 def test_later_rows_that_are_no_numbers_are_named_by_their_line(folder, capsys, monkeypatch):

@@ -35,7 +35,7 @@ def compare(task: str, **given: Any) -> int:
     """Compare methods by a classifier on the reduced data, or by the neighbours of queries."""
     others = {
         "classification": ("left_out", "ridges"),
-        "retrieval": ("classifier", "cv", "metric", "report", "target"),
+        "retrieval": ("classifier", "cv", "metric", "report", "target", *values.OF_TABLES),
     }
     [other] = others.keys() - {task}
     values.refuse(given, others[task], f"--task {other}", f"--task {task}")

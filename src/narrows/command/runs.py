@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from narrows.command.console import say_decisions
 from narrows.errors import DataError, ParameterError, RangeError
-from narrows.io.cells import Cells, joined
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
 from narrows.io.source import Source, check_terms
 from narrows.io.streams import display_name, prefetch
+from narrows.io.table_rows import TableRows, joined
+from narrows.solve.cells import CellError
 
 if TYPE_CHECKING:
     from narrows.text import Vectoriser
@@ -136,18 +137,17 @@ class Samples:
         """Name the file and the line of a cell of a table that is not as it should be."""
         try:
             yield
-        except ValueError as error:
-            row = getattr(error, "row", None)
-            if row is None:
-                raise
+        except CellError as error:
+            row = error.row
             for chunk in chunks:
                 if row < len(chunk.lines):
-                    name = display_name(self.inputs[chunk.at.file])
-                    raise DataError(name, str(error), int(chunk.lines[row])) from None
+                    name, problem = display_name(self.inputs[chunk.at.file]), error.problem
+                    line = int(chunk.lines[row])
+                    raise DataError(name, f"{problem}. {error.advice}", line) from None
                 row -= len(chunk.lines)
             raise
 
-    def _decide(self, cells: Cells) -> None:
+    def _decide(self, cells: TableRows) -> None:
         """Decide from the first rows of a table how its columns become features, and say it."""
         from narrows.table import TableEncoder  # takes time to import
 

@@ -33,7 +33,7 @@ _OF_TFIDF = ("min_df", "max_df", "max_features")
 _OF_TEXTS = (
     *("vectorizer", "hash_columns", "stop_words", "ngram_range", *_OF_TFIDF, "idf_sample"),
 )
-_OF_TABLES = ("table", "categories", "numbers", "drop", "splines")
+OF_TABLES = ("table", "categories", "numbers", "drop", "splines")
 _ADDRESSES = {"scheduler": "dask", "master": "spark"}  # options, and the engine that each is for
 _MAX_STOP_WORDS = 16_000_000  # characters
 
@@ -186,12 +186,12 @@ def as_table(
 
     That is where an option of tables was given, or where the first rows of a file show it.
     """
-    asked = [name for name in _OF_TABLES if given[name] not in (None, False)]
+    asked = [name for name in OF_TABLES if given[name] not in (None, False)]
     if not asked and (maker is not None or not is_table(files[0], reading)):
         return reading.with_found({MAY_BE_TABLE: maker is None}), maker
     from narrows.table import TableEncoder
 
-    lists = {name: given[name].split(",") for name in _OF_TABLES[1:4] if given[name] is not None}
+    lists = {name: given[name].split(",") for name in OF_TABLES[1:4] if given[name] is not None}
     splines = {} if given["splines"] is None else {"splines": given["splines"]}
     encoder = TableEncoder(**lists, **splines, text=list(reading.text) if reading.text else None)
     return reading.replace(table=True, text=None), encoder
@@ -302,7 +302,7 @@ def to_fit(input: str, method: str, dimensions: int, *more: str) -> str | None:
     chooses = class_of(method)().get_params()
     size = "n_components" if "n_components" in chooses else "n_features"
     found = [
-        *_typed((*_READING, *_OF_TEXTS, *_OF_TABLES)),
+        *_typed((*_READING, *_OF_TEXTS, *OF_TABLES)),
         "--method",
         method,
         _flag(size),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from sklearn.pipeline import make_pipeline
 
 from narrows.errors import DataError, ParameterError
-from narrows.io.cells import Cells
-from narrows.io.cells import joined as concatenated
 from narrows.io.chunk import TEXT, Options
 from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
 from narrows.io.source import Source, check_kind, of_maker
+from narrows.io.table_rows import TableRows
+from narrows.io.table_rows import joined as concatenated
+from narrows.solve.cells import CellError
 from narrows.solve.sums import widened
 from narrows.state.class_stats import checked_rows
 from narrows.state.labels import as_one_type, joined, some
@@ -102,11 +104,23 @@ class Splits(Sequence[Fold]):
             X, y, X_test, y_test = self._raw(k)
             fitted = None
             if self.preprocess is not None:
-                fitted, X = prepared(self.preprocess, X, y)
-                X, X_test = checked_rows(X, "compare"), fitted.transform(X_test)
-                X_test = checked_rows(X_test, "compare")
+                rows = self.pairs[k] if len(self.pairs) else (range(len(y)), range(len(y_test)))
+                with _rows_named(rows[0]):
+                    fitted, X = prepared(self.preprocess, X, y)
+                with _rows_named(rows[1]):
+                    X_test = fitted.transform(X_test)
+                X, X_test = checked_rows(X, "compare"), checked_rows(X_test, "compare")
             self._kept = k, (X, y, X_test, y_test), fitted
         return self._kept[1:]
+
+
+@contextmanager
+def _rows_named(rows: Sequence[int] | np.ndarray) -> Iterator[None]:
+    """Give the row of a wrong cell the number that it has among all samples."""
+    try:
+        yield
+    except CellError as error:
+        raise error.at(int(rows[error.row])) from None
 
 
 def prepared(steps: Any, X: Any, y: np.ndarray) -> tuple[Any, Any]:
@@ -129,7 +143,7 @@ def source_of(fitted: Any) -> Source | None:
 
 def taken(X: Any, rows: np.ndarray) -> Any:
     """Return some samples of an array, a sparse matrix, a table or a list."""
-    if isinstance(X, Cells):
+    if isinstance(X, TableRows):
         return X.rows(rows)
     if isinstance(X, list | tuple):
         return [X[row] for row in rows]
@@ -186,7 +200,7 @@ def read_folds(
     parts, source = read_parts(path, test, options, has_split)
     _check_counts(path, parts[1], len(parts) == 2, cv)
     pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed) if len(parts) == 2 else []
-    if isinstance(parts[0], Cells) or parts[0].dtype == object:  # texts
+    if isinstance(parts[0], TableRows) or parts[0].dtype == object:  # texts
         return Splits(parts, pairs, maker)
     return Splits(parts, pairs, source=source)
 
@@ -218,7 +232,7 @@ def read_parts(
                 expected = f"expected labels that {path} has ({had}), got {got}."
                 raise DataError(test, f'{expected} Set labels="integer" if both are integers.')
             parts = X, y, X_test, y_test
-    if len(parts) == 4 and not isinstance(parts[0], Cells) and parts[0].dtype != object:
+    if len(parts) == 4 and not isinstance(parts[0], TableRows) and parts[0].dtype != object:
         width = max(parts[0].shape[1], parts[2].shape[1])
         parts = widened(parts[0], width), parts[1], widened(parts[2], width), parts[3]
     return parts, source

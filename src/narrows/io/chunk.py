@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from narrows.errors import Asked, DataError, ParameterError
-from narrows.io.cells import Cells
 from narrows.io.kinds import LABEL_TYPES
 from narrows.io.streams import MAX_LINE_MB
+from narrows.io.table_rows import TableRows
 from narrows.methods.names import method_of
 from narrows.solve.late import has_parts, sparse
 from narrows.state.labels import integer_of, is_integer, text_of, written
@@ -55,7 +55,7 @@ class Options:
     has_labels: bool = True  # if not, no column is taken for the labels, whatever its name
     labels: str | None = None  # the type of all labels: "text" or "integer"
     target: tuple[str, ...] | None = None  # columns or keys of numbers; a str is one of them
-    table: bool | None = None  # whether columns hold anything, and samples are `Cells`
+    table: bool | None = None  # whether columns hold anything, and samples are `TableRows`
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", names_of(self.text))
@@ -151,7 +151,7 @@ def row_of(entry: int, indptr: np.ndarray) -> int:
 def check_finite(chunk: Chunk, name: str) -> None:
     """Raise DataError, with the row, where a number is not finite."""
     X = chunk.X
-    if isinstance(X, list | Cells):
+    if isinstance(X, list | TableRows):
         return
     values = X.data if has_parts(X) else X
     if not np.isfinite(values).all():

@@ -12,13 +12,13 @@ from warnings import catch_warnings, simplefilter
 
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io import streams
-from narrows.io.cells import Cells, are_numbers
 from narrows.io.chunk import NUMBERS, Chunk, Options, Position, as_asked, check_finite
 from narrows.io.formats import OPTIONS, common_format, format_of, format_of_row
 from narrows.io.formats.base import Format
 from narrows.io.parts import FilePart, n_lines_before
 from narrows.io.source import Source, of_maker, remembered
 from narrows.io.streams import Section, StandardInput, display_name
+from narrows.io.table_rows import TableRows, are_numbers
 from narrows.solve.late import has_parts, sparse
 
 _FIRST = 1000  # rows that show whether a file is a table
@@ -226,7 +226,7 @@ class Dataset:
 
     def _check(self, chunk: Chunk, name: str, before: int) -> None:
         X = chunk.X
-        if isinstance(X, list | Cells):
+        if isinstance(X, list | TableRows):
             return
         width = self.options.width or (0 if has_parts(X) else before)
         if width and X.shape[1] != width:
@@ -278,7 +278,7 @@ class Dataset:
 
 def is_table(path: str, options: Options) -> bool:
     """Whether the first rows of a file have missing cells, or columns that are no numbers."""
-    if path == "-" or options.text or options.vector:
+    if options.text or options.vector or not os.path.isfile(path):  # a pipe is read once
         return False
     with catch_warnings():
         simplefilter("ignore")  # reading gives them, too
@@ -290,4 +290,4 @@ def is_table(path: str, options: Options) -> bool:
         except (DataError, ParameterError, OSError):  # which a reader of numbers words better
             return False
     X = None if first is None else first.X
-    return isinstance(X, Cells) and not are_numbers(X)
+    return isinstance(X, TableRows) and not are_numbers(X)

@@ -27,12 +27,16 @@ _CATEGORICAL = re.compile("categor|enum|dictionary", re.IGNORECASE)  # types of 
 class CellError(ParameterError):
     """A cell that is not what its column has; `row` counts from 0."""
 
-    def __init__(self, message: str, column: str, row: int):
-        super().__init__(message)
-        self.column, self.row = column, row
+    def __init__(self, problem: str, advice: str, column: str, row: int):
+        super().__init__(f"{problem} in row {row}. {advice}")
+        self.problem, self.advice, self.column, self.row = problem, advice, column, row
 
     def __reduce__(self) -> tuple:
-        return CellError, (str(self), self.column, self.row)
+        return CellError, (self.problem, self.advice, self.column, self.row)
+
+    def at(self, row: int) -> CellError:
+        """Return the error with the number that the row has elsewhere."""
+        return CellError(self.problem, self.advice, self.column, row)
 
 
 def _is_missing(value: Any) -> bool:
@@ -189,12 +193,8 @@ class Cells:
 
     def _refuse(self, expected: str, row: int, advice: str) -> None:
         got = self.array[row : row + 1].tolist()[0]
-        raise CellError(
-            f"TableEncoder: expected {expected} in column {self.column!r}, got {got!r:.100} "
-            f"in row {row}. {advice}",
-            self.column,
-            row,
-        )
+        problem = f"TableEncoder: expected {expected} in column {self.column!r}, got {got!r:.100}"
+        raise CellError(problem, advice, self.column, row)
 
 
 def table_of(X: Any) -> dict[str, Cells]:

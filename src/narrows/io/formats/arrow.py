@@ -15,7 +15,6 @@ import numpy as np
 
 from narrows.errors import DataError
 from narrows.io import kinds
-from narrows.io.cells import Cells
 from narrows.io.chunk import (
     CLASSES,
     OF_CLASSES,
@@ -37,6 +36,7 @@ from narrows.io.chunk import (
 from narrows.io.extras import needing
 from narrows.io.formats.base import Format, Writer, as_int32, column_names, damage_named, label_name
 from narrows.io.parts import FilePart, between
+from narrows.io.table_rows import TableRows
 from narrows.solve.late import sparse
 
 INDICES, VALUES = "indices", "values"
@@ -195,7 +195,7 @@ def _chunks(
             weight = None
             if options.weight is not None:
                 weight = numbers(table, options.weight, name, lines)
-        if not isinstance(X, list | Cells):
+        if not isinstance(X, list | TableRows):
             width = X.shape[1]
         if sparse.issparse(y):
             labels = y.shape[1]
@@ -231,7 +231,7 @@ def _samples_of(
     _refuse_vectors(schema, present, label, name)
     columns = tuple(feature_columns(present, label, options, name))
     if options.table:
-        return lambda table, width, *where: Cells(
+        return lambda table, width, *where: TableRows(
             {column: anything(table, column, *where) for column in columns}
         ), columns
     return lambda table, width, *where: np.column_stack(
@@ -402,7 +402,7 @@ def anything(table: Any, column: str, name: str, lines: range) -> np.ndarray:
     is_date = types.is_date(kind) or types.is_timestamp(kind)
     if not (is_date or types.is_boolean(kind) or types.is_decimal(kind) or _is_number(types, kind)):
         problem = f"column {column!r}: expected numbers, dates or strings, got {shown(kind)}."
-        raise DataError(name, f"{problem} Leave it out with --drop.")
+        raise DataError(name, f"{problem} Write the file without it.")
     array = array.cast(pa.timestamp("us") if is_date else pa.float64(), safe=False)
     found: np.ndarray = array.to_numpy(zero_copy_only=False)
     return found

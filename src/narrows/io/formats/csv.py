@@ -18,7 +18,6 @@ import numpy as np
 
 from narrows.errors import DataError, ParameterError
 from narrows.io import kinds
-from narrows.io.cells import of_strings
 from narrows.io.chunk import (
     MAY_BE_TABLE,
     NUMBERS,
@@ -36,6 +35,7 @@ from narrows.io.chunk import (
 from narrows.io.formats.base import Format, Writer, column_names, whole
 from narrows.io.parts import by_rows
 from narrows.io.streams import Lines, weight
+from narrows.io.table_rows import of_strings
 from narrows.solve.late import sparse
 from narrows.state.labels import is_integer
 
@@ -50,7 +50,7 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
     """Yield chunks of dense samples with features in the order of `options.columns`.
 
     Where options name columns of texts, X is a list of those of each row, joined by a newline; of
-    a table X is `Cells`.
+    a table X is `TableRows`.
     """
     lines_in = _lines(stream, name, options, delimiter)
     texts = options.text

@@ -10,7 +10,7 @@ import numpy as np
 from narrows.solve.cells import NULLS
 
 
-class Cells(Mapping[str, np.ndarray]):
+class TableRows(Mapping[str, np.ndarray]):
     """The columns of some rows by name, in order.
 
     Parameters
@@ -36,25 +36,25 @@ class Cells(Mapping[str, np.ndarray]):
         """The numbers of rows and of columns."""
         return len(next(iter(self._columns.values()), ())), len(self._columns)
 
-    def rows(self, which: Any) -> Cells:
+    def rows(self, which: Any) -> TableRows:
         """Return some rows: a slice, or their indices."""
-        return Cells({name: column[which] for name, column in self.items()})
+        return TableRows({name: column[which] for name, column in self.items()})
 
 
-def of_strings(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Cells:
+def of_strings(names: Sequence[str], rows: Sequence[Sequence[str]]) -> TableRows:
     """Return rows of strings."""
     columns = (np.array(column, dtype=object) for column in zip(*rows, strict=True))
-    return Cells(dict(zip(names, columns, strict=True)))
+    return TableRows(dict(zip(names, columns, strict=True)))
 
 
-def joined(parts: Sequence[Cells]) -> Cells:
+def joined(parts: Sequence[TableRows]) -> TableRows:
     """Return the rows of several tables with the same columns."""
     if len(parts) == 1:
         return parts[0]
-    return Cells({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+    return TableRows({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
 
-def are_numbers(cells: Cells) -> bool:
+def are_numbers(cells: TableRows) -> bool:
     """Whether no cell is missing, and at least half the cells of each column are numbers.
 
     A word among numbers is rather a mistake than a category.
