@@ -230,6 +230,23 @@ def test_what_is_shown_of_a_model_is_what_the_estimator_shows(name, tmp_path, mo
     assert "_estimator" not in vars(model) or "priors=" in repr(estimator)  # arrays in parameters
 
 
+@pytest.mark.parametrize("estimator", [SRDA(), PCA(), PLS(), IOC(), OCFS(n_features=3)], ids=str)
+def test_info_of_a_file_without_an_array_to_show_answers_or_names_the_file(
+    estimator, tmp_path, run
+):
+    X, y = labelled(90)
+    path = str(tmp_path / "m.narrows")
+    narrows.save(estimator.fit(X, X[:, 0] if isinstance(estimator, PLS) else y), path)
+    names = [name for name in load_file(path) if name.startswith("facts.")]
+    assert names
+    for name in names:
+        narrows.save(estimator, path)
+        rewritten(path, {name: None})
+        status, _, err = run("info m.narrows")
+        assert (status, err.count("\n")) in {(0, 0), (1, 1)}
+        assert not err or err.startswith("narrows: m.narrows: damaged")
+
+
 FORMATS = ["csv", "svm", "npy", "parquet"]
 
 

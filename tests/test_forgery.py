@@ -91,9 +91,10 @@ def header_of(path):
 
 
 def rewritten(path, arrays=(), **changes):
-    """Change arrays and header of a model, with all checksums right."""
+    """Change arrays (None: remove them) and header of a model, with all checksums right."""
     header = header_of(path)
     found = load_file(path) | dict(arrays)
+    found = {name: array for name, array in found.items() if array is not None}
     header |= {"checksums": {name: crc_of(a) for name, a in found.items()}} | changes
     del header["crc32"]
     header["crc32"] = zlib.crc32(json.dumps(header).encode())

@@ -271,6 +271,7 @@ def facts_of(
         always += ["_n_targets"] if entry["numbers"] else ["classes_", "class_count_"]
         selects = applied.chosen is not None
         always += ["scores_", "ranking_"] if selects else ["_is_linear"]
+        always += ["explained_variance_ratio_"] if entry["numbers"] and not selects else []
         always += ["_explained"] if header["estimator"] == "ForwardFS" else []
         missing = set(always) - {*numbers, *shown}
         width = applied.n_features if selects else applied.width
