@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import narrows
 from narrows import (
     CCIPCA,
     DF,
@@ -512,3 +513,23 @@ def test_sparse_rows_that_are_not_finite_are_named_so(method, bad):
             learn(sparse.csr_array(X), y)
     for name, values in answer(fitted).items():
         np.testing.assert_array_equal(values, before[name])
+
+
+PUBLIC = [getattr(narrows, name) for name in narrows.__all__]
+ESTIMATORS = [each for each in PUBLIC if hasattr(each, "get_params") and each is not Window]
+
+
+@pytest.mark.parametrize("method", ESTIMATORS, ids=lambda method: method.__name__)
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning")
+def test_an_integer_too_large_for_a_float_or_a_size_is_learned_with_or_an_error(method):
+    X, y = labelled()
+    problems = []
+    for name in method().get_params():
+        for value in (2**63, 10**400):
+            for learn in ("fit", "partial_fit"):
+                estimator = method(**{name: value})
+                try:
+                    answer(getattr(estimator, learn)(X, y))
+                except (ValueError, TypeError) as error:
+                    problems.append(str(error))
+    assert all(re.match(rf"{method.__name__}\b.* got ", each, re.DOTALL) for each in problems)

@@ -476,7 +476,7 @@ class IMMC(OnlineProjector):
                 theta = np.asarray(None if isinstance(self.theta, str) else self.theta, dtype=float)
                 fits = theta.shape in ((), (self._p(n_features),))
                 valid = bool(fits and ((theta >= 0) & (theta < LARGEST)).all())
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 valid = False
             expected = f'"auto", a number >= 0, or {self._p(n_features)} of them, one per component'
             check(type(self).__name__, "theta", self.theta, valid, expected)

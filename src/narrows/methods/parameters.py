@@ -25,6 +25,7 @@ from narrows.state.labels import by_class, check_word
 T = TypeVar("T")
 KEPT = 2000  # samples, by default
 LARGEST = 1e100  # of parameters beside which the data would be rounding
+_MOST = 2**31 - 1  # of integers without another bound
 
 
 def same(a: Any, b: Any) -> bool:
@@ -98,6 +99,8 @@ class Constraint:
         if not self.allows(value):
             *others, last = self.expected
             expected = f"{', '.join(others)} or {last}" if others else last
+            if is_integer(value, _MOST + 1) and "integer >=" in expected:
+                expected += ", less than 2**31"
             odd = self.otherwise and not is_number(value)
             check(who, name, value, False, self.otherwise if odd else expected)
 
@@ -122,7 +125,10 @@ def real(
     def allows(value: Any) -> bool:
         if not is_number(value):
             return False
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            return False
         enough = number > low if above else number >= low
         return enough and (number <= high if closed else number < high)
 
@@ -134,7 +140,7 @@ def whole(low: int, high: int | None = None) -> Constraint:
     """Return the integers from `low` to `high`."""
     bounds = f">= {low}" if high is None else f"from {low} to {high:,}"
     return Constraint(
-        lambda value: is_integer(value, low) and (high is None or int(value) <= high),
+        lambda value: is_integer(value, low) and int(value) <= (high or _MOST),
         (f"an integer {bounds}",),
     )
 
@@ -165,7 +171,7 @@ FLAG = Constraint(lambda value: isinstance(value, bool | np.bool_), ("True", "Fa
 LIST = Constraint(lambda value: np.ndim(value) == 1, ("a list",))
 PRIORS = Priors(lambda value: True, ())
 NOT_NEGATIVE = real(0).said("a finite number >= 0")
-KEEP = whole(0, 2**31 - 1)
+KEEP = whole(0, _MOST)
 HALF_LIFE = real(0, above=True).said("a number of samples > 0") | NONE
 
 

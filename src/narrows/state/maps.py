@@ -301,7 +301,7 @@ class Bands(Map):
 
     def mean_square(self, stats: Any) -> float:
         """Return the mean squared length of samples, less that of their mean."""
-        return float(stats.mean_square()) + float(stats.mean[-1]) ** 2
+        return float(stats.mean_square()) + float(np.square(stats.mean[-1]))
 
     def scatter(self, S: Scatter) -> Scatter:
         """Return the scatters to solve for, from those of the coordinates."""
