@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +14,10 @@ from narrows import LDA, SRDA
 from narrows.command.cli import main
 from tests.cases import NUMERIC_METHODS
 from tests.models_0_2_0.make import FILES, MODELS, answer, samples
+from tests.models_0_2_0.make_checkpoints import RUNS, WHEN, command_of
 
 FOLDER = Path(__file__).parent / "models_0_2_0"
-EXPECTED = np.load(FOLDER / "expected.npz")
+EXPECTED, CHECKPOINTS = (np.load(FOLDER / f"{name}.npz") for name in ("expected", "checkpoints"))
 # that were other ones: a model keeps those it was fitted with
 OLD_DEFAULTS = {"lda": {"mu": 0.5}, "lda_gsvd": {"mu": 0.5}}
 
@@ -68,6 +71,27 @@ def test_a_model_of_files_reads_them_as_it_did(name, tmp_path):
             np.testing.assert_allclose(found[key], expected[key], rtol=1e-9, atol=1e-12)
         else:
             np.testing.assert_array_equal(found[key], expected[key])
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_an_interrupted_fit_goes_on(name, tmp_path, monkeypatch, capsys):
+    data = RUNS[name][0]
+    for each in (data, f"{name}.checkpoint"):
+        shutil.copy(FOLDER / each, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    os.utime(data, (WHEN, WHEN))
+    assert main([*command_of(name), "--resume"]) == 0
+    assert "narrows: resuming after " in capsys.readouterr().err
+    assert main(["transform", "m.narrows", data, "-o", "reduced.npz"]) == 0
+    whole = {key: array for key, array in CHECKPOINTS.items() if key.startswith(f"{name}/")}
+    found = np.load("reduced.npz")
+    assert set(whole) == {f"{name}/{key}" for key in found.files}
+    for key in found.files:
+        expected = whole[f"{name}/{key}"]
+        if expected.dtype.kind == "f":
+            np.testing.assert_allclose(found[key], expected, rtol=1e-9, atol=1e-12)
+        else:
+            np.testing.assert_array_equal(found[key], expected)
 
 
 def test_every_method_has_a_model():

@@ -1,0 +1,62 @@
+"""Make these checkpoints with version 0.2.0 of narrows, of fits that are interrupted.
+
+Run ``python make_checkpoints.py FOLDER`` where 0.2.0 is installed; FOLDER has the other files.
+Beside them it writes what the whole fits reduce the samples to.
+"""
+
+import os
+import sys
+
+import narrows
+
+WHEN = 1_700_000_000  # the inputs' time of modification, which a checkpoint holds
+_BANDS = "--method srda --param solver=bands --param head=3 --param bands=1 --zero-based"
+_ONLINE = "--method onlinesrda --param reservoir=20 --param random_state=0"
+# name: data, command, rows of a chunk, how many checkpoints are written before the interrupt
+RUNS = {
+    "csv_oc": ("a.csv", "--method oc", 20, 2),
+    "csv_srda": ("a.csv", "--method srda --alpha 1", 20, 2),
+    "csv_online": ("a.csv", _ONLINE, 20, 2),
+    "svm_bands": ("a.svm", _BANDS, 20, 5),  # in the second pass
+    "texts": ("a.jsonl", "--method ocfs --n-features 2", 2, 2),
+}
+
+
+def command_of(name):
+    """Return the words of a fit that writes checkpoints."""
+    data, command, rows, _ = RUNS[name]
+    more = f"--chunk-rows {rows} --every {rows} --checkpoint {name}.checkpoint -o m.narrows"
+    return ["fit", data, *command.split(), *more.split()]
+
+
+def make():
+    import numpy as np
+
+    from narrows.command.cli import main
+    from narrows.io import checkpoint
+    from narrows.io.checkpoint import save_checkpoint as save
+
+    expected = {}
+    for name, (data, *_, times) in RUNS.items():
+        saved = []
+
+        def interrupted(*args, saved=saved, times=times):
+            save(*args)
+            saved.append(args)
+            if len(saved) == times:
+                raise KeyboardInterrupt
+
+        os.utime(data, (WHEN, WHEN))
+        assert main(command_of(name)) == 0  # removes the checkpoint
+        assert main(["transform", "m.narrows", data, "-o", "reduced.npz"]) == 0
+        expected |= {f"{name}/{key}": array for key, array in np.load("reduced.npz").items()}
+        checkpoint.save_checkpoint = interrupted
+        assert main(command_of(name)) == 130
+        checkpoint.save_checkpoint = save
+    np.savez_compressed("checkpoints.npz", **expected)
+
+
+if __name__ == "__main__":
+    assert narrows.__version__ == "0.2.0", narrows.__version__
+    os.chdir(sys.argv[1])
+    make()
