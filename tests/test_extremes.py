@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import re
 import warnings
@@ -533,3 +534,13 @@ def test_an_integer_too_large_for_a_float_or_a_size_is_learned_with_or_an_error(
                 except (ValueError, TypeError) as error:
                     problems.append(str(error))
     assert all(re.match(rf"{method.__name__}\b.* got ", each, re.DOTALL) for each in problems)
+
+
+@pytest.mark.parametrize("method", [SRDA, LDA, MMC, PCA])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_equal_samples_reach_no_library_with_sizes_it_refuses(method, form, capfd):
+    for d in (5, 20):
+        with contextlib.suppress(ValueError):
+            method().fit(form(np.ones((9, d))), np.arange(9) % 3)
+    assert capfd.readouterr().err == ""

@@ -284,8 +284,9 @@ def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray) -> Scat
         found: np.ndarray = linalg.solve_triangular(square, inner[:, chosen].T, lower=True).T
         return found
 
+    C = blas.dsyrk(1.0, L, trans=1, lower=1) if k else np.empty((0, 0), order="F")
     return Scatter(
-        blas.dsyrk(1.0, L, trans=1, lower=1), coordinates((root[:, None] * (X @ H.T - m @ H.T)).T),
+        C, coordinates((root[:, None] * (X @ H.T - m @ H.T)).T),
         float(weight.sum()), np.full(k, noise / max(1, k)), m,
         basis, lambda some: coordinates(products(some)),
     )  # fmt: skip
