@@ -109,7 +109,7 @@ def test_products_of_rows_are_those_of_scipy_to_the_bit(dtype):
 
 def same_to_the_bit(tfidf, texts):
     stored = StoredVectoriser(tfidf.to_arrays())
-    found, expected = stored.transform(texts), tfidf.transform(texts)
+    found, expected = stored._samples_of(texts), tfidf.transform(texts)
     assert "_whole" not in vars(stored)  # which would be the vectoriser itself
     assert found.shape == expected.shape
     for part in ("indptr", "indices", "data"):
@@ -144,7 +144,7 @@ def test_terms_of_any_length_have_the_column_of_scikit_learn():
     texts += ["q" * size for size in (1000, 1001, 1002, 1003)]
     for width in (7, 1000, 2**20):
         hashed = FewTexts(width, np.ones(width), (), (1, 1))
-        found = [int(hashed.transform([text]).indices[0]) for text in texts]
+        found = [int(hashed.samples_of([text]).indices[0]) for text in texts]
         expected = HashingVectorizer(n_features=width, token_pattern=r"\w+", alternate_sign=False)
         assert found == [int(expected.transform([text]).indices[0]) for text in texts]
 
@@ -162,20 +162,20 @@ def test_few_real_texts_are_what_compiled_loops_make_of_them(data, name):
 def test_other_settings_are_left_to_the_vectoriser(tfidf):
     texts = ["the sea of trees", "a ship", "salt"]
     stored = StoredVectoriser(tfidf.fit(texts).to_arrays())
-    assert abs(stored.transform(texts) - tfidf.transform(texts)).sum() == 0
+    assert abs(stored._samples_of(texts) - tfidf.transform(texts)).sum() == 0
 
 
 def test_a_forged_size_of_terms_is_no_long_loop():
     arrays = Tfidf(ngram_range=(1, 2)).fit(["the sea", "a ship"]).to_arrays()
-    expected = StoredVectoriser(arrays).transform(["the sea"])
-    found = StoredVectoriser(arrays | {"ngram_range": np.array([1, 2**53])}).transform(["the sea"])
+    expected = StoredVectoriser(arrays)._samples_of(["the sea"])
+    found = StoredVectoriser(arrays | {"ngram_range": np.array([1, 2**53])})._samples_of(["the sea"])
     assert abs(found.csr() - expected.csr()).sum() == 0
 
 
 def test_many_texts_are_left_to_the_vectoriser():
     texts = ["sea " * 3_000_000]
     stored = StoredVectoriser(Tfidf().fit(texts).to_arrays())
-    stored.transform(texts)
+    stored._samples_of(texts)
     assert "_few" not in vars(stored)
 
 

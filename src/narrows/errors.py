@@ -240,6 +240,14 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(named(message, who) if who else message, category, stacklevel=level)
 
 
+def no_samples_have(sums: str) -> str:
+    """Return the message for sums that are left where samples were subtracted but never added."""
+    return (
+        f"ClassStats: expected sums of samples, got {sums}, which no samples have. "
+        "Subtract only what was added."
+    )
+
+
 def did_you_mean(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
     """Return advice on a name that is not among those known, for messages."""
     near = get_close_matches(name, known := list(known), n=1)

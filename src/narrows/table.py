@@ -14,10 +14,12 @@ from narrows.errors import ParameterError, did_you_mean
 from narrows.methods.parameters import (
     NONE,
     Constraint,
+    Hinting,
     check_constraints,
     is_integer,
     whole,
 )
+from narrows.solve.arrays import as_asked
 from narrows.solve.cells import CATEGORY, DATE, NUMBER, TEXT, Cells, size_of, table_of
 from narrows.solve.schema import COUNT, Field, between, check_known, checked
 from narrows.state.columns import OTHER, Column, TableMap, days_of
@@ -174,7 +176,7 @@ _NAMES = NONE | Constraint(
 )
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
     """Encoder of tables with numbers, dates, categories, texts and missing values.
 
     The encoder decides by the first samples what each column is. The map of columns to features is
@@ -371,7 +373,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        X_new : csr_array of shape (n_samples, n_features_out)
+        X_new : csr_matrix or csr_array of shape (n_samples, n_features_out)
             As `transform` returns it.
 
         Raises
@@ -387,7 +389,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         new = self._decided(table)
         X_new = new.encoded(table)
         self._take(new, size_of(table))
-        return X_new
+        return as_asked(X_new)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Decide what the columns are by the first samples; check and count later ones.
@@ -427,8 +429,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        X_new : csr_array of shape (n_samples, n_features_out)
-            The features, in float64.
+        X_new : csr_matrix or csr_array of shape (n_samples, n_features_out)
+            The features, in float64. A matrix, but an array where scikit-learn's setting
+            ``sparse_interface`` is "sparray".
 
         Raises
         ------
@@ -442,6 +445,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         get_feature_names_out : Return the names of the features.
         """
         check_is_fitted(self)
+        return as_asked(self._samples_of(X))
+
+    def _samples_of(self, X: Any) -> Any:
         return self._map.encoded(self._map.checked(X))
 
     def merge(self, *others: Self) -> Self:

@@ -20,12 +20,14 @@ from narrows.errors import ParameterError
 from narrows.methods.parameters import (
     NONE,
     Constraint,
+    Hinting,
     check_constraints,
     is_integer,
     same,
     whole,
     word,
 )
+from narrows.solve.arrays import as_asked
 from narrows.solve.interrupted import ChangesInPlace
 from narrows.solve.terms import Counted, Kept, Words, count, idf, weighed, with_feature
 
@@ -63,7 +65,7 @@ _TEXTS = whole(1) | Constraint(
 )
 
 
-class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
+class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
     """Base of the vectorisers: counts the texts that hold each term, and transforms texts.
 
     The vectorisers of scikit-learn support neither fitting in chunks nor merging. Samples
@@ -117,7 +119,7 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         """
         return self._take(type(self)(**self.get_params()).partial_fit(X))
 
-    def fit_transform(self, X: Iterable[str], y: Any = None) -> sparse.csr_array:
+    def fit_transform(self, X: Iterable[str], y: Any = None) -> Any:
         """Do what `fit` and then `transform` do, and cut the texts into words only once.
 
         Parameters
@@ -128,7 +130,7 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
 
         Returns
         -------
-        X_new : csr_array of shape (n_samples, n_features)
+        X_new : csr_matrix or csr_array of shape (n_samples, n_features)
             As `transform` returns it.
 
         Raises
@@ -143,7 +145,7 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         new = type(self)(**self.get_params())
         X_new = new._weighed(new._learn(X, keep=True))
         self._take(new)
-        return X_new
+        return as_asked(X_new)
 
     def partial_fit(self, X: Iterable[str], y: Any = None) -> Self:
         """Count the terms of more texts.
@@ -217,7 +219,7 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def transform(self, X: Iterable[str]) -> sparse.csr_array:
+    def transform(self, X: Iterable[str]) -> Any:
         """Transform texts to samples; unknown terms are ignored.
 
         Parameters
@@ -227,8 +229,9 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
 
         Returns
         -------
-        X_new : csr_array of shape (n_samples, n_features)
-            The weights of the terms; each sample has norm 1, or 0 without known terms.
+        X_new : csr_matrix or csr_array of shape (n_samples, n_features)
+            The weights of the terms; each sample has norm 1, or 0 without known terms. A matrix,
+            but an array where scikit-learn's setting ``sparse_interface`` is "sparray".
 
         Raises
         ------
@@ -242,7 +245,10 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         get_feature_names_out : Return the names of the features.
         """
         check_is_fitted(self)
-        parts = count(self._texts(X), self._words(), self._counts, True, False)
+        return as_asked(self._samples_of(X))
+
+    def _samples_of(self, texts: Iterable[str]) -> sparse.csr_array:
+        parts = count(self._texts(texts), self._words(), self._counts, True, False)
         return self._weighed([(None, entries) for _, entries in parts])
 
     @property

@@ -78,7 +78,7 @@ class Samples:
         if self.maker is None:
             return chunk.X
         with self._cells_named([chunk]):
-            return self.maker.transform(chunk.X)
+            return self.maker._samples_of(chunk.X)
 
     def source(self) -> Source | None:
         """Return what a model of these samples remembers of the files."""

@@ -355,7 +355,7 @@ def _read(part: Part, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
         chunks = read_table(data, name, options)
     tfidf = None if source is None else source.tfidf
     for chunk in chunks:
-        X = chunk.X if tfidf is None else tfidf.transform(chunk.X)
+        X = chunk.X if tfidf is None else tfidf._samples_of(chunk.X)
         yield X, chunk.y, chunk.columns, chunk.weight
 
 

@@ -290,14 +290,15 @@ class StoredVectoriser:
     def __init__(self, arrays: Mapping[str, np.ndarray]):
         self._arrays, self._settings, self._left = arrays, _settings_of(arrays), _FEW
 
-    def transform(self, texts: Sequence[str]) -> Any:
+    def _samples_of(self, texts: Sequence[str]) -> Any:
         """Return the samples of texts, those of the vectoriser to the bit."""
         self._left -= sum(map(len, texts))
         settings = self._settings
         is_plain = not {"token_pattern", "analyzer"} & settings.keys()
         if self._left < 0 or not is_plain or settings.get("stop_words") == _ENGLISH:
-            return self._whole.transform(texts)
-        return self._few.transform(texts) if len(self._few.idf) else self._whole.transform(texts)
+            return self._whole._samples_of(texts)
+        few = self._few
+        return few.samples_of(texts) if len(few.idf) else self._whole._samples_of(texts)
 
     @property
     def names(self) -> np.ndarray | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, wraps
 from importlib import import_module
-from inspect import Parameter, signature
+from inspect import signature
 from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
@@ -25,7 +25,6 @@ from narrows.errors import (
     ParameterError,
     RangeError,
     WidthError,
-    did_you_mean,
     errors_named_after,
     feature_name,
     wrong_arguments,
@@ -38,6 +37,7 @@ from narrows.methods.parameters import (
     PRIORS,
     Constraint,
     check_constraints,
+    check_names,
     copied,
     same,
 )
@@ -58,7 +58,14 @@ from narrows.solve.schema import SchemaError
 from narrows.solve.sums import are_many
 from narrows.state.class_stats import ClassStats, Second, checked_rows
 from narrows.state.cross import MOST
-from narrows.state.labels import SMALLEST_WEIGHT, are_text, by_class, check_among, weights
+from narrows.state.labels import (
+    SMALLEST_WEIGHT,
+    are_labels,
+    are_text,
+    by_class,
+    check_among,
+    weights,
+)
 from narrows.state.mapped import Mapped
 
 # Locks are not attributes of the estimators, which could then be neither copied nor pickled.
@@ -148,16 +155,6 @@ class Fitted:
         self.solution = self.saved = None
 
 
-_SYNONYMS = {  # what others call such a parameter
-    "k": ("n_features",),
-    "n_features_to_select": ("n_features",),
-    "max_features": ("n_features",),
-    "n_features": ("n_components",),
-    "n_components": ("n_features",),
-    "shrinkage": ("alpha", "mu"),
-    "reg": ("alpha", "mu"),
-    "tol": ("tolerance",),
-}
 # verbs of River, which are looked for here
 _OF_RIVER = {
     "learn_one", "learn_many", "predict_one", "predict_proba_one", "transform_one",
@@ -199,16 +196,7 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def __new__(cls, /, *args: Any, **parameters: Any) -> Self:
         """Say which parameter is meant by one that the class does not take."""
-        taken = signature(cls.__init__).parameters if parameters else {}
-        known = [name for name in taken if name != "self"]
-        takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in taken.values())
-        for name in parameters:
-            if name not in known and not takes_any:
-                same = next((mine for mine in _SYNONYMS.get(name, ()) if mine in known), name)
-                raise TypeError(
-                    f"{cls.__name__}: expected one of its parameters, got {name!r}. "
-                    + did_you_mean(same, known)
-                )
+        check_names(cls, parameters)
         return super().__new__(cls)
 
     if not TYPE_CHECKING:  # so that a wrong attribute is still found by mypy
@@ -489,13 +477,15 @@ class Estimator(TransformerMixin, BaseEstimator):
         return check_among(classes, y if self._needs_y else None, known, type(self).__name__)
 
     def _labels(self, X: Any, y: Any) -> Any:
-        """Return y, or the class 0 for all samples where y is None and not needed."""
+        """Return y, or the class 0 for all samples where y is not needed and has no labels."""
         if y is None and self._needs_y:
             raise ValueError(  # in the words that scikit-learn's checks expect
                 f"{type(self).__name__} requires y to be passed, but the target y is None. "
                 "Pass one label per sample, or a 0-1 indicator matrix."
             )
-        return np.zeros(X.shape[0], dtype=np.int64) if y is None else y
+        if self._needs_y or (y is not None and are_labels(y)):
+            return y
+        return np.zeros(X.shape[0], dtype=np.int64)
 
     def _check_X(self, X: Any, late: bool = False, **options: Any) -> Any:
         """Return samples as an array or CSR; `late`: NaN and infinity are found later."""

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import log_expit, log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from narrows.methods.base import Estimator, lock_of
 from narrows.methods.cross import CrossProjector
@@ -17,6 +18,7 @@ from narrows.methods.projector import EXPLAINED, Found
 from narrows.methods.routes import Solved
 from narrows.solve.applied import Applied, Classes, Decision
 from narrows.solve.held_out import temperature
+from narrows.state.labels import is_matrix
 
 
 class Classifier(ClassifierMixin, Estimator):
@@ -128,6 +130,39 @@ class Classifier(ClassifierMixin, Estimator):
         """
         classes, scores = self._scores(X, calibrated=False)
         return classes.predicted(scores)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict`; for several labels, the share of samples all right.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+        y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_labels)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        accuracy : float
+
+        Raises
+        ------
+        ValueError
+            y is an indicator matrix, and one label is predicted for a sample.
+
+        See Also
+        --------
+        predict : Predict labels.
+        """
+        check_is_fitted(self)
+        if is_matrix(y) and not self._several:
+            raise ValueError(
+                f"{type(self).__name__}: expected one label per sample to score, got an indicator "
+                "matrix. Use OnlineSRDA, which predicts several."
+            )
+        return float(super().score(X, y, sample_weight))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Estimate the probability of each class.

@@ -791,5 +791,6 @@ class OnlineSRDA(Classifier, Sequential):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
+        several = self.loss != "softmax"
+        tags.target_tags.multi_output = tags.classifier_tags.multi_label = several
         return tags

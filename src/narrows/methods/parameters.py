@@ -10,20 +10,30 @@ which words, numbers and bounds it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import cache
-from inspect import signature
+from inspect import Parameter, signature
 from numbers import Integral, Real
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
-from narrows.errors import ParameterError, named
+from narrows.errors import ParameterError, did_you_mean, named
 from narrows.state.labels import by_class, check_word
 
 T = TypeVar("T")
 KEPT = 2000  # samples, by default
+_SYNONYMS = {  # what others call such a parameter
+    "k": ("n_features",),
+    "n_features_to_select": ("n_features",),
+    "max_features": ("n_features",),
+    "n_features": ("n_components",),
+    "n_components": ("n_features",),
+    "shrinkage": ("alpha", "mu"),
+    "reg": ("alpha", "mu"),
+    "tol": ("tolerance",),
+}
 LARGEST = 1e100  # of parameters beside which the data would be rounding
 _MOST = 2**31 - 1  # of integers without another bound
 
@@ -72,6 +82,30 @@ def parameters(kind: type[T]) -> type[T]:
         if name in vars(kind):
             delattr(kind, name)
     return kind
+
+
+def check_names(kind: type, given: Iterable[str]) -> None:
+    """Raise TypeError for a parameter that a class does not take, and say which may be meant."""
+    taken = signature(kind).parameters if given else {}
+    known = [name for name in taken if name != "self"]
+    if any(each.kind is Parameter.VAR_KEYWORD for each in taken.values()):
+        return
+    for name in given:
+        if name not in known:
+            same = next((mine for mine in _SYNONYMS.get(name, ()) if mine in known), name)
+            raise TypeError(
+                f"{kind.__name__}: expected one of its parameters, got {name!r}. "
+                + did_you_mean(same, known)
+            )
+
+
+class Hinting:
+    """A base of classes that say which parameter is meant by one that they do not take."""
+
+    def __new__(cls, /, *args: Any, **parameters: Any) -> Self:
+        """Check the names of the parameters."""
+        check_names(cls, parameters)
+        return super().__new__(cls)
 
 
 # -- what a parameter may be -----------------------------------------------------------------

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import _safe_indexing
 
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError, warn
@@ -201,27 +202,27 @@ class Selector(SelectorMixin, Additive):
         Returns
         -------
         X_r : {ndarray, sparse matrix} of shape (n_samples, n_features_out)
-            In the float dtype of X (float64 for other dtypes); CSR for sparse X. With
-            ``set_output(transform="pandas")`` a DataFrame, which has sparse columns for sparse X.
+            In the dtype of X; CSR for sparse X. With ``set_output(transform="pandas")`` a
+            DataFrame, with the dtypes of the columns of a DataFrame, and sparse columns for sparse
+            X.
 
         See Also
         --------
         get_support : Return which features are selected.
         inverse_transform : Fill the other features with zeros.
         """
-        reduce, index = self._reducer(), getattr(X, "index", None)
-        reduced = reduce(self._check_X(X, reset=False))
-        return self._sparse_frame(reduced, index) if sparse.issparse(reduced) else reduced
-
-    def _sparse_frame(self, reduced: Any, index: Any) -> Any:
-        """Return sparse samples as pandas holds them, if set_output asks for its DataFrames."""
+        types = None if getattr(getattr(X, "dtype", None), "kind", "O") in "biuf" else "numeric"
+        reduced = self._reducer()(self._check_X(X, reset=False, types=types))
         asked = getattr(self, "_sklearn_output_config", {}).get("transform")
-        if (asked or get_config()["transform_output"]) != "pandas":
-            return reduced
-        from pandas import DataFrame
+        asked = asked or get_config()["transform_output"]
+        if sparse.issparse(reduced) and asked == "pandas":  # which holds sparse columns
+            from pandas import DataFrame
 
-        names = self.get_feature_names_out()
-        return DataFrame.sparse.from_spmatrix(reduced, index=index, columns=names)
+            names, index = self.get_feature_names_out(), getattr(X, "index", None)
+            return DataFrame.sparse.from_spmatrix(reduced, index=index, columns=names)
+        if hasattr(X, "columns") and type(X).__module__.partition(".")[0] == asked:
+            return _safe_indexing(X, self.get_support(indices=True), axis=1)
+        return reduced
 
     def _reducer(self) -> Callable[[Any], Any]:
         """Return a function that does what `transform` does, for samples that were checked."""

@@ -10,11 +10,12 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from narrows.errors import ParameterError, WidthError, errors_named_after
 from narrows.methods.base import Additive, Fitted, atomic
-from narrows.methods.parameters import check_whole, copied, same
+from narrows.methods.parameters import Hinting, check_whole, copied, same
 from narrows.methods.routes import Data, route_of
 from narrows.solve.arrays import checked_samples
 from narrows.solve.sums import blocks
@@ -55,13 +56,18 @@ class _Piece:
         return state
 
 
+def _if_there(name: str) -> Any:
+    """Return a decorator of methods that a window has if its estimator has them."""
+    return available_if(lambda window: hasattr(window.estimator, name))
+
+
 def _sliceable(a: Any) -> Any:
     if a is None:
         return None
     return sparse.csr_array(a) if sparse.issparse(a) else as_array(a)
 
 
-class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
+class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     """A sliding window: an estimator of the last N samples of a stream.
 
     ::
@@ -291,6 +297,99 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """
         return self.estimator_.get_feature_names_out(input_features)
 
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes of the samples of the window; of no other estimators than those with some."""
+        found: np.ndarray = self.estimator_.classes_
+        return found
+
+    @_if_there("predict")  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict classes or targets with the estimator of the window, if it does.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            The result of `predict` of the estimator.
+
+        See Also
+        --------
+        predict_proba : Estimate probabilities.
+        score : Return the accuracy, or R^2.
+        """
+        found: np.ndarray = self.estimator_.predict(X)
+        return found
+
+    @_if_there("predict_proba")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Estimate the probability of each class with the estimator of the window, if it does.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        P : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+
+        See Also
+        --------
+        predict : Predict classes.
+        """
+        found: np.ndarray = self.estimator_.predict_proba(X)
+        return found
+
+    @_if_there("decision_function")  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores of classes by the estimator of the window, if it has them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
+            The result of `decision_function` of the estimator.
+
+        See Also
+        --------
+        predict : Predict the class with the largest score.
+        """
+        found: np.ndarray = self.estimator_.decision_function(X)
+        return found
+
+    @_if_there("score")  # type: ignore[untyped-decorator]
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy or R^2 of the estimator of the window, if it has a score.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            What is right.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        score : float
+
+        See Also
+        --------
+        predict : Predict classes or targets.
+        """
+        return float(self.estimator_.score(X, y, sample_weight))
+
     # -- inside ---------------------------------------------------------------------------------
 
     @property
@@ -356,6 +455,8 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         inner = self.estimator.__sklearn_tags__()
         tags.input_tags.sparse = inner.input_tags.sparse
-        tags.target_tags.required = inner.target_tags.required
+        tags.target_tags = inner.target_tags
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -59,10 +59,23 @@ def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
         ) from None
 
 
+def as_asked(X: sparse.csr_array) -> Any:
+    """Return sparse samples as a matrix, or an array where scikit-learn's setting asks for one."""
+    from sklearn import get_config  # takes time to import
+
+    as_array = get_config().get("sparse_interface") == "sparray"
+    return X if as_array else sparse.csr_matrix(X)
+
+
 def checked_samples(
-    estimator: Any, X: Any, finite: bool = True, inner: Any = None, **options: Any
+    estimator: Any,
+    X: Any,
+    finite: bool = True,
+    inner: Any = None,
+    types: Any = (np.float64, np.float32),
+    **options: Any,
 ) -> Any:
-    """Return samples as float32 or float64, CSR if sparse, checked against an estimator.
+    """Return samples as an array, CSR if sparse, checked against an estimator.
 
     Parameters
     ----------
@@ -74,6 +87,8 @@ def checked_samples(
         Raise for NaN and infinity.
     inner : estimator, optional
         The estimator inside of this one, for advice.
+    types : tuple of dtypes, "numeric" or None
+        Others become the first of these; with "numeric", only objects do; with None, none do.
     **options : dict
         Further options of `sklearn.utils.validation.validate_data`.
     """
@@ -84,8 +99,8 @@ def checked_samples(
     options["ensure_all_finite"] = finite and not all_finite(X)
     # scikit-learn checks a sum
     with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, who, inner):
-        types = [np.float64, np.float32]
-        X = validate_data(estimator, X, accept_sparse="csr", dtype=types, **options)
+        kinds = list(types) if isinstance(types, tuple) else types
+        X = validate_data(estimator, X, accept_sparse="csr", dtype=kinds, **options)
     return with_one_index_type(X)
 
 

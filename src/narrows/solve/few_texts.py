@@ -43,7 +43,7 @@ class FewTexts:
         self.idf, self.stop_words, self.ngrams = idf, frozenset(stop_words), ngrams
         self.features = features
 
-    def transform(self, texts: Iterable[str]) -> Rows:
+    def samples_of(self, texts: Iterable[str]) -> Rows:
         """Return the samples, of shape (n_samples, n_features)."""
         terms: list[str] = []
         counts: list[int] = []

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg import blas, lapack
 
+from narrows.errors import no_samples_have
 from narrows.solve.eigen import DROPPED, orthonormal
 from narrows.solve.sums import with_values
 
@@ -491,5 +492,5 @@ def factorised(A: np.ndarray) -> np.ndarray:
     """Return the Cholesky factor of a matrix, given by its lower triangle, in its place."""
     factor, info = lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)
     if info:
-        raise np.linalg.LinAlgError("the matrix is not positive definite")
+        raise np.linalg.LinAlgError(no_samples_have("a scatter that is not positive"))
     return factor

@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.linalg import blas, norm
 from sklearn.utils import check_array
 
-from narrows.errors import warn
+from narrows.errors import no_samples_have, warn
 from narrows.solve.arrays import numbers_expected, samples_as_numpy
 from narrows.solve.held_out import HeldOut, parts
 from narrows.solve.scatter import VARIES, Scatter, divided, of_samples
@@ -63,6 +63,7 @@ from narrows.state.table import Table
 GONE = 1e-12  # of its former weight: what a subtraction leaves of a class that is gone
 _MISSING = 1e-9  # of a weight: a subtraction of more than this in excess is not rounding
 _ROUNDING = 1e-12  # a share has to exceed this to be more than rounding
+_NEVER = 1e3  # times the rounding: a variance of less than minus this is of no samples
 _DIGITS = 6  # of each variance, that a subtraction promises to leave
 
 
@@ -693,6 +694,8 @@ class ClassStats(StateArrays):
             gone = np.zeros(before.shape, dtype=bool)
             gone[:, row] = self._weights[:, row] <= GONE * before[:, row]
             self._clear(gone)
+            if warns and self.n:
+                self._check_possible()
             if self._origin is not None and self._weights.any():
                 self._move(self.mean)  # most of the weight may be elsewhere now
                 self._placed = self.n
@@ -752,6 +755,27 @@ class ClassStats(StateArrays):
             f"of {len(lost)} features have fewer than {_DIGITS}. Most of the spread stems from the "
             "samples subtracted: add up the states that remain instead."
         )
+
+    def _check_possible(self) -> None:
+        """Raise where a subtraction left sums that no samples have, by more than rounding.
+
+        These are a negative variance, or a feature in fewer than no samples or in more than all.
+        """
+        p = self.priors()
+        noise = self._noise(p) if self.has("total") else None
+        if noise is not None:
+            squares = self._squares()[0].weighted(self._square_weights(p))
+            variances = squares - self._centre(p) ** 2
+            if (variances < -_NEVER * noise).any():
+                raise ValueError(no_samples_have(f"a variance of {variances.min():g}"))
+        if not self.presence:
+            return
+        most = p[p > 0][:, None] + _MISSING
+        for _, share in self.joint(p):
+            odd = share[(share < -_MISSING) | (share > most)]
+            if odd.size:
+                sums = f"a feature in {odd[0] * self.n:g} samples of a class"
+                raise ValueError(no_samples_have(sums))
 
     # -- the origin -------------------------------------------------------------------------
 

@@ -227,6 +227,18 @@ def is_matrix(y: Any) -> bool:
     return y.ndim == 2 and (sparse.issparse(y) or y.shape[1] != 1)
 
 
+def are_labels(y: Any) -> bool:
+    """Whether y has classes: text, numbers without fractions, or an indicator matrix."""
+    try:
+        if is_matrix(y):
+            _from_matrix(y, "")
+        elif (labels := as_array(y)).dtype.kind not in "biu":
+            _from_column(labels, "")
+    except ValueError:
+        return False
+    return True
+
+
 def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
     from sklearn.utils.validation import column_or_1d
 
