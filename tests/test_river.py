@@ -123,9 +123,7 @@ def test_it_stands_in_a_pipeline_of_river(made):
 def test_dicts_of_something_else_are_refused(value):
     with pytest.raises(ValueError, match=r"expected dicts .* got 'a': "):
         rows_of([{"a": value}], 8)
-    with pytest.raises(ValueError, match=r"got 1: 2\.0"):
-        rows_of([{1: 2.0}], 8)
-    with pytest.raises(ParameterError, match="expected n_features <= 2,147"):
+    with pytest.raises(ParameterError, match="n_features must be an integer >= 1, less than"):
         rows_of([{"a": 1.0}], 2**31)
     for columns in (0, -1, 1.5):  # 0 ended the process
         with pytest.raises(ParameterError, match="n_features must be an integer >= 1"):
@@ -446,8 +444,6 @@ def test_frames_of_something_else_are_refused():
     some = pd.DataFrame({"a": [1.0, 2.0]})
     with pytest.raises(TypeError, match=r"expected a pandas DataFrame, got builtins\.dict"):
         one.learn_many({"a": 1.0}, ["x"])
-    with pytest.raises(ValueError, match="names that are text, got 0"):
-        one.learn_many(pd.DataFrame([[1.0]]), ["x"])
     with pytest.raises(ValueError, match="expected numbers in column 'b', got NaN"):
         one.learn_many(some.assign(b=[1.0, np.nan]), ["x", "y"])
     with pytest.raises(ValueError, match="expected one label for each of 2 samples, got 1"):

@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import narrows
 import narrows.engines
+from narrows import OC, SRDA, Window
 from tests.cases import ALL, NUMERIC, NUMERIC_METHODS, labelled
 from tests.cases import METHODS as METHODS_BY_NAME
 from tests.inside import state_of
@@ -47,7 +48,8 @@ def test_the_table_of_laws_has_every_method():
 
 @pytest.mark.filterwarnings("ignore:.*gains? margin|.*expected a positive score of")
 @parametrize_with_checks(
-    [method() for method in EVERY_METHOD], expected_failed_checks=expected_failures
+    [*(method() for method in EVERY_METHOD), Window(OC()), Window(SRDA())],
+    expected_failed_checks=expected_failures,
 )
 def test_checks(estimator, check):
     check(estimator)

@@ -15,6 +15,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -335,7 +336,9 @@ def test_texts_are_those_of_tfidf():
 
 def test_the_result_is_sparse_as_classifiers_need_it():
     X = TableEncoder().fit_transform(mixed())
-    assert isinstance(X, sparse.csr_array)
+    assert isinstance(X, sparse.csr_matrix)
+    with config_context(sparse_interface="sparray"):
+        assert isinstance(TableEncoder().fit(mixed()).transform(mixed()), sparse.csr_array)
     assert X.dtype == np.float64
     assert X.indices.dtype == X.indptr.dtype == np.int32
     assert X.has_canonical_format

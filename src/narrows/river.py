@@ -18,17 +18,17 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
+from sklearn.utils import get_tags
 
 from narrows.errors import ParameterError
 from narrows.methods.parameters import check_whole
 from narrows.methods.selector import Selector
 from narrows.state.labels import as_array
-from narrows.text import MOST
 
 __all__ = ["OneByOne", "batches", "rows_of"]
 
 
-Row = Mapping[str, Any]
+Row = Mapping[Any, Any]
 
 _TRANSFORMERS = (
     "Transformer", "SupervisedTransformer",
@@ -62,7 +62,7 @@ def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
     ParameterError
         n_features is out of range.
     ValueError
-        A name is not text, or a value is neither a number nor text nor None.
+        A value is neither a number nor text nor None.
 
     See Also
     --------
@@ -80,26 +80,24 @@ def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
     >>> X.shape, sorted(X.data.tolist())
     ((1, 1024), [1.0, 2.5])
     """
-    check_whole("rows_of", "n_features", n_features)
-    if n_features > MOST:  # scikit-learn does not check, and the process ends
-        raise ParameterError(f"rows_of: expected n_features <= {MOST:,}, got {n_features!r}.")
-    hasher = FeatureHasher(n_features=n_features, alternate_sign=False)
-    given = [{k: v for k, v in row.items() if v is not None} for row in dicts]
+    check_whole("rows_of", "n_features", n_features)  # scikit-learn would end the process
+    hasher = FeatureHasher(n_features=n_features, alternate_sign=False, input_type="pair")
+    given = [[(str(k), v) for k, v in row.items() if v is not None] for row in dicts]
     # scikit-learn refuses an empty list
     try:
         return sparse.csr_array(hasher.transform(given) if given else (0, n_features))
     except (TypeError, OverflowError) as error:
-        odd = next(((k, v) for row in given for k, v in row.items() if not _hashable(k, v)), None)
+        odd = next(((k, v) for row in given for k, v in row if not _hashable(v)), None)
         raise ValueError(
-            "rows_of: expected dicts from str to numbers, text or None, got "
+            "rows_of: expected dicts from names to numbers, text or None, got "
             + (str(error) if odd is None else f"{odd[0]!r}: {odd[1]!r:.60}")
             + "."
         ) from None
 
 
-def _hashable(key: Any, value: Any) -> bool:
+def _hashable(value: Any) -> bool:
     try:
-        return isinstance(key, str) and (isinstance(value, str) or float(value) is not None)
+        return isinstance(value, str) or float(value) is not None
     except (TypeError, ValueError, OverflowError):
         return False
 
@@ -192,19 +190,13 @@ def rows_of_frame(X: Any, n_features: int, who: str) -> sparse.csr_array:
     TypeError
         X is no DataFrame.
     ValueError
-        A name is not text, a number is missing, or a value is neither a number nor text.
+        A number is missing, or a value is neither a number nor text.
     """
     if pandas() is None or not isinstance(X, pandas().DataFrame):
         raise TypeError(
             f"{who}: expected a pandas DataFrame, got {type(X).__module__}."
             f"{type(X).__qualname__}. For dicts use the methods for one sample."
         )
-    for name in X.columns:
-        if not isinstance(name, str):
-            raise ValueError(
-                f"{who}: expected columns with names that are text, got {name!r}. Use "
-                "X.rename(columns=str)."
-            )
     numeric = _numeric(X)
     rows = _rows_of_text(X.loc[:, ~numeric], n_features)
     if numeric.any():
@@ -322,8 +314,6 @@ class OneByOne(BaseEstimator):
     'x'
     """
 
-    _supervised = True  # as River asks
-
     def __init__(self, estimator: Any, n_features: int = 2**18, batch: int = 1):
         self.estimator = estimator
         self.n_features = n_features
@@ -363,6 +353,16 @@ class OneByOne(BaseEstimator):
         return compose.Pipeline(self, other)
 
     @property
+    def _supervised(self) -> bool:  # as River asks: whether learn_one needs y
+        return bool(get_tags(self.estimator).target_tags.required)
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:  # as River's checks of a class ask
+        from narrows import OnlineSRDA
+
+        yield {"estimator": OnlineSRDA()}
+
+    @property
     def _multiclass(self) -> bool:
         return hasattr(self.__dict__.get("estimator"), "predict")
 
@@ -375,8 +375,8 @@ class OneByOne(BaseEstimator):
 
     # -- learning -------------------------------------------------------------------------------
 
-    def learn_one(self, x: Row, y: Any) -> Self:
-        """Learn a dict and its label, at once or with its batch; return self.
+    def learn_one(self, x: Row, y: Any = None) -> Self:
+        """Learn a dict and its label, if the estimator needs one, at once or with its batch.
 
         If a batch cannot be learned, it is dropped, and the error is raised.
         """
@@ -391,15 +391,15 @@ class OneByOne(BaseEstimator):
                 raise
         return self
 
-    def learn_many(self, X: Any, y: Any) -> Self:
-        """Learn a pandas DataFrame and its labels at once; return self.
+    def learn_many(self, X: Any, y: Any = None) -> Self:
+        """Learn a pandas DataFrame and its labels, if the estimator needs them, at once.
 
         Samples that `learn_one` has collected are learned first. Column names are used like the
         names of a dict, and may differ between calls. Missing text is left out; missing numbers are
         an error.
         """
         rows = rows_of_frame(X, self.n_features, type(self).__name__)
-        labels = y.tolist() if hasattr(y, "tolist") else list(y)
+        labels = [None] * len(X) if y is None else y.tolist() if hasattr(y, "tolist") else list(y)
         if len(labels) != len(X):
             raise ValueError(
                 f"{type(self).__name__}: expected one label for each of {len(X):,} samples, got "

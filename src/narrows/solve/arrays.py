@@ -95,7 +95,7 @@ def checked_samples(
     from sklearn.utils.validation import validate_data  # takes time to import
 
     who = type(estimator).__name__
-    X = samples_as_numpy(X, who)
+    X = as_numpy(X, "samples", who) if types is None else samples_as_numpy(X, who)
     options["ensure_all_finite"] = finite and not all_finite(X)
     # scikit-learn checks a sum
     with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, who, inner):

@@ -1,0 +1,300 @@
+"""What software of others expects: labels that are ignored, dtypes that stay, names of any kind."""
+
+from __future__ import annotations
+
+import warnings
+from importlib.metadata import version
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn import config_context
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
+
+from narrows import (
+    CCIPCA,
+    DF,
+    IG,
+    LDA,
+    MMC,
+    OC,
+    OCFS,
+    PCA,
+    PLS,
+    SRDA,
+    FisherFS,
+    ForwardFS,
+    KernelSRDA,
+    OnlineSRDA,
+    VarianceFS,
+    Window,
+)
+from narrows.river import OneByOne, rows_of
+from narrows.table import TableEncoder
+from narrows.text import HashedTfidf, Tfidf
+from tests.cases import ALL, NUMERIC, assert_same, bytes_of, labelled
+
+# -- y that is not looked at ---------------------------------------------------------------------
+
+UNLABELLED = [CCIPCA(n_components=2), VarianceFS(n_features=3), DF(n_features=3), PCA(2)]
+NO_LABELS = {
+    "numbers": np.linspace(0.5, 2.4, 60),
+    "NaN": np.full(60, np.nan),
+    "None": [None] * 60,
+    "some None": [None, 1] * 30,
+    "several numbers": np.linspace(0, 1, 120).reshape(60, 2),
+}
+
+
+@pytest.mark.parametrize("y", NO_LABELS.values(), ids=NO_LABELS)
+@pytest.mark.parametrize("estimator", UNLABELLED, ids=str)
+def test_y_without_labels_is_not_looked_at_by_methods_without(estimator, y):
+    X, _ = labelled()
+    kind, parameters = type(estimator), estimator.get_params()
+    alone = kind(**parameters).fit(X)
+    for learn in ("fit", "partial_fit"):
+        assert_same(getattr(kind(**parameters), learn)(X, y), alone)
+
+
+def test_a_selector_stands_before_a_regression():
+    X, _ = labelled()
+    y = X @ np.arange(X.shape[1]) + 0.5
+    assert (
+        make_pipeline(VarianceFS(n_features=X.shape[1]), Ridge(1e-6)).fit(X, y).score(X, y) > 0.99
+    )
+
+
+# -- selected features as they were ---------------------------------------------------------------
+
+SELECTORS = [type(c.estimator) for c in ALL + NUMERIC if hasattr(c.estimator, "get_support")]
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "?", "f2", "f4", "i8", "f8"])
+@pytest.mark.parametrize("method", sorted(set(SELECTORS), key=str))
+def test_selected_features_keep_their_dtype(method, dtype):
+    X, y = labelled()
+    X = (10 * np.abs(X) > np.arange(len(X))[:, None] % 25).astype(dtype)
+    y = np.unique(y, return_inverse=True)[1]  # numbers, for any method
+    fitted = method(n_features=3).fit(X, y)
+    kept = np.flatnonzero(fitted.get_support())
+    assert fitted.transform(X).dtype == X.dtype
+    np.testing.assert_array_equal(fitted.transform(X), X[:, kept])
+    # scikit-learn does the same
+    assert SelectKBest(lambda X, _: X.sum(axis=0), k=3).fit(X, y).transform(X).dtype == X.dtype
+    if dtype != "f2":  # which SciPy does not have
+        for form in (sparse.csr_matrix, sparse.csr_array):
+            reduced = fitted.transform(form(X))
+            assert isinstance(reduced, form)
+            assert reduced.dtype == X.dtype
+            np.testing.assert_array_equal(reduced.toarray(), X[:, kept])
+
+
+def test_selected_columns_of_a_frame_keep_their_dtypes():
+    X, y = labelled()
+    frame = pd.DataFrame({"a": (X[:, 0] > 0), "b": (9 * X[:, 1]).astype("i1"), "c": X[:, 2]})
+    fitted = OCFS(n_features=3).set_output(transform="pandas").fit(frame, y)
+    pd.testing.assert_frame_equal(fitted.transform(frame), frame)
+
+
+# -- sparse samples as scikit-learn's setting asks ------------------------------------------------
+
+TEXTS = ["a red apple", "green apple pie", "the old car"]
+
+
+@pytest.mark.parametrize("maker", [Tfidf(), HashedTfidf(n_features=64), TableEncoder()], ids=str)
+def test_made_samples_are_of_the_class_that_the_setting_asks_for(maker):
+    given = pd.DataFrame({"a": [1.0, 2.5, 2.0]}) if isinstance(maker, TableEncoder) else TEXTS
+    assert isinstance(maker.fit_transform(given), sparse.csr_matrix)
+    assert isinstance(maker.fit(given).transform(given), sparse.csr_matrix)
+    with config_context(sparse_interface="sparray"):
+        assert isinstance(maker.fit_transform(given), sparse.csr_array)
+        assert isinstance(maker.transform(given), sparse.csr_array)
+
+
+@pytest.mark.parametrize(
+    ("make", "meant"),
+    [
+        (lambda: Tfidf(stopwords="english"), "stop_words"),
+        (lambda: HashedTfidf(n_feature=9), "n_features"),
+        (lambda: TableEncoder(spline=4), "splines"),
+        (lambda: Window(OC(), sample=9), "samples"),
+    ],
+)
+def test_a_wrong_name_of_a_parameter_gets_a_hint(make, meant):
+    with pytest.raises(TypeError, match=rf"expected one of its parameters, .* {meant}\?"):
+        make()
+
+
+# -- windows that predict, and several labels -----------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [SRDA(), LDA(), PLS(2), OC(), OCFS(n_features=3)], ids=str)
+def test_a_window_predicts_if_its_estimator_does(estimator):
+    X, y = labelled(200)
+    y = X[:, 0] if isinstance(estimator, PLS) else y
+    window = Window(estimator, samples=80)
+    for start in range(0, 200, 25):
+        window.partial_fit(X[start : start + 25], y[start : start + 25])
+    alone = type(estimator)(**estimator.get_params()).fit(X[120:], y[120:])
+    for name in ("predict", "predict_proba", "decision_function"):
+        assert hasattr(window, name) == hasattr(alone, name)
+        if hasattr(alone, name):
+            found, expected = getattr(window, name)(X), getattr(alone, name)(X)
+            if name == "predict" and not isinstance(estimator, PLS):
+                np.testing.assert_array_equal(found, expected)
+            else:
+                np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+    assert hasattr(window, "score") == hasattr(alone, "score")
+    if hasattr(alone, "score"):
+        np.testing.assert_allclose(window.score(X, y), alone.score(X, y), rtol=1e-9)
+    assert get_tags(window).estimator_type == get_tags(alone).estimator_type
+
+
+def test_tags_say_where_several_labels_are_learned():
+    several, one = get_tags(OnlineSRDA()), get_tags(OnlineSRDA(loss="softmax"))
+    assert several.classifier_tags.multi_label
+    assert several.target_tags.multi_output
+    assert not one.classifier_tags.multi_label
+    assert not one.target_tags.multi_output
+
+
+def test_a_score_by_an_indicator_matrix_names_the_method_for_it():
+    X, y = labelled()
+    Y = np.eye(3, dtype=int)[np.unique(y, return_inverse=True)[1]]
+    for given in (y, Y):
+        with pytest.raises(ValueError, match=r"SRDA: expected one label per sample.*OnlineSRDA"):
+            SRDA().fit(X, given).score(X, Y)
+    assert OnlineSRDA().fit(X, Y).score(X, Y) > 0.3
+
+
+# -- samples that were never added ----------------------------------------------------------------
+
+NEVER = "expected sums of samples, got .* which no samples have. Subtract only what was added"
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [SRDA(), LDA(), MMC(n_components=2), PCA(2), FisherFS(n_features=2), VarianceFS(n_features=2),
+     ForwardFS(n_features=2), KernelSRDA(n_hidden=10), PLS(1)],
+    ids=str,
+)  # fmt: skip
+def test_sums_of_no_samples_are_refused_in_the_same_words(estimator):
+    X, y = labelled()
+    y = X[:, 0] if isinstance(estimator, PLS) else y
+    fitted = estimator.fit(X, y)
+    other = fitted.emptied() if isinstance(estimator, KernelSRDA) else type(estimator)()
+    other.set_params(**estimator.get_params())
+    other.partial_fit(10 * X, 10 * y if isinstance(estimator, PLS) else y)
+    before = bytes_of(fitted)
+    with pytest.raises(ValueError, match=NEVER):
+        fitted.stats_ - 0.5 * other.stats_
+    assert bytes_of(fitted) == before
+
+
+@pytest.mark.parametrize("estimator", [IG(n_features=2), DF(n_features=2)], ids=str)
+def test_counts_of_no_samples_are_refused_in_the_same_words(estimator):
+    X, y = labelled()
+    fitted = estimator.fit(np.where(X > 0, X, 0), y)
+    other = type(estimator)(n_features=2).fit(np.where(X < 0, X, 0), y)
+    with pytest.raises(ValueError, match=NEVER):
+        fitted.stats_ - 0.9 * other.stats_
+
+
+def test_a_scatter_of_no_samples_is_refused_in_the_same_words():
+    z = np.random.default_rng(0).normal(size=40)
+    z -= z.mean()
+    y = np.arange(40) % 3
+    one, other = (SRDA().fit(np.column_stack([z, sign * z]), y) for sign in (1, -1))
+    with pytest.raises(ValueError, match=f"SRDA: {NEVER}"):
+        SRDA(alpha=0.001).fit_stats(one.stats_ - 0.9 * other.stats_)
+
+
+# -- River ---------------------------------------------------------------------------------------
+
+
+def test_names_of_features_are_of_any_kind():
+    found = rows_of([{0: 1.0, ("a", "b"): 2.0, "c": "x"}], 1024)
+    expected = rows_of([{"0": 1.0, "('a', 'b')": 2.0, "c": "x"}], 1024)
+    np.testing.assert_array_equal(found.toarray(), expected.toarray())
+
+
+def test_streams_of_arrays_and_pairs_of_words_are_learned():
+    river = pytest.importorskip("river", reason="the extra river is not installed")
+    from river import compat, feature_extraction, stream
+
+    X, y = labelled()
+    model = OneByOne(OnlineSRDA(), 64)
+    for x, label in stream.iter_array(X, y):
+        model.learn_one(x, label)
+    right = [model.predict_one(x) == label for x, label in stream.iter_array(X, y)]
+    assert np.mean(right) > 0.6
+    assert compat.convert_river_to_sklearn(OneByOne(OnlineSRDA(), 64)).fit(X, y).score(X, y) > 0.6
+    words = feature_extraction.BagOfWords(ngram_range=(1, 2)) | OneByOne(OnlineSRDA(), 64)
+    words.learn_one("a red apple", "fruit")
+    words.learn_one("an old car", "thing")
+    assert words.predict_one("red apple") == "fruit"
+    assert river
+
+
+def test_methods_without_labels_learn_without():
+    pytest.importorskip("river", reason="the extra river is not installed")
+    from river import compose, linear_model
+
+    X, _ = labelled()
+    one = OneByOne(PCA(2), 64)
+    for x in X:
+        one.learn_one(dict(enumerate(x.tolist())))
+    assert set(one.transform_one({0: 1.0})) == {"pca0", "pca1"}
+    model = compose.Pipeline(
+        OneByOne(VarianceFS(n_features=3), 64), linear_model.LinearRegression()
+    )
+    for x in X:
+        model.learn_one(dict(enumerate(x.tolist())), float(x[0]))
+    assert np.isfinite(model.predict_one({0: 1.0}))
+
+
+def every_estimator():
+    """Yield each method that learns from batches."""
+    for kind in dict.fromkeys(type(case.estimator) for case in ALL + NUMERIC):
+        if hasattr(kind(), "partial_fit"):
+            yield kind()
+    yield Window(SRDA(), samples=100)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("estimator", list(every_estimator()), ids=str)
+def test_rivers_checks_pass_as_a_whole(estimator, monkeypatch):
+    """Those of transformers use a numeric target; methods for classes get classes instead."""
+    pytest.importorskip("river", reason="the extra river is not installed")
+    from river import base, checks, datasets
+
+    model = OneByOne(estimator, n_features=64)
+    of_classes = "numeric" not in getattr(estimator, "_targets", "")
+    if model._supervised and not isinstance(model, base.Classifier) and of_classes:
+        monkeypatch.setattr(
+            checks, "_yield_datasets", lambda _, scale=1: [datasets.Phishing().take(200 * scale)]
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        checks.check_estimator(model)
+
+
+# -- after Tfidf ---------------------------------------------------------------------------------
+
+
+@pytest.mark.nightly
+def test_umap_and_hdbscan_take_what_tfidf_makes():
+    umap = pytest.importorskip("umap", reason="umap-learn is not installed")
+    hdbscan = pytest.importorskip("hdbscan", reason="hdbscan is not installed")
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{k}" for k in range(60)])
+    texts = [" ".join(rng.choice(words[20 * (i % 3) :][:20], 12)) for i in range(150)]
+    reduced = make_pipeline(Tfidf(), umap.UMAP(n_components=2, random_state=0)).fit_transform(texts)
+    found = hdbscan.HDBSCAN(min_cluster_size=10).fit_predict(reduced)
+    assert reduced.shape == (150, 2)
+    assert len(set(found) - {-1}) == 3
+    assert version("umap-learn")
