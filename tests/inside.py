@@ -149,6 +149,13 @@ def before_chunk(patch, call):
         patch.setattr(module, "progress", progress)
 
 
+def without_locks(patch):
+    """Let the file system support no locks."""
+    from narrows.io import atomic
+
+    patch.setattr(atomic, "_locked", lambda descriptor: None)
+
+
 def write_otherwise(patch, path, write):
     """Let files of this format be written by ``write(writer, X, y, original)``, a chunk each."""
     from narrows.io.formats import format_of

@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from sklearn.base import clone
@@ -18,10 +19,10 @@ from narrows.command.labels import for_merge, for_update
 from narrows.command.runs import Samples
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError, WidthError
-from narrows.io.atomic import room
+from narrows.io.atomic import Version, reserved, room
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
 from narrows.io.chunk import NUMBERS, Options, for_targets
-from narrows.io.models import load_model, save, save_finished
+from narrows.io.models import load_model, save_model
 from narrows.io.source import check_kind, kind_of
 from narrows.io.streams import display_name, expand_patterns
 from narrows.methods.describe import certified, n_classes, summary
@@ -76,24 +77,33 @@ def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **gi
     values.check_checkpoint_options(given)
     files = expand_patterns(inputs)
     values.check_output(output, *files)
-    estimator = load_model(model)
-    values.supported(estimator, "partial_fit")
-    reading = values.read_options(given, get_tags(estimator).target_tags.required)
-    reading = values.options_of_model(estimator, model, reading, may_be_wider=True)
-    checkpoint = _checkpoint(estimator, files, reading, given, output, model)
-    if checkpoint is not None and given["resume"] and checkpoint.is_finished():
-        say(f"already finished: {model} has learned these inputs; nothing to do.")
-        _report_model(estimator, output, as_json)
-        return 0
-    run = Run(estimator, files, reading, given, checkpoint, model=model)
-    check_kind(files[0], run.samples.dataset.holds, kind_of(estimator._source), model)
-    return run.finish(run.update, output, as_json)
+    with _reserved(output, [model]) as read:
+        estimator = load_model(model)
+        values.supported(estimator, "partial_fit")
+        reading = values.read_options(given, get_tags(estimator).target_tags.required)
+        reading = values.options_of_model(estimator, model, reading, may_be_wider=True)
+        checkpoint = _checkpoint(estimator, files, reading, given, output, model)
+        if checkpoint is not None and given["resume"] and checkpoint.is_finished():
+            say(f"already finished: {model} has learned these inputs; nothing to do.")
+            _report_model(estimator, output, as_json)
+            return 0
+        run = Run(estimator, files, reading, given, checkpoint, model=model)
+        check_kind(files[0], run.samples.dataset.holds, kind_of(estimator._source), model)
+        return run.finish(run.update, output, as_json, read)
 
 
 def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: bool) -> None:
     """Merge models of the same method that were fitted to different rows."""
     values.check_output(output)
-    estimators = [load_model(model) for model in models]
+    with _reserved(output, models) as read:
+        estimators = [load_model(model) for model in models]
+        merged = _merged(estimators, models, labels)
+        _save(merged, output, read)
+    _report_model(merged, output, as_json)
+
+
+def _merged(estimators: list[Any], models: Sequence[str], labels: str | None) -> Any:
+    """Return the first of some estimators, with all others merged into it."""
     _widen_to_widest(estimators)
     if not any(each._takes_numbers for each in estimators):
         for_merge(estimators, models, labels)
@@ -112,8 +122,18 @@ def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: boo
             raise DataError(
                 model, f"expected a model to merge into {models[0]}, got another. {error}"
             ) from None
-    _save(merged, output)
-    _report_model(merged, output, as_json)
+    return merged
+
+
+@contextmanager
+def _reserved(output: str, models: Sequence[str]) -> Iterator[Version | None]:
+    """Reserve an output that is one of the models, and yield its version; None for another."""
+    is_file = output != "-" and os.path.isfile(output)
+    if is_file and any(os.path.samefile(output, model) for model in models):
+        with reserved(output) as read:
+            yield read
+    else:
+        yield None
 
 
 def _checkpoint(
@@ -131,10 +151,9 @@ def _checkpoint(
             "--from-position: expected standard input (-), got files. Leave it out: rows that "
             "were read before are skipped."
         )
-    in_place = model is not None and os.path.exists(output) and os.path.samefile(model, output)
     every = given["every"] or 100_000
     given_estimator = clone(estimator) if model is None else estimator  # whose names stay names
-    return Checkpoint(path, every, given_estimator, files, reading, model, in_place)
+    return Checkpoint(path, every, given_estimator, files, reading, model)
 
 
 class Run:
@@ -186,8 +205,17 @@ class Run:
         if self._resumed is not None:
             self.samples.dataset.resume_from(self._resumed.at, self._from_position)
 
-    def finish(self, learn: Callable[[], Any], output: str, as_json: bool) -> int:
-        """Learn, save the model, remove the checkpoint; return the exit status."""
+    def finish(
+        self,
+        learn: Callable[[], Any],
+        output: str,
+        as_json: bool,
+        read: Version | None = None,
+    ) -> int:
+        """Learn, save the model, remove the checkpoint; return the exit status.
+
+        `read` is the version of the model that the output replaces, if it does.
+        """
         checkpoint = self.checkpoint
         try:
             with self.samples.named_in_errors():
@@ -195,10 +223,7 @@ class Run:
         except KeyboardInterrupt:
             self._report_interrupt()
             return 130
-        if checkpoint is not None and checkpoint.in_place:
-            save_finished(estimator, output, checkpoint.run)
-        else:
-            _save(estimator, output)
+        _save(estimator, output, read, checkpoint.run if checkpoint and read else None)
         if checkpoint is not None:
             checkpoint.remove()
         _report_model(estimator, output, as_json)
@@ -341,13 +366,18 @@ def _widen_to_widest(estimators: list[Any]) -> None:
             estimator._widen(width)
 
 
-def _save(estimator: Any, output: str) -> None:
+def _save(
+    estimator: Any,
+    output: str,
+    read: Version | None = None,
+    run: dict[str, Any] | None = None,
+) -> None:
     if output != "-":
-        save(estimator, output)
+        save_model(estimator, output, read, run)
         return
     with room(tempfile.gettempdir(), "narrows") as folder:
         path = folder / "model.narrows"
-        save(estimator, path)
+        save_model(estimator, path)
         with open(path, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
 

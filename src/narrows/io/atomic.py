@@ -12,17 +12,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from narrows.errors import DataError
+
 _ROOM = re.compile(r"\..{1,40}\.[0-9a-f]{16}\.part", re.DOTALL)
 _LOCK = "lock"
+Version = tuple[int, ...]  # what differs once a file is written or replaced; () for no file
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
+def replacing(path: str | os.PathLike[str], read: Version | None = None) -> Iterator[str]:
     """Yield the name of a new file that replaces `path` if the block succeeds.
 
     The new file is in the same folder; it is synced and then renamed, or removed if the block
     fails. An existing path that is not a regular file (a pipe, a device) is not replaced: the new
     file is copied into it. Files of killed processes in the same folder are removed first.
+
+    DataError where `path` is no longer the version that was `read`; None replaces any.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -42,12 +47,54 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
             yield str(temporary)
             temporary.chmod(mode)  # the block may have made it private
             _sync(temporary)
+            if read not in (None, version(target)):
+                raise DataError(
+                    os.fspath(path),
+                    "expected the file that was read, got one that another process wrote since. "
+                    "It is left as it is. Run the command again when no other process writes it.",
+                )
             os.replace(temporary, target)
     except OSError as error:
         if error.filename is None and error.errno is not None:  # for instance a full disk
             error.filename = os.fspath(path)
         raise
     _sync(target.parent)
+
+
+def version(path: str | os.PathLike[str]) -> Version:
+    """Return what tells whether a file is written or replaced later."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+@contextmanager
+def reserved(path: str | os.PathLike[str]) -> Iterator[Version]:
+    """Yield the version of a file that is read and then replaced, locked against others like this.
+
+    DataError if another process has locked it. The lock is on the file itself, so that it is gone
+    once the file is replaced, and ends with the process. Where the file system does not support
+    locks, only `replacing` compares versions.
+    """
+    descriptor, found = -1, Version()
+    try:
+        while not found or found != version(path):  # or it was replaced before it was locked
+            if descriptor >= 0:
+                os.close(descriptor)
+            descriptor = os.open(path, os.O_RDWR)  # network disks lock no file that is only read
+            if _locked(descriptor) is False:
+                raise DataError(
+                    os.fspath(path),
+                    "expected a model that no other process updates, got one that is locked. Run "
+                    "the command again when the other is over.",
+                )
+            found = version(descriptor)
+        yield found
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 @contextmanager

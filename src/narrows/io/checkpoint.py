@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from narrows.errors import DataError, ParameterError
-from narrows.io.atomic import clear_unfinished
+from narrows.io.atomic import Version, clear_unfinished, version
 from narrows.io.chunk import Chunk, Options, Position, plain
 from narrows.io.models import identity, load_checkpoint, save_checkpoint
 from narrows.methods.parameters import same
@@ -60,8 +60,6 @@ class Checkpoint:
         How they are read. Estimator, inputs and options must be the same when the run is resumed.
     base : str, optional
         The model that is updated; None for a fit. It must be the same when the run is resumed.
-    in_place : bool
-        Whether the updated model replaces `base`.
 
     Attributes
     ----------
@@ -77,10 +75,8 @@ class Checkpoint:
         inputs: Sequence[str],
         options: Options,
         base: str | None = None,
-        in_place: bool = False,
     ):
         self.path, self.every, self.estimator = path, every, estimator
-        self.in_place = in_place
         self._last_run: dict[str, Any] | None = None
         base_crc32: int | None = None
         if base is not None:
@@ -96,6 +92,7 @@ class Checkpoint:
             "options": {name: all_options[name] for name in (*_OPTIONS, *more)},
         }
         self._rows = 0  # since the file was written
+        self._read: Version = version(path)
         self._last: tuple[Any, Any, dict[str, Any]] | None = None
 
     def record(self, state: Any, source: Any, passes: int, chunk: Chunk, header: Any) -> None:
@@ -112,12 +109,16 @@ class Checkpoint:
         """Write the state that was recorded last."""
         if self._last is not None:
             state, source, at = self._last
-            save_checkpoint(self.estimator, state, source, self.path, {**self.run, **at})
+            save_checkpoint(
+                self.estimator, state, source, self.path, {**self.run, **at}, self._read
+            )
+            self._read = version(self.path)
         self._rows = 0
 
     def remove(self) -> None:
-        """Remove the file, once the model is saved."""
-        Path(self.path).unlink(missing_ok=True)
+        """Remove the file, once the model is saved, unless it is another run's."""
+        if self._read == version(self.path):
+            Path(self.path).unlink(missing_ok=True)
 
     def resume(self) -> ResumePoint | None:
         """Return where to continue; None where there is no file.

@@ -18,7 +18,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from narrows.errors import DataError
-from narrows.io.atomic import replacing
+from narrows.io.atomic import Version, replacing
 from narrows.methods import MODULES
 from narrows.solve.applied import Applied
 from narrows.solve.schema import (
@@ -135,7 +135,7 @@ _HEADER = {
     "checksums": dict,  # crc32 of each array
     # "solution": see `SOLUTION`; absent from checkpoints and files of 0.2
     # "progress": in checkpoints only, see `narrows.io.checkpoint`
-    # "finished": the run that made a model of an update in place, see `save_finished`
+    # "finished": the run that made a model of an update in place, see `save_model`
 }
 _HEADER_OF_STEPS = {
     "library": str,
@@ -149,9 +149,13 @@ _HEADER_OF_STEPS = {
 
 
 def write_file(
-    header: dict[str, Any], arrays: dict[str, np.ndarray], path: Any, more: dict[str, Any]
+    header: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    path: Any,
+    more: dict[str, Any],
+    read: Version | None = None,
 ) -> None:
-    """Write a header and arrays, with checksums of both."""
+    """Write a header and arrays, with checksums of both, in place of the version that was read."""
     from importlib.metadata import version  # both take time to import
 
     from safetensors.numpy import save_file
@@ -163,7 +167,7 @@ def write_file(
     }
     header["crc32"] = _crc_of_text(json.dumps(header))
     metadata = {"narrows": json.dumps(header)}  # safetensors has no order for several entries
-    with replacing(path) as temporary:
+    with replacing(path, read) as temporary:
         try:
             save_file(arrays, temporary, metadata=metadata)
         except SafetensorError as error:

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import DataError, ParameterError
+from narrows.io.atomic import Version
 from narrows.io.container import (
     ENCODER,
     ESTIMATOR,
@@ -434,14 +435,14 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 
 def save_checkpoint(
-    estimator: Any, state: Any, source: Any, path: str | os.PathLike[str], progress: dict[str, Any]
+    estimator: Any, state: Any, source: Any, path: str, progress: dict[str, Any], read: Version
 ) -> None:
     """Save a state in the middle of a fit, and `progress`, ready for JSON."""
     copy = clone(estimator)
     if hasattr(estimator, "feature_names_in_"):
         copy.feature_names_in_ = estimator.feature_names_in_
     copy._fitted = Fitted(state, source)
-    _write(copy, path, progress=progress)
+    _write(copy, path, read, progress=progress)
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> tuple[Any, Any, dict[str, Any]]:
@@ -453,13 +454,18 @@ def load_checkpoint(path: str | os.PathLike[str]) -> tuple[Any, Any, dict[str, A
     return estimator, estimator._fitted.state, header["progress"]
 
 
-def save_finished(estimator: Any, path: str | os.PathLike[str], run: dict[str, Any]) -> None:
-    """Save a model that replaces the one it was made from, and `run`, which identifies the run."""
-    _write(estimator, path, finished=run)
+def save_model(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    read: Version | None = None,
+    run: dict[str, Any] | None = None,
+) -> None:
+    """Save a model, in place of the version that was read; `run` identifies what replaces it."""
+    _write(estimator, path, read, **({} if run is None else {"finished": run}))
 
 
 def identity(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any] | None]:
-    """Return a checksum of a model, and the run that `save_finished` stored in it."""
+    """Return a checksum of a model, and the run that `save_model` stored in it."""
     header, checksum = read_header(path)
     return checksum, header.get("finished")
 
@@ -467,7 +473,9 @@ def identity(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any] | None]:
 # -- writing -------------------------------------------------------------------------------------
 
 
-def _write(estimator: Any, path: str | os.PathLike[str], **more: Any) -> None:
+def _write(
+    estimator: Any, path: str | os.PathLike[str], read: Version | None = None, **more: Any
+) -> None:
     """Write an estimator, or the steps of a pipeline, with more entries of the header."""
     arrays: dict[str, np.ndarray] = {}
     if isinstance(estimator, Estimator):
@@ -475,7 +483,7 @@ def _write(estimator: Any, path: str | os.PathLike[str], **more: Any) -> None:
         with lock_of(estimator):  # no other thread changes the state meanwhile
             solved = "progress" not in more
             header = {"format": FORMAT, **described(estimator, arrays, solved)}
-            write_file(header, arrays, path, more)
+            write_file(header, arrays, path, more, read)
         return
     is_pipeline = isinstance(estimator, Pipeline)
     steps = estimator.steps if is_pipeline else [("", estimator)]

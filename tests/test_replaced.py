@@ -1,0 +1,118 @@
+"""Files that a command reads and then replaces, while others do the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from narrows import load
+from tests.inside import before_chunk, without_locks
+
+WAIT = 120  # seconds
+
+
+def rows(n, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n, 3))
+    lines = [",".join(map(str, row)) + f",{k % 2}" for k, row in enumerate(X.tolist())]
+    return "a,b,c,label\n" + "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def run(run):
+    """The command line, in a folder with three models."""
+    for name, n in (("m", 20), ("one", 30), ("two", 50)):
+        with open(f"{name}.csv", "w") as file:
+            file.write(rows(n, seed=n))
+        assert run(f"fit {name}.csv --method oc -o {name}.narrows")[0] == 0
+    return run
+
+
+def test_of_two_updates_at_once_one_is_refused(run):
+    command = [sys.executable, "-m", "narrows", "update", "m.narrows", "-", "-o", "m.narrows"]
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    both = [subprocess.Popen(command, **pipes) for _ in range(2)]
+    try:
+        limit = time.monotonic() + WAIT
+        while all(each.poll() is None for each in both) and time.monotonic() < limit:
+            time.sleep(0.05)
+        (ended,) = [each for each in both if each.returncode is not None]  # before any row came
+        assert ended.returncode == 1
+        assert "m.narrows: expected a model that no other process updates" in ended.stderr.read()
+        (other,) = [each for each in both if each is not ended]
+        other.communicate(rows(7), timeout=WAIT)
+        assert other.returncode == 0
+    finally:
+        for each in both:
+            each.kill()
+            each.communicate(timeout=WAIT)
+    assert load("m.narrows").n_samples_seen_ == 27
+    assert run("update m.narrows one.csv -o m.narrows")[0] == 0  # no lock is left
+    assert load("m.narrows").n_samples_seen_ == 57
+
+
+@pytest.mark.parametrize("locks", [True, False])
+@pytest.mark.parametrize(
+    "command", ["update m.narrows one.csv -o m.narrows", "update m.narrows one.csv -o link"]
+)
+def test_a_model_that_has_changed_since_it_was_read_stays(run, monkeypatch, locks, command):
+    os.symlink("m.narrows", "link")
+    if not locks:
+        without_locks(monkeypatch)
+    with monkeypatch.context() as patch:
+        before_chunk(patch, lambda number, size: os.replace("two.narrows", "m.narrows"))
+        status, out, err = run(command)
+    assert (status, out) == (1, "")
+    assert "expected the file that was read, got one that another process wrote since" in err
+    assert load("m.narrows").n_samples_seen_ == 50
+    assert sorted(os.listdir()) == [
+        "link", "m.csv", "m.narrows", "one.csv", "one.narrows", "two.csv"
+    ]  # fmt: skip
+    assert run(command)[0] == 0
+    assert load("m.narrows").n_samples_seen_ == 80
+
+
+def test_models_are_merged_into_one_of_them_by_one_process(run, monkeypatch):
+    statuses = []
+
+    def merged_meanwhile(number, size):
+        statuses.append(run("merge one.narrows m.narrows -o m.narrows")[0])
+        statuses.append(run("merge one.narrows m.narrows -o new.narrows")[0])
+
+    with monkeypatch.context() as patch:
+        before_chunk(patch, merged_meanwhile)
+        assert run("update m.narrows two.csv -o m.narrows")[0] == 0
+    assert statuses == [1, 0]
+    assert load("m.narrows").n_samples_seen_ == 70
+    assert load("new.narrows").n_samples_seen_ == 50
+
+
+def test_a_checkpoint_of_another_run_stays(run, monkeypatch):
+    fit = "fit one.csv --method oc --chunk-rows 10 --every 10 --checkpoint c.narrows"
+
+    def other_fit(number, size):
+        if number == 2:
+            os.replace("two.narrows", "c.narrows")
+
+    with monkeypatch.context() as patch:
+        before_chunk(patch, other_fit)
+        status, _, err = run(f"{fit} -o new.narrows")
+    assert status == 1
+    assert "c.narrows: expected the file that was read" in err
+    assert load("c.narrows").n_samples_seen_ == 50
+    assert not os.path.exists("new.narrows")
+
+
+def test_a_finished_run_leaves_the_checkpoint_of_another(run, monkeypatch):
+    def other_fit(number, size):
+        os.replace("two.narrows", "c.narrows")
+
+    with monkeypatch.context() as patch:
+        before_chunk(patch, other_fit)
+        assert run("fit one.csv --method oc --checkpoint c.narrows -o new.narrows")[0] == 0
+    assert load("c.narrows").n_samples_seen_ == 50
+    assert load("new.narrows").n_samples_seen_ == 30
