@@ -831,6 +831,15 @@ def test_a_pipe_that_begins_slowly_and_one_that_is_closed(tmp_path):
     )
 
 
+@pytest.mark.parametrize("command", ["fit a.csv --method oc -o -", "convert a.csv -"])
+def test_closed_standard_output_is_named(run, monkeypatch, command):
+    Path("a.csv").write_text("a,b,label\n1,2,x\n3,4,y\n")
+    monkeypatch.setattr(sys, "stdout", None)
+    status, _, err = run(command)
+    assert status == 2
+    assert err == "narrows: -o -: expected standard output, got a closed one. Write to a file.\n"
+
+
 def bytes_read(pid, name):
     """How far a process is in a file, 0 before it is open."""
     for link in Path(f"/proc/{pid}/fd").iterdir():

@@ -545,3 +545,20 @@ def test_parameters_out_of_range(bad):
     for verb in ("fit", "partial_fit"):
         with pytest.raises(ParameterError, match=f"OnlineSRDA: {name} must be"):
             getattr(OnlineSRDA(**bad), verb)(*labelled())
+
+
+@pytest.mark.parametrize("loss", ["squared", "auto"])
+def test_more_samples_than_a_file_can_count_are_refused(tmp_path, loss):
+    X, y = labelled(n=64)
+    learner, path = OnlineSRDA(loss=loss, reservoir=5).fit(X, y), tmp_path / "m.narrows"
+    while learner.n_samples_seen_ < 2**53:
+        learner = OnlineSRDA(loss=loss, reservoir=5).merge(learner, learner)
+    narrows.save(learner, path)
+    before = narrows.load(path).predict(X)
+    message = "OnlineSRDA: expected at most 9,007,199,254,740,992 samples in all, got 9,007,199,"
+    with pytest.raises(ValueError, match=message):
+        learner.partial_fit(X, y)
+    with pytest.raises(ValueError, match="OnlineSRDA: expected at most 9,007,199,254,740,992"):
+        learner.merge(learner)
+    assert learner.n_samples_seen_ == 2**53
+    np.testing.assert_array_equal(learner.predict(X), before)

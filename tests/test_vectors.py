@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 import subprocess
 import sys
 
@@ -312,6 +313,15 @@ def test_what_is_wrong_with_an_array_is_named(tmp_path, samples, labels, message
         (tmp_path / "y.npy").write_bytes(labels)
     with pytest.raises(DataError, match=message):
         list(iter_chunks(tmp_path / "X.npy", label=labels and str(tmp_path / "y.npy")))
+
+
+@pytest.mark.parametrize("cut", [(b"'descr'", b"'descr(("), (b"}", b"{"), (b"(3, 3)", b"(3, \n'")])
+def test_a_damaged_header_in_an_archive_is_named(tmp_path, cut):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("X.npy", damaged(EYE, cut))
+        archive.writestr("y.npy", damaged(np.arange(3)))
+    with pytest.raises(DataError, match=r"a\.npz: expected an archive of samples, got another, or a"):
+        list(iter_chunks(tmp_path / "a.npz"))
 
 
 def test_a_pair_of_arrays_from_fit_to_transform(run, tmp_path):

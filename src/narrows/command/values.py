@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -222,6 +223,10 @@ def _read_words(path: str) -> list[str]:
 def check_output(path: str, *inputs: str) -> None:
     """Raise, before any work is done, where a result cannot be written."""
     if path == "-":
+        if sys.stdout is None:
+            raise ParameterError(
+                "-o -: expected standard output, got a closed one. Write to a file."
+            )
         return
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):

@@ -41,6 +41,7 @@ from narrows.solve.regression_rule import FACTOR, LAST, RECENT, REPLAYS, SEEN, W
 from narrows.solve.schema import (
     COUNT,
     LABELS,
+    MOST,
     NOT_NEGATIVE,
     NUMBERING,
     Check,
@@ -203,6 +204,7 @@ class Regression(Arrivals):
         Errors of the samples are raised before anything is changed.
         """
         classes, Y, weight = labels
+        _check_count(self.n_samples + X.shape[0])
         if self.several not in (None, how.several):
             kinds = ("one label per sample", "an indicator matrix")
             raise ValueError(
@@ -312,9 +314,18 @@ def _check_rival(core: DiagonalRLS, rival: DiagonalRLS) -> None:
         raise SchemaError("expected a rival of the same samples, got another.")
 
 
+def _check_count(n_samples: int) -> None:
+    """Raise where a model file could not hold the number of samples."""
+    if n_samples > MOST:
+        raise ValueError(
+            f"expected at most {MOST:,} samples in all, got {n_samples:,}. Fit again."
+        )
+
+
 def merged_states(states: list[Regression], rule: Rule) -> Regression:
     """Return the approximate sum of states, as one that shares nothing with them."""
     started = [state for state in states if state.started] or states[:1]
+    _check_count(sum(state.n_samples for state in started))
     if len(started) == 1:
         return Regression.from_arrays(started[0].to_arrays())
     forms = {state.several for state in started if state.n_samples}
