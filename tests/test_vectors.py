@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-import zipfile
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -320,7 +320,9 @@ def test_a_damaged_header_in_an_archive_is_named(tmp_path, cut):
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("X.npy", damaged(EYE, cut))
         archive.writestr("y.npy", damaged(np.arange(3)))
-    with pytest.raises(DataError, match=r"a\.npz: expected an archive of samples, got another, or a"):
+    with pytest.raises(
+        DataError, match=r"a\.npz: expected an archive of samples, got another, or a"
+    ):
         list(iter_chunks(tmp_path / "a.npz"))
 
 

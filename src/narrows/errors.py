@@ -254,6 +254,12 @@ def did_you_mean(name: str, known: Iterable[str], shown: Callable[[str], str] = 
     return f"Did you mean {shown(near[0])}?" if near else f"Choose from {', '.join(sorted(known))}."
 
 
+def fit_alike(what: str, otherwise: str) -> str:
+    """Return advice on models that cannot be merged since each fit decides on its own `what`."""
+    by_command = "fit one model, and the other rows with narrows fit --like MODEL."
+    return f"Each fit decides on its own {what}: {by_command}" if Asked.by_command else otherwise
+
+
 def printable(name: Any) -> str:
     """Return a name without line ends and control characters, for printing."""
     return str(name) if str(name).isprintable() else repr(str(name))

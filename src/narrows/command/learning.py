@@ -38,6 +38,8 @@ def fit(
     as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
     """Fit a method to labelled data and save the model."""
+    if given["like"] is not None:
+        return _fit_like(inputs, output, as_json, {**given, "method": method, "params": params})
     kind = values.method_of(method, given["target"])
     reading = values.read_options(given, get_tags(kind()).target_tags.required)
     values.check_checkpoint_options(given)
@@ -70,6 +72,21 @@ def fit(
     if not status:
         _say_lost(run.estimator)
     return status
+
+
+def _fit_like(inputs: tuple[str, ...], output: str, as_json: bool, given: dict[str, Any]) -> int:
+    """Fit a copy of a model that has learned no rows."""
+    values.check_like_options(given)
+    files, model = expand_patterns(inputs), given["like"]
+    values.check_output(output, model, *files)
+    estimator = load_model(model)
+    values.supported(estimator, "merge")
+    check_adds_up(estimator, estimator._state)
+    reading = values.read_options(given, get_tags(estimator).target_tags.required)
+    reading = values.options_of_model(estimator, model, reading, may_be_wider=True)
+    run = Run(estimator._emptied(), files, reading, given, None, model=model)
+    check_kind(files[0], run.samples.dataset.holds, kind_of(estimator._source), model)
+    return run.finish(run.update, output, as_json)
 
 
 def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **given: Any) -> int:

@@ -215,7 +215,12 @@ FOR_TARGETS = "reducedrank"  # the method without --method
 METHOD = click.option(
     "--method", type=Method(), metavar="NAME",
     help=f"One of {', '.join(METHODS)}. Start with ocfs, oc, srda or onlinesrda.  [default with "
-    f"--target: {FOR_TARGETS}; else required]",
+    f"--target: {FOR_TARGETS}; else required, without --like]",
+)  # fmt: skip
+LIKE = click.option(
+    "--like", type=click.Path(), metavar="MODEL",
+    help="Take method, parameters and columns of MODEL, and learn nothing from its rows, so that "
+    "both can be merged.",
 )  # fmt: skip
 # parameters of methods: what they take, and the help
 PARAMETERS: dict[str, tuple[str, Any, str]] = {

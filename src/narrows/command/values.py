@@ -198,6 +198,13 @@ def as_table(
     return reading.replace(table=True, text=None), encoder
 
 
+def check_like_options(given: dict[str, Any]) -> None:
+    """Raise where an option was given beside --like that the model has decided on."""
+    on_cluster(given, "fit", "like")
+    free = {*_READING, "one_based", "engine", "like"}
+    refuse(given, [name for name in given if name not in free], "no --like", "one")
+
+
 def check_text_options(given: dict[str, Any], is_text: bool, path: str) -> None:
     """Raise where options of texts were given for numbers."""
     for name in _OF_TEXTS:
@@ -287,7 +294,7 @@ def on_cluster(given: dict[str, Any], verb: str, *local_only: str) -> Callable[.
 def refuse(given: dict[str, Any], names: Iterable[str], expected: str, got: str) -> None:
     """Raise where one of these options was given, which need something else."""
     for name in names:
-        if given[name] not in (None, False, ()):
+        if not (given[name] is None or given[name] is False or given[name] == ()):
             raise ParameterError(f"{_flag(name)}: expected {expected}, got {got}. Leave it out.")
 
 

@@ -33,9 +33,9 @@ OUTPUT = (
 
 
 @options.verb(
-    options.INPUTS, options.METHOD, options.MODEL_OUTPUT, options.METHOD_PARAMETERS,
-    options.READING, options.TEXTS, options.TABLES, options.IDF_SAMPLE, options.CHECKPOINTS,
-    options.ENGINES,
+    options.INPUTS, options.METHOD, options.LIKE, options.MODEL_OUTPUT,
+    options.METHOD_PARAMETERS, options.READING, options.TEXTS, options.TABLES, options.IDF_SAMPLE,
+    options.CHECKPOINTS, options.ENGINES,
 )  # fmt: skip
 def fit() -> Work:
     """Fit a method to labelled data and save the model.
@@ -50,6 +50,7 @@ def fit() -> Work:
     narrows fit big.svm --method oc -o m.narrows --checkpoint c.narrows --resume
     narrows fit 'shards/*.parquet' --method oc -o m.narrows --engine dask
     narrows fit big.svm --method ocfs --tolerance 0.05 -o model.narrows
+    narrows fit tuesday.svm --like monday.narrows -o tuesday.narrows
     """  # noqa: D301 - click reads the character
     from narrows.command.learning import fit
 
@@ -84,7 +85,9 @@ def merge() -> Work:
     \b
     narrows merge monday.narrows tuesday.narrows -o week.narrows
 
-    The merge is exact, except for onlinesrda.
+    The merge is exact, except for onlinesrda. Each fit decides on its own terms of texts, columns
+    of tables, and maps (kernelsrda; srda and mmc of more than 8,192 columns): fit one model, and
+    the other rows with narrows fit --like.
     """  # noqa: D301 - click reads the character
     from narrows.command.learning import merge
 

@@ -7,6 +7,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from functools import cache, wraps
 from importlib import import_module
 from inspect import signature
@@ -16,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -27,6 +28,7 @@ from narrows.errors import (
     WidthError,
     errors_named_after,
     feature_name,
+    fit_alike,
     wrong_arguments,
 )
 from narrows.methods import COLLECTIONS
@@ -301,6 +303,18 @@ class Estimator(TransformerMixin, BaseEstimator):
         self._fitted.source = source
         return self
 
+    def _emptied(self) -> Self:
+        """Return a fitted copy that has learned no samples, with the same features and map."""
+        new, state = clone(self), self._state
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(new, name, deepcopy(getattr(self, name)))
+        empty = (
+            state.emptied() if hasattr(state, "emptied") else self._empty_state(state.n_features)
+        )
+        new._fitted = Fitted(empty, self._source)
+        return new
+
     def _widen(self, n_features: int) -> Self:
         """Append features that are 0 in all samples so far; only where features have no names."""
         if self._column_names() is not None:
@@ -568,20 +582,27 @@ def check_features(estimator: Estimator, other: Any) -> None:
     mine, theirs = (getattr(each._source, "encoder", None) for each in (estimator, other))
     if mine != theirs:
         raise ValueError(
-            f"{name}: expected estimators of tables that were encoded alike, got others. Each fit "
-            "decides on the columns: fit one, and update it with the other table."
+            f"{name}: expected estimators of tables that were encoded alike, got others. "
+            + fit_alike("columns", "Fit one, and update it with the other table.")
         )
     if estimator.n_features_in_ != other.n_features_in_:
         raise ValueError(
             f"{name}: expected an estimator with {estimator.n_features_in_} features to merge, got "
-            f"one with {other.n_features_in_}. Fit both to the same features."
+            f"one with {other.n_features_in_}. " + _other_features(estimator)
         )
     named_alike = same(estimator._column_names(), other._column_names())
     if not named_alike or estimator._source != other._source:
         raise ValueError(
             f"{name}: expected an estimator with the same feature names and source to merge, got "
-            "others. Fit both to the same features, in the same order."
+            "others. " + _other_features(estimator)
         )
+
+
+def _other_features(estimator: Estimator) -> str:
+    """Return advice on two estimators of different features."""
+    otherwise = "Fit both to the same features, in the same order."
+    is_text = getattr(estimator._source, "tfidf", None) is not None
+    return fit_alike("terms", otherwise) if is_text else otherwise
 
 
 @cache
@@ -781,7 +802,10 @@ class Additive(Estimator):
         if len({isinstance(state, Mapped) for state in states}) > 1:
             raise ValueError(
                 f"{type(self).__name__}: expected estimators that all have a map, or none that "
-                "has, got both. Fit one, and let emptied() copies of it learn the other samples."
+                "has, got both. "
+                + fit_alike(
+                    "map", "Fit one, and let emptied() copies of it learn the other samples."
+                )
             )
         return type(states[0]).summed(states)
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError, warn
-from narrows.methods.base import Additive, Fitted, lock_of
+from narrows.methods.base import Additive, lock_of
 from narrows.methods.parameters import KEPT, Constraint, check_keep, is_cv, whole, word
 from narrows.methods.projector import EIGENVALUES, Directions, Found, Projector
 from narrows.methods.routes import (
@@ -301,13 +299,8 @@ def emptied(self: Any) -> Any:
     """
     check_is_fitted(self)
     with lock_of(self):
-        state = self._frozen()
-        new = clone(self)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(new, name, deepcopy(getattr(self, name)))
-        new._fitted = Fitted(state.emptied(), self._source)
-    return new
+        self._frozen()
+        return self._emptied()
 
 
 class CriterionCrossProjector(CrossProjector):

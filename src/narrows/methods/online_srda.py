@@ -317,9 +317,7 @@ def _check_rival(core: DiagonalRLS, rival: DiagonalRLS) -> None:
 def _check_count(n_samples: int) -> None:
     """Raise where a model file could not hold the number of samples."""
     if n_samples > MOST:
-        raise ValueError(
-            f"expected at most {MOST:,} samples in all, got {n_samples:,}. Fit again."
-        )
+        raise ValueError(f"expected at most {MOST:,} samples in all, got {n_samples:,}. Fit again.")
 
 
 def merged_states(states: list[Regression], rule: Rule) -> Regression:

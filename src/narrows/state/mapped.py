@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import RangeError
+from narrows.errors import RangeError, fit_alike
 from narrows.solve.held_out import HeldOut
 from narrows.solve.scatter import Scatter
 from narrows.solve.schema import SchemaError, check_known
@@ -172,9 +172,10 @@ class Mapped:
     def _check_map(self, other: Self) -> None:
         if self.map is not other.map and not self.map.is_same(other.map):
             raise ValueError(
-                "ClassStats: expected states with one map to add up, got two maps, since each fit "
-                "makes its own. Fit to all samples at once, or fit one estimator and let its "
-                "emptied() copies learn the other samples."
+                "ClassStats: expected states with one map to add up, got two maps. "
+                + fit_alike(
+                    "map", "Fit one, and let emptied() copies of it learn the other samples."
+                )
             )
 
     # -- reading --------------------------------------------------------------------------------
