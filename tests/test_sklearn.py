@@ -98,6 +98,7 @@ CLASSIFIER = {
     "decision_function", "predict", "predict_log_proba", "predict_proba", "score",
     "set_score_request",
 }  # fmt: skip
+LINEAR = {"coef_", "intercept_"}
 REGRESSOR = (
     ADDITIVE
     | HELD_OUT
@@ -123,16 +124,18 @@ PUBLIC = {
     "MMC": PROJECTOR
     | ADDITIVE
     | {"emptied", "eps_", "eps_errors_", "eps_scores_", "eps_values_", "n_positive_"},
-    "PCA": EXPLAINED | ADDITIVE | {"mean_"},
+    "PCA": EXPLAINED | ADDITIVE | {"explained_variance_", "inverse_transform", "mean_"},
     "LDA": EXPLAINED
     | ADDITIVE
     | HELD_OUT
     | CLASSIFIER
+    | LINEAR
     | {"mu_", "mu_errors_", "mu_scores_", "mus_"},
     "SRDA": EXPLAINED
     | ADDITIVE
     | HELD_OUT
     | CLASSIFIER
+    | LINEAR
     | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_", "emptied", "n_iter_"},
     "KernelSRDA": EXPLAINED
     | ADDITIVE

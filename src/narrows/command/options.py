@@ -240,9 +240,9 @@ PARAMETERS: dict[str, tuple[str, Any, str]] = {
     "threshold": ("SCORE", float, "Select the features with at least this score."),
     "n_components": (
         "P",
-        _or_cv(click.INT),
-        "Number of components, or cv (oc, srda, lda); by default c - 1, c, 2 or the rank, "
-        "depending on the method. lda can have more than c - 1.",
+        _or_cv(number),
+        "Number of components, cv (oc, srda, lda), or a share of the variance (pca); by default "
+        "c - 1, c, 2 or the rank, depending on the method. lda can have more than c - 1.",
     ),
     "priors": ("PRIORS", numbers, "Class priors: empirical, sqrt, balanced or p1,p2,…"),
     "eps": (

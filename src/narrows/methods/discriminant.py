@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.methods.base import Estimator, lock_of
+from narrows.methods.base import Estimator, lock_of, read_only
 from narrows.methods.cross import CrossProjector
 from narrows.methods.projector import EXPLAINED, Found
 from narrows.methods.routes import Solved
@@ -219,6 +219,31 @@ class Discriminant(Classifier, CrossProjector):
     """
 
     explained_variance_ratio_ = EXPLAINED
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The coefficients of `decision_function`, of shape (n_classes, n_features)."""
+        return read_only(self._linear()[0])
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The intercepts of `decision_function`, of shape (n_classes,)."""
+        return read_only(self._linear()[1])
+
+    def _linear(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coefficients and intercepts of `decision_function`, as scikit-learn does."""
+        with lock_of(self):
+            seen, rule = self._classes.seen, self._decision()
+        if rule.map is not None:
+            raise AttributeError(
+                f"{type(self).__name__} does not support coef_ and intercept_ with hidden features."
+            )
+        coef = np.zeros((len(seen), len(rule.weights)))
+        intercept = np.full(len(seen), -np.inf)
+        coef[seen], intercept[seen] = rule.weights.T, rule.intercept
+        coef, intercept = coef / rule.temperature, intercept / rule.temperature
+        two = len(seen) == 2
+        return (coef[1:] - coef[:1], intercept[1:] - intercept[:1]) if two else (coef, intercept)
 
     @property
     def _kept(self) -> int:

@@ -123,6 +123,7 @@ class KernelSRDA(Discriminant):
     stats_ : object
         The state. If a and b have the same map (see `emptied`), ``fit_stats(a.stats_ - b.stats_)``
         fits to the samples of a without those of b.
+    {coef_}
     {classes_}
     {n_samples_seen_}
 

@@ -118,6 +118,7 @@ class LDA(Discriminant):
     held_out_scores_, held_out_errors_ : ndarray of shape (n_components_available,)
         With ``n_components="cv"``: entry p - 1 is 1 minus the Brier score of held-out samples by
         the first p directions, and its standard error; else empty.
+    {coef_}
     {classes_}
     {n_samples_seen_}
 

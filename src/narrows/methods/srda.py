@@ -115,6 +115,7 @@ class SRDA(Discriminant):
         the first p directions, and its standard error; else empty.
     n_iter_ : int
         The number of LSQR steps of the slowest response; 1 where no steps are needed.
+    {coef_}
     {classes_}
     {n_samples_seen_}
 

@@ -16,6 +16,12 @@ certificate_ : Certificate
     "classes_": """\
 classes_, class_count_ : ndarray of shape (n_classes,)
     The sorted class labels, and the weight N_j of each class.""",
+    "coef_": """\
+coef_ : ndarray of shape (n_classes, n_features)
+    The coefficients of the classes; of shape (1, n_features) for two classes.
+intercept_ : ndarray of shape (n_classes,)
+    The intercepts: ``decision_function(X)`` is ``X @ coef_.T + intercept_``; of shape (1,) for two
+    classes.""",
     "components_": """\
 components_ : ndarray of shape (n_components, n_features)
     The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each

@@ -5,17 +5,32 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_array
 
 from narrows.criteria import TOTAL, Criterion
 from narrows.errors import ParameterError
+from narrows.methods.base import lock_of, read_only
 from narrows.methods.cross import CriterionCrossProjector
-from narrows.methods.parameters import KEPT, NOT_NEGATIVE, Constraint, parameters
-from narrows.methods.projector import EXPLAINED
-from narrows.methods.routes import check_adds_up
+from narrows.methods.parameters import (
+    KEPT,
+    NONE,
+    NOT_NEGATIVE,
+    Constraint,
+    is_integer,
+    parameters,
+    real,
+    whole,
+)
+from narrows.methods.projector import EXPLAINED, Directions
+from narrows.methods.routes import Solved
 from narrows.methods.selector import CriterionSelector
+from narrows.methods.standardize import unit_of
 from narrows.methods.streams import OnlineProjector, Stream
+from narrows.solve.held_out import NO_CURVE
 from narrows.state.class_stats import Second
 from narrows.state.cross import MOST
+
+_ROUNDING = 1e-9  # of a share of the variance
 
 
 class VarianceFS(CriterionSelector):
@@ -111,9 +126,10 @@ class PCA(CriterionCrossProjector):
 
     Parameters
     ----------
-    n_components : int, optional
+    n_components : int or float, optional
         p, the number of directions. By default the rank of C. An explicit number holds from the
-        first batch of a stream on; directions that are not available yet are zero.
+        first batch of a stream on; directions that are not available yet are zero. A share in
+        (0, 1): the fewest directions with more than this share of the variance.
     {half_life}
     {keep_none}
     {standardize}
@@ -125,6 +141,9 @@ class PCA(CriterionCrossProjector):
         magnitude in each direction is positive. Directions that are not available (yet) are zero.
     eigenvalues_ : ndarray of shape (n_components,)
         The eigenvalues of C (normalised by 1/n), descending: the variance in each direction.
+    explained_variance_ : ndarray of shape (n_components,)
+        The same, normalised by 1/(n - 1) as in scikit-learn, with the sum n of the weights; NaN if
+        n <= 1.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         The eigenvalues, divided by the trace of C: the share of the variance in each direction.
     mean_ : ndarray of shape (n_features,)
@@ -172,8 +191,11 @@ class PCA(CriterionCrossProjector):
     _needs_y = False
     _instead = "CCIPCA"
     explained_variance_ratio_ = EXPLAINED
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_components": whole(1) | real(0, 1, above=True).said("a share in (0, 1)") | NONE,
+    }
 
-    n_components: int | None = None
+    n_components: int | float | None = None
     half_life: float | None = None
     keep: int = KEPT
     standardize: Any = False
@@ -181,9 +203,78 @@ class PCA(CriterionCrossProjector):
     @property
     def mean_(self) -> np.ndarray:
         """The mean of the samples, of shape (n_features,)."""
-        check_adds_up(self, self._state)
+        if isinstance(self._state, Solved):
+            raise ParameterError(
+                f"{type(self).__name__}: expected at most {MOST:,} features for mean_ and "
+                f"inverse_transform, got {self.n_features_in_:,}. Select features first."
+            )
         mean: np.ndarray = self._state.mean
         return mean
+
+    @property
+    def explained_variance_(self) -> np.ndarray:
+        """The variance in each direction, normalised by 1/(n - 1), of shape (n_components,)."""
+        with lock_of(self):
+            n, eigenvalues = float(self._state.counts.sum()), self.eigenvalues_
+        return read_only(eigenvalues * (n / (n - 1) if n > 1 else np.nan))
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Return the samples that reduced samples stand for, up to what other directions hold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            What `transform` returned.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            The points nearest to the samples in the space of the directions through the mean (in
+            units of standard deviations for standardised features).
+
+        Raises
+        ------
+        ValueError
+            Another number of columns, or an estimator that `fit` found with more than 8,192
+            features.
+
+        See Also
+        --------
+        transform : Project samples onto the directions.
+        """
+        with lock_of(self):  # directions and mean of one moment
+            V, mean, unit = self.components_, self.mean_, unit_of(self, self._state)
+        X = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=0)
+        if X.shape[1] != len(V):
+            raise ValueError(
+                f"{type(self).__name__}: expected reduced samples with {len(V)} columns, got "
+                f"{X.shape[1]}. Use those that transform returns."
+            )
+        back = V if unit is None else V * np.where(np.isfinite(unit), unit, 0.0) ** 2
+        found: np.ndarray = (X @ back + (mean - V @ mean @ back)).astype(X.dtype, copy=False)
+        return found
+
+    @property
+    def _share(self) -> bool:
+        """Whether `n_components` is a share of the variance."""
+        return self.n_components is not None and not is_integer(self.n_components, 1)
+
+    @property
+    def _size(self) -> int | None:
+        return None if self._share else self.n_components  # type: ignore[return-value]
+
+    def _solve(self, state: Any) -> Directions:
+        found = super()._solve(state)
+        if self._share and len(found.eigenvalues):
+            shares = np.cumsum(found.explained())
+            p = 1 + int(np.searchsorted(shares, self.n_components, side="right"))
+            if p > len(shares) and shares[-1] < 1 - _ROUNDING:  # a fit that found only some
+                raise ParameterError(
+                    f"{type(self).__name__}: expected n_components up to {shares[-1]:.3g}, the "
+                    f"share of what fit computed, got {self.n_components}. Call fit again."
+                )
+            found = found.first(min(p, len(shares)), NO_CURVE)
+        return found
 
     def _criterion(self) -> Criterion:
         return TOTAL
@@ -195,12 +286,13 @@ class PCA(CriterionCrossProjector):
         return mean_square
 
     def _most(self, n_classes: int, rank: int) -> int:
-        if self.n_components is None and rank > MOST:
+        if self._size is None and rank > MOST:
             raise ParameterError(
                 f"{type(self).__name__}: expected n_components for samples that span more than "
-                f"{MOST:,} directions, got None. Set it to the number of directions needed."
+                f"{MOST:,} directions, got {self.n_components}. Set it to the number of directions "
+                "needed."
             )
-        return rank if self.n_components is None else self.n_components
+        return rank if self._size is None else self._size
 
     def _default(self, n_classes: int, rank: int) -> int:
         return rank
