@@ -142,8 +142,8 @@ class PCA(CriterionCrossProjector):
     eigenvalues_ : ndarray of shape (n_components,)
         The eigenvalues of C (normalised by 1/n), descending: the variance in each direction.
     explained_variance_ : ndarray of shape (n_components,)
-        The same, normalised by 1/(n - 1) as in scikit-learn, with the sum n of the weights; NaN if
-        n <= 1.
+        The same, normalised by 1/(n - 1) as in scikit-learn if n > 1, where n is the sum of the
+        weights.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         The eigenvalues, divided by the trace of C: the share of the variance in each direction.
     mean_ : ndarray of shape (n_features,)
@@ -216,7 +216,7 @@ class PCA(CriterionCrossProjector):
         """The variance in each direction, normalised by 1/(n - 1), of shape (n_components,)."""
         with lock_of(self):
             n, eigenvalues = float(self._state.counts.sum()), self.eigenvalues_
-        return read_only(eigenvalues * (n / (n - 1) if n > 1 else np.nan))
+        return read_only(eigenvalues * (n / (n - 1) if n > 1 else 1.0))
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return the samples that reduced samples stand for, up to what other directions hold.

@@ -144,6 +144,9 @@ def forgetting(it: Subject, rng: Any) -> None:
     (X, y), g = it.data(rng), 10 ** rng.uniform(-3, 3)
     fitted = it.new().fit(X, y)
     scaled, factors = it.new().fit_stats(g * fitted.stats_), {"class_count_": g}
+    if hasattr(fitted, "explained_variance_"):  # normalised by 1/(n - 1)
+        n = float(fitted.class_count_.sum())
+        factors["explained_variance_"] = (n - 1) / (n - 1 / g) if g * n > 1 else (n - 1) / n
     if hasattr(fitted, "scores_"):
         largest = np.abs(fitted.scores_).argmax()
         before, after = fitted.scores_[largest], scaled.scores_[largest]
@@ -336,8 +339,10 @@ def offset(it: Subject, rng: Any) -> None:
     far = X + 1e8
     expected = it.new().fit(far - 1e8, y)
     # what is read of samples, or is one, differs by the offset
-    verbs = ("predict()", "predict_proba()", "decision_function()", "mean_", "intercept_")
+    verbs = ["predict()", "predict_proba()", "decision_function()", "mean_", "intercept_"]
     fitted = it.new().fit(far, y)
+    if hasattr(fitted, "predict_proba"):  # other samples calibrate
+        verbs.append("coef_")
     loose.same(fitted, expected, X, but=verbs)
     if hasattr(fitted, "predict"):
         exact = loose if it.numeric else it  # a sum of numbers of 1e8 is rounded
