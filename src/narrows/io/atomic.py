@@ -61,8 +61,8 @@ def replacing(path: str | os.PathLike[str], read: Version | None = None) -> Iter
     _sync(target.parent)
 
 
-def version(path: str | os.PathLike[str]) -> Version:
-    """Return what tells whether a file is written or replaced later."""
+def version(path: str | os.PathLike[str] | int) -> Version:
+    """Return the version of a file, or of the one that a descriptor is of."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
