@@ -153,7 +153,7 @@ def test_batches_updates_and_merges_of_tables(folder, capsys, method):
     assert np.isfinite(np.load("z.npy")).all()
     assert narrows_(f"{fit.replace('churn.csv', 'b.csv')} b.narrows") == 0
     err = error_of("merge a.narrows b.narrows -o ab.narrows", capsys)
-    assert "update it with the other table" in err
+    assert "narrows fit --like MODEL" in err
     assert narrows_("merge a.narrows both.narrows -o ab.narrows") == 0
 
 

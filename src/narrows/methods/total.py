@@ -267,7 +267,7 @@ class PCA(CriterionCrossProjector):
         found = super()._solve(state)
         if self._share and len(found.eigenvalues):
             shares = np.cumsum(found.explained())
-            p = 1 + int(np.searchsorted(shares, self.n_components, side="right"))
+            p = 1 + int(np.searchsorted(shares, float(self.n_components or 0), side="right"))
             if p > len(shares) and shares[-1] < 1 - _ROUNDING:  # a fit that found only some
                 raise ParameterError(
                     f"{type(self).__name__}: expected n_components up to {shares[-1]:.3g}, the "
