@@ -380,7 +380,7 @@ def test_two_classes_have_one_direction():
         (LDA(mu="best"), 'mu must be "auto", "scale", "cv" or a finite number >= 0, got .best'),
         (SRDA(n_components="best"), "must be an integer >= 1, \"cv\" or None, got 'best'"),
         (OCM(n_components="cv"), "must be an integer >= 1 or None, got 'cv'"),
-        (PCA(n_components="cv"), "must be an integer >= 1, a share in .0, 1. or None, got 'cv'"),
+        (PCA(n_components="cv"), "must be an integer >= 1, a share in .* or None, got 'cv'"),
         (MMC(n_components="cv"), "must be an integer >= 1 or None, got 'cv'"),
         (KernelSRDA(n_components="cv"), "must be an integer >= 1 or None, got 'cv'"),
         (OnlineSRDA(n_components="cv"), "must be an integer >= 1 or None, got 'cv'"),
