@@ -140,6 +140,7 @@ PUBLIC = {
     "KernelSRDA": EXPLAINED
     | ADDITIVE
     | CLASSIFIER
+    | LINEAR
     | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_", "emptied", "gamma_", "uses_hidden_"},
     "IDRQR": EXPLAINED | STREAMED | {"refresh"},
     "OnlineSRDA": WEIGHTED
