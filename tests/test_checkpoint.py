@@ -222,7 +222,7 @@ def test_texts_keep_the_weights_they_began_with(run, monkeypatch, texts):
     assert source_of(load("more.narrows")).tfidf == counted
     assert run("fit a.jsonl --method onlinesrda -o other.narrows")[0] == 0
     status, _, err = run("merge m.narrows other.narrows -o x.narrows")
-    assert (status, "Fit both to the same features" in err) == (1, True)
+    assert (status, "narrows fit --like MODEL" in err) == (1, True)
 
 
 def dies(name, when, path, command, stdin=b""):
