@@ -28,7 +28,7 @@ from narrows.methods.routes import (
 from narrows.methods.standardize import check_units, unit_of
 from narrows.solve.exact import Centred, criterion_eigh
 from narrows.solve.held_out import NO_CURVE, Curve, by_components, curve_of
-from narrows.solve.scatter import Answer, Scatter, leading, rule
+from narrows.solve.scatter import Answer, Scatter, leading, regressions, rule
 from narrows.state.class_stats import ClassStats, Second
 from narrows.state.cross import MOST
 from narrows.state.labels import is_matrix, one_a_row
@@ -228,13 +228,14 @@ class CrossProjector(Projector, Additive):
 
     def _of_ridge(self, stats: Any, S: Scatter, alpha: float) -> Found:
         """Return the solution for a state, with its scatters and a ridge."""
-        answer, linear = self._from_scatter(S, alpha).of_features(S.unit), None
+        answer = self._from_scatter(S, alpha).of_features(S.unit)
+        linear = regresses = None
         if answer.within is not None:
             counts = stats.counts[stats.counts > 0]
-            coef, intercept = rule(answer, counts, stats.mean @ answer.W)
-            linear = answer.W @ coef, intercept
+            coef, intercept, products = rule(answer, counts, stats.mean @ answer.W)
+            linear, regresses = (answer.W @ coef, intercept), regressions(products, counts)
         best = Found.best(answer.W, answer.eigenvalues, self._size, answer.separating)
-        best.more, best.rule = answer.more, linear
+        best.more, best.rule, best.regressions = answer.more, linear, regresses
         best.alpha = alpha if answer.alpha is None else answer.alpha
         return best
 

@@ -13,13 +13,22 @@ from scipy.linalg import blas, lapack
 from scipy.optimize import brentq, root_scalar
 
 from narrows.solve.eigen import DROPPED
-from narrows.solve.scatter import Answer, Scatter, discriminants, factorised, leading, rule
+from narrows.solve.scatter import (
+    Answer,
+    Scatter,
+    discriminants,
+    factorised,
+    leading,
+    regressions,
+    rule,
+)
 
 GRID = 10.0 ** np.arange(-7, 3)  # of alpha, times the mean squared length of samples
 _EPS_GRID = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of eps, times `unit`
 _SHARE = 4  # at most 1 / 4 of the samples are held out at a time
 _TOO_WIDE = 1_000  # coordinates: with more, one part has to do
 _HELD = 0.5  # standard errors: as good as the best
+CLEAR = 1.0  # standard errors: better scores
 TIMID = 1.0  # the weight of (log T)^2 beside the log-losses while alpha is chosen
 SURE = 5.0  # and at the end
 _RANGE = -3.0, 7.0  # of log T
@@ -29,7 +38,7 @@ _DRIFTS = 10.0  # standard errors: a drift
 
 _NONE = np.empty(0)
 
-Posterior = Callable[[float], np.ndarray]  # of a ridge
+Posterior = Callable[..., np.ndarray]  # of a ridge
 
 
 class Curve(NamedTuple):
@@ -202,9 +211,21 @@ def curve(
     return Curve(alphas, scores, errors, temperatures, each, weight)
 
 
-def temperature(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alpha: float) -> float:
-    """Return the number that divides log posteriors, so that held-out ones are calibrated."""
-    return float(curve(S, counts, held, np.array([alpha]), SURE).temperatures[0])
+def best_scores(
+    S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alpha: float
+) -> tuple[bool, float]:
+    """Return whether regressions predict held-out samples better than log posteriors do.
+
+    By more than a standard error. And the number that divides the better scores, so that those of
+    held-out samples are calibrated.
+    """
+    found, code, weight = _by_the_others(S, counts, held, classifier)
+    if not found:
+        return False, 1.0
+    both = np.concatenate([posterior(alpha, both=True) for posterior in found], axis=1)
+    normal, outputs = (calibrated(scores, code, weight, SURE, 1.0) for scores in both)
+    regresses = leads(outputs[3] - normal[3], weight, CLEAR)
+    return regresses, (outputs if regresses else normal)[2]
 
 
 def choose(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], unit: float) -> Curve:
@@ -216,7 +237,7 @@ def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
     """Return a function of the ridge: the log posteriors of samples, of normal classes.
 
     Z are the samples in coordinates; the log posteriors are of shape (n_samples, n_classes), and
-    -inf for classes without samples.
+    -inf for classes without samples. With `both`, those and the outputs of `regressions`.
     """
     live, n = counts > 0, S.n
     equal, varies, size = S.equilibrated()
@@ -225,11 +246,16 @@ def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
     d, Z = equal.H[live] / np.sqrt(counts[live])[:, None], Z[:, varies] / size
     share = np.log(counts[live] / n)
 
-    def posterior(alpha: float) -> np.ndarray:
+    def posterior(alpha: float, both: bool = False) -> np.ndarray:
         coef = n * _solved(within, alpha / size**2, noise, d.T)
-        found = np.full((len(Z), len(counts)), -np.inf)
-        found[:, live] = Z @ coef + (share - 0.5 * np.einsum("jk,kj->j", d, coef))
-        return found
+        products = d @ coef
+        scores = [Z @ coef + (share - 0.5 * products.diagonal())]
+        if both:
+            Q, q = regressions(products, counts[live])
+            scores.append(scores[0] @ Q + q)
+        found = np.full((len(scores), len(Z), len(counts)), -np.inf)
+        found[:, :, live] = scores
+        return found if both else found[0]
 
     return posterior
 
@@ -320,7 +346,7 @@ def _by_leading(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
     def posterior(eps: float) -> np.ndarray:
         _, V = leading(S, 1 + eps, -eps, max(1, int(live.sum()) - 1))
         answer = Answer(np.empty(0), V, 0, S.H[live] @ V, V.T @ within @ V)
-        coef, intercept = rule(answer, counts[live], np.zeros(V.shape[1]))
+        coef, intercept, _ = rule(answer, counts[live], np.zeros(V.shape[1]))
         found = np.full((len(Z), len(counts)), -np.inf)
         found[:, live] = (Z @ V) @ coef + intercept
         return found

@@ -11,12 +11,12 @@ from scipy.linalg import lapack
 from scipy.special import softmax
 
 from narrows.solve import regression_rule as at
-from narrows.solve.held_out import SURE, calibrated
+from narrows.solve.held_out import CLEAR, SURE, by_time, calibrated, leads
 from narrows.solve.regression import DiagonalRLS
 from narrows.solve.regression_rule import MEMORY, SOFT, SUSPICIOUS
+from narrows.solve.scatter import UNIT, Answer, rule
 from narrows.solve.sums import blocks
 
-UNIT = 0.1  # the temperature of the outputs of squared loss, if there is nothing to judge by
 _FULL = 0.1  # of the entries: from this density on products are made by dense blocks
 _ENOUGH = 50  # samples held for a polish
 _FEW = 10  # times as many samples held as features: then directions are polished too
@@ -33,6 +33,8 @@ _SPREAD = (10.0, 1.0)  # of the polish: how firmly it is held to the W of the st
 _BLOCK = 256  # samples held, whose inner products with all are made at a time
 _LEAST = 0.01  # of a residual that a sample has left, at least
 _FAINT = 1e-6  # the least weight of a sample by softmax
+_FOLDS = 5  # of the samples held: log posteriors of each are those by the others
+_ADDED = (0.1, 1.0)  # times the mean variance of outputs within classes, added to each
 _EPS = np.finfo(np.float64).eps
 
 
@@ -154,7 +156,11 @@ class Reading:
         if self.polish:
             W, b, honest = polished(core, held, left, (W, b), residuals, self._shift)
         outputs = held.targets - honest + self._shift
-        return Model(W, b, _temperature(held, outputs, core, self.several, unit))
+        model = Model(W, b, _temperature(held, outputs, core, self.several, unit))
+        live = np.flatnonzero(core.N[0] > 0)
+        if not self.polish or self.several or not held.targets[:, live].any(axis=0).all():
+            return model
+        return with_better_scores(held, live, outputs, model)
 
 
 # -- solving once more ----------------------------------------------------------------------
@@ -450,3 +456,58 @@ def _temperature(
         logits, code = np.stack([np.zeros_like(logits), logits], axis=1), code.astype(np.intp)
         weight = np.repeat(weight / len(live), len(live))
     return unit * calibrated(logits, code, weight, SURE, 1.0)[2]
+
+
+def with_better_scores(
+    held: Held, live: np.ndarray, outputs: np.ndarray, model: Model
+) -> Model:
+    """Return a model by log posteriors of outputs, if these predict better, or the model itself.
+
+    The outputs within the classes are taken as normal, with one covariance, that of samples that
+    are left out. Log posteriors have to be ahead by a standard error. Each sample has one label,
+    and each of the classes `live` has samples.
+    """
+    Z, T, code = outputs[:, live] / UNIT, held.targets[:, live], np.searchsorted(live, held.code)
+    some = T.sum(axis=0)[code] > 1  # else no other sample is of the class
+    if len(live) < 2 or not some.any():
+        return model
+    fold = by_time(code, np.arange(len(code)), _FOLDS)
+    weight = held.stands[some]
+    weight = weight * (weight.sum() / (weight @ weight))
+
+    def scored(L: np.ndarray) -> tuple[float, float, float, np.ndarray]:
+        return calibrated(L[some], code[some], weight, SURE, 1.0)
+
+    def by_others(added: float) -> np.ndarray:
+        L = np.empty_like(Z)
+        for k in range(_FOLDS):
+            left = fold != k
+            A, a = _posteriors(Z[left], T[left], held.stands[left], added)
+            L[~left] = Z[~left] @ A + a
+        return L
+
+    found = {added: scored(by_others(added)) for added in _ADDED}
+    added = max(found, key=lambda value: found[value][0])
+    if not leads(found[added][3] - scored(Z)[3], weight, CLEAR):
+        return model
+    A, a = _posteriors(Z, T, held.stands, added)
+    W, b = np.zeros_like(model.W), np.zeros_like(model.b)
+    W[:, live], b[live] = model.W[:, live] @ (A / UNIT), model.b[live] @ (A / UNIT) + a
+    return Model(W, b, found[added][2])
+
+
+def _posteriors(
+    Z: np.ndarray, T: np.ndarray, weight: np.ndarray, added: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return A and a: the log posteriors of normal classes are Z A + a, -inf without samples."""
+    counts = weight @ T
+    live = counts > 0
+    T, counts = T[:, live], counts[live]
+    M = (weight[:, None] * T).T @ Z / counts[:, None]
+    F, m = np.sqrt(weight)[:, None] * (Z - T @ M), counts @ M / counts.sum()
+    within = F.T @ F
+    within[np.diag_indices_from(within)] += added * within.trace() / len(within)
+    answer = Answer(counts, Z, 0, np.sqrt(counts)[:, None] * (M - m), within)
+    A, a = np.zeros((Z.shape[1], len(live))), np.full(len(live), -np.inf)
+    A[:, live], a[live], _ = rule(answer, counts, m)
+    return A, a

@@ -22,6 +22,7 @@ _FIRM = 1e6  # times the noise: a ridge of less needs the span of the samples
 VARIES = 1e3  # times the noise: a variance of less is rounding
 _SMALLEST = 1e-290  # a variance of less has no inverse
 _ATTEMPTS = 12  # at a Cholesky factorisation
+UNIT = 0.1  # the temperature of the outputs of regressions, if there is nothing to judge by
 
 
 @dataclass
@@ -411,7 +412,9 @@ def scaled(answer: Answer, n: float, by: str) -> Answer:
     return replace(answer, W=answer.W * size, between=answer.between * size, within=within)
 
 
-def rule(answer: Answer, counts: np.ndarray, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def rule(
+    answer: Answer, counts: np.ndarray, centre: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the linear functions that classify: log posteriors of normal classes.
 
     With the common covariance Sigma = W'(n S_w + alpha I) W / n of the classes in the space of the
@@ -432,6 +435,8 @@ def rule(answer: Answer, counts: np.ndarray, centre: np.ndarray) -> tuple[np.nda
     coef : ndarray of shape (k, n_classes)
     intercept : ndarray of shape (n_classes,)
         The log posteriors of x are W'x @ coef + intercept.
+    products : ndarray of shape (n_classes, n_classes)
+        d_i'Sigma^-1 d_j.
     """
     n, between, within = float(counts.sum()), answer.between, answer.within
     assert between is not None
@@ -441,8 +446,27 @@ def rule(answer: Answer, counts: np.ndarray, centre: np.ndarray) -> tuple[np.nda
     spread = max(L.max(initial=0.0), (between**2).sum(axis=0).max(initial=0.0))
     L = np.maximum(L, DROPPED * spread)  # classes without scatter are certain
     coef = n * (Q @ ((Q.T @ difference.T) / L[:, None]))
-    offset = np.log(counts / n) - 0.5 * np.einsum("jk,kj->j", difference, coef)
-    return coef, offset - centre @ coef
+    products = difference @ coef
+    offset = np.log(counts / n) - 0.5 * products.diagonal()
+    return coef, offset - centre @ coef, products
+
+
+def regressions(products: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return Q and q, with which log posteriors L of `rule` give outputs of regressions, L Q + q.
+
+    The outputs are those of ridge regressions of the indicators of the classes, divided by `UNIT`:
+    ``p_j + (x - m)'(C + alpha I)^-1 N_j d_j`` for the total scatter C.
+
+    Parameters
+    ----------
+    products : ndarray of shape (n_classes, n_classes)
+        d_i'Sigma^-1 d_j.
+    counts : ndarray of shape (n_classes,)
+        N_j.
+    """
+    share = counts / counts.sum()
+    Q = linalg.inv(products + np.diag(1 / share)) / UNIT
+    return Q, share / UNIT - (np.log(share) - 0.5 * products.diagonal()) @ Q
 
 
 def rank_within(S: Scatter) -> int:
