@@ -458,9 +458,7 @@ def _temperature(
     return unit * calibrated(logits, code, weight, SURE, 1.0)[2]
 
 
-def with_better_scores(
-    held: Held, live: np.ndarray, outputs: np.ndarray, model: Model
-) -> Model:
+def with_better_scores(held: Held, live: np.ndarray, outputs: np.ndarray, model: Model) -> Model:
     """Return a model by log posteriors of outputs, if these predict better, or the model itself.
 
     The outputs within the classes are taken as normal, with one covariance, that of samples that
