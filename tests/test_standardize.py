@@ -374,6 +374,9 @@ def test_wide_samples_in_memory(method, as_dense):
     scaler = StandardScaler().fit(X.toarray())
     Z = scaler.transform(X.toarray())
     model = fit(method, given, y, T, standardize=True)
+    if isinstance(method, SRDA) and not as_dense:  # dense samples have an exact solution
+        method = clone(method).set_params(solver="lsqr", max_iter=200, tol=1e-14)
+        model = fit(method, given, y, T, standardize=True)
     assert_is(model, fit(method, Z, y, T), Z, given, scaler.scale_, 1e-6)
 
 

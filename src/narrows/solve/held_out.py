@@ -28,7 +28,7 @@ _EPS_GRID = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of eps, times `unit`
 _SHARE = 4  # at most 1 / 4 of the samples are held out at a time
 _TOO_WIDE = 1_000  # coordinates: with more, one part has to do
 _HELD = 0.5  # standard errors: as good as the best
-CLEAR = 1.0  # standard errors: better scores
+CLEAR = 2.0  # standard errors: better scores
 TIMID = 1.0  # the weight of (log T)^2 beside the log-losses while alpha is chosen
 SURE = 5.0  # and at the end
 _RANGE = -3.0, 7.0  # of log T
@@ -216,7 +216,7 @@ def best_scores(
 ) -> tuple[bool, float]:
     """Return whether regressions predict held-out samples better than log posteriors do.
 
-    By more than a standard error. And the number that divides the better scores, so that those of
+    By more than two standard errors. And the number that divides the better scores, so that those of
     held-out samples are calibrated.
     """
     found, code, weight = _by_the_others(S, counts, held, classifier)

@@ -462,7 +462,7 @@ def with_better_scores(held: Held, live: np.ndarray, outputs: np.ndarray, model:
     """Return a model by log posteriors of outputs, if these predict better, or the model itself.
 
     The outputs within the classes are taken as normal, with one covariance, that of samples that
-    are left out. Log posteriors have to be ahead by a standard error. Each sample has one label,
+    are left out. Log posteriors have to be ahead by two standard errors. Each sample has one label,
     and each of the classes `live` has samples.
     """
     Z, T, code = outputs[:, live] / UNIT, held.targets[:, live], np.searchsorted(live, held.code)

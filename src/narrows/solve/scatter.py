@@ -47,6 +47,8 @@ class Answer:
         The ridge that was used, where there is one.
     separating : int, optional
         How many of the directions, the first ones, separate the classes; all by default.
+    regresses : bool
+        Whether they are solutions of regressions, by whose outputs to predict.
     """
 
     eigenvalues: np.ndarray
@@ -57,6 +59,7 @@ class Answer:
     unit: float = 1.0
     alpha: float | None = None
     separating: int | None = None
+    regresses: bool = False
 
     def of_features(self, unit: np.ndarray | None) -> Answer:
         """Return the directions of the features, from those of features divided by their unit."""
