@@ -35,6 +35,7 @@ from narrows.state.labels import is_matrix, one_a_row
 from narrows.state.mapped import Mapped
 from narrows.state.maps import Bands
 
+_MANY = 4  # times as many samples as coordinates
 COMPARED = 1000  # kept samples that numbers such as ridges are compared by
 BANDS: dict[str, Constraint] = {  # parameters of the two passes
     "head": whole(1),
@@ -59,7 +60,12 @@ class Choice(NamedTuple):
         if not held:
             return near, None
         result = self.compare(S, counts, held, near)
-        return result.nearest(near), result
+        return result.nearest(near, is_few(stats, S)), result
+
+
+def is_few(stats: Any, S: Scatter) -> bool:
+    """Whether there are few samples for their coordinates."""
+    return bool(stats.n < _MANY * len(S.C))
 
 
 def _takes_stats(estimator: Any) -> bool:
@@ -199,7 +205,8 @@ class CrossProjector(Projector, Additive):
             return Found(none, np.zeros(0), available=0, size=self._size)
         state = self._shown(state)
         S, mean_square = self._scatters(state)
-        found = self._solve_sums(state, S, self._ridge(mean_square))
+        in_bands = isinstance(state, Mapped) and state.n_features > state.n_samples
+        found = self._solve_sums(state, S, self._ridge(mean_square), in_bands)
         found.total = self._total(found.total, mean_square)
         return found
 
@@ -210,32 +217,38 @@ class CrossProjector(Projector, Additive):
             return state.scatters(), state.mean_square()
         return state.scatters(unit=unit), state.mean_square(unit)
 
-    def _solve_sums(self, stats: Any, S: Scatter, alpha: float) -> Found:
-        """Return the solution for a state, with its scatters and a ridge, or where to look."""
+    def _solve_sums(self, stats: Any, S: Scatter, alpha: float, regresses: bool = False) -> Found:
+        """Return the solution for a state, with its scatters and a ridge, or where to look.
+
+        It predicts by regressions if `regresses`, or if held-out samples choose both.
+        """
         for what in self._chosen:
             self._check_kept(stats, what)
         curve, each, counts = None, None, stats.counts[stats.counts > 0]
         if self._choice is not None and self._chooses(stats):
             alpha, curve = self._choice.of(stats, S, alpha)
+            regresses = curve is not None and curve.regresses_at(alpha)
         if (
             is_cv(self.n_components) and len(counts) > 1 and S.C.size
         ):  # else there are no directions
             each = by_components(S, counts, stats.held_out(S), alpha)
-        found = self._of_ridge(stats, S, alpha)  # may change S
+        found = self._of_ridge(stats, S, alpha, regresses)  # may change S
         found.curve = found.curve if curve is None else curve
         sizes = NO_CURVE if each is None else curve_of(*each, found.available)
         return found.first(sizes.smallest(), sizes) if len(sizes.scores) else found
 
-    def _of_ridge(self, stats: Any, S: Scatter, alpha: float) -> Found:
+    def _of_ridge(self, stats: Any, S: Scatter, alpha: float, regresses: bool) -> Found:
         """Return the solution for a state, with its scatters and a ridge."""
-        answer = self._from_scatter(S, alpha).of_features(S.unit)
-        linear = regresses = None
+        answer, linear = self._from_scatter(S, alpha).of_features(S.unit), None
         if answer.within is not None:
             counts = stats.counts[stats.counts > 0]
             coef, intercept, products = rule(answer, counts, stats.mean @ answer.W)
-            linear, regresses = (answer.W @ coef, intercept), regressions(products, counts)
+            if regresses and len(counts) > 2:
+                Q, q = regressions(products, counts)
+                coef, intercept = coef @ Q, intercept @ Q + q
+            linear = answer.W @ coef, intercept
         best = Found.best(answer.W, answer.eigenvalues, self._size, answer.separating)
-        best.more, best.rule, best.regressions = answer.more, linear, regresses
+        best.more, best.rule, best.regresses = answer.more, linear, regresses
         best.alpha = alpha if answer.alpha is None else answer.alpha
         return best
 

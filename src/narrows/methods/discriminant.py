@@ -17,7 +17,7 @@ from narrows.methods.cross import CrossProjector
 from narrows.methods.projector import EXPLAINED, Found
 from narrows.methods.routes import Solved
 from narrows.solve.applied import Applied, Classes, Decision
-from narrows.solve.held_out import best_scores
+from narrows.solve.held_out import temperature
 from narrows.state.labels import is_matrix
 
 
@@ -51,8 +51,9 @@ class Classifier(ClassifierMixin, Estimator):
     def _decision(self, calibrated: bool = True) -> Decision:
         """Return what classes are predicted by, of the model file if it is there."""
         saved = self._saved
-        found = None if saved is None else saved.decision
-        decision: Decision = self._decide(calibrated) if found is None else found
+        if saved is None or saved.decision is None:
+            return self._decide(calibrated)
+        decision: Decision = saved.decision
         return decision if calibrated else decision._replace(temperature=1.0)
 
     @property
@@ -86,7 +87,7 @@ class Classifier(ClassifierMixin, Estimator):
         return False
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the log posterior of each class, up to a term that all classes share.
+        """Return the score of each class: its log posterior, up to a term that all classes share.
 
         Parameters
         ----------
@@ -211,10 +212,11 @@ class Classifier(ClassifierMixin, Estimator):
 class Discriminant(Classifier, CrossProjector):
     """Directions that separate the classes, and a classifier by all of them.
 
-    The classes are assumed to be normal with one covariance, that of the samples about their class
-    means with the ridge added, so that log posteriors are linear. `n_components` does not matter.
-    Log posteriors are divided by a number, such that those of held-out samples are most likely:
-    without it, they are too sure where there are many features.
+    Scores are log posteriors of normal classes with one covariance, that of the samples about their
+    class means with the ridge added; or outputs of ridge regressions of the classes, if they
+    predict held-out samples better. Both are linear, and `n_components` does not matter. Scores are
+    divided by a number, such that held-out samples are most likely: without it, log posteriors are
+    too sure where there are many features.
     """
 
     explained_variance_ratio_ = EXPLAINED
@@ -263,25 +265,23 @@ class Discriminant(Classifier, CrossProjector):
                 f"{type(self).__name__}: expected a model that was fitted by narrows 0.2 or later, "
                 "got an older one. Call fit again to predict."
             )
-        with lock_of(self):
-            if solution.decision is None:  # set last, since an interrupt may come before
-                solution.decision = self._best(solution, *solution.rule)
-            return solution.decision
+        temperature = self._temperature(solution) if calibrated else 1.0
+        return Decision(*solution.rule, temperature, solution.map)
 
     def _solved_for(self, state: Any, solution: Found) -> Any:
         """Return the state that a solution is a function of."""
         return state
 
-    def _best(self, solution: Found, W: np.ndarray, b: np.ndarray) -> Decision:
-        """Return what predicts held-out samples best, if any were kept; W and b are its rule."""
-        regresses, temperature, stats = False, 1.0, self._shown(self._state)
-        if not isinstance(stats, Solved) and (stats.counts > 0).sum() > 1:
-            stats = self._solved_for(stats, solution)
-            S, _ = self._scatters(stats)
-            held, counts = stats.held_out(S), stats.counts[stats.counts > 0]
-            if held:
-                regresses, temperature = best_scores(S, counts, held, solution.alpha)
-        if regresses and solution.regressions is not None:
-            Q, q = solution.regressions
-            W, b = W @ Q, b @ Q + q
-        return Decision(W, b, temperature, solution.map)
+    def _temperature(self, solution: Found) -> float:
+        """Return what scores are divided by, from held-out samples if any were kept."""
+        with lock_of(self):
+            if solution.temperature is None:
+                found, stats = 1.0, self._shown(self._state)
+                if not isinstance(stats, Solved) and (stats.counts > 0).sum() > 1:
+                    stats = self._solved_for(stats, solution)
+                    S, _ = self._scatters(stats)
+                    held, counts = stats.held_out(S), stats.counts[stats.counts > 0]
+                    if held:
+                        found = temperature(S, counts, held, solution.alpha, solution.regresses)
+                solution.temperature = found  # last, since an interrupt may come before
+            return solution.temperature

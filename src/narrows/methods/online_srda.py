@@ -447,7 +447,8 @@ class OnlineSRDA(Classifier, Sequential):
 
     The step is implicit and scaled by the energy of the features: there is no step size to choose,
     and the scale of the data does not change the predictions. New classes may appear at any time.
-    `transform` returns X W, not centred; `predict` returns the class of the largest xW + b.
+    `transform` returns X W, not centred; `predict` returns the class of the largest xW + b, or of
+    the largest log posterior by these outputs: see Notes.
 
     Dense samples are centred by their mean, which is updated after 1, 2, 4, 8, ... samples. Sparse
     samples of more than 64 features are not centred.
@@ -527,8 +528,13 @@ class OnlineSRDA(Classifier, Sequential):
     bands of features of equal energy, from the class sums and the scatter of the stored samples
     within the classes.
 
-    **Probabilities** are softmax((xW + b)/T). The temperature T maximises the likelihood of the
-    stored samples, each predicted from the others (leave-one-out, by leverages).
+    **Scores**: with `polish` and squared loss, the outputs xW + b of stored samples, each left out
+    (by leverages), also give log posteriors: of normal classes with one covariance, to whose
+    diagonal 0.1 or 1 times the mean variance is added. They replace the outputs if they predict
+    stored samples better, by two standard errors over five folds. `transform` is not affected.
+
+    **Probabilities** are softmax(scores/T). The temperature T maximises the likelihood of the
+    stored samples that are left out.
 
     With loss="softmax", e = t - softmax(xW + b) over the classes so far, `h = |e|^2/10`, and `p = x
     / (s2/10 + Q)`, `e /= 1 + h (x'p + 1/(1/10 + qb))`, `b += e/(1/10 + qb)`, `Q += h x^2`, `qb +=

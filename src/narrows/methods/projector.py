@@ -17,7 +17,7 @@ from narrows.errors import ParameterError
 from narrows.methods.base import Additive, Estimator, accepts_collections, read_only
 from narrows.methods.parameters import FLAG, LIST, NONE, Constraint, is_cv, whole
 from narrows.methods.standardize import standardized
-from narrows.solve.applied import Applied, Decision, Projection
+from narrows.solve.applied import Applied, Projection
 from narrows.solve.eigen import set_signs
 from narrows.solve.held_out import NO_CURVE, Curve
 from narrows.solve.sums import TINY
@@ -77,9 +77,8 @@ class Found(Directions):
     # of a classifier: weights of shape (n_features, n_classes), and intercepts
     rule: tuple[np.ndarray, np.ndarray] | None = None
     curve: Curve = field(default_factory=lambda: Curve(*np.empty((6, 0))))  # of ridges compared
-    # what makes outputs of regressions of the scores of `rule`
-    regressions: tuple[np.ndarray, np.ndarray] | None = None
-    decision: Decision | None = None  # once it is needed
+    regresses: bool = False  # whether its scores are outputs of regressions, or log posteriors
+    temperature: float | None = None  # what scores are divided by, once it is needed
 
     def of_features(self) -> Self:
         """Return the solution behind a map without hidden features as one of the features."""

@@ -446,7 +446,7 @@ def complete(estimator: Any, solved: Solved, A: Centred, unit: np.ndarray | None
     signs = np.sign(np.einsum("dk,dk->k", solved.W, W))
     if answer.within is not None:
         coef, intercept, products = rule(answer, A.counts, A.mean @ answer.W)
-        if answer.regresses:
+        if answer.regresses and len(A.counts) > 2:
             Q, q = regressions(products, A.counts)
             coef, intercept = coef @ Q, intercept @ Q + q
         with np.errstate(over="ignore", invalid="ignore"):

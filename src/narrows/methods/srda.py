@@ -161,6 +161,10 @@ class SRDA(Discriminant):
     is within one standard error of the best. `predict` uses all directions. On a stream all
     directions are used while no class has two samples.
 
+    **Scores**: `predict` uses the log posteriors of normal classes with covariance S_w + alpha/n I,
+    or the outputs of ridge regressions of the class indicators, in the same directions, if they
+    predict kept samples better by two standard errors. With LSQR it always uses the latter.
+
     **Reproducibility**: LSQR amplifies rounding errors, so that `components_` depend on the order
     of the samples, the machine and the number of threads.
 

@@ -413,7 +413,7 @@ def by_discriminant_power(A: Centred, W: np.ndarray, alpha: float) -> Answer:
     """Rotate solutions into the order of w'S_b w / w'(C + alpha/n I) w, as `discriminants`."""
     Z = A.matmat(W)
     ratios, V = best_ratios(A.indicators().T @ Z, np.vstack([Z, np.sqrt(alpha) * W]))
-    answer = with_rule(A, Answer(ratios, W @ V, regresses=True), alpha)
+    answer = with_rule(A, Answer(ratios, W @ V, regresses=A.shape[1] > A.shape[0]), alpha)
     answer.within = np.diag(np.maximum(1 - ratios, 0.0))
     return answer
 

@@ -38,7 +38,7 @@ _DRIFTS = 10.0  # standard errors: a drift
 
 _NONE = np.empty(0)
 
-Posterior = Callable[..., np.ndarray]  # of a ridge
+Posterior = Callable[[float], np.ndarray]  # of a ridge
 
 
 class Curve(NamedTuple):
@@ -54,6 +54,8 @@ class Curve(NamedTuple):
         The scores of single samples, if they are kept.
     weight : ndarray of shape (n_held,)
         The weights of these samples.
+    regresses : ndarray of bool of shape (n_values,)
+        Whether outputs of regressions predict them better, by two standard errors.
     """
 
     values: np.ndarray = _NONE
@@ -62,6 +64,7 @@ class Curve(NamedTuple):
     temperatures: np.ndarray = _NONE
     each: np.ndarray = _NONE
     weight: np.ndarray = _NONE
+    regresses: np.ndarray = _NONE
 
     @classmethod
     def of_folds(cls, curves: np.ndarray, weight: np.ndarray) -> Curve:
@@ -87,10 +90,20 @@ class Curve(NamedTuple):
         found: np.ndarray = self.each[int(np.abs(self.values - value).argmin())]
         return found
 
-    def nearest(self, near: float) -> float:
-        """Return the value nearest to `near` among those half a standard error from the best."""
+    def regresses_at(self, value: float) -> bool:
+        """Whether regressions predict held-out samples better with one of the values."""
+        return bool(self.regresses[int(np.abs(self.values - value).argmin())])
+
+    def nearest(self, near: float, few: bool = False) -> float:
+        """Return the value nearest to `near` among those half a standard error from the best.
+
+        Or the least of these if there are few samples: those that are not held out need a larger
+        ridge than all.
+        """
         best = int(self.scores.argmax())
         values = self.values[self.scores >= self.scores[best] - _HELD * self.errors[best]]
+        if few:
+            return float(values.min())
         return float(values[np.abs(np.log(values / near)).argmin()])
 
     def smallest(self) -> int:
@@ -201,31 +214,32 @@ def curve(
     posteriors, code, weight = _by_the_others(S, counts, held, by or classifier)
     if not posteriors:
         same = np.zeros(len(alphas))
-        return Curve(alphas, same, same, same + 1, np.zeros((len(alphas), 0)), weight)
-    found, start = [], 1.0
+        each = np.zeros((len(alphas), 0))
+        return Curve(alphas, same, same, same + 1, each, weight, same > 0)
+    found, regresses, start = [], [], 1.0
     for alpha in alphas:  # one at a time, since there may be many classes
-        every = np.concatenate([posterior(float(alpha)) for posterior in posteriors])
-        found.append(calibrated(every, code, weight, timid, start))
-        start = found[-1][2]
+        every = np.concatenate([posterior(float(alpha)) for posterior in posteriors], axis=1)
+        normal, *others = (calibrated(scores, code, weight, timid, start) for scores in every)
+        ahead = (leads(other[3] - normal[3], weight, CLEAR) for other in others)
+        regresses.append(len(counts) > 2 and any(ahead))
+        found.append(normal)
+        start = normal[2]
     scores, errors, temperatures, each = (np.array(values) for values in zip(*found, strict=True))
-    return Curve(alphas, scores, errors, temperatures, each, weight)
+    return Curve(alphas, scores, errors, temperatures, each, weight, np.array(regresses))
 
 
-def best_scores(
-    S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alpha: float
-) -> tuple[bool, float]:
-    """Return whether regressions predict held-out samples better than log posteriors do.
+def temperature(
+    S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alpha: float, regresses: bool = False
+) -> float:
+    """Return the number that divides log posteriors, so that held-out ones are calibrated.
 
-    By more than two standard errors. And the number that divides the better scores, so that those of
-    held-out samples are calibrated.
+    Or outputs of regressions.
     """
     found, code, weight = _by_the_others(S, counts, held, classifier)
     if not found:
-        return False, 1.0
-    both = np.concatenate([posterior(alpha, both=True) for posterior in found], axis=1)
-    normal, outputs = (calibrated(scores, code, weight, SURE, 1.0) for scores in both)
-    regresses = leads(outputs[3] - normal[3], weight, CLEAR)
-    return regresses, (outputs if regresses else normal)[2]
+        return 1.0
+    every = np.concatenate([posterior(alpha)[int(regresses)] for posterior in found])
+    return calibrated(every, code, weight, SURE, 1.0)[2]
 
 
 def choose(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], unit: float) -> Curve:
@@ -236,8 +250,8 @@ def choose(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], unit: float)
 def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
     """Return a function of the ridge: the log posteriors of samples, of normal classes.
 
-    Z are the samples in coordinates; the log posteriors are of shape (n_samples, n_classes), and
-    -inf for classes without samples. With `both`, those and the outputs of `regressions`.
+    And of the outputs of `regressions`: of shape (2, n_samples, n_classes). Z are the samples in
+    coordinates. Scores of classes without samples are -inf.
     """
     live, n = counts > 0, S.n
     equal, varies, size = S.equilibrated()
@@ -246,16 +260,14 @@ def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
     d, Z = equal.H[live] / np.sqrt(counts[live])[:, None], Z[:, varies] / size
     share = np.log(counts[live] / n)
 
-    def posterior(alpha: float, both: bool = False) -> np.ndarray:
+    def posterior(alpha: float) -> np.ndarray:
         coef = n * _solved(within, alpha / size**2, noise, d.T)
         products = d @ coef
-        scores = [Z @ coef + (share - 0.5 * products.diagonal())]
-        if both:
-            Q, q = regressions(products, counts[live])
-            scores.append(scores[0] @ Q + q)
-        found = np.full((len(scores), len(Z), len(counts)), -np.inf)
-        found[:, :, live] = scores
-        return found if both else found[0]
+        L = Z @ coef + (share - 0.5 * products.diagonal())
+        Q, q = regressions(products, counts[live])
+        found = np.full((2, len(Z), len(counts)), -np.inf)
+        found[:, :, live] = L, L @ Q + q
+        return found
 
     return posterior
 
@@ -338,7 +350,7 @@ def choose_eps(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], unit: fl
 
 
 def _by_leading(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
-    """Return a function of eps: the log posteriors of samples, as `classifier`."""
+    """Return a function of eps: the log posteriors of samples, (1, n_samples, n_classes)."""
     live = counts > 0
     L = S.within()
     within = L + np.tril(L, -1).T
@@ -347,8 +359,8 @@ def _by_leading(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
         _, V = leading(S, 1 + eps, -eps, max(1, int(live.sum()) - 1))
         answer = Answer(np.empty(0), V, 0, S.H[live] @ V, V.T @ within @ V)
         coef, intercept, _ = rule(answer, counts[live], np.zeros(V.shape[1]))
-        found = np.full((len(Z), len(counts)), -np.inf)
-        found[:, live] = (Z @ V) @ coef + intercept
+        found = np.full((1, len(Z), len(counts)), -np.inf)
+        found[0, :, live] = ((Z @ V) @ coef + intercept).T
         return found
 
     return posterior
@@ -523,7 +535,7 @@ class Kept(NamedTuple):
                 continue
             rest, left, m = without(self.S, self.counts, HeldOut(*(a[held] for a in self.all)))
             some = (block == k) & (left[code] > 0)
-            posterior[some] = classifier(rest, left, Z[some] - m)(alpha)
+            posterior[some] = classifier(rest, left, Z[some] - m)(alpha)[0]
             predicted |= some
         found = np.zeros(len(block))
         if predicted.any():
