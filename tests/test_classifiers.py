@@ -338,3 +338,69 @@ def test_an_interrupted_calibration_is_made_again():
     expected, fitted = SRDA().fit(X, y).predict_proba(X), SRDA().fit(X, y)
     for left in stopped(fitted, lambda fitted: fitted.predict_proba(X), 15):
         np.testing.assert_array_equal(left.predict_proba(X), expected)
+
+
+# -- which scores predict --------------------------------------------------------------------------
+
+
+def rare_words(n, d, seed):
+    """Counts of rare words in eight classes, that share some of them."""
+    rng = np.random.default_rng(seed)
+    rates = rng.gamma(0.05, 1.0, (8, d)) + rng.gamma(0.05, 1.0, d)
+    y = rng.integers(8, size=n)
+    return rng.poisson(10 * (rates / rates.sum(axis=1, keepdims=True))[y]).astype(float), y
+
+
+def ridge_outputs(X, y, alpha, other):
+    """The outputs of ridge regressions of indicators of the classes."""
+    m, T = X.mean(axis=0), np.eye(y.max() + 1)[y]
+    B = np.linalg.solve((X - m).T @ (X - m) + alpha * np.eye(X.shape[1]), (X - m).T @ T)
+    return T.mean(axis=0) + (other - m) @ B
+
+
+def normal_scores(X, y, alpha, other):
+    """Log posteriors of normal classes with the covariance within classes and a ridge."""
+    M = np.array([X[y == j].mean(axis=0) for j in range(y.max() + 1)])
+    S = ((X - M[y]).T @ (X - M[y]) + alpha * np.eye(X.shape[1])) / len(y)
+    A = np.linalg.solve(S, M.T)
+    return other @ A - 0.5 * np.sum(M.T * A, axis=0) + np.log(np.bincount(y) / len(y))
+
+
+def assert_same_but_for_a_factor(found, expected):
+    found, expected = (Z - Z.mean(axis=1, keepdims=True) for Z in (found, expected))
+    factor = np.vdot(found, expected) / np.vdot(found, found)
+    np.testing.assert_allclose(factor * found, expected, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("solver", ["auto", "lsqr"])
+def test_words_are_classified_by_regressions(solver):
+    X, y = rare_words(600, 600, seed=0)
+    other, X, y = X[400:], X[:400], y[:400]
+    given = csr_array(X)
+    model = SRDA(solver=solver, max_iter=500, tol=1e-14).fit(given, y)
+    expected = ridge_outputs(X, y, model.alpha_, other)
+    np.testing.assert_array_equal(model.predict(other), expected.argmax(axis=1))
+    assert_same_but_for_a_factor(model.decision_function(other), expected)
+
+
+def line(n=600):
+    """Four classes along a line: those between others have the largest output nowhere."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(4, size=n)
+    return rng.normal(size=(n, 5)) * 0.3 + y[:, None] * np.eye(5)[0] * 1.5, y
+
+
+def test_classes_between_others_are_normal():
+    X, y = line()
+    model = SRDA().fit(X, y)
+    assert_same_but_for_a_factor(model.decision_function(X), normal_scores(X, y, model.alpha_, X))
+
+
+def test_online_srda_finds_classes_between_others():
+    X, y = line(1200)
+    model = OnlineSRDA(random_state=0).fit(X[:600], y[:600])
+    assert OnlineSRDA(random_state=0, polish=False).fit(X[:600], y[:600]).score(X, y) < 0.7
+    assert model.score(X[600:], y[600:]) > 0.9
+    scores = model.decision_function(X[600:])
+    likelihood = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    assert -likelihood[np.arange(600), y[600:]].mean() < 0.3

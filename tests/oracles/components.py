@@ -140,7 +140,7 @@ def ridges(X, y, parts):
 
         return classified
 
-    return _chosen(X, y, parts, [unit * g for g in GRID], of, unit)
+    return _chosen(X, y, parts, [unit * g for g in GRID], of, unit, len(y) < 4 * X.shape[1])
 
 
 def weights(X, y, parts):
@@ -157,9 +157,9 @@ def weights(X, y, parts):
     return _chosen(X, y, parts, EPS, of, 1.0)
 
 
-def _chosen(X, y, parts, grid, of, near):
+def _chosen(X, y, parts, grid, of, near, few=False):
     each = np.array([likelihoods(*held_out(X, y, parts, of(value))) for value in grid])
     mean, error = each.mean(axis=1), each.std(axis=1) / np.sqrt(each.shape[1])
     best = mean.argmax()
     good = [v for v, score in zip(grid, mean, strict=True) if score >= mean[best] - error[best] / 2]
-    return mean, error, min(good, key=lambda v: abs(np.log(v / near)))
+    return mean, error, min(good) if few else min(good, key=lambda v: abs(np.log(v / near)))

@@ -27,7 +27,7 @@ from narrows.methods.routes import (
 )
 from narrows.methods.standardize import check_units, unit_of
 from narrows.solve.exact import Centred, criterion_eigh
-from narrows.solve.held_out import NO_CURVE, Curve, by_components, curve_of
+from narrows.solve.held_out import NO_CURVE, Curve, by_components, choose, curve_of
 from narrows.solve.scatter import Answer, Scatter, leading, regressions, rule
 from narrows.state.class_stats import ClassStats, Second
 from narrows.state.cross import MOST
@@ -60,7 +60,7 @@ class Choice(NamedTuple):
         if not held:
             return near, None
         result = self.compare(S, counts, held, near)
-        return result.nearest(near, is_few(stats, S)), result
+        return result.nearest(near, self.compare is choose and is_few(stats, S)), result
 
 
 def is_few(stats: Any, S: Scatter) -> bool:

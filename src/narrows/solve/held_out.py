@@ -28,7 +28,7 @@ _EPS_GRID = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of eps, times `unit`
 _SHARE = 4  # at most 1 / 4 of the samples are held out at a time
 _TOO_WIDE = 1_000  # coordinates: with more, one part has to do
 _HELD = 0.5  # standard errors: as good as the best
-CLEAR = 2.0  # standard errors: better scores
+_CLEAR = 2.5  # standard errors: better scores
 TIMID = 1.0  # the weight of (log T)^2 beside the log-losses while alpha is chosen
 SURE = 5.0  # and at the end
 _RANGE = -3.0, 7.0  # of log T
@@ -55,7 +55,7 @@ class Curve(NamedTuple):
     weight : ndarray of shape (n_held,)
         The weights of these samples.
     regresses : ndarray of bool of shape (n_values,)
-        Whether outputs of regressions predict them better, by two standard errors.
+        Whether outputs of regressions predict them better, by 2.5 standard errors.
     """
 
     values: np.ndarray = _NONE
@@ -220,7 +220,7 @@ def curve(
     for alpha in alphas:  # one at a time, since there may be many classes
         every = np.concatenate([posterior(float(alpha)) for posterior in posteriors], axis=1)
         normal, *others = (calibrated(scores, code, weight, timid, start) for scores in every)
-        ahead = (leads(other[3] - normal[3], weight, CLEAR) for other in others)
+        ahead = (leads(other[3] - normal[3], weight, _CLEAR) for other in others)
         regresses.append(len(counts) > 2 and any(ahead))
         found.append(normal)
         start = normal[2]

@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 from scipy.special import softmax
 
 from narrows.solve import regression_rule as at
-from narrows.solve.held_out import CLEAR, SURE, by_time, calibrated, leads
+from narrows.solve.held_out import SURE, by_time, calibrated, leads
 from narrows.solve.regression import DiagonalRLS
 from narrows.solve.regression_rule import MEMORY, SOFT, SUSPICIOUS
 from narrows.solve.scatter import UNIT, Answer, rule
@@ -34,6 +34,7 @@ _BLOCK = 256  # samples held, whose inner products with all are made at a time
 _LEAST = 0.01  # of a residual that a sample has left, at least
 _FAINT = 1e-6  # the least weight of a sample by softmax
 _FOLDS = 5  # of the samples held: log posteriors of each are those by the others
+_AHEAD = 0.5  # standard errors: better scores
 _ADDED = (0.1, 1.0)  # times the mean variance of outputs within classes, added to each
 _EPS = np.finfo(np.float64).eps
 
@@ -462,7 +463,7 @@ def with_better_scores(held: Held, live: np.ndarray, outputs: np.ndarray, model:
     """Return a model by log posteriors of outputs, if these predict better, or the model itself.
 
     The outputs within the classes are taken as normal, with one covariance, that of samples that
-    are left out. Log posteriors have to be ahead by two standard errors. Each sample has one label,
+    are left out. They have to be ahead by half a standard error. Each sample has one label,
     and each of the classes `live` has samples.
     """
     Z, T, code = outputs[:, live] / UNIT, held.targets[:, live], np.searchsorted(live, held.code)
@@ -486,7 +487,7 @@ def with_better_scores(held: Held, live: np.ndarray, outputs: np.ndarray, model:
 
     found = {added: scored(by_others(added)) for added in _ADDED}
     added = max(found, key=lambda value: found[value][0])
-    if not leads(found[added][3] - scored(Z)[3], weight, CLEAR):
+    if not leads(found[added][3] - scored(Z)[3], weight, _AHEAD):
         return model
     A, a = _posteriors(Z, T, held.stands, added)
     W, b = np.zeros_like(model.W), np.zeros_like(model.b)
