@@ -468,7 +468,7 @@ def with_better_scores(held: Held, live: np.ndarray, outputs: np.ndarray, model:
     """
     Z, T, code = outputs[:, live] / UNIT, held.targets[:, live], np.searchsorted(live, held.code)
     some = T.sum(axis=0)[code] > 1  # else no other sample is of the class
-    if len(live) < 2 or not some.any():
+    if len(live) < 3 or not some.any():
         return model
     fold = by_time(code, np.arange(len(code)), _FOLDS)
     weight = held.stands[some]
