@@ -72,7 +72,7 @@ SITUATIONS = {
     "blocks of lines": {"io.streams.BLOCK": None},  # bytes that are read at a time
     "large files": {"engines.parts.SIZE": None},  # bytes of a part
     "few vectors at a time": {"io.formats.arrow._CELLS": 60},
-    "few cells at a time": {"io.formats.h5ad._CELLS": 30, "io.formats.h5ad._GATHERED": 25},
+    "few cells at a time": {"io.formats.matrix._CELLS": 30, "io.formats.matrix._GATHERED": 25},
     "few non-zeros at a time": {"solve.sums._ENTRIES": 8},
 }
 

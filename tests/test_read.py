@@ -18,6 +18,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
 from tests.cases import labelled
+from tests.inside import pretend
 
 
 def gathered(*args, **kwargs):
@@ -345,8 +346,8 @@ def test_what_is_broken_is_named_with_its_line(tmp_path, name, content, message)
             "expected labels up to 16777215",
         ),
         ({"X": np.ones(3)}, r"expected X of shape \(n_samples, n_features\), got \(3,\)"),
-        ({"X": np.array([["a"]])}, "expected values that are numbers"),
-        ({"X": np.array([[None]], dtype=object)}, "expected an archive of samples"),
+        ({"X": np.array([["a"]])}, "expected samples that are numbers, got <U1"),
+        ({"X": np.array([[None]], dtype=object)}, "that are numbers, got Python objects"),
         ({"X": [[1.0], [np.nan]]}, r":2: expected finite values, got NaN"),
         (
             {"X": np.array([[0], [0x7C01]], "u2").view("f2")},
@@ -367,11 +368,11 @@ def test_what_is_broken_is_named_with_its_line(tmp_path, name, content, message)
         ),
         (
             {"data": [1.0], "indices": [5], "indptr": [0, 1], "shape": [1, 2]},
-            "expected an archive of",
+            "expected indices from 0 to 1 in X, got 5",
         ),
         (
             {"data": [1.0], "indices": [0], "indptr": [0, 9], "shape": [1, 2]},
-            "expected an archive of",
+            "expected from 0 to 1 entries in a row, got 9",
         ),
         ({"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": 7}, "expected an archive of"),
     ],
@@ -380,6 +381,40 @@ def test_archives_that_are_not_rows(tmp_path, arrays, message):
     np.savez(tmp_path / "a.npz", **arrays)
     with pytest.raises(DataError, match=message):
         gathered(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+@pytest.mark.parametrize("form", ["C", "F", "csr", "csc", "coo"])
+def test_archives_are_read_in_step(tmp_path, monkeypatch, form, compressed):
+    pretend(monkeypatch, "few cells at a time")
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.6, (53, 7)) * rng.normal(size=(53, 7))
+    Y, arrays = rng.random((53, 3)) < 0.4, {"X": np.asarray(X, order=form if form < "a" else "C")}
+    if form > "a":
+        S = sparse.csr_array(X)
+        with io.BytesIO() as buffer:
+            sparse.save_npz(buffer, S.asformat(form), compressed=False)
+            buffer.seek(0)
+            arrays = dict(np.load(buffer))
+    parts = sparse.csr_array(Y)
+    several = {"yindices": parts.indices, "yindptr": parts.indptr, "yshape": Y.shape}
+    save = np.savez_compressed if compressed else np.savez
+    text = np.array(["a", "bc", "def"])[np.arange(53) % 3]
+    save(tmp_path / "a.npz", **arrays, **several, text=text, t=np.asfortranarray(X[:, :2]))
+    for rows in (1, 10, 1000):
+        chunks = list(iter_chunks(tmp_path / "a.npz", chunk_rows=rows))
+        assert len(chunks) > 1  # a chunk has few cells
+        as_dense = [found.toarray() if form > "a" else found for found, _ in chunks]
+        np.testing.assert_array_equal(np.concatenate(as_dense), X)
+        np.testing.assert_array_equal(np.concatenate([y.toarray() for _, y in chunks]), Y)
+        assert gathered(tmp_path / "a.npz", chunk_rows=rows, label="text")[1].tolist() == [*text]
+        targets = gathered(tmp_path / "a.npz", chunk_rows=rows, target="t")[1]
+        np.testing.assert_array_equal(targets, X[:, :2])
+
+
+def test_an_entry_of_an_archive_may_be_there_several_times(tmp_path):
+    np.savez(tmp_path / "a.npz", data=[1.0, 2, 3], indices=[0, 0, 1], indptr=[0, 3], shape=[1, 2])
+    assert gathered(tmp_path / "a.npz")[0].tolist() == [[3, 3]]
 
 
 @pytest.mark.parametrize("kind", ["f2", ">f4", ">f8", "longdouble", "u1", "?"])

@@ -15,7 +15,7 @@ from scipy import sparse, stats
 
 from narrows.engines import local
 from narrows.errors import ParameterError, did_you_mean
-from narrows.io.formats import h5ad
+from narrows.io.formats.matrix import stored_matrix
 from narrows.io.source import Source
 from narrows.methods.base import Estimator
 from narrows.methods.methods import METHODS
@@ -457,7 +457,7 @@ def matrix_of(adata: Any, layer: str | None, who: str) -> Data:
         raise ParameterError(f"{who}: expected adata.X, got None. Name a layer.")
     stored = getattr(X, "group", X)  # of a sparse matrix in a file
     if type(stored).__module__.startswith("h5py"):
-        return Data(h5ad.stored_matrix(stored, str(stored.file.filename)), in_memory=False)
+        return Data(stored_matrix(stored, str(stored.file.filename)), in_memory=False)
     return Data(sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X))
 
 

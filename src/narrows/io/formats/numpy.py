@@ -7,8 +7,9 @@ archive has `y`.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import IO, Any
 
@@ -27,6 +28,7 @@ from narrows.io.chunk import (
     target_columns,
 )
 from narrows.io.formats.base import Format, Writer, as_int32, damage_named
+from narrows.io.formats.matrix import Columns, Dense, Rows
 from narrows.solve.late import sparse
 from narrows.solve.sums import blocks
 
@@ -38,6 +40,7 @@ _HEADERS = {
 }
 _EXPECTED = {"samples": "numbers", "labels": "text or integers", "targets": "numbers"}
 _BLOCK = 1 << 20  # bytes that are copied at a time
+_PARTS = "data", "indices", "indptr", "shape"
 
 
 def read_array(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
@@ -113,9 +116,15 @@ class _Stored:
         What the array holds.
     kinds : str
         The kinds of types that it may have.
+    size : int, optional
+        The number of bytes in the stream, for one whose end is not to be looked for.
     """
 
-    def __init__(self, stream: IO[bytes], name: str, what: str, kinds: str):
+    chunks = None  # as an array of HDF5 that is not compressed
+
+    def __init__(
+        self, stream: IO[bytes], name: str, what: str, kinds: str, size: int | None = None
+    ):
         self.stream, self.name = stream, name
         with damage_named(name, f"expected a {_NAME} file, got another file, or a damaged one"):
             version = np.lib.format.read_magic(stream)
@@ -127,10 +136,23 @@ class _Stored:
             raise DataError(name, f"expected {what} that are {_EXPECTED[what]}, got {got}.")
         self.start = stream.tell()
         self.width = int(np.prod(self.shape[1:], dtype=object))
-        have, need = stream.seek(0, 2) - self.start, self.dtype.itemsize * self.width
+        size = stream.seek(0, 2) if size is None else size
+        have, need = size - self.start, self.dtype.itemsize * self.width
         if min(self.shape, default=-1) < 0 or have < need * self.shape[0]:
             problem = f"expected an array of shape {self.shape}, got only {have:,} bytes of it."
             raise DataError(name, f"{problem} Write the file again.")
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        found = self.read(*rows.indices(len(self))[:2])
+        return found if self.ndim > 1 else found.reshape(-1)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return some rows, in the byte order of this machine."""
@@ -146,8 +168,8 @@ class _Stored:
         """Return numbers that follow each other in the file."""
         size = self.dtype.itemsize
         self.stream.seek(self.start + first * size)
-        found = self.stream.read(count * size)
-        if len(found) < count * size:
+        found = bytearray(count * size)  # which may be written to
+        if self.stream.readinto(found) < len(found):  # type: ignore[attr-defined]
             raise DataError(self.name, "expected the whole file, got less. Write the file again.")
         return np.frombuffer(found, self.dtype)
 
@@ -188,94 +210,168 @@ def _write_header(stream: IO[bytes], dtype: Any, shape: tuple[int, ...]) -> None
 
 
 def read_archive(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
-    """Yield chunks of samples; the whole archive is in memory meanwhile."""
+    """Yield chunks of samples, each read from the members of the archive when it is due."""
     if stream.read(4) != b"PK\x03\x04":
         raise DataError(name, "expected a NumPy archive, got another file.")
-    stream.seek(0)
-    with damage_named(name, "expected an archive of samples, got another, or a damaged one"):
-        with np.load(stream, allow_pickle=False) as archive:
-            arrays = dict(archive)
-        parts = () if {"X", "format"} & set(arrays) else ("data", "indices", "indptr", "shape")
-        missing = next((part for part in parts if part not in arrays), None)
-        if missing is not None:
-            problem = (
-                "expected an array X, or data, indices, indptr and shape of a CSR matrix, and y "
-                f"for labels, got no array {missing!r} among {', '.join(arrays) or 'none'}."
-            )
-            raise DataError(name, problem)
-        with np.errstate(invalid="ignore", over="ignore"):  # infinite values are refused later
-            X, y = _rows(arrays, stream), None
-            if options.target is not None:
-                y = _targets(arrays, options, name)
-            elif options.has_labels:
-                y = _labels(arrays, options.label)
-            if y is not None and y.ndim == 1 and y.dtype.kind == "f":
-                check_numbers(y, name, range(1, len(y) + 1))
-    if y is not None and y.shape[0] != X.shape[0]:
-        what = "labels" if options.target is None else "targets"
-        raise DataError(name, f"expected {X.shape[0]} {what}, got {y.shape[0]}.")
-    if y is None and options.labels_required:
-        raise DataError(name, f"expected labels, got no array {options.label or 'y'!r}.")
-    for rows in blocks(X.shape[0], options.chunk_rows):
-        if rows.start >= options.after:
-            lines = range(rows.start + 1, rows.stop + 1)
-            yield Chunk(X[rows], None if y is None else y[rows], lines)
+    from zipfile import ZipFile
+
+    with (
+        damage_named(name, "expected an archive of samples, got another, or a damaged one"),
+        ZipFile(stream) as file,
+        ExitStack() as opened,
+    ):
+        archive = _Archive(file, opened, name)
+        X, labels = _samples_of(archive, stream), _none
+        if options.target is not None:
+            labels = _targets(archive, options, X.shape[0])
+        elif options.has_labels:
+            labels = _labels(archive, options, X.shape[0])
+        start = options.after
+        for rows in X.chunks(start, options.chunk_rows):
+            at, stop = stream.tell(), start + rows.shape[0]
+            y = labels(start, stop)
+            stream.seek(at)  # which says how much has been read
+            yield Chunk(rows, y, range(start + 1, stop + 1))
+            start = stop
 
 
-def _rows(arrays: Mapping[str, np.ndarray], stream: IO[bytes]) -> Any:
-    if "X" in arrays:
-        return _numbers(arrays["X"])
-    if "format" in arrays:  # scipy's save_npz
-        stream.seek(0)
-        return _numbers(sparse.csr_array(sparse.load_npz(stream)))
-    return _numbers(_csr(arrays, "data", "indices", "indptr", "shape"))
+class _Archive(dict[str, Any]):
+    """The members of an archive that are arrays; each is opened by `array`.
+
+    Parameters
+    ----------
+    file : ZipFile
+        The archive.
+    opened : ExitStack
+        What closes the members.
+    name : str
+        The file, for errors.
+    """
+
+    def __init__(self, file: Any, opened: ExitStack, name: str):
+        infos = [each for each in file.infolist() if each.filename.endswith(".npy")]
+        super().__init__({each.filename.removesuffix(".npy"): each for each in infos})
+        self.file, self.opened, self.name = file, opened, name
+
+    def array(self, part: str, what: str = "samples", again: bool = False) -> _Stored:
+        """Return an array whose rows are read in their order, or in any order (`again`)."""
+        info, kinds = self[part], "biufU" if what == "labels" else "biuf"
+        stream = self.opened.enter_context(self.file.open(info))
+        found = _Stored(stream, self.name, what, kinds, info.file_size)
+        if not again and not found.by_column:
+            return found
+        copy = self.opened.enter_context(tempfile.TemporaryFile())
+        with self.file.open(info) as stream:
+            shutil.copyfileobj(stream, copy, _BLOCK)
+        copy.seek(0)
+        return _Stored(copy, self.name, what, kinds)
+
+    def shape(self, part: str) -> tuple[int, int]:
+        """Return a shape that the archive says."""
+        n, d = self.small(part).tolist()
+        return n, d
+
+    def small(self, part: str) -> np.ndarray:
+        """Return an array of a few numbers, or a text."""
+        with self.file.open(self[part]) as stream:
+            found: np.ndarray = np.lib.format.read_array(stream)
+            return found
+
+    def csr(self, data: str, indices: str, indptr: str, shape: str) -> Rows:
+        """Return the CSR matrix of these arrays."""
+        X = {"data": self.array(data), "indices": self.array(indices)}
+        found = Rows(X | {"indptr": self.array(indptr, again=True)}, self.shape(shape), self.name)
+        found.most = len(found.data)  # an entry may be there several times
+        return found
 
 
-def _labels(arrays: Mapping[str, np.ndarray], label: str | None) -> Any:
-    if label is None and "yindptr" in arrays:
-        ones = np.ones(len(arrays["yindices"]))
-        y = _csr({**arrays, "ones": ones}, "ones", "yindices", "yindptr", "yshape")
-        if y.shape[1] > CLASSES:
-            raise ValueError(f"expected labels up to {CLASSES - 1}, got yshape {y.shape}.")
-        return y
-    y = arrays.get(label or "y")
-    if y is not None and y.dtype.kind not in "biufU":
-        raise ValueError(f"expected labels that are text or integers, got {y.dtype}.")
-    if y is None or y.ndim == 1:
-        return y
-    return y.ravel() if y.shape[1:] == (1,) else sparse.csr_array(y)  # several labels per sample
+def _samples_of(archive: _Archive, stream: IO[bytes]) -> Dense | Rows:
+    """Return what reads the samples; DataError where there are none."""
+    if "X" in archive:
+        return Dense(archive.array("X"), archive.name)
+    if "format" in archive:  # scipy's save_npz
+        kind = archive.small("format").item().decode()
+        if kind == "csc":
+            parts = {part: archive.array(part, again=True) for part in _PARTS[:3]}
+            return Columns(parts, archive.shape("shape"), archive.name)
+        if kind != "csr":
+            stream.seek(0)
+            X = sparse.csr_array(sparse.load_npz(stream))
+            return Rows({part: getattr(X, part) for part in _PARTS[:3]}, X.shape, archive.name)
+    missing = next((part for part in _PARTS if part not in archive), None)
+    if missing is not None:
+        problem = (
+            "expected an array X, or data, indices, indptr and shape of a CSR matrix, and y "
+            f"for labels, got no array {missing!r} among {', '.join(archive) or 'none'}."
+        )
+        raise DataError(archive.name, problem)
+    return archive.csr(*_PARTS)
 
 
-def _targets(arrays: Mapping[str, np.ndarray], options: Options, name: str) -> np.ndarray | None:
-    """Return the arrays of numbers that are the targets, side by side."""
-    targets = target_columns(arrays, options, name)
+def _none(start: int, stop: int) -> None:
+    """Return no labels."""
+
+
+def _labels(archive: _Archive, options: Options, n: int) -> Callable[[int, int], Any]:
+    """Return a function that returns the labels of the next samples."""
+    name, label = archive.name, options.label or "y"
+    if options.label is None and "yindptr" in archive:
+        several = archive.csr("yindices", "yindices", "yindptr", "yshape")
+        if several.shape[1] > CLASSES:
+            raise ValueError(f"expected labels up to {CLASSES - 1}, got yshape {several.shape}.")
+        _check_count(name, n, several.shape[0], "labels")
+
+        def next_rows(start: int, stop: int) -> Any:
+            parts = list(several.chunks(start, stop - start, stop))
+            y = sparse.csr_array(sparse.vstack(parts))
+            y.data[:] = 1
+            return y
+
+        return next_rows
+    if label not in archive:
+        if options.labels_required:
+            raise DataError(name, f"expected labels, got no array {label!r}.")
+        return _none
+    y = archive.array(label, "labels")
+    _check_count(name, n, y.shape[0], "labels")
+
+    def next_labels(start: int, stop: int) -> Any:
+        found = y.read(start, stop)
+        if found.shape[1] > 1:
+            return sparse.csr_array(found)  # several labels per sample
+        found = found.reshape(-1)
+        if found.dtype.kind == "f":
+            check_numbers(found, name, range(start + 1, stop + 1))
+        return found
+
+    return next_labels
+
+
+def _targets(archive: _Archive, options: Options, n: int) -> Callable[[int, int], Any]:
+    """Return a function that returns the targets of the next samples, side by side."""
     found, names = [], list[str]()
-    for target in targets:
-        Y = arrays[target]
-        if Y.ndim not in (1, 2) or Y.dtype.kind not in "biuf":
+    for target in target_columns(archive, options, archive.name):
+        Y = archive.array(target, "targets")
+        if len(Y.shape) not in (1, 2):
             problem = f"target {target!r}: expected numbers of shape (n_samples,), got {Y.dtype}"
-            raise DataError(name, f"{problem} of shape {Y.shape}.")
-        found.append(Y.reshape(len(Y), -1))
-        names += [target] * found[-1].shape[1]
+            raise DataError(archive.name, f"{problem} of shape {Y.shape}.")
+        _check_count(archive.name, n, Y.shape[0], "targets")
+        found.append(Y)
+        names += [target] * Y.width
     if not found:
-        return None
-    return as_targets(np.hstack(found), names, name, range(1, len(found[0]) + 1))
+        return _none
+
+    def next_targets(start: int, stop: int) -> np.ndarray:
+        rows = np.hstack([Y.read(start, stop) for Y in found])
+        return as_targets(rows, names, archive.name, range(start + 1, stop + 1))
+
+    return next_targets
 
 
-def _csr(arrays: Mapping[str, np.ndarray], *parts: str) -> sparse.csr_array:
-    data, indices, indptr, shape = (arrays[part] for part in parts)
-    X = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
-    X.check_format(full_check=True)
-    return X
-
-
-def _numbers(X: Any) -> Any:
-    if X.ndim != 2:
-        raise ValueError(f"expected X of shape (n_samples, n_features), got {X.shape}.")
-    if X.dtype.kind not in "biuf":
-        raise ValueError(f"expected values that are numbers, got {X.dtype}.")
-    is_single = X.dtype.kind == "f" and X.dtype.itemsize == 4
-    return X.astype(np.float32 if is_single else np.float64, copy=False)
+def _check_count(name: str, n: int, got: int, what: str) -> None:
+    """Raise where not every sample has a label or target."""
+    if got != n:
+        raise DataError(name, f"expected {n} {what}, got {got}.")
 
 
 class _ArchiveWriter(Writer):
