@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -218,6 +220,22 @@ def test_the_format_is_read_only(tmp_path, run, line):
 
 
 # -- damage ----------------------------------------------------------------------------------------
+
+
+def test_a_file_on_which_the_library_crashes_is_an_error(tmp_path):
+    """In HDF5 2.0, one wrong byte of this file ends the process that reads it."""
+    damaged = Path(__file__).with_name("crashing.h5ad.gz").read_bytes()
+    (tmp_path / "a.h5ad").write_bytes(gzip.decompress(damaged))
+    with pytest.raises(DataError, match=r"a\.h5ad: expected an \.h5ad file, got .* damaged one"):
+        gathered(tmp_path / "a.h5ad", label="cell_type")
+
+
+def test_a_file_that_the_library_does_not_finish_is_an_error(tmp_path, monkeypatch):
+    save(tmp_path / "a.h5ad", values())
+    with monkeypatch.context() as patch:
+        pretend(patch, "no time for HDF5")
+        with pytest.raises(DataError, match="the HDF5 library does not come to an end"):
+            gathered(tmp_path / "a.h5ad", label="cell_type")
 
 
 def put(group, name, values):
