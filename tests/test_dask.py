@@ -679,6 +679,11 @@ def test_data_frames(at_hand):
     assert spread.feature_names_in_.tolist() == names
     np.testing.assert_allclose(spread.transform(rows).compute(), local.transform(frame))
     np.testing.assert_allclose(spread.transform(together).compute(), local.transform(frame))
+    for estimator in (local, OCFS(n_features=2).fit(frame, y)):
+        estimator.set_output(transform="pandas")
+        reduced = engine.transform(estimator, together)
+        assert list(reduced.columns) == estimator.get_feature_names_out().tolist()
+        pd.testing.assert_frame_equal(reduced.compute(), estimator.transform(frame))
     with pytest.raises(DataError, match=r"expected a label column class or label, .* label=\"…\""):
         engine.fit(OC(), dd.from_pandas(frame, npartitions=4))
     with pytest.raises(DataError, match=r"expected a label column queue, got column 0, .*label"):

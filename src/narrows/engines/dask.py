@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_consistent_length
 
 from narrows.engines import parts
@@ -193,8 +194,9 @@ def transform(
     -------
     X_r : dask array of shape (n_samples, n_components)
         A lazy array; its blocks are CSR if a selector picks features of sparse samples. The number
-        of samples is unknown (NaN) if that of the parts is. With `output`, the list of the files
-        written.
+        of samples is unknown (NaN) if that of the parts is. Of a DataFrame, after
+        ``estimator.set_output(transform="pandas")``, a lazy DataFrame with its index and the names
+        of the features out. With `output`, the list of the files written.
 
     Raises
     ------
@@ -246,7 +248,14 @@ def transform(
         columns = {str(name): name for name in partitions.columns}
         label = label_of(partitions, options)
         features = feature_columns(list(columns), label, options, "DataFrame")
-        partitions = partitions[[columns[name] for name in features]].to_dask_array()
+        partitions = partitions[[columns[name] for name in features]]
+        if _get_output_config("transform", estimator)["dense"] == "pandas":
+            names, empty = estimator.get_feature_names_out(), partitions._meta
+            is_single = empty.to_numpy().dtype == np.float32
+            dtype = np.float32 if is_single else np.float64
+            meta = type(empty)(np.empty((0, p), dtype), index=empty.index, columns=names)
+            return partitions.map_partitions(_reduce_frame, delayed(reduce), names, meta=meta)
+        partitions = partitions.to_dask_array()
     if not isinstance(partitions, array.Array):
         listed = parts.Parts(Dask(None), _parts(partitions, options)[0], options)
         listed.use_source(source)
@@ -353,6 +362,11 @@ def _whole_samples(X: Any) -> Any:
 def _reduce_block(X: Any, who: str, reduce: Function) -> Any:
     """Return the reduced samples of a block of an array."""
     return reduce(checked_rows(X, who))
+
+
+def _reduce_frame(frame: Any, reduce: Function, names: Sequence[str]) -> Any:
+    """Return the reduced samples of a DataFrame as one, with its index."""
+    return type(frame)(reduce(checked_rows(as_array(frame))), index=frame.index, columns=names)
 
 
 # -- the engine ------------------------------------------------------------------------------------
