@@ -125,8 +125,9 @@ def components(X, y, parts, ridge, size):
         [likelihoods(*held_out(X, y, parts, first(p)), brier=True) for p in range(1, size + 1)]
     )
     mean, error = each.mean(axis=1), each.std(axis=1) / np.sqrt(each.shape[1])
-    best = mean.argmax()
-    return mean, error, next(p + 1 for p in range(size) if mean[p] >= mean[best] - error[best])
+    best = each[mean.argmax()]
+    enough = ((best - row).mean() <= (best - row).std() / np.sqrt(len(row)) for row in each)
+    return mean, error, 1 + list(enough).index(True)
 
 
 def ridges(X, y, parts):

@@ -252,8 +252,8 @@ def transform(
         if _get_output_config("transform", estimator)["dense"] == "pandas":
             names, empty = estimator.get_feature_names_out(), partitions._meta
             is_single = empty.to_numpy().dtype == np.float32
-            dtype = np.float32 if is_single else np.float64
-            meta = type(empty)(np.empty((0, p), dtype), index=empty.index, columns=names)
+            none = np.empty((0, p), np.float32 if is_single else np.float64)
+            meta = type(empty)(none, index=empty.index, columns=names)
             return partitions.map_partitions(_reduce_frame, delayed(reduce), names, meta=meta)
         partitions = partitions.to_dask_array()
     if not isinstance(partitions, array.Array):

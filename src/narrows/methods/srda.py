@@ -160,8 +160,8 @@ class SRDA(Discriminant):
     **The number of directions** with "cv": the kept samples are classified by the first p
     directions of the other samples, for every p, with the ridge `alpha_`. The number is the
     smallest one whose Brier score, the mean of sum_j (P_j - [j = y])^2 with the probabilities P_j,
-    is within one standard error of the best. `predict` uses all directions. On a stream all
-    directions are used while no class has two samples.
+    is behind the best by at most one standard error of the difference. `predict` uses all
+    directions. On a stream all directions are used while no class has two samples.
 
     **Scores**: `predict` uses the log posteriors of normal classes with covariance S_w + alpha/n I,
     or, with more than two classes, the outputs of ridge regressions of the class indicators, in the

@@ -107,9 +107,17 @@ class Curve(NamedTuple):
         return float(values[np.abs(np.log(values / near)).argmin()])
 
     def smallest(self) -> int:
-        """Return the smallest value whose score is within one standard error of the best."""
+        """Return the smallest value whose score is within one standard error of the best.
+
+        That of the difference where the scores of single samples are kept.
+        """
         best = int(self.scores.argmax())
-        good = self.scores >= self.scores[best] - self.errors[best]
+        error = self.errors[best]
+        if len(self.each):
+            behind = self.each - self.each[best]
+            away = behind - (self.scores - self.scores[best])[:, None]
+            error = np.sqrt(away**2 @ self.weight) / self.weight.sum()
+        good = self.scores >= self.scores[best] - error
         return int(self.values[int(good.argmax())])
 
 
@@ -452,7 +460,7 @@ def curve_of(each: np.ndarray, weight: np.ndarray, size: int) -> Curve:
     n = weight.sum()
     scores = each @ weight / n
     errors = np.sqrt((each - scores[:, None]) ** 2 @ weight) / n
-    return Curve(np.arange(1, size + 1), scores, errors)
+    return Curve(np.arange(1, size + 1), scores, errors, each=each, weight=weight)
 
 
 def _brier(posterior: np.ndarray, code: np.ndarray, temperature: float) -> np.ndarray:

@@ -116,13 +116,14 @@ class Columns(Rows):
 
     by_rows = False
 
-    def chunks(self, start: int, most: int) -> Iterator[sparse.csr_array]:
-        """Yield samples from `start` on, at most so many at a time."""
-        n, d = self.shape
+    def chunks(self, start: int, most: int, n: int | None = None) -> Iterator[sparse.csr_array]:
+        """Yield samples from `start` on, at most so many at a time, below number n if given."""
+        d = self.shape[1]
+        n, total = (self.shape[0] if n is None else n), self.shape[0]
         ends = self._ends(0, d)
-        count = np.zeros(n + 1, dtype=np.int64)
+        count = np.zeros(total + 1, dtype=np.int64)
         for entries in self._blocks(ends):
-            count[1:] += np.bincount(self._entries(*entries, n)[1], minlength=n)
+            count[1:] += np.bincount(self._entries(*entries, total)[1], minlength=total)
         before = np.cumsum(count)
         while start < n:
             few = int(np.searchsorted(before, before[start] + _GATHERED, side="right")) - 1

@@ -221,7 +221,8 @@ def read_archive(stream: IO[bytes], name: str, options: Options) -> Iterator[Chu
         ExitStack() as opened,
     ):
         archive = _Archive(file, opened, name)
-        X, labels = _samples_of(archive, stream), _none
+        X = _samples_of(archive, stream)
+        labels: Callable[[int, int], Any] = _none
         if options.target is not None:
             labels = _targets(archive, options, X.shape[0])
         elif options.has_labels:
@@ -260,7 +261,7 @@ class _Archive(dict[str, Any]):
         found = _Stored(stream, self.name, what, kinds, info.file_size)
         if not again and not found.by_column:
             return found
-        copy = self.opened.enter_context(tempfile.TemporaryFile())
+        copy = self.opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
         with self.file.open(info) as stream:
             shutil.copyfileobj(stream, copy, _BLOCK)
         copy.seek(0)
