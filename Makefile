@@ -11,8 +11,8 @@ VENV := .venv
 UV := $(shell command -v uv 2>/dev/null)
 SITE := docs/_build docs/reference/api docs/gallery
 MAKEFLAGS += --no-print-directory
-# one process for each core, at most eight
-WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 8 ? n : 8)))
+# one process for each core, at most eight; threads of OpenMP do not count
+WORKERS ?= $(shell n=$$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc 2>/dev/null || echo 2); echo $$((n < 8 ? n : 8)))
 # no test uses the plugin for benchmarks, which costs milliseconds a test
 PYTEST = $(VENV)/bin/python -m pytest -p no:benchmark --ignore=tests/spark -n $(WORKERS) --dist loadfile
 
