@@ -446,9 +446,9 @@ class OnlineSRDA(Classifier, Sequential):
         W += p e',    b += e/(1 + qb),    Q += x^2,    qb += 1.
 
     The step is implicit and scaled by the energy of the features: there is no step size to choose,
-    and the scale of the data does not change the predictions. New classes may appear at any time.
-    `transform` returns X W, not centred; `predict` returns the class of the largest xW + b, or of
-    the largest log posterior by these outputs: see Notes.
+    and multiplying all samples by one number does not change the predictions. New classes may
+    appear at any time. `transform` returns X W, not centred; `predict` returns the class of the
+    largest xW + b, or of the largest log posterior by these outputs: see Notes.
 
     Dense samples are centred by their mean, which is updated after 1, 2, 4, 8, ... samples. Sparse
     samples of more than 64 features are not centred.
