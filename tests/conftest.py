@@ -83,12 +83,14 @@ NIGHTLY = (
     "test_micro_f1_of_20_newsgroups",
     "test_no_index_of_a_forged_model_leaves_its_array",
     "test_noise_is_rarely_recommended",
+    "test_rivers_checks_pass_as_a_whole",
     "test_scanpy_draws_the_results",
     "test_sentence_transformers_loads_the_module",
     "test_ten_million_columns_under_4_gb",
     "test_the_blocks_of_a_page_run",
     "test_the_example_from_the_shell",
     "test_the_gallery_needs_no_data",
+    "test_umap_and_hdbscan_take_what_tfidf_makes",
 )
 
 

@@ -265,7 +265,7 @@ def every_estimator():
     yield Window(SRDA(), samples=100)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", list(every_estimator()), ids=str)
 def test_rivers_checks_pass_as_a_whole(estimator, monkeypatch):
     """Those of transformers use a numeric target; methods for classes get classes instead."""
@@ -286,7 +286,7 @@ def test_rivers_checks_pass_as_a_whole(estimator, monkeypatch):
 # -- after Tfidf ---------------------------------------------------------------------------------
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_umap_and_hdbscan_take_what_tfidf_makes():
     umap = pytest.importorskip("umap", reason="umap-learn is not installed")
     hdbscan = pytest.importorskip("hdbscan", reason="hdbscan is not installed")
