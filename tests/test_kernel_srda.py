@@ -193,9 +193,8 @@ def test_the_ridge_and_the_choice_are_those_of_fits_without_the_held_out_samples
     found = []
     for Z in (curved[:, 30:], curved):
         unit = Z.var(axis=0).sum()
-        alphas, few = unit * oracle.GRID, len(y) < 4 * Z.shape[1]
-        each = oracle.curve(Z, y, order, alphas, curved.shape[1])
-        found.append((alphas, each, oracle.chosen(each, alphas, unit, few)))
+        each = oracle.curve(Z, y, order, unit * oracle.GRID, curved.shape[1])
+        found.append((unit * oracle.GRID, each, oracle.chosen(each, unit * oracle.GRID, unit)))
     gain = found[1][1][found[1][2]] - found[0][1][found[0][2]]
     better = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
     assert model.uses_hidden_ == better

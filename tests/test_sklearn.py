@@ -178,11 +178,13 @@ def test_dir_shows_what_a_method_supports_and_nothing_else(method):
 def test_dir_of_a_window():
     own = {"estimator_"}
     window = OF_ALL - {"class_count_", "classes_", "n_samples_seen_"} | WEIGHTED | STREAMED
-    window |= {"estimator_"}
+    predicting = {"predict", "predict_proba", "decision_function", "score", "set_score_request"}
+    window |= {"estimator_", "classes_"} | predicting
     assert public(dir(narrows.Window)) == window
     given = {"estimator", "samples", "n_features_in_", "n_samples_seen_"}
     fitted = narrows.Window(narrows.OC()).fit(*labelled())
     assert public(dir(fitted)) == window | own | given
+    assert not any(hasattr(fitted, name) for name in predicting - {"set_score_request"})
 
 
 @pytest.mark.parametrize(("method", "verb"), UNSUPPORTED)

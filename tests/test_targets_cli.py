@@ -165,7 +165,7 @@ def test_wrong_targets_of_binary_files_are_errors(files, run):
     for y, message in (
         (Y[:-1, 0], "p.npz: expected 90 targets, got 89."),
         (np.where(np.arange(N) == 6, np.nan, Y[:, 0]), "p.npz:7: target 'y': expected a finite"),
-        (Y[:, 0].astype(str), "p.npz: target 'y': expected numbers"),
+        (Y[:, 0].astype(str), "p.npz: expected targets that are numbers"),
     ):
         np.savez("p.npz", X=X, y=y)
         with pytest.raises(DataError, match=message.replace("(", r"\(")):

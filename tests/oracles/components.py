@@ -125,9 +125,8 @@ def components(X, y, parts, ridge, size):
         [likelihoods(*held_out(X, y, parts, first(p)), brier=True) for p in range(1, size + 1)]
     )
     mean, error = each.mean(axis=1), each.std(axis=1) / np.sqrt(each.shape[1])
-    best = each[mean.argmax()]
-    enough = ((best - row).mean() <= (best - row).std() / np.sqrt(len(row)) for row in each)
-    return mean, error, 1 + list(enough).index(True)
+    best = mean.argmax()
+    return mean, error, next(p + 1 for p in range(size) if mean[p] >= mean[best] - error[best])
 
 
 def ridges(X, y, parts):
@@ -141,7 +140,7 @@ def ridges(X, y, parts):
 
         return classified
 
-    return _chosen(X, y, parts, [unit * g for g in GRID], of, unit, len(y) < 4 * X.shape[1])
+    return _chosen(X, y, parts, [unit * g for g in GRID], of, unit)
 
 
 def weights(X, y, parts):
@@ -158,9 +157,9 @@ def weights(X, y, parts):
     return _chosen(X, y, parts, EPS, of, 1.0)
 
 
-def _chosen(X, y, parts, grid, of, near, few=False):
+def _chosen(X, y, parts, grid, of, near):
     each = np.array([likelihoods(*held_out(X, y, parts, of(value))) for value in grid])
     mean, error = each.mean(axis=1), each.std(axis=1) / np.sqrt(each.shape[1])
     best = mean.argmax()
     good = [v for v, score in zip(grid, mean, strict=True) if score >= mean[best] - error[best] / 2]
-    return mean, error, min(good) if few else min(good, key=lambda v: abs(np.log(v / near)))
+    return mean, error, min(good, key=lambda v: abs(np.log(v / near)))

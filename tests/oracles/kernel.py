@@ -121,12 +121,9 @@ def curve(Z, code, kept, alphas, width):
     return np.array(found)
 
 
-def chosen(each, alphas, near, few):
-    """The number of the ridge nearest to one, of those half a standard error from the best.
-
-    The least of these, if there are few samples for their coordinates.
-    """
+def chosen(each, alphas, near):
+    """The number of the ridge nearest to one of those half a standard error from the best."""
     scores, errors = each.mean(axis=1), each.std(axis=1) / np.sqrt(each.shape[1])
     best = scores.argmax()
     good = np.flatnonzero(scores >= scores[best] - 0.5 * errors[best])
-    return good[0] if few else good[np.abs(np.log(alphas[good] / near)).argmin()]
+    return good[np.abs(np.log(alphas[good] / near)).argmin()]

@@ -27,7 +27,7 @@ from narrows.methods.routes import (
 )
 from narrows.methods.standardize import check_units, unit_of
 from narrows.solve.exact import Centred, criterion_eigh
-from narrows.solve.held_out import NO_CURVE, Curve, by_components, choose, curve_of
+from narrows.solve.held_out import NO_CURVE, Curve, by_components, curve_of
 from narrows.solve.scatter import Answer, Scatter, leading, regressions, rule
 from narrows.state.class_stats import ClassStats, Second
 from narrows.state.cross import MOST
@@ -35,7 +35,6 @@ from narrows.state.labels import is_matrix, one_a_row
 from narrows.state.mapped import Mapped
 from narrows.state.maps import Bands
 
-_MANY = 4  # times as many samples as coordinates
 COMPARED = 1000  # kept samples that numbers such as ridges are compared by
 BANDS: dict[str, Constraint] = {  # parameters of the two passes
     "head": whole(1),
@@ -60,12 +59,7 @@ class Choice(NamedTuple):
         if not held:
             return near, None
         result = self.compare(S, counts, held, near)
-        return result.nearest(near, self.compare is choose and is_few(stats, S)), result
-
-
-def is_few(stats: Any, S: Scatter) -> bool:
-    """Whether there are few samples for their coordinates."""
-    return bool(stats.n < _MANY * len(S.C))
+        return result.nearest(near), result
 
 
 def _takes_stats(estimator: Any) -> bool:

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from narrows.errors import WidthError, errors_named_after
 from narrows.methods.base import Fitted
-from narrows.methods.cross import emptied, is_few
+from narrows.methods.cross import emptied
 from narrows.methods.discriminant import Discriminant
 from narrows.methods.parameters import (
     KEPT,
@@ -349,7 +349,7 @@ class KernelSRDA(Discriminant):
         if held:
             alphas = unit * GRID if self.alpha in ("auto", "cv") else np.array([alpha])
             result = curve(S, counts, held, alphas, TIMID)
-            alpha = result.nearest(unit, is_few(state, S)) if len(alphas) > 1 else alpha
+            alpha = result.nearest(unit) if len(alphas) > 1 else alpha
         regresses = result is not None and result.regresses_at(alpha)
         found = self._solve_sums(state.stats, S, alpha, regresses)
         found.map = state.map

@@ -152,10 +152,9 @@ class SRDA(Discriminant):
     **The choice of alpha**: the state keeps up to 2,000 samples, those with the smallest hashes, so
     that order and merging do not matter. The first 1,000 of them are divided into parts of at most
     a quarter of all samples. Each part is subtracted from the sums and predicted from the other
-    samples, with ten ridges: "scale" times the powers of ten from 1e-7 to 100. Of those whose mean
-    log-likelihood is within half a standard error of the best, the ridge is the one nearest to
-    "scale"; or the least, with fewer than four samples for each feature, since the samples without
-    a part need a larger ridge than all. Model files contain the kept samples.
+    samples, with ten ridges: "scale" times the powers of ten from 1e-7 to 100. The ridge is the one
+    nearest to "scale" whose mean log-likelihood is within half a standard error of the best. Model
+    files contain the kept samples.
 
     **The number of directions** with "cv": the kept samples are classified by the first p
     directions of the other samples, for every p, with the ridge `alpha_`. The number is the

@@ -94,16 +94,10 @@ class Curve(NamedTuple):
         """Whether regressions predict held-out samples better with one of the values."""
         return bool(self.regresses[int(np.abs(self.values - value).argmin())])
 
-    def nearest(self, near: float, few: bool = False) -> float:
-        """Return the value nearest to `near` among those half a standard error from the best.
-
-        Or the least of these if there are few samples: those that are not held out need a larger
-        ridge than all.
-        """
+    def nearest(self, near: float) -> float:
+        """Return the value nearest to `near` among those half a standard error from the best."""
         best = int(self.scores.argmax())
         values = self.values[self.scores >= self.scores[best] - _HELD * self.errors[best]]
-        if few:
-            return float(values.min())
         return float(values[np.abs(np.log(values / near)).argmin()])
 
     def smallest(self) -> int:

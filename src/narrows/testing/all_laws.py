@@ -255,12 +255,17 @@ def never_dense(it: Subject, rng: Any) -> None:
 
 @law("float32", once=True)
 def float32(it: Subject, rng: Any) -> None:
-    """float32 X is summed in double precision, and transform returns the float type of X."""
+    """float32 X is summed in double precision, and transform returns the float type of X.
+
+    Selectors return any type of X.
+    """
     X, y = it.data(rng)
     single = X.astype(np.float32)
     fitted = it.new().fit(single, y)
     it.same(fitted, it.new().fit(single.astype(float), y), X)
-    for given, dtype in ((single, "f4"), (it.form(single), "f4"), (X, "f8"), (X.astype(int), "f8")):
+    whole = np.dtype("i8" if hasattr(fitted, "get_support") else "f8")
+    integers = X.astype("i8")
+    for given, dtype in ((single, "f4"), (it.form(single), "f4"), (X, "f8"), (integers, whole)):
         found = fitted.transform(given).dtype
         check(found == dtype, f"transform() of {given.dtype}: expected {dtype}, got {found}")
 

@@ -103,6 +103,9 @@ def _checked(labels: np.ndarray, start: int, name: str) -> np.ndarray:
     return labels
 
 
+_NO_ARCHIVE = "expected an archive of samples, got another, or a damaged one"
+
+
 class _Stored:
     """An array in a file, of which any rows can be read.
 
@@ -118,15 +121,23 @@ class _Stored:
         The kinds of types that it may have.
     size : int, optional
         The number of bytes in the stream, for one whose end is not to be looked for.
+    problem : str
+        What is wrong with a file that is something else.
     """
 
     chunks = None  # as an array of HDF5 that is not compressed
 
     def __init__(
-        self, stream: IO[bytes], name: str, what: str, kinds: str, size: int | None = None
+        self,
+        stream: IO[bytes],
+        name: str,
+        what: str,
+        kinds: str,
+        size: int | None = None,
+        problem: str = f"expected a {_NAME} file, got another file, or a damaged one",
     ):
         self.stream, self.name = stream, name
-        with damage_named(name, f"expected a {_NAME} file, got another file, or a damaged one"):
+        with damage_named(name, problem):
             version = np.lib.format.read_magic(stream)
             if version not in _HEADERS:
                 raise ValueError(f"version {version}")
@@ -216,7 +227,7 @@ def read_archive(stream: IO[bytes], name: str, options: Options) -> Iterator[Chu
     from zipfile import ZipFile
 
     with (
-        damage_named(name, "expected an archive of samples, got another, or a damaged one"),
+        damage_named(name, _NO_ARCHIVE),
         ZipFile(stream) as file,
         ExitStack() as opened,
     ):
@@ -258,7 +269,7 @@ class _Archive(dict[str, Any]):
         """Return an array whose rows are read in their order, or in any order (`again`)."""
         info, kinds = self[part], "biufU" if what == "labels" else "biuf"
         stream = self.opened.enter_context(self.file.open(info))
-        found = _Stored(stream, self.name, what, kinds, info.file_size)
+        found = _Stored(stream, self.name, what, kinds, info.file_size, _NO_ARCHIVE)
         if not again and not found.by_column:
             return found
         copy = self.opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
