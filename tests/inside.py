@@ -68,7 +68,10 @@ SITUATIONS = {
     "the scatter within classes is not shrunk": {"solve.regression_read._SHRUNK": 0.0},
     "models in small pieces": {"spark.reducer._ROW": 100, "spark.reducer._AT_ONCE": 700},
     "small files are large": {"io.formats.csv._MANY": 0},  # so that pyarrow reads them
-    "few rows decide": {"command.runs._DECIDING": 100},  # what the columns of a table are
+    "few rows decide": {  # what the columns of a table are
+        "command.runs.DECIDING": 100,
+        "engines.parts.DECIDING": 100,
+    },
     "blocks of lines": {"io.streams.BLOCK": None},  # bytes that are read at a time
     "large files": {"engines.parts.SIZE": None},  # bytes of a part
     "few vectors at a time": {"io.formats.arrow._CELLS": 60},

@@ -20,16 +20,19 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file, make_circles
+from sklearn.pipeline import make_pipeline
 
 import narrows
 from narrows import IG, LDA, MMC, OC, OCFS, PCA, PLS, SRDA, ForwardFS, KernelSRDA, OnlineSRDA
 from narrows.command import cli
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError
+from narrows.table import TableEncoder
 from tests.cases import (
     ALL,
     BATCH,
@@ -46,11 +49,13 @@ from tests.inside import begin, end, fit_in_parts, pretend
 from tests.test_aliasing import warned_here
 from tests.test_bands import same_models, texts
 from tests.test_cross import METHODS, real
+from tests.test_tables import NAMES, customers
 from tests.test_engines import CUTS, DENSE_3, DENSE_5, SPARSE_5, SPREAD, WIDTHS
 
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
 pytest.importorskip("distributed", reason="needs the extra `dask`")
 import dask.array as da  # noqa: E402
+import dask.dataframe as dd  # noqa: E402
 from distributed import Client, LocalCluster, get_client  # noqa: E402
 
 from narrows.engines import dask as engine  # noqa: E402
@@ -1233,6 +1238,133 @@ def test_the_command_line(cluster, run, tmp_path):
         assert (status, out, err.count("\n")) == (2, "", 1), line
         assert said in err
     assert not os.path.exists("x.narrows")
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def frame_of(rows):
+    """Customers as a DataFrame with a type in each column."""
+    frame = pd.DataFrame(rows, columns=NAMES).replace("", None)
+    return frame.astype({"age": float, "paid": float, "since": "datetime64[ns]"})
+
+
+def same_table_models(found, expected):
+    assert source_of(found).encoder == source_of(expected).encoder
+    np.testing.assert_allclose(found.components_, expected.components_, rtol=1e-8, atol=1e-12)
+
+
+def fitted_here(frame):
+    encoder, y = TableEncoder(), frame["churn"].to_numpy().astype(str)
+    X = encoder.fit_transform(frame.drop(columns="churn"))
+    return encoder, X, SRDA().fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
+def test_tables_of_files_are_fitted_as_on_one_machine(cluster, run, tmp_path, kind):
+    frame = frame_of(customers(600))
+    for k, rows in enumerate(np.array_split(np.arange(600), 3)):
+        part, path = frame.iloc[rows], tmp_path / f"t{k}.{kind}"
+        if kind == "parquet":
+            part.to_parquet(path, index=False)
+        else:
+            part.to_csv(path, index=False, sep="," if kind == "csv" else "\t")
+    files, engine_dask = f"t*.{kind}", f"--engine dask --scheduler {cluster.scheduler_address}"
+    line = f"fit {files} --label churn --method srda --drop city --numbers age"
+    status, out, err = run(f"{line} -o m.narrows {engine_dask}")
+    assert (status, "SRDA: 600 rows, 2 classes" in out) == (0, True), err
+    assert "city: left out (listed in drop)" in err
+    assert run(f"{line} -o l.narrows")[0] == 0
+    found, local = narrows.load("m.narrows"), narrows.load("l.narrows")
+    same_table_models(found, local)
+    for name in "ml":
+        status, out, _ = run(f"predict {name}.narrows t1.{kind} --label churn -o {name}.csv")
+        assert (status, "equal to the labels" in out) == (0, True)
+    here, there = np.loadtxt("l.csv", str, delimiter=","), np.loadtxt("m.csv", str, delimiter=",")
+    assert (here[:, -1] == there[:, -1]).all()
+    np.testing.assert_allclose(*(a[1:, 0].astype(float) for a in (there, here)), rtol=1e-8)
+    assert run(f"transform m.narrows {files} -o out {engine_dask}")[0] == 0
+    reduced = [X for X, _ in narrows.read.iter_chunks(sorted(map(str, tmp_path.glob("out/*"))))]
+    encoder, X, _ = fitted_here(frame)
+    X = source_of(local).encoder.transform(frame.drop(columns="churn"))
+    np.testing.assert_allclose(np.vstack(reduced), local.transform(X), atol=1e-8)
+
+
+def test_whole_columns_of_tables_are_selected_on_clusters(cluster, run, tmp_path):
+    frame_of(customers(600)).to_csv(tmp_path / "t.csv", index=False)
+    line = "fit t.csv --label churn --method forwardfs --n-features 2"
+    engine_dask = f"--engine dask --scheduler {cluster.scheduler_address}"
+    assert run(f"{line} -o m.narrows {engine_dask}")[0] == 0
+    assert run(f"{line} -o l.narrows")[0] == 0
+    found, local = narrows.load("m.narrows"), narrows.load("l.narrows")
+    np.testing.assert_array_equal(found.get_support(), local.get_support())
+    chosen = np.unique(source_of(found).encoder.groups_[found.get_support()])
+    assert source_of(found).encoder.feature_names_in_[chosen].tolist() == ["age", "plan"]
+
+
+def test_a_table_of_dask_is_encoded_on_the_workers(client, monkeypatch):
+    pretend(monkeypatch, "few rows decide")  # fewer than the first partition has
+    frame = frame_of(customers(600))
+    table = dd.from_pandas(frame, npartitions=3)
+    decided, rest = TableEncoder().fit(frame.drop(columns="churn")[:100]), frame.iloc[:, :-1]
+    X, y = decided.transform(rest), frame["churn"].to_numpy().astype(str)
+    expected = SRDA().fit(X, y)
+    given = TableEncoder()
+    found = engine.fit(SRDA(), table, client, label="churn", vectoriser=given)
+    assert not given.__sklearn_is_fitted__()
+    assert source_of(found).encoder == decided
+    np.testing.assert_allclose(found.components_, expected.components_, rtol=1e-8, atol=1e-12)
+    for each in (table, table.drop(columns="churn"), table[list(NAMES)[::-1]]):
+        got = engine.transform(found, each).compute(scheduler="sync")
+        np.testing.assert_allclose(got, expected.transform(X), atol=1e-8)
+    parts = [dask.delayed(frame[:200]), frame[200:]]
+    again = engine.fit(SRDA(), parts, client, label="churn", vectoriser=given)
+    np.testing.assert_allclose(again.components_, expected.components_, rtol=1e-8, atol=1e-12)
+
+
+def test_wrong_tables_on_clusters_are_one_line_each(cluster, client, run, tmp_path, monkeypatch):
+    pretend(monkeypatch, "few rows decide")
+    frame = frame_of(customers(300)).astype(object)
+    engine_dask = f"--engine dask --scheduler {cluster.scheduler_address}"
+
+    def error_of(line, changed):
+        for k in range(2):
+            changed[150 * k : 150 * (k + 1)].to_csv(tmp_path / f"x{k}.csv", index=False)
+        status, out, err = run(line)
+        assert (status in (1, 2), out, err.count("\n")) == (True, "", 1), err
+        return err
+
+    fit = f"fit x*.csv --label churn --method srda -o o.narrows {engine_dask}"
+    late = frame.copy()
+    late.loc[201, "age"] = "forty"
+    said = error_of(fit, late)
+    assert "x1.csv:53: " in said
+    assert "'age', got 'forty'" in said
+    late = frame.copy()
+    late.loc[3, "age"] = "inf"
+    assert "x0.csv:5: " in error_of(f"{fit} --numbers age", late)
+    late = frame.copy()
+    late.loc[202, "churn"] = None
+    assert "x1.csv:54: 'churn': expected a label, got none" in error_of(fit, late)
+    assert "drop" in error_of(f"{fit} --drop town", frame)
+    assert not os.path.exists("o.narrows")
+    new = frame.copy()
+    new.insert(0, "extra", 1)
+    assert run(fit.replace("x*", "x0"))[0] == 0
+    said = error_of(f"transform o.narrows x*.csv -o out {engine_dask}", new)
+    assert "extra" in said
+    assert "age" in error_of(
+        f"transform o.narrows x*.csv -o out {engine_dask}", frame.drop(columns="age")
+    )
+    table, given = dd.from_pandas(frame_of(customers(300)), npartitions=2), TableEncoder()
+    for fail in (given.fit, lambda X: make_pipeline(given, SRDA()).fit(X, X["churn"])):
+        with pytest.raises(ValueError, match=r"got one on a cluster.*narrows\.engines\.dask\.fit"):
+            fail(table)
+    forward = ForwardFS(n_features=2)
+    with pytest.raises(DataError, match="expected a table with a label column"):
+        pairs = [(frame.drop(columns="churn"), frame["churn"])]
+        engine.fit(forward, pairs, client, vectoriser=given)
+    assert forward.groups is None
 
 
 # -- memory ----------------------------------------------------------------------------------------

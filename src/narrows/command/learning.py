@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from narrows.command import values
-from narrows.command.console import report, say
+from narrows.command.console import report, say, say_decisions
 from narrows.command.labels import for_merge, for_update
 from narrows.command.runs import Samples
 from narrows.engines import local
@@ -50,11 +50,6 @@ def fit(
     files = expand_patterns(inputs)
     values.check_output(output, *files)
     reading, vectoriser = values.as_table(files, reading, given, vectoriser)
-    if reading.table and (fit_parts is not None or given["tolerance"] is not None):
-        raise ParameterError(
-            "--table: expected a fit on this machine, without --tolerance, got another one. Leave "
-            "the engine out, or convert the table to numbers."
-        )
     if fit_parts is None and getattr(estimator, "tolerance", None):
         values.refuse(given, ("checkpoint", "idf_sample"), "no --tolerance", "one")
         fit_parts = local.fit_files
@@ -62,6 +57,8 @@ def fit(
         how = {"vectoriser": vectoriser, "progress": sys.stderr.isatty()}
         fit_parts(estimator, files, **how, **values.read_arguments(reading))
         _save(estimator, output)
+        if reading.table:
+            say_decisions(estimator._source.encoder)
         _say_lost(estimator)
         _report_model(estimator, output, as_json)
         return 0

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,14 +17,12 @@ from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
 from narrows.io.source import Source, check_terms
 from narrows.io.streams import display_name, prefetch
-from narrows.io.table_rows import TableRows, joined
-from narrows.solve.cells import CellError
+from narrows.io.table_rows import DECIDING, TableRows, cells_named, joined
 
 if TYPE_CHECKING:
     from narrows.text import Vectoriser
 
 T = TypeVar("T")
-_DECIDING = 50_000  # rows of a table, the first ones, that decide what its columns are
 
 
 class Samples:
@@ -119,11 +117,11 @@ class Samples:
             for chunk in chunks:
                 first.append(chunk)
                 rows += chunk.X.shape[0]
-                if rows >= _DECIDING:
+                if rows >= DECIDING:
                     break
             if first:
                 with self._cells_named(first):
-                    self._decide(joined([chunk.X for chunk in first]))
+                    self._decide(joined([chunk.X for chunk in first]).rows(slice(DECIDING)))
         for chunk in chain(first, chunks):
             yield chunk._replace(X=self.of(chunk))
 
@@ -132,20 +130,9 @@ class Samples:
         check_terms(self._counter, self.inputs[0])
         self.maker = self._counter
 
-    @contextmanager
-    def _cells_named(self, chunks: list[Chunk]) -> Iterator[None]:
+    def _cells_named(self, chunks: list[Chunk]) -> AbstractContextManager[None]:
         """Name the file and the line of a cell of a table that is not as it should be."""
-        try:
-            yield
-        except CellError as error:
-            row = error.row
-            for chunk in chunks:
-                if row < len(chunk.lines):
-                    name, problem = display_name(self.inputs[chunk.at.file]), error.problem
-                    line = int(chunk.lines[row])
-                    raise DataError(name, f"{problem}. {error.advice}", line) from None
-                row -= len(chunk.lines)
-            raise
+        return cells_named((display_name(self.inputs[c.at.file]), c.lines) for c in chunks)
 
     def _decide(self, cells: TableRows) -> None:
         """Decide from the first rows of a table how its columns become features, and say it."""

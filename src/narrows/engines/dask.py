@@ -244,7 +244,8 @@ def transform(
     if _is_frame(partitions) and source is not None:
         found = {name: getattr(source, name) for name in ("text", "vector", "target")}
         options = options.with_found(found)
-    if _is_frame(partitions) and feature_names(partitions, options) is not None:
+    is_table = source is not None and source.encoder is not None
+    if _is_frame(partitions) and not is_table and feature_names(partitions, options) is not None:
         columns = {str(name): name for name in partitions.columns}
         label = label_of(partitions, options)
         features = feature_columns(list(columns), label, options, "DataFrame")

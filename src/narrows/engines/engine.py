@@ -57,8 +57,8 @@ class Engine:
         """Return the values of results."""
         return list(results)
 
-    def head(self, data: Any) -> Any:
-        """Return data with at least the first of their samples, and less if that is cheap."""
+    def head(self, data: Any, n: int = 1) -> Any:
+        """Return data with at least their first n samples, and less if that is cheap."""
         return data
 
     def sum(

@@ -20,10 +20,12 @@ from sklearn.base import clone
 from narrows.errors import DataError, ParameterError, errors_named_after
 from narrows.io.chunk import Chunk, Options, check_finite
 from narrows.io.dataset import Dataset
+from narrows.io.formats import format_of
 from narrows.io.formats.arrow import FORMAT as TABLE
 from narrows.io.formats.arrow import read_table
-from narrows.io.parts import FilePart
+from narrows.io.parts import FilePart, n_lines_before
 from narrows.io.source import Source, remembered
+from narrows.io.table_rows import TableRows, cells_named, joined as joined_rows
 from narrows.io.write import writer
 from narrows.methods.routes import Data, check_adds_up, route_of, route_of_state
 from narrows.solve.sums import stacked, widened
@@ -320,6 +322,21 @@ def count_terms(part: Part, options: Options, vectoriser: Vectoriser) -> Vectori
     return counted
 
 
+def first_rows(
+    part: Part, options: Options, most: int
+) -> tuple[TableRows, str, Sequence[int]] | None:
+    """Return the first rows of a table, at most so many, their file and lines; None without any."""
+    found: list[TableRows] = []
+    lines: list[int] = []
+    with _located(part):
+        for chunk in _chunks_of(part, (options, None)):
+            found.append(chunk.X)
+            lines += _lines_in_file(part[0], chunk)
+            if len(lines) >= most:
+                break
+    return (joined_rows(found).rows(slice(most)), part[1], lines[:most]) if found else None
+
+
 def _dataset(data: Any, options: Options, source: Source | None = None) -> Dataset:
     """Return a file, or a part of one, as a data set."""
     if isinstance(data, FilePart):
@@ -338,7 +355,9 @@ def _read(part: Part, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
     if isinstance(data, np.ndarray) or sparse.issparse(data):
         data = data, None
     is_file = isinstance(data, str | os.PathLike | FilePart)
-    if isinstance(data, tuple | list) and not is_file:
+    maker = None if source is None else source.maker
+    is_table = options.table or maker is not None and source.holds == "tables"
+    if isinstance(data, tuple | list) and not is_file and not is_table:
         X, y, *weight = data
         names = getattr(X, "columns", None)
         X = checked_rows(X, finite=False)
@@ -347,16 +366,36 @@ def _read(part: Part, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
         check_finite(Chunk(X, y, range(1, X.shape[0] + 1)), name)
         yield X, y, names, weight[0] if weight else None
         return
-    if is_file:
-        chunks: Iterable[Chunk] = _dataset(data, options.replace(may_be_empty=True), source)
-    else:
-        if source is not None:
-            options = options.with_found(remembered(source, options, TABLE))
-        chunks = read_table(data, name, options)
-    tfidf = None if source is None else source.tfidf
-    for chunk in chunks:
-        X = chunk.X if tfidf is None else tfidf._samples_of(chunk.X)
-        yield X, chunk.y, chunk.columns, chunk.weight
+    for chunk in _chunks_of(part, reading):
+        X = chunk.X
+        if maker is not None:
+            with cells_named((name, _lines_in_file(data, c)) for c in [chunk]):  # only if needed
+                X = maker._samples_of(X)
+        # an encoder has looked at the columns of a table, and its features have other names
+        yield X, chunk.y, None if is_table else chunk.columns, chunk.weight
+
+
+def _chunks_of(part: Part, reading: Reading) -> Iterator[Chunk]:
+    """Return the chunks of a file, a part of one, or a table."""
+    (data, name), (options, source) = part, reading
+    if isinstance(data, str | os.PathLike | FilePart):
+        return iter(_dataset(data, options.replace(may_be_empty=True), source))
+    if data is None:
+        return iter(())
+    if not hasattr(data, "__arrow_c_stream__"):
+        raise DataError(
+            name, "expected a table with a label column, got an array or a pair (X, y). Give that."
+        )
+    if source is not None:
+        options = options.with_found(remembered(source, options, TABLE))
+    return read_table(data, name, options)
+
+
+def _lines_in_file(data: Any, chunk: Chunk) -> list[int]:
+    """Return the lines of a chunk, in the whole file where a part is read."""
+    in_part = isinstance(data, FilePart) and not format_of(data.path)[0].kind.is_binary
+    before = n_lines_before(data) if in_part else 0
+    return [int(line) + before for line in chunk.lines]
 
 
 @contextmanager

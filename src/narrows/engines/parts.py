@@ -26,8 +26,9 @@ from narrows.io.formats.arrow import FORMAT as TABLE
 from narrows.io.formats.arrow import INDICES, VALUES
 from narrows.io.kinds import SUFFIXES
 from narrows.io.parts import SIZE, FilePart
-from narrows.io.source import Source, check_kind, check_terms, kind_of, remembered
+from narrows.io.source import Source, check_kind, check_terms, kind_of, of_maker, remembered
 from narrows.io.streams import expand_patterns
+from narrows.io.table_rows import DECIDING, cells_named, joined
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 from narrows.text import Tfidf, Vectoriser
@@ -181,9 +182,9 @@ class Parts:
         written = self.engine.map(learn.write_reduced, self.parts, paths, *map(repeat, shared))
         return [path for path in self.engine.collect(written) if path is not None]
 
-    def survey(self, vectoriser: Vectoriser | None = None) -> None:
-        """Find out what only all files together show, and count the terms of texts."""
-        if vectoriser is not None and not self._are_texts:
+    def survey(self, vectoriser: Any = None) -> None:
+        """Find out what only all files together show, and count terms or decide on columns."""
+        if vectoriser is not None and not (self._are_texts or self.options.table):
             expected = f"texts ({SUFFIXES['texts']}) to count"
             advice = "Leave it out, or set text (--text) to read texts."
             raise ParameterError(f"vectoriser: expected {expected}, got numbers. {advice}")
@@ -204,6 +205,8 @@ class Parts:
         elif self.options.text is not None or self.options.vector is not None:
             names = "label", "text", "vector", "target"
             self.source = Source(**{name: getattr(self.options, name) for name in names})
+        if self.options.table:
+            self._decide(vectoriser)
         if not self._are_texts:
             return
         vectoriser = vectoriser or Tfidf()
@@ -214,13 +217,32 @@ class Parts:
         check_terms(vectoriser, self.parts[0][1])
         self.source = replace(self.source or Source(), tfidf=vectoriser)
 
+    def _decide(self, encoder: Any) -> None:
+        """Decide from the first rows of a table how its columns become features."""
+        found: list[Any] = []
+        left = DECIDING
+        for data, name in self.parts:
+            if left > 0:
+                part = self.engine.head(data, left), name
+                more = self.engine.map(learn.first_rows, [part], [self.options], [left])
+                found += [each for each in self.engine.collect(more) if each is not None]
+                left = DECIDING - sum(rows.shape[0] for rows, *_ in found)
+        if not found:
+            raise DataError(self.parts[0][1], "expected at least one row, got none.")
+        with cells_named(where for _, *where in found):
+            encoder = clone(encoder).fit(joined([rows for rows, *_ in found]))
+        source = self.source or Source(label=self.options.label, target=self.options.target)
+        self.source = replace(source, encoder=encoder, columns=source.columns or self.names)
+        self.names = None  # of columns
+
     def use_source(self, source: Source | None) -> None:
         """Read files as the features that they were for an estimator when it was fitted."""
         if self._format is not None:
             options = self.options
             if source is not None:
                 options = options.with_found(remembered(source, options, self._format))
-            got = "texts" if self._format.is_text(options) else "numbers"
+            are_texts = self._format.is_text(options)
+            got = "texts" if are_texts else "tables" if options.table else "numbers"
             check_kind(self.files[0], got, kind_of(source), "the fit")
         self.source = source
 
@@ -353,17 +375,28 @@ def fit(
     data: Sequence[Any],
     options: Options,
     names: list[str] | None = None,
-    vectoriser: Vectoriser | None = None,
+    vectoriser: Any = None,
     progress: bool = False,
 ) -> Any:
     """Fit an estimator to the parts of a data set; see `Parts`."""
+    if "encoder" in of_maker(vectoriser):
+        options = options.replace(table=True)
     drawn = bool(getattr(estimator, "tolerance", None))
     if any(isinstance(each, str) or hasattr(type(each), "columns") for each in data):
         options = for_targets(estimator, options)
     parts = Parts(engine, data, options, names, progress, drawn)
     parts.survey(vectoriser)
     estimator._use_names(Source(columns=tuple(parts.names)) if parts.names else parts.source)
-    estimator._fit_parts(parts)
+    encoder = parts.source and parts.source.encoder
+    whole = encoder is not None and getattr(estimator, "groups", ()) is None
+    if whole:
+        estimator.set_params(groups=encoder.groups_)  # whole columns enter
+    try:
+        estimator._fit_parts(parts)
+    except BaseException:
+        if whole:
+            estimator.set_params(groups=None)
+        raise
     return parts.describe(estimator)
 
 

@@ -125,9 +125,9 @@ class Spark(Engine):
                 values += [value for _, value in _values_of(_computed(result))]
         return values
 
-    def head(self, data: Any) -> Any:
-        """Return the first row of a DataFrame; other data as they are."""
-        return data.limit(1) if hasattr(data, "mapInArrow") else data
+    def head(self, data: Any, n: int = 1) -> Any:
+        """Return the first n rows of a DataFrame; other data as they are."""
+        return data.limit(n) if hasattr(data, "mapInArrow") else data
 
     def sum(
         self, add: Function, seen: Function, function: Function, *iterables: Iterable[Any]

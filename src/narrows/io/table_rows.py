@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from narrows.solve.cells import NULLS
+from narrows.errors import DataError
+from narrows.solve.cells import NULLS, CellError
+
+DECIDING = 50_000  # rows of a table, the first ones, that decide what its columns are
 
 
 class TableRows(Mapping[str, np.ndarray]):
@@ -52,6 +56,23 @@ def joined(parts: Sequence[TableRows]) -> TableRows:
     if len(parts) == 1:
         return parts[0]
     return TableRows({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+
+
+@contextmanager
+def cells_named(places: Iterable[tuple[str, Sequence[int]]]) -> Iterator[None]:
+    """Name the file and the line of a cell that is not as it should be.
+
+    `places` has the files of the rows, and their lines.
+    """
+    try:
+        yield
+    except CellError as error:
+        row = error.row
+        for name, lines in places:
+            if row < len(lines):
+                raise DataError(name, f"{error.problem}. {error.advice}", int(lines[row])) from None
+            row -= len(lines)
+        raise
 
 
 def are_numbers(cells: TableRows) -> bool:

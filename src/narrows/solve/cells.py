@@ -21,6 +21,8 @@ NULLS = {
     "...", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan", MISSING,
 }  # fmt: skip
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?\s*")
+# where tables on clusters are fitted, and a method that only these have
+_ENGINES = {"narrows.engines.dask": "to_delayed", "narrows.spark": "mapInArrow"}
 _CATEGORICAL = re.compile("categor|enum|dictionary", re.IGNORECASE)  # types of columns
 
 
@@ -204,6 +206,11 @@ def table_of(X: Any) -> dict[str, Cells]:
     elif hasattr(X, "column_names") and hasattr(X, "column"):  # of Arrow
         names = list(X.column_names)
         columns = [X.column(k) for k in range(len(names))]
+    elif engine := next((e for e, mark in _ENGINES.items() if hasattr(type(X), mark)), None):
+        raise ValueError(
+            f"TableEncoder: expected a table in memory, got one on a cluster. Fit both with {engine}"
+            ".fit(SRDA(), X, vectoriser=TableEncoder()), or another estimator."
+        )
     elif hasattr(X, "columns") and hasattr(X, "__getitem__"):
         names, columns = list(X.columns), []
     else:

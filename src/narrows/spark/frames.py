@@ -21,7 +21,7 @@ from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import Options
 from narrows.io.extras import needing
 from narrows.io.formats.arrow import DENSE, FIELDS, INDICES, SPARSE, VALUES, pyarrow
-from narrows.io.source import is_of_texts
+from narrows.io.source import is_of_texts, kind_of, of_maker
 from narrows.methods.base import Estimator
 from narrows.solve.applied import Decision
 from narrows.text import Vectoriser
@@ -142,7 +142,8 @@ def fit(
             f"Spark computes all partitions, got {estimator.tolerance}. Use fit_files, or fit "
             "df.sample(…)."
         )
-    columns = columns_of(df, features_col, (label_col, weight_col))
+    is_table = "encoder" in of_maker(vectoriser)
+    columns = columns_of(df, features_col, (label_col, weight_col), is_table)
     if weight_col is not None:
         check_weight(df, weight_col)
     options = parts.options_to_fit(estimator, weight=weight_col, **columns.options)
@@ -153,7 +154,7 @@ def fit(
         check_present(df, [label], "label_col")
     check_different([*columns.names, label, weight_col])
     data = [selected(df, [*columns.names, label, weight_col])]
-    names = columns.names if columns.kind == "numbers" else None
+    names = columns.names if columns.kind in ("numbers", "tables") else None
     name = "target" if estimator._takes_numbers else "label"
     options = options.replace(**{name: label, "has_labels": label is not None})
     with Spark(df.sparkSession) as engine:
@@ -418,7 +419,7 @@ def transform_files(
 
 
 class Columns(NamedTuple):
-    """The columns that hold the samples, and as what: vectors, arrays, lists, texts or numbers."""
+    """The columns that hold the samples: vectors, arrays, lists, texts, numbers, or tables."""
 
     kind: str
     names: list[str]
@@ -431,15 +432,19 @@ class Columns(NamedTuple):
         return {"vector": self.names[0]} if self.kind in ("vectors", "arrays") else {}
 
 
-def columns_of(df: Any, features_col: Any, others: Sequence[str | None]) -> Columns:
+def columns_of(
+    df: Any, features_col: Any, others: Sequence[str | None], is_table: bool = False
+) -> Columns:
     """Return the columns that hold the samples of a DataFrame; `others` hold something else."""
     types = {field.name: field.dataType.simpleString() for field in df.schema.fields}
     if features_col is None:
-        features_col = _default(types, others)
+        features_col = _default(types, others, is_table)
     names = [features_col] if isinstance(features_col, str) else list(features_col)
     if not names or not all(isinstance(name, str) for name in names):
         raise TypeError(f"features_col: expected names of columns, got {features_col!r:.100}.")
     check_present(df, names, "features_col")
+    if is_table:
+        return Columns("tables", names)
     kinds = {_kind(types[name]) for name in names}
     if set(names) == {INDICES, VALUES} and kinds == {"arrays"}:
         return Columns("lists", [INDICES, VALUES])
@@ -454,10 +459,10 @@ def columns_of(df: Any, features_col: Any, others: Sequence[str | None]) -> Colu
     return Columns(kinds.pop(), names)
 
 
-def _default(types: dict[str, str], others: Sequence[str | None]) -> Any:
-    if FEATURES in types:
+def _default(types: dict[str, str], others: Sequence[str | None], is_table: bool) -> Any:
+    if FEATURES in types and not is_table:
         return FEATURES
-    if {_kind(types.get(name, "")) for name in (INDICES, VALUES)} == {"arrays"}:
+    if {_kind(types.get(name, "")) for name in (INDICES, VALUES)} == {"arrays"} and not is_table:
         return [INDICES, VALUES]
     names = [name for name in types if name not in others]
     if not names:
@@ -613,7 +618,8 @@ def _read_as_fitted(estimator: Any, df: Any, features_col: Any) -> tuple[Any, Op
     if features_col is None and source is not None:
         features_col = source.text or source.vector
     features_col = features_col or estimator._file_columns()
-    columns = columns_of(df, features_col, (source.label if source else "label",))
+    is_table = kind_of(source) == "tables"
+    columns = columns_of(df, features_col, (source.label if source else "label",), is_table)
     if (columns.kind == "texts") != is_of_texts(source):
         texts = "texts", "numbers"
         expected, got = texts if is_of_texts(source) else texts[::-1]
