@@ -49,8 +49,8 @@ from tests.inside import begin, end, fit_in_parts, pretend
 from tests.test_aliasing import warned_here
 from tests.test_bands import same_models, texts
 from tests.test_cross import METHODS, real
-from tests.test_tables import NAMES, customers
 from tests.test_engines import CUTS, DENSE_3, DENSE_5, SPARSE_5, SPREAD, WIDTHS
+from tests.test_tables import NAMES, customers
 
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
 pytest.importorskip("distributed", reason="needs the extra `dask`")
@@ -1249,17 +1249,6 @@ def frame_of(rows):
     return frame.astype({"age": float, "paid": float, "since": "datetime64[ns]"})
 
 
-def same_table_models(found, expected):
-    assert source_of(found).encoder == source_of(expected).encoder
-    np.testing.assert_allclose(found.components_, expected.components_, rtol=1e-8, atol=1e-12)
-
-
-def fitted_here(frame):
-    encoder, y = TableEncoder(), frame["churn"].to_numpy().astype(str)
-    X = encoder.fit_transform(frame.drop(columns="churn"))
-    return encoder, X, SRDA().fit(X, y)
-
-
 @pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
 def test_tables_of_files_are_fitted_as_on_one_machine(cluster, run, tmp_path, kind):
     frame = frame_of(customers(600))
@@ -1276,7 +1265,8 @@ def test_tables_of_files_are_fitted_as_on_one_machine(cluster, run, tmp_path, ki
     assert "city: left out (listed in drop)" in err
     assert run(f"{line} -o l.narrows")[0] == 0
     found, local = narrows.load("m.narrows"), narrows.load("l.narrows")
-    same_table_models(found, local)
+    assert source_of(found).encoder == source_of(local).encoder
+    np.testing.assert_allclose(found.components_, local.components_, rtol=1e-8, atol=1e-12)
     for name in "ml":
         status, out, _ = run(f"predict {name}.narrows t1.{kind} --label churn -o {name}.csv")
         assert (status, "equal to the labels" in out) == (0, True)
@@ -1285,7 +1275,6 @@ def test_tables_of_files_are_fitted_as_on_one_machine(cluster, run, tmp_path, ki
     np.testing.assert_allclose(*(a[1:, 0].astype(float) for a in (there, here)), rtol=1e-8)
     assert run(f"transform m.narrows {files} -o out {engine_dask}")[0] == 0
     reduced = [X for X, _ in narrows.read.iter_chunks(sorted(map(str, tmp_path.glob("out/*"))))]
-    encoder, X, _ = fitted_here(frame)
     X = source_of(local).encoder.transform(frame.drop(columns="churn"))
     np.testing.assert_allclose(np.vstack(reduced), local.transform(X), atol=1e-8)
 
@@ -1361,8 +1350,8 @@ def test_wrong_tables_on_clusters_are_one_line_each(cluster, client, run, tmp_pa
         with pytest.raises(ValueError, match=r"got one on a cluster.*narrows\.engines\.dask\.fit"):
             fail(table)
     forward = ForwardFS(n_features=2)
+    pairs = [(frame.drop(columns="churn"), frame["churn"])]
     with pytest.raises(DataError, match="expected a table with a label column"):
-        pairs = [(frame.drop(columns="churn"), frame["churn"])]
         engine.fit(forward, pairs, client, vectoriser=given)
     assert forward.groups is None
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
+from pyspark.sql import functions
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 import narrows
-from narrows import IG, OC, OCFS, load
+from narrows import IG, OC, OCFS, SRDA, load
 from narrows.command import cli
 from narrows.errors import DataError
-from narrows.spark import fit_files, transform_files
+from narrows.read import source_of
+from narrows.spark import fit, fit_files, predict, transform, transform_files
+from narrows.table import TableEncoder
 from tests.cases import assert_same, labelled
 from tests.inside import fit_in_parts
 from tests.spark.frames import is_connect
+from tests.test_tables import NAMES, customers
 
 
 @pytest.fixture
@@ -72,6 +77,33 @@ def test_texts_of_files_are_counted_first(spark, tmp_path):
                      str(tmp_path / "local.narrows")]) == 0  # fmt: skip
     local = load(tmp_path / "local.narrows")
     assert set(fitted.get_feature_names_out()) == set(local.get_feature_names_out())
+
+
+def test_tables_are_encoded_by_the_workers(spark, run, tmp_path):
+    frame = pd.DataFrame(customers(600), columns=NAMES).replace("", None)
+    frame = frame.astype({"age": float, "paid": float, "since": "datetime64[us]"})
+    for k, rows in enumerate(np.array_split(np.arange(600), 3)):
+        frame.iloc[rows].to_parquet(tmp_path / f"{k}.parquet", index=False)
+    pattern, encoder = str(tmp_path / "*.parquet"), TableEncoder()
+    X, y = frame.drop(columns="churn"), frame["churn"].to_numpy().astype(str)
+    expected = SRDA().fit(encoder.fit_transform(X), y)
+    found = fit_files(SRDA(), [pattern], spark, label="churn", vectoriser=TableEncoder())
+    table = spark.read.parquet(str(tmp_path))
+    for each in (found, fit(SRDA(), table, None, "churn", vectoriser=TableEncoder())):
+        assert source_of(each).encoder == encoder
+        np.testing.assert_allclose(each.components_, expected.components_, rtol=1e-8, atol=1e-12)
+    narrows.save(each, tmp_path / "m.narrows")
+    rows = predict(load(tmp_path / "m.narrows"), table).select("phone", "prediction").toPandas()
+    here = dict(zip(X["phone"], expected.predict(encoder.transform(X)), strict=True))
+    assert dict(zip(rows["phone"], rows["prediction"], strict=True)) == here
+    with pytest.raises(DataError, match="expected a column 'age'"):
+        predict(each, table.drop("age"))
+    late = table.withColumn(
+        "age", functions.expr("if(phone like '+1-00299%', 'forty', string(age))")
+    )
+    wrong = late.orderBy("phone").coalesce(1)
+    with pytest.raises(Exception, match=r"expected numbers in column 'age', got 'forty'"):
+        transform(each, wrong).collect()
 
 
 def test_the_command_line_runs_on_spark(spark, shards, run, tmp_path):

@@ -25,7 +25,7 @@ from narrows.io.formats.arrow import FORMAT as TABLE
 from narrows.io.formats.arrow import read_table
 from narrows.io.parts import FilePart, n_lines_before
 from narrows.io.source import Source, remembered
-from narrows.io.table_rows import TableRows, cells_named, joined as joined_rows
+from narrows.io.table_rows import TableRows, cells_named
 from narrows.io.write import writer
 from narrows.methods.routes import Data, check_adds_up, route_of, route_of_state
 from narrows.solve.sums import stacked, widened
@@ -323,18 +323,17 @@ def count_terms(part: Part, options: Options, vectoriser: Vectoriser) -> Vectori
 
 
 def first_rows(
-    part: Part, options: Options, most: int
-) -> tuple[TableRows, str, Sequence[int]] | None:
-    """Return the first rows of a table, at most so many, their file and lines; None without any."""
-    found: list[TableRows] = []
-    lines: list[int] = []
+    part: Part, options: Options, n: int
+) -> list[tuple[TableRows, tuple[str, list[int]]]]:
+    """Return the chunks with the first n rows of a table, and the file and the lines of each."""
+    found: list[tuple[TableRows, tuple[str, list[int]]]] = []
     with _located(part):
         for chunk in _chunks_of(part, (options, None)):
-            found.append(chunk.X)
-            lines += _lines_in_file(part[0], chunk)
-            if len(lines) >= most:
+            found.append((chunk.X, (part[1], _lines_in_file(part[0], chunk))))
+            n -= len(chunk.lines)
+            if n <= 0:
                 break
-    return (joined_rows(found).rows(slice(most)), part[1], lines[:most]) if found else None
+    return found
 
 
 def _dataset(data: Any, options: Options, source: Source | None = None) -> Dataset:
@@ -356,7 +355,7 @@ def _read(part: Part, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
         data = data, None
     is_file = isinstance(data, str | os.PathLike | FilePart)
     maker = None if source is None else source.maker
-    is_table = options.table or maker is not None and source.holds == "tables"
+    is_table = options.table or getattr(source, "encoder", None) is not None
     if isinstance(data, tuple | list) and not is_file and not is_table:
         X, y, *weight = data
         names = getattr(X, "columns", None)

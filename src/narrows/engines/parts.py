@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from narrows.io.streams import expand_patterns
 from narrows.io.table_rows import DECIDING, cells_named, joined
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
-from narrows.text import Tfidf, Vectoriser
+from narrows.text import Tfidf
 
 _DRAWN, _SMALL = 1000, 1 << 16  # parts to draw from, and the bytes of the smallest of these
 _SURVEYED = 20  # of the parts to draw from
@@ -225,14 +225,15 @@ class Parts:
             if left > 0:
                 part = self.engine.head(data, left), name
                 more = self.engine.map(learn.first_rows, [part], [self.options], [left])
-                found += [each for each in self.engine.collect(more) if each is not None]
-                left = DECIDING - sum(rows.shape[0] for rows, *_ in found)
+                found += chain.from_iterable(self.engine.collect(more))
+                left = DECIDING - sum(rows.shape[0] for rows, _ in found)
         if not found:
             raise DataError(self.parts[0][1], "expected at least one row, got none.")
-        with cells_named(where for _, *where in found):
-            encoder = clone(encoder).fit(joined([rows for rows, *_ in found]))
+        with cells_named(where for _, where in found):
+            encoder = clone(encoder).fit(joined([rows for rows, _ in found]).rows(slice(DECIDING)))
         source = self.source or Source(label=self.options.label, target=self.options.target)
-        self.source = replace(source, encoder=encoder, columns=source.columns or self.names)
+        columns = source.columns or (self.names and tuple(self.names))
+        self.source = replace(source, encoder=encoder, columns=columns or None)
         self.names = None  # of columns
 
     def use_source(self, source: Source | None) -> None:
@@ -387,7 +388,7 @@ def fit(
     parts = Parts(engine, data, options, names, progress, drawn)
     parts.survey(vectoriser)
     estimator._use_names(Source(columns=tuple(parts.names)) if parts.names else parts.source)
-    encoder = parts.source and parts.source.encoder
+    encoder = getattr(parts.source, "encoder", None)
     whole = encoder is not None and getattr(estimator, "groups", ()) is None
     if whole:
         estimator.set_params(groups=encoder.groups_)  # whole columns enter

@@ -59,7 +59,7 @@ def joined(parts: Sequence[TableRows]) -> TableRows:
 
 
 @contextmanager
-def cells_named(places: Iterable[tuple[str, Sequence[int]]]) -> Iterator[None]:
+def cells_named(places: Iterable[tuple[str, Sequence[int] | np.ndarray]]) -> Iterator[None]:
     """Name the file and the line of a cell that is not as it should be.
 
     `places` has the files of the rows, and their lines.

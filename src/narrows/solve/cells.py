@@ -208,8 +208,8 @@ def table_of(X: Any) -> dict[str, Cells]:
         columns = [X.column(k) for k in range(len(names))]
     elif engine := next((e for e, mark in _ENGINES.items() if hasattr(type(X), mark)), None):
         raise ValueError(
-            f"TableEncoder: expected a table in memory, got one on a cluster. Fit both with {engine}"
-            ".fit(SRDA(), X, vectoriser=TableEncoder()), or another estimator."
+            f"TableEncoder: expected a table in memory, got one on a cluster. Fit it with an "
+            f"estimator: {engine}.fit(SRDA(), X, vectoriser=TableEncoder())."
         )
     elif hasattr(X, "columns") and hasattr(X, "__getitem__"):
         names, columns = list(X.columns), []
