@@ -50,6 +50,8 @@ def fit(
     files = expand_patterns(inputs)
     values.check_output(output, *files)
     reading, vectoriser = values.as_table(files, reading, given, vectoriser)
+    if reading.table:
+        values.check_text_options(given, False, files[0])
     if fit_parts is None and getattr(estimator, "tolerance", None):
         values.refuse(given, ("checkpoint", "idf_sample"), "no --tolerance", "one")
         fit_parts = local.fit_files

@@ -32,6 +32,7 @@ from narrows.io.extras import needing
 from narrows.io.streams import MAX_LINE_MB
 from narrows.state.class_stats import checked_rows
 from narrows.state.labels import as_array
+from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
 __all__ = ["fit", "transform"]
@@ -63,7 +64,7 @@ def fit(
     chunk_rows: int = 10_000,
     max_line_mb: int = MAX_LINE_MB,
     labels: str | None = None,
-    vectoriser: Vectoriser | None = None,
+    vectoriser: Vectoriser | TableEncoder | None = None,
     progress: bool = False,
     target: str | Sequence[str] | None = None,
 ) -> Any:
@@ -97,8 +98,11 @@ def fit(
         end.
     label, text, vector, split, width, zero_based, chunk_rows, max_line_mb, labels, target
         How to read files and tables; see `narrows.read.iter_chunks`.
-    vectoriser : Vectoriser, optional
-        Counts the terms of texts, in a separate pass; `narrows.text.Tfidf` by default.
+    vectoriser : Vectoriser or TableEncoder, optional
+        Counts the terms of texts, in a separate pass; `narrows.text.Tfidf` by default. A
+        `narrows.table.TableEncoder` encodes CSV and Parquet files, and DataFrames with a label
+        column, whose columns are no numbers: the first 50,000 rows decide on the columns. The
+        estimator stores a fitted copy.
     progress : bool, default=False
         Show on stderr how many parts are done.
 

@@ -13,6 +13,7 @@ from narrows.engines.learn import learn
 from narrows.errors import WidthError, errors_named_after
 from narrows.methods.routes import Data, route_of
 from narrows.solve.sums import widened
+from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
 
@@ -86,7 +87,7 @@ def update(
 def fit_files(
     estimator: Any,
     files: Any,
-    vectoriser: Vectoriser | None = None,
+    vectoriser: Vectoriser | TableEncoder | None = None,
     progress: bool = False,
     **reading: Any,
 ) -> Any:

@@ -26,11 +26,12 @@ from narrows.io.formats.arrow import FORMAT as TABLE
 from narrows.io.formats.arrow import INDICES, VALUES
 from narrows.io.kinds import SUFFIXES
 from narrows.io.parts import SIZE, FilePart
-from narrows.io.source import Source, check_kind, check_terms, kind_of, of_maker, remembered
+from narrows.io.source import Source, check_kind, check_terms, kind_of, remembered
 from narrows.io.streams import expand_patterns
 from narrows.io.table_rows import DECIDING, cells_named, joined
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
+from narrows.table import TableEncoder
 from narrows.text import Tfidf
 
 _DRAWN, _SMALL = 1000, 1 << 16  # parts to draw from, and the bytes of the smallest of these
@@ -220,20 +221,20 @@ class Parts:
     def _decide(self, encoder: Any) -> None:
         """Decide from the first rows of a table how its columns become features."""
         found: list[Any] = []
-        left = DECIDING
         for data, name in self.parts:
+            left = DECIDING - sum(rows.shape[0] for rows, _ in found)
             if left > 0:
                 part = self.engine.head(data, left), name
                 more = self.engine.map(learn.first_rows, [part], [self.options], [left])
                 found += chain.from_iterable(self.engine.collect(more))
-                left = DECIDING - sum(rows.shape[0] for rows, _ in found)
+            if found and self.options.columns is None:
+                self.options = self.options.replace(columns=tuple(found[0][0]))
         if not found:
             raise DataError(self.parts[0][1], "expected at least one row, got none.")
         with cells_named(where for _, where in found):
             encoder = clone(encoder).fit(joined([rows for rows, _ in found]).rows(slice(DECIDING)))
         source = self.source or Source(label=self.options.label, target=self.options.target)
-        columns = source.columns or (self.names and tuple(self.names))
-        self.source = replace(source, encoder=encoder, columns=columns or None)
+        self.source = replace(source, encoder=encoder, columns=self.options.columns)
         self.names = None  # of columns
 
     def use_source(self, source: Source | None) -> None:
@@ -380,7 +381,7 @@ def fit(
     progress: bool = False,
 ) -> Any:
     """Fit an estimator to the parts of a data set; see `Parts`."""
-    if "encoder" in of_maker(vectoriser):
+    if isinstance(vectoriser, TableEncoder):
         options = options.replace(table=True)
     drawn = bool(getattr(estimator, "tolerance", None))
     if any(isinstance(each, str) or hasattr(type(each), "columns") for each in data):
@@ -388,7 +389,7 @@ def fit(
     parts = Parts(engine, data, options, names, progress, drawn)
     parts.survey(vectoriser)
     estimator._use_names(Source(columns=tuple(parts.names)) if parts.names else parts.source)
-    encoder = getattr(parts.source, "encoder", None)
+    encoder: Any = getattr(parts.source, "encoder", None)
     whole = encoder is not None and getattr(estimator, "groups", ()) is None
     if whole:
         estimator.set_params(groups=encoder.groups_)  # whole columns enter

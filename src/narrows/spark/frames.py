@@ -21,9 +21,10 @@ from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import Options
 from narrows.io.extras import needing
 from narrows.io.formats.arrow import DENSE, FIELDS, INDICES, SPARSE, VALUES, pyarrow
-from narrows.io.source import is_of_texts, kind_of, of_maker
+from narrows.io.source import is_of_texts, kind_of
 from narrows.methods.base import Estimator
 from narrows.solve.applied import Decision
+from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
 FEATURES = "features"  # the column of the samples, where none is named
@@ -42,7 +43,7 @@ def fit(
     label_col: str | None = "label",
     weight_col: str | None = None,
     *,
-    vectoriser: Vectoriser | None = None,
+    vectoriser: Vectoriser | TableEncoder | None = None,
     progress: bool = False,
 ) -> Any:
     """Fit an estimator to the partitions of a Spark DataFrame on a cluster.
@@ -72,9 +73,11 @@ def fit(
         no labels; with None, no labels are read.
     weight_col : str, optional
         The column of weights, 0 or from 1e-100 to 1e100.
-    vectoriser : Vectoriser, optional
+    vectoriser : Vectoriser or TableEncoder, optional
         Counts the terms of texts, in a separate pass; `narrows.text.Tfidf` by default. With
-        `narrows.text.HashedTfidf`, features have no names.
+        `narrows.text.HashedTfidf`, features have no names. A `narrows.table.TableEncoder` encodes
+        columns of any type: the first 50,000 rows decide on them. The estimator stores a fitted
+        copy.
     progress : bool, default=False
         Show on stderr how many partitions are done.
 
@@ -142,7 +145,7 @@ def fit(
             f"Spark computes all partitions, got {estimator.tolerance}. Use fit_files, or fit "
             "df.sample(…)."
         )
-    is_table = "encoder" in of_maker(vectoriser)
+    is_table = isinstance(vectoriser, TableEncoder)
     columns = columns_of(df, features_col, (label_col, weight_col), is_table)
     if weight_col is not None:
         check_weight(df, weight_col)
@@ -298,7 +301,7 @@ def fit_files(
     files: Sequence[str],
     session: Any = None,
     *,
-    vectoriser: Vectoriser | None = None,
+    vectoriser: Vectoriser | TableEncoder | None = None,
     progress: bool = False,
     **reading: Any,
 ) -> Any:
@@ -315,7 +318,7 @@ def fit_files(
         A session, or the URL of a master or of a Spark Connect server (``sc://host``); the session
         of a URL is stopped at the end. By default the active session; if there is none, Spark is
         started with the cores of this machine.
-    vectoriser : Vectoriser, optional
+    vectoriser : Vectoriser or TableEncoder, optional
         As for `fit`.
     progress : bool, default=False
         Show progress on stderr, if Spark is started by this call.
