@@ -1349,6 +1349,12 @@ def test_wrong_tables_on_clusters_are_one_line_each(cluster, client, run, tmp_pa
     for fail in (given.fit, lambda X: make_pipeline(given, SRDA()).fit(X, X["churn"])):
         with pytest.raises(ValueError, match=r"got one on a cluster.*narrows\.engines\.dask\.fit"):
             fail(table)
+    for changed, said in (
+        (frame_of(customers(300)), "column 'age': expected no nulls, got one. Use TableEnc"),
+        (frame.drop(columns="age"), "expected numbers, got large_string. Use TableEncoder"),
+    ):
+        with pytest.raises(DataError, match=said):
+            engine.fit(SRDA(), dd.from_pandas(changed, npartitions=2), client, label="churn")
     forward = ForwardFS(n_features=2)
     pairs = [(frame.drop(columns="churn"), frame["churn"])]
     with pytest.raises(DataError, match="expected a table with a label column"):

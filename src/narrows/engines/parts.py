@@ -20,7 +20,15 @@ from narrows.engines.engine import Engine, Function
 from narrows.engines.learn import Features, PartialState, add_partial
 from narrows.engines.remote import RemoteSamples
 from narrows.errors import DataError, ParameterError, warn
-from narrows.io.chunk import LABELS, NUMBERS, Options, as_in_model, check_columns, for_targets
+from narrows.io.chunk import (
+    LABELS,
+    MAY_BE_TABLE,
+    NUMBERS,
+    Options,
+    as_in_model,
+    check_columns,
+    for_targets,
+)
 from narrows.io.formats import common_format, format_of, parts_of
 from narrows.io.formats.arrow import FORMAT as TABLE
 from narrows.io.formats.arrow import INDICES, VALUES
@@ -383,6 +391,7 @@ def fit(
     """Fit an estimator to the parts of a data set; see `Parts`."""
     if isinstance(vectoriser, TableEncoder):
         options = options.replace(table=True)
+    options = options.with_found({MAY_BE_TABLE: vectoriser is None})
     drawn = bool(getattr(estimator, "tolerance", None))
     if any(isinstance(each, str) or hasattr(type(each), "columns") for each in data):
         options = for_targets(estimator, options)

@@ -292,6 +292,7 @@ def check_whole(labels: np.ndarray, name: str, lines: Sequence[int]) -> None:
 # -- text or integers, as a file shows or as `Options.labels` asks -------------------------------
 
 MAY_BE_TABLE = "may_be_table"  # a fact: whether the caller takes tables, too
+OF_TABLE = "Use TableEncoder (--table) to read columns of any kind, with missing cells."
 NUMBERS = "number_labels"  # a fact: whether labels that a format writes as text are integers
 VARY = "labels_vary"  # a fact: a model has both read, so that each chunk may show another type
 _KINDS = {True: "text", False: "a number"}

@@ -17,7 +17,9 @@ from narrows.errors import DataError
 from narrows.io import kinds
 from narrows.io.chunk import (
     CLASSES,
+    MAY_BE_TABLE,
     OF_CLASSES,
+    OF_TABLE,
     TEXT,
     Chunk,
     Options,
@@ -234,8 +236,9 @@ def _samples_of(
         return lambda table, width, *where: TableRows(
             {column: anything(table, column, *where) for column in columns}
         ), columns
+    advice = (OF_TABLE, f" {OF_TABLE}") if options.get(MAY_BE_TABLE) else ()
     return lambda table, width, *where: np.column_stack(
-        [numbers(table, column, *where) for column in columns]
+        [numbers(table, column, *where, *advice) for column in columns]
     ), columns
 
 
@@ -362,12 +365,12 @@ def _is_list(kind: Any) -> bool:
     return types.is_list(kind) or types.is_large_list(kind)
 
 
-def _refuse_nulls(array: Any, column: str, name: str, lines: range) -> None:
+def _refuse_nulls(array: Any, column: str, name: str, lines: range, advice: str = "") -> None:
     in_dictionary = pyarrow().types.is_dictionary(array.type) and array.dictionary.null_count
     if array.null_count or in_dictionary:
         nulls = [value is None for value in array.to_pylist()]
         if any(nulls):
-            problem = f"column {column!r}: expected no nulls, got one."
+            problem = f"column {column!r}: expected no nulls, got one.{advice}"
             raise DataError(name, problem, lines[nulls.index(True)])
 
 
@@ -377,6 +380,7 @@ def numbers(
     name: str,
     lines: range,
     of_texts: str = "Set text (--text) to read texts.",
+    of_nulls: str = "",
 ) -> np.ndarray:
     """Return a column of numbers; they are float32 where it is, else float64."""
     array = _column(table, column)
@@ -385,7 +389,7 @@ def numbers(
     if not (_is_number(types, kind) or types.is_boolean(kind)):
         advice = f" {of_texts}" * _is_string(kind)
         raise DataError(name, f"column {column!r}: expected numbers, got {shown(kind)}.{advice}")
-    _refuse_nulls(array, column, name, lines)
+    _refuse_nulls(array, column, name, lines, of_nulls)
     values = array.to_numpy(zero_copy_only=False)
     return values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
 

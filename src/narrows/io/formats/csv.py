@@ -22,6 +22,7 @@ from narrows.io.chunk import (
     MAY_BE_TABLE,
     NUMBERS,
     OF_CLASSES,
+    OF_TABLE,
     TEXT,
     Chunk,
     Labels,
@@ -43,7 +44,6 @@ _CELLS = 1_000_000  # in a chunk, at most
 _MANY = 3 << 20  # bytes behind the header that are worth loading pyarrow
 _SHOWN = 40  # characters of a cell in a message
 _OF_FEATURES = "Set text (--text) to read texts, or label (--label) if the column holds labels."
-_OF_TABLE = "Set table (--table) to read columns of any kind, with missing cells."
 
 
 def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -> Iterator[Chunk]:
@@ -87,7 +87,7 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
             if options.table:
                 X = of_strings(columns, samples)
             elif not texts:
-                instead = (_OF_TABLE,) if options.get(MAY_BE_TABLE) else ()
+                instead = (OF_TABLE,) if options.get(MAY_BE_TABLE) else ()
                 X = _as_numbers(samples, lines, columns, name, *instead)
             names = None if texts else columns
             yield Chunk(X, y, lines, names, tuple(header), lines_in.is_truncated)
@@ -283,7 +283,7 @@ def _as_numbers(
             except ValueError:
                 problem = f"column {column!r}: expected a number, got {_shortened(cell)}."
                 advice = "Fill in a number, or remove the row."
-                if cell.strip() or of_words == _OF_TABLE:
+                if cell.strip() or of_words == OF_TABLE:
                     advice = of_words
                 raise DataError(name, f"{problem} {advice}", line) from None
     raise AssertionError("a cell that is no number was not found")
