@@ -19,6 +19,8 @@ from sklearn.pipeline import make_pipeline
 
 import narrows
 from narrows.command import cli
+from narrows.engines import local
+from narrows.errors import DataError
 from narrows.read import source_of
 from narrows.table import TableEncoder
 from tests.inside import load_model, pretend
@@ -320,6 +322,22 @@ def test_later_rows_that_are_no_numbers_are_named_by_their_line(folder, capsys, 
     err = error_of(f"{encoded} --chunk-rows 50", capsys)
     assert "x.csv:252" in err
     assert "'forty'" in err
+
+
+def test_parts_of_a_large_table_are_those_of_one_file(folder, capsys, monkeypatch):
+    rows = customers(300)
+    write("x.csv", rows)
+    pretend(monkeypatch, "few rows decide")
+    pretend(monkeypatch, "large files", 4000)
+    found = local.fit_files(narrows.SRDA(), ["x.csv"], TableEncoder(), label="churn")
+    assert narrows_("fit x.csv --label churn --method srda -o m.narrows") == 0
+    expected = load_model("m.narrows")
+    assert source_of(found).encoder == source_of(expected).encoder
+    np.testing.assert_allclose(found.components_, expected.components_, rtol=1e-8, atol=1e-12)
+    rows[250] = ("forty", *rows[250][1:])
+    write("x.csv", rows)
+    with pytest.raises(DataError, match=r"x\.csv:252: .*'age', got 'forty'"):
+        local.fit_files(narrows.SRDA(), ["x.csv"], TableEncoder(), label="churn")
 
 
 def test_exports_say_what_makes_their_vectors(folder, capsys):
