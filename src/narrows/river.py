@@ -358,7 +358,7 @@ class OneByOne(BaseEstimator):
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:  # as River's checks of a class ask
-        from narrows import OnlineSRDA
+        from narrows.methods.online_srda import OnlineSRDA
 
         yield {"estimator": OnlineSRDA()}
 

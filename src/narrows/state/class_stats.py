@@ -764,18 +764,13 @@ class ClassStats(StateArrays):
         p = self.priors()
         noise = self._noise(p) if self.has("total") else None
         if noise is not None:
-            squares = self._squares()[0].weighted(self._square_weights(p))
-            variances = squares - self._centre(p) ** 2
+            variances = self._squares()[0].weighted(self._square_weights(p)) - self._centre(p) ** 2
             if (variances < -_NEVER * noise).any():
                 raise ValueError(no_samples_have(f"a variance of {variances.min():g}"))
-        if not self.presence:
-            return
-        most = p[p > 0][:, None] + _MISSING
-        for _, share in self.joint(p):
-            odd = share[(share < -_MISSING) | (share > most)]
+        for _, share in self.joint(p) if self.presence else ():
+            odd = share[(share < -_MISSING) | (share > p[p > 0][:, None] + _MISSING)]
             if odd.size:
-                sums = f"a feature in {odd[0] * self.n:g} samples of a class"
-                raise ValueError(no_samples_have(sums))
+                raise ValueError(no_samples_have(f"a feature in {odd[0] * self.n:g} samples"))
 
     # -- the origin -------------------------------------------------------------------------
 
