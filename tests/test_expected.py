@@ -274,7 +274,11 @@ def test_rivers_checks_pass_as_a_whole(estimator, monkeypatch):
 
     model = OneByOne(estimator, n_features=64)
     of_classes = "numeric" not in getattr(estimator, "_targets", "")
-    if model._supervised and not isinstance(model, base.Classifier) and of_classes:
+    if (
+        get_tags(estimator).target_tags.required
+        and not isinstance(model, base.Classifier)
+        and of_classes
+    ):
         monkeypatch.setattr(
             checks, "_yield_datasets", lambda _, scale=1: [datasets.Phishing().take(200 * scale)]
         )
