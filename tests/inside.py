@@ -225,6 +225,11 @@ def show(model, per_class):
     return described({**summary(model), **details(model, 3, per_class)})
 
 
+def samples_of(vectoriser, texts):
+    """Return the samples of texts as commands make them."""
+    return vectoriser._samples_of(texts)
+
+
 def remember(model, source):
     """Let a model know how files became its features, as `narrows fit` does."""
     return model._remember(source)

@@ -26,10 +26,12 @@ from narrows import (
     PCA,
     PLS,
     SRDA,
+    CorrelationFS,
     FisherFS,
     ForwardFS,
     KernelSRDA,
     OnlineSRDA,
+    ReducedRank,
     VarianceFS,
     Window,
 )
@@ -273,12 +275,9 @@ def test_rivers_checks_pass_as_a_whole(estimator, monkeypatch):
     from river import base, checks, datasets
 
     model = OneByOne(estimator, n_features=64)
-    of_classes = "numeric" not in getattr(estimator, "_targets", "")
-    if (
-        get_tags(estimator).target_tags.required
-        and not isinstance(model, base.Classifier)
-        and of_classes
-    ):
+    needs_classes = type(estimator) not in (PLS, ReducedRank, CorrelationFS)
+    needs_classes &= get_tags(estimator).target_tags.required
+    if needs_classes and not isinstance(model, base.Classifier):
         monkeypatch.setattr(
             checks, "_yield_datasets", lambda _, scale=1: [datasets.Phishing().take(200 * scale)]
         )

@@ -19,7 +19,7 @@ from narrows.errors import DataError
 from narrows.read import Dataset, iter_chunks
 from narrows.text import HashedTfidf, Tfidf
 from tests.cases import labelled
-from tests.inside import FewTexts, Options, Rows, StoredVectoriser, pretend
+from tests.inside import FewTexts, Options, Rows, StoredVectoriser, pretend, samples_of
 
 HEAVY = ("sklearn", "numba", "joblib", "tqdm", "pandas", "pyarrow")
 WORDS = [
@@ -109,7 +109,7 @@ def test_products_of_rows_are_those_of_scipy_to_the_bit(dtype):
 
 def same_to_the_bit(tfidf, texts):
     stored = StoredVectoriser(tfidf.to_arrays())
-    found, expected = stored._samples_of(texts), tfidf.transform(texts)
+    found, expected = samples_of(stored, texts), tfidf.transform(texts)
     assert "_whole" not in vars(stored)  # which would be the vectoriser itself
     assert found.shape == expected.shape
     for part in ("indptr", "indices", "data"):
@@ -162,12 +162,12 @@ def test_few_real_texts_are_what_compiled_loops_make_of_them(data, name):
 def test_other_settings_are_left_to_the_vectoriser(tfidf):
     texts = ["the sea of trees", "a ship", "salt"]
     stored = StoredVectoriser(tfidf.fit(texts).to_arrays())
-    assert abs(stored._samples_of(texts) - tfidf.transform(texts)).sum() == 0
+    assert abs(samples_of(stored, texts) - tfidf.transform(texts)).sum() == 0
 
 
 def test_a_forged_size_of_terms_is_no_long_loop():
     arrays = Tfidf(ngram_range=(1, 2)).fit(["the sea", "a ship"]).to_arrays()
-    expected = StoredVectoriser(arrays)._samples_of(["the sea"])
+    expected = samples_of(StoredVectoriser(arrays), ["the sea"])
     found = StoredVectoriser(arrays | {"ngram_range": np.array([1, 2**53])})._samples_of(
         ["the sea"]
     )
@@ -177,7 +177,7 @@ def test_a_forged_size_of_terms_is_no_long_loop():
 def test_many_texts_are_left_to_the_vectoriser():
     texts = ["sea " * 3_000_000]
     stored = StoredVectoriser(Tfidf().fit(texts).to_arrays())
-    stored._samples_of(texts)
+    samples_of(stored, texts)
     assert "_few" not in vars(stored)
 
 
