@@ -72,8 +72,7 @@ class SRDA(Discriminant):
         The ridge, in the squared units of X. It is added to the scatter of all samples, which is a
         sum and not a mean. "scale" is the mean squared length of the centred samples. "cv" chooses
         the ridge with held-out samples: see Notes. "auto" is "cv" with ``solver="cross"``, and
-        "scale" otherwise. With `half_life`, "auto" was the best ridge or within the error of it on
-        streams that change.
+        "scale" otherwise.
     solver : {"auto", "cross", "lsqr", "bands"}, default="auto"
         "cross" solves the eigenproblem from cross products, "lsqr" needs all samples at once, and
         "bands" two passes over them. "auto" is "cross" for at most 8,192 features. With more
