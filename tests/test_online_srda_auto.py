@@ -78,7 +78,9 @@ def test_softmax_is_taken_where_a_class_is_between_others():
     test, truth = bent(seed=1)
     np.testing.assert_array_equal(auto.predict(test), softmax.predict(test))
     np.testing.assert_array_equal(auto.components_, softmax.components_)
-    assert auto.score(test, truth) > squared.score(test, truth) + 0.1
+    # squared loss finds the class, too, by log posteriors of its outputs, but not by these alone
+    outputs = squared.set_params(polish=False).score(test, truth)
+    assert auto.score(test, truth) > outputs + 0.1
 
 
 def test_squared_loss_is_taken_where_softmax_is_not_clearly_better():

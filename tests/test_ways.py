@@ -53,9 +53,9 @@ def samples():
 @pytest.mark.parametrize(
     ("way", "limits"),
     [
-        ("SRDA.fit", (205, 24, 310)),
-        ("OCFS.partial_fit", (94, 14, 63)),
-        ("narrows fit", (389, 50, 829)),
+        ("SRDA.fit", (209, 24, 312)),
+        ("OCFS.partial_fit", (95, 14, 64)),
+        ("narrows fit", (391, 50, 836)),
     ],
 )
 def test_a_way_passes_through_few_functions(way, limits, samples, tmp_path):

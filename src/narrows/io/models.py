@@ -435,7 +435,12 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 
 def save_checkpoint(
-    estimator: Any, state: Any, source: Any, path: str, progress: dict[str, Any], read: Version
+    estimator: Any,
+    state: Any,
+    source: Any,
+    path: str,
+    progress: dict[str, Any],
+    read: Version | None = None,
 ) -> None:
     """Save a state in the middle of a fit, and `progress`, ready for JSON."""
     copy = clone(estimator)

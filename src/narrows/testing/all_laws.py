@@ -255,10 +255,7 @@ def never_dense(it: Subject, rng: Any) -> None:
 
 @law("float32", once=True)
 def float32(it: Subject, rng: Any) -> None:
-    """float32 X is summed in double precision, and transform returns the float type of X.
-
-    Selectors return any type of X.
-    """
+    """float32 X is summed in double precision, and transform returns the float type of X."""
     X, y = it.data(rng)
     single = X.astype(np.float32)
     fitted = it.new().fit(single, y)
