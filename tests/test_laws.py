@@ -214,6 +214,8 @@ def test_a_feature_of_zeros_is_selected_only_below_a_negative_threshold(case):
 def test_what_partial_fit_refuses_is_named(case, spoil, message):
     if not case.reads_y and message not in ("NaN", "infinity", "5 features"):
         pytest.skip("labels are ignored")
+    if not case.needs_y and message == "continuous":
+        pytest.skip("y without labels is not looked at")
     for form in case.forms:
         X, y = case.labelled(sparse=form is not np.asarray)
         bad_X, bad_y = spoil(X, y)

@@ -333,14 +333,16 @@ class KernelSRDA(Discriminant):
         linear, S = curved.without_hidden(), curved.scatters()
         width = len(S.C)
         alternatives = (
-            self._alternative(linear, linear.scatters(), width),
+            self._alternative(linear, linear.scatters(), width, may_regress=True),  # as SRDA does
             self._alternative(curved, S, width),
         )
         if self._prefers_curved(curved, *alternatives):
             return alternatives[1].about_mean(curved.stats)
         return alternatives[0].of_features()
 
-    def _alternative(self, state: Mapped, S: Scatter, width: int) -> Found:
+    def _alternative(
+        self, state: Mapped, S: Scatter, width: int, may_regress: bool = False
+    ) -> Found:
         """Return the solution behind a map."""
         counts, unit = state.counts[state.counts > 0], state.mean_square()
         alpha = unit if isinstance(self.alpha, str) else float(self.alpha)
@@ -350,7 +352,7 @@ class KernelSRDA(Discriminant):
             alphas = unit * GRID if self.alpha in ("auto", "cv") else np.array([alpha])
             result = curve(S, counts, held, alphas, TIMID)
             alpha = result.nearest(unit) if len(alphas) > 1 else alpha
-        regresses = result is not None and result.regresses_at(alpha)
+        regresses = may_regress and result is not None and result.regresses_at(alpha)
         found = self._solve_sums(state.stats, S, alpha, regresses)
         found.map = state.map
         if result is not None:
