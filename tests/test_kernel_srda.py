@@ -222,6 +222,19 @@ def test_probabilities_are_calibrated_by_held_out_samples():
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)
 
 
+def test_fewer_samples_than_coordinates_are_compared_as_by_explicit_fits():
+    rng = np.random.default_rng(0)
+    grid = np.array(list(itertools.product(range(1, 6), repeat=4)), dtype=float)
+    X = rng.permutation(grid)[:400]
+    y = np.sign(X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3]).astype(int) + 1
+    model = KernelSRDA(n_hidden=600).fit(X, y)
+    assert model.uses_hidden_
+    map, order = model.stats_.map, np.argsort(hashes(X))
+    Z = oracle.coordinates(X, map.seed, "rbf", 600, map.gamma, map.centre)
+    each = oracle.curve(Z, y, order, model.alphas_[4:], 399)
+    np.testing.assert_allclose(model.alpha_scores_[4:], each.mean(axis=1), atol=1e-3)
+
+
 @pytest.mark.slow
 def test_many_coordinates_hold_out_one_part_of_a_thousand_samples():
     X, y = circles(1300, noise=0.4)

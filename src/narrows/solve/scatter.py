@@ -15,7 +15,7 @@ from scipy import linalg, sparse
 from scipy.linalg import blas, lapack
 
 from narrows.errors import no_samples_have
-from narrows.solve.eigen import DROPPED, orthonormal
+from narrows.solve.eigen import DROPPED, orthonormal, positive_eigh
 from narrows.solve.sums import with_values
 
 _FIRM = 1e6  # times the noise: a ridge of less needs the span of the samples
@@ -236,11 +236,10 @@ def _graded(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray) -> Scatter:
-    """Return the scatter of few samples of many features, in a basis of their span.
+    """Return the scatter of few samples of many features, in their principal directions.
 
-    From a Cholesky factorisation with pivots of the n x n matrix K of the inner products of the
-    samples less their mean: for the rows F of chosen samples and K = L L' of these, the basis is
-    F'L'^-1. In O(n^2 d) time.
+    From the eigenvectors of the n x n matrix of the inner products of samples less their mean; in
+    O(n^2 d) time.
 
     Parameters
     ----------
@@ -276,24 +275,13 @@ def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray) -> Scat
             return (some - m) @ F.T
 
     noise = float(4 * np.finfo(np.float64).eps * max(K.trace(), 0.0))
-    factor, order, k, _ = lapack.dpstrf(np.asfortranarray(K), lower=1, tol=noise, overwrite_a=1)
-    chosen, L = order[:k] - 1, np.tril(factor[:, :k])
-    square = np.asfortranarray(L[:k])
-
-    def basis(V: np.ndarray) -> np.ndarray:
-        Z = np.zeros((len(K), V.shape[1]))
-        Z[chosen] = linalg.solve_triangular(square, V, trans=1, lower=True)
-        return times(Z)
-
-    def coordinates(inner: np.ndarray) -> np.ndarray:
-        found: np.ndarray = linalg.solve_triangular(square, inner[:, chosen].T, lower=True).T
-        return found
-
-    C = blas.dsyrk(1.0, L, trans=1, lower=1) if k else np.empty((0, 0), order="F")
+    L, U = positive_eigh(K, noise)
+    half = U / np.sqrt(L)
+    HF = root[:, None] * (X @ H.T - m @ H.T)
     return Scatter(
-        C, coordinates((root[:, None] * (X @ H.T - m @ H.T)).T),
-        float(weight.sum()), np.full(k, noise / max(1, k)), m,
-        basis, lambda some: coordinates(products(some)),
+        np.asfortranarray(np.diag(L)), (half.T @ HF).T, float(weight.sum()),
+        np.full(len(L), noise / max(1, len(L))), m,
+        lambda V: times(half @ V), lambda some: products(some) @ half,
     )  # fmt: skip
 
 
