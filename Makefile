@@ -1,4 +1,4 @@
-# make demo        set up a local .venv and run the main job on handwritten digits
+# make demo        set up a local .venv, and run examples on digits and on a number as target
 # make test        add what tests need, and run the tests that are fast: about four minutes on two cores
 # make test-slow   run the tests that take longer, once
 # make test-spark  run the tests of Spark, in an environment of their own; MODE=connect runs one mode

@@ -267,7 +267,8 @@ def test_demo(run, tmp_path):
     assert (status, err) == (0, "")
     assert "\nUse SRDA with 9 dimensions: " in out
     table = {line.split()[0]: line.split()[1:3] for line in out.splitlines() if "  " in line}
-    assert list(table) == ["method", "all", "srda", "oc", "pca", "ocfs", "f_classif", "always"]
+    assert list(table)[:7] == ["method", "all", "srda", "pca", "forwardfs", "ocfs", "f_classif"]
+    assert "\nUse PLS with 2 dimensions: R^2 0.4" in out
     assert table["srda"][0] == "9"  # the last of its sizes
     assert float(table["srda"][1]) > 0.93
     assert (tmp_path / "narrows-demo.png").read_bytes().startswith(b"\x89PNG")

@@ -161,18 +161,24 @@ def _retrieve(
 
 
 def demo(output: str, as_json: bool) -> None:
-    """Run an example on handwritten digits: a table and a picture."""
-    from narrows.evaluate import demo as digits
+    """Run examples on digits and on a number as target: a table and a picture."""
+    from narrows.evaluate import demo as examples
     from narrows.evaluate.displays import PICTURES
 
     values.check_output(output)
     if not output.lower().endswith(PICTURES):
         expected = f"a picture that ends in {', '.join(PICTURES)}"
         raise ParameterError(f"{output}: expected {expected}, got another suffix. Change it.")
-    lines = digits.run()
-    table = digits.shown(lines)
+    lines, of_numbers = examples.run(), examples.numbers()
+    table = examples.shown(lines)
     heading = "Handwritten digits: 64 pixels, 10 classes; 1,437 for training, 360 held out"
-    found = {"lines": [line.as_dict() for line in table], "picture": output}
-    show(found, f"{heading}\n\n{table}", as_json)
-    digits.picture(lines, output)
+    number = "Diabetes: 10 features, 442 patients; the target is a number, a measure of progression"
+    found = {
+        "lines": [line.as_dict() for line in table],
+        "numbers": [line.as_dict() for line in of_numbers],
+        "picture": output,
+    }
+    text = f"{heading}\n\n{table}\n\n{number}\n\n{of_numbers.recommendation_}"
+    show(found, text, as_json)
+    examples.picture(lines, of_numbers, output)
     show(None, f"\npicture written to {output}", as_json)

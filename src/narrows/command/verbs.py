@@ -266,12 +266,12 @@ def compare() -> Work:
     ),
 )  # fmt: skip
 def demo() -> Work:
-    """Run an example on handwritten digits: a table and a picture.
+    """Run examples on digits and on a number as target: a table and a picture.
 
     \b
     narrows demo -o digits.png
 
-    The digits come with scikit-learn; the picture needs matplotlib.
+    The data come with scikit-learn; the picture needs matplotlib.
     """  # noqa: D301 - click reads the character
     from narrows.command.reporting import demo
 

@@ -1,4 +1,4 @@
-"""A demonstration on scikit-learn's handwritten digits: a comparison and a picture."""
+"""A demonstration on scikit-learn's digits and diabetes data: comparisons and a picture."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import os
 import warnings
 
 import numpy as np
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_diabetes, load_digits
 
-from narrows.evaluate.comparison import over
+from narrows.evaluate.comparison import compare, over
 from narrows.evaluate.displays import ComparisonDisplay, ScatterDisplay, new_figure, save_figure
 from narrows.evaluate.results import Results
 from narrows.evaluate.splits import Fold, split
 from narrows.methods.srda import SRDA
 
-METHODS = "srda", "oc", "pca", "ocfs", "f_classif"  # the last is SelectKBest of scikit-learn
+METHODS = "srda", "pca", "forwardfs", "ocfs", "f_classif"  # the last is SelectKBest
 DIMENSIONS = 1, 2, 3, 5, 7, 9, 14, 20, 32
-SHOWN = 2, 9  # in the table
+SHOWN = 2, 9, 20  # in the table
+FOR_NUMBERS = "pls", "pca", "forwardfs", "correlationfs"
 
 
 def digits() -> Fold:
@@ -33,18 +34,23 @@ def run() -> Results:
         return over([digits()], METHODS, DIMENSIONS)
 
 
+def numbers() -> Results:
+    """Compare methods on the diabetes data: ten features, the target is a number."""
+    return compare(*load_diabetes(return_X_y=True), FOR_NUMBERS, (1, 2, 3, 5, 9), target="numeric")
+
+
 def shown(lines: Results) -> Results:
-    """Return the lines of the table: all columns, and two sizes."""
+    """Return the lines of the table: all columns, and three sizes."""
     return lines.of(line for line in lines if line.asked is None or line.asked in SHOWN)
 
 
-def picture(lines: Results, path: str | os.PathLike[str]) -> None:
-    """Draw the held-out digits in two dimensions of SRDA, and the accuracy by dimensions.
+def picture(lines: Results, of_numbers: Results, path: str | os.PathLike[str]) -> None:
+    """Draw the held-out digits in two dimensions of SRDA, and the scores by dimensions.
 
     Parameters
     ----------
-    lines : Results
-        The result of `run`.
+    lines, of_numbers : Results
+        The results of `run` and `numbers`.
     path : str or path-like
         A .png, .pdf or .svg file.
 
@@ -53,12 +59,14 @@ def picture(lines: Results, path: str | os.PathLike[str]) -> None:
     ImportError
         matplotlib is not installed.
     """
-    figure = new_figure(figsize=(12, 4.6))
+    figure = new_figure(figsize=(15, 5.2))
     X, y, X_test, y_test = digits()
-    left, right = figure.subplots(1, 2, width_ratios=(1.1, 1))
+    left, middle, right = figure.subplots(1, 3, width_ratios=(1.1, 1, 1))
     srda = SRDA(n_components=2).fit(X, y)
     ScatterDisplay(srda.transform(X_test), np.asarray(y_test), ["SRDA 1", "SRDA 2"]).plot(left)
-    left.set_title("Held-out digits in two dimensions (SRDA)")
-    ComparisonDisplay(lines).plot(right)
-    right.set_title("Accuracy by number of dimensions (linear SVM)")
+    left.set_title("Held-out digits in two directions (SRDA)")
+    ComparisonDisplay(lines).plot(middle, legend="below")
+    middle.set_title("Digits: accuracy by directions or features")
+    ComparisonDisplay(of_numbers).plot(right, legend="below")
+    right.set_title("Diabetes, a number as target: R² by dimensions")
     save_figure(figure, path)
