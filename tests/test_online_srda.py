@@ -562,3 +562,13 @@ def test_more_samples_than_a_file_can_count_are_refused(tmp_path, loss):
         learner.merge(learner)
     assert learner.n_samples_seen_ == 2**53
     np.testing.assert_array_equal(learner.predict(X), before)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_samples_with_much_variation_that_classes_share(seed):
+    rng = np.random.default_rng(seed)
+    y = np.tile(np.arange(30), 20)
+    means, shared = rng.normal(size=(30, 128)), 3 * rng.normal(size=(20, 128))
+    X = means[y] + rng.normal(size=(600, 20)) @ shared + rng.normal(size=(600, 128))
+    online = narrows.OnlineSRDA(random_state=0).fit(X[:300], y[:300])
+    assert online.score(X[300:], y[300:]) > 0.95  # SRDA: 1

@@ -268,9 +268,11 @@ def test_the_polish_is_the_ridge_regression_of_residuals(form, weighted):
         residuals = (E - R @ solved(mu)) / own[:, None]
         return stands @ np.sum(residuals**2, axis=1)
 
-    losses = [stands @ np.sum((E / diagonal[:, None]) ** 2, axis=1), loss(10.0), loss(1.0)]
+    spread = (10.0, 1.0, 0.1, 0.01)
+    losses = [stands @ np.sum((E / diagonal[:, None]) ** 2, axis=1), *map(loss, spread)]
     assert losses[1] < losses[0]
-    D = solved(10.0 if losses[1] <= losses[2] else 1.0)
+    best = next((k for k in (1, 2, 3) if losses[k] <= losses[k + 1]), 4)  # no better after it
+    D = solved(spread[best - 1])
     found = Reading(core).model
     np.testing.assert_allclose(np.vstack([found.W, found.b]), model + D, atol=1e-9)
     raw = Reading(core, polish=False).model

@@ -29,7 +29,7 @@ _FEATURES = 4096  # whose directions are made at a time
 _SAME = 1e-9  # energies that differ by less, relatively, count as equal
 _DEPENDENT = 1e-8  # eigenvalues below this share of the largest: the directions depend
 
-_SPREAD = (10.0, 1.0)  # of the polish: how firmly it is held to the W of the steps
+_SPREAD = (10.0, 1.0, 0.1, 0.01)  # of the polish: how firmly it is held to the W of the steps
 _BLOCK = 256  # samples held, whose inner products with all are made at a time
 _LEAST = 0.01  # of a residual that a sample has left, at least
 _FAINT = 1e-6  # the least weight of a sample by softmax
@@ -397,9 +397,9 @@ def polished(
         minimise |E - X D|^2 + mu D' diag(L) D
 
     with E the residuals of the samples X, a 1 appended for the bias, each by its decayed weight,
-    and L = s2 + (1 - share) Q, where share is that of all weight that X has. mu is 10, or 1 if that
-    does better for samples that are left out; if 10 does no better than D = 0, W is returned as it
-    is.
+    and L = s2 + (1 - share) Q, where share is that of all weight that X has. mu is 10, divided by
+    ten, three times at most, while that does better for samples that are left out; if 10 does no
+    better than D = 0, W is returned as it is.
 
     Parameters
     ----------
