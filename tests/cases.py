@@ -220,7 +220,9 @@ WEIGHTS = {
 KERNEL = [
     Case(KernelSRDA(n_hidden=40), single=1e-7, expected_to_fail=BEHIND_A_MAP, undecided=WEIGHTS),
     Case(
-        KernelSRDA(kernel="relu", gamma=0.05, alpha=0.5, n_components=1, n_hidden=40),
+        KernelSRDA(
+            kernel="relu", gamma=0.05, alpha=0.5, n_components=1, n_hidden=40, standardize=True
+        ),
         single=1e-6,
         expected_to_fail=BEHIND_A_MAP,
         undecided=WEIGHTS,

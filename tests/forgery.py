@@ -235,7 +235,7 @@ KINDS = {
     "second pass of a kernel": _in_the_making(KERNEL, 2),
     "kernel, before the map": _kernel(fitted=0),
     "kernel, before the map, sparse": _kernel(sparse.csr_array, fitted=0, kernel="relu"),
-    "kernel, updated": _kernel(half_life=30, n_components=2),
+    "kernel, updated": _kernel(half_life=30, n_components=2, standardize=[0, 2]),
     "kernel, updated, sparse": _kernel(sparse.csr_array, alpha=0.5),
     "kernel, emptied": lambda: clone(KERNEL).fit(*labelled()).emptied(),
     "checkpoint": _in_the_making(OnlineSRDA(reservoir=20), 1),

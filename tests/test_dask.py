@@ -160,8 +160,8 @@ def test_random_features_are_those_of_a_local_fit(client, form):
     X, y = make_circles(600, noise=0.15, factor=0.5, random_state=0)
     order = np.argsort(y, kind="stable")
     parts = [(form(X[rows]), y[rows]) for rows in np.array_split(order, 7)]
-    spread = engine.fit(KernelSRDA(n_hidden=30), parts, client)
-    local = KernelSRDA(n_hidden=30).fit(form(X), y)
+    spread = engine.fit(KernelSRDA(n_hidden=30, standardize=True), parts, client)
+    local = KernelSRDA(n_hidden=30, standardize=True).fit(form(X), y)
     assert local.uses_hidden_
     assert_same(spread, local)
     np.testing.assert_allclose(spread.predict_proba(X), local.predict_proba(X), atol=1e-8)

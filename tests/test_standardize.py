@@ -10,13 +10,15 @@ from scipy import sparse
 from sklearn import decomposition
 from sklearn.base import clone, is_regressor
 from sklearn.compose import ColumnTransformer
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_wine, make_circles
 from sklearn.preprocessing import StandardScaler
 
 import narrows
 from narrows import LDA, MMC, PCA, PLS, SRDA, ClassStats, KernelSRDA, ReducedRank, Window
-from narrows.errors import ParameterError
+from narrows.errors import DataError, ParameterError
 from narrows.export import to_onnx
+from tests.inside import pretend
+from tests.test_forgery import rewritten
 
 METHODS = [
     SRDA(),
@@ -204,7 +206,7 @@ def test_some_features_by_index_name_and_mask(method):
         ([True, False], "expected a mask of 12 features for standardize, got one of 2"),
     ],
 )
-@pytest.mark.parametrize("method", [SRDA(), PLS()], ids=repr)
+@pytest.mark.parametrize("method", [SRDA(), PLS(), KernelSRDA()], ids=repr)
 def test_a_wrong_choice_says_so(method, value, said):
     X, y, T, _ = units()
     with pytest.raises(ParameterError, match=f"{type(method).__name__}: {said}"):
@@ -393,9 +395,160 @@ def test_bands_are_refused(method):
     assert model.set_params(standardize=False).transform(X).shape == (60, 2)
 
 
-def test_kernel_srda_does_not_have_it():
-    with pytest.raises(TypeError, match="standardize"):
-        KernelSRDA(standardize=True)
+# -- the map of KernelSRDA -------------------------------------------------------------------------
+
+
+def rings(n=300, seed=0):
+    """Classes that no line separates, in random units, beside a constant feature; and weights."""
+    X, y = make_circles(n, noise=0.15, factor=0.5, random_state=seed)
+    rng = np.random.default_rng(seed)
+    X = (X + np.array([2.0, -3.0])) * 10.0 ** np.array([-5, 4])
+    return np.c_[X, np.full(n, 7.5)], y, None, rng.uniform(0.1, 3, n)
+
+
+def kernel(**parameters):
+    return KernelSRDA(**{"n_hidden": 30, "alpha": 0.5, "keep": 0, **parameters})
+
+
+def assert_kernels_alike(a, X, b, Z, tol=1e-8):
+    """A model of X is another one of Z, but for signs and a constant row."""
+    assert a.uses_hidden_ == b.uses_hidden_
+    found, expected = a.transform(X), b.transform(Z)
+    away = found - np.sign((found * expected).sum(axis=0)) * expected
+    assert np.abs(away - away.mean(axis=0)).max() <= tol * np.abs(expected).max()
+    for name in ("eigenvalues_", "alpha_", "gamma_", "class_count_"):
+        close(getattr(a, name), getattr(b, name), tol)
+    np.testing.assert_array_equal(a.predict(X), b.predict(Z))
+    close(a.predict_log_proba(X), b.predict_log_proba(Z), tol)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("samples", [rings, units])
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"kernel": "relu", "alpha": "scale"}, {"gamma": 0.05, "n_components": 1}],
+    ids=str,
+)
+def test_a_map_is_that_behind_a_scaler(parameters, samples, weighted, form):
+    X, y, _, w = samples()
+    w = w if weighted else None
+    Z = StandardScaler().fit(X, sample_weight=w).transform(X)
+    for keep in (0, 2000):
+        method = kernel(**parameters, keep=keep)
+        model = clone(method).set_params(standardize=True).fit(form(X), y, w)
+        other = method.fit(Z, y, w)
+        if keep:  # held-out samples calibrate, and others are held out
+            assert model.uses_hidden_ == other.uses_hidden_ == (samples is rings)
+            np.testing.assert_array_equal(model.predict(form(X)), other.predict(Z))
+        else:
+            assert_kernels_alike(model, form(X), other, Z)
+
+
+def test_a_map_of_some_features_by_index_name_and_mask():
+    X, y, _, _ = units()
+    X[:, 4:] /= X[:, 4:].std(axis=0)
+    some = [0, 2, 3]
+    Z = X.copy()
+    Z[:, some] = StandardScaler().fit_transform(X[:, some])
+    other, table = kernel().fit(Z, y), pd.DataFrame(X, columns=NAMES)
+    for given, value in ((X, some), (X, np.isin(np.arange(12), some)), (table, ["c2", 0, 3])):
+        assert_kernels_alike(kernel(standardize=value).fit(given, y), given, other, Z)
+
+
+@pytest.mark.parametrize("half_life", [None, 60.0])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_the_first_samples_of_a_stream_give_the_units(form, half_life, monkeypatch):
+    pretend(monkeypatch, "maps of few samples")  # 100
+    X, y, _, _ = rings()
+    X[200:, 2] += np.arange(100)  # constant in the first samples, so that it stays as it is
+    X[150:, :2] *= 3
+    w = 0.5 ** (np.arange(100)[::-1] / half_life) if half_life else None
+    scaler = StandardScaler().fit(X[:100], sample_weight=w)
+    assert scaler.scale_[2] == 1
+    Z, method = scaler.transform(X), kernel(half_life=half_life)
+    other = clone(method).partial_fit(Z, y)
+    for cuts in ([], [100], [30, 99, 101], [140, 180, 250]):
+        model = clone(method).set_params(standardize=True)
+        for rows in np.split(np.arange(300), cuts):
+            model.partial_fit(form(X[rows]), y[rows])
+        assert_kernels_alike(model, form(X), other, Z)
+
+
+def test_maps_of_the_same_units_add_up_and_others_do_not():
+    X, y, _, w = rings()
+    one = kernel(standardize=True).fit(X, y, w)
+    parts = [one.emptied().partial_fit(X[k::2], y[k::2], w[k::2]) for k in (0, 1)]
+    assert_kernels_alike(parts[0].merge(parts[1]), X, one, X)
+    rest = kernel(standardize=True).fit_stats(one.stats_ - parts[1].stats_)
+    expected = one.emptied().partial_fit(X[::2], y[::2], w[::2])
+    assert_kernels_alike(rest, X, expected, X)
+    # before there are maps
+    parts = [kernel(standardize=True).partial_fit(X[k::2], y[k::2]) for k in (0, 1)]
+    whole = kernel(standardize=True).fit(X, y)
+    assert_kernels_alike(parts[0].merge(parts[1]), X, whole, X)
+    scale = StandardScaler().fit(X).scale_
+    same_but = kernel(standardize=True, gamma=whole.gamma_)
+    near = clone(same_but).fit(np.r_[X, 2 * X.mean(axis=0) - X], np.r_[y, y])  # the same mean
+    for other in (kernel(standardize=True).fit(X * 2, y), near):
+        with pytest.raises(ValueError, match=r"one map to add up, got two maps\. Fit one, and let"):
+            whole.set_params(gamma=other.gamma).merge(other)
+    with pytest.raises(ValueError, match="standardize=False instead of True"):
+        kernel(standardize=True).fit(X, y).merge(kernel().fit(X / scale, y))
+
+
+def test_a_window_standardises_its_map_by_its_own_samples():
+    X, y, _, _ = rings()
+    window = Window(kernel(standardize=True), samples=100)
+    for rows in np.array_split(np.arange(300), 6):
+        window.partial_fit(X[rows] * (1 + rows[0]), y[rows])
+    last = X[200:] * (1 + 50 * np.repeat([4, 5], 50))[:, None]
+    Z = StandardScaler().fit_transform(last)
+    assert_kernels_alike(window.estimator_, last, kernel().fit(Z, y[200:]), Z)
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
+def test_a_map_in_single_precision(unit):
+    X, y, _, _ = rings()
+    X = (X * [unit / X[:, 0].std(), unit / X[:, 1].std(), 0.0]).astype(np.float32)
+    models = [kernel(standardize=True).fit(given, y) for given in (X, X.astype(float))]
+    assert_kernels_alike(models[0], X.astype(float), models[1], X.astype(float))
+    for given in (X, sparse.csr_array(X)):
+        close(models[0].transform(given), models[1].transform(X.astype(float)), 1e-4)
+
+
+@pytest.mark.parametrize("samples", [rings, units])
+@pytest.mark.parametrize("value", [True, ["c1"]])
+def test_files_and_onnx_have_the_units_of_the_map(samples, value, tmp_path, run):
+    X, y, _, _ = samples()
+    X = X / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0) * 10.0 ** (np.arange(X.shape[1]) % 3)
+    table = pd.DataFrame(X, columns=NAMES[: X.shape[1]])
+    model = kernel(standardize=value).fit(table, y)
+    assert model.uses_hidden_
+    narrows.save(model, tmp_path / "m.narrows")
+    loaded = narrows.load(tmp_path / "m.narrows")
+    assert loaded.standardize == value
+    assert repr(loaded) == repr(model)
+    table.to_csv(tmp_path / "x.csv", index=False)
+    assert run("predict m.narrows x.csv -o p.csv --proba")[0] == 0
+    expected = model.predict_proba(table)
+    np.testing.assert_array_equal(pd.read_csv(tmp_path / "p.csv").to_numpy()[:, :-1], expected)
+    after = [m.partial_fit(table[::2], y[::2]).transform(table) for m in (model, loaded)]
+    np.testing.assert_array_equal(*after)
+    running = InferenceSession(to_onnx(model).SerializeToString())
+    names = ["transformed", "probabilities"]
+    found = running.run(names, {"X": X.astype(np.float32)})
+    close(found[0], model.transform(table), 1e-4)
+    close(found[1], model.predict_proba(table), 1e-4)
+
+
+@pytest.mark.parametrize("scale", [np.zeros(3), np.array([1, -1, 1.0]), np.full(3, np.inf), [1.0]])
+def test_units_of_a_damaged_map_are_refused(scale, tmp_path):
+    X, y, _, _ = rings()
+    narrows.save(kernel(standardize=True).fit(X, y), tmp_path / "m.narrows")
+    rewritten(str(tmp_path / "m.narrows"), {"state.map_scale": np.asarray(scale)})
+    with pytest.raises(DataError, match=r"m\.narrows: damaged, or .*map_scale"):
+        narrows.load(tmp_path / "m.narrows")
 
 
 # -- files -----------------------------------------------------------------------------------------

@@ -561,6 +561,8 @@ def _coordinates(graph: Graph, X: str, features: RandomFeatures) -> str:
     nearly = features.centre.astype(np.float32)
     X = graph.node("Sub", X, graph.floats(nearly))
     X = graph.node("Sub", X, graph.floats(features.centre - nearly))
+    if features.scale is not None:
+        X = graph.node("Div", X, graph.floats(features.scale))
     linear = graph.node("Mul", X, graph.floats(features.unit))
     m = features.n_hidden
     if not m:

@@ -88,7 +88,7 @@ def test_large_directions_are_sent_as_a_file(spark):
 
 @pytest.mark.parametrize("labels", [np.asarray, lambda y: np.unique(y, return_inverse=True)[1]])
 @pytest.mark.parametrize(
-    "estimator", [SRDA(), LDA(), OnlineSRDA(), KernelSRDA(n_hidden=30)], ids=repr
+    "estimator", [SRDA(), LDA(), OnlineSRDA(), KernelSRDA(n_hidden=30, standardize=True)], ids=repr
 )
 def test_predicted_classes_are_those_of_predict(spark, estimator, labels):
     X, y = labelled(n=120, d=5)

@@ -24,6 +24,7 @@ from narrows.methods.parameters import (
 )
 from narrows.methods.projector import Found, of_curve, of_solution
 from narrows.methods.routes import InBands, is_first_pass
+from narrows.methods.standardize import unit_of
 from narrows.solve.held_out import GRID, TIMID, Kept, by_time, curve, leads
 from narrows.solve.kernel_map import KERNELS, MOST_HIDDEN
 from narrows.solve.scatter import Answer, Scatter, continued, discriminants, scaled
@@ -86,8 +87,8 @@ class KernelSRDA(Discriminant):
     kernel : {"rbf", "relu"}, default="rbf"
         The random functions.
     gamma : float or "auto", default="auto"
-        The width of the kernel, > 0, in inverse squared units of X. "auto" is 0.15 divided by the
-        mean squared length of the centred samples.
+        The width of the kernel, > 0, in inverse squared units of X, or of standardised features.
+        "auto" is 0.15 divided by the mean squared length of the centred samples.
     alpha : float or {"auto", "scale", "cv"}, default="auto"
         The ridge, in the squared units of z: it is added to the scatter of all samples, which is a
         sum. "scale" is the mean squared length of the centred z(x). "cv" chooses the ridge with
@@ -98,6 +99,11 @@ class KernelSRDA(Discriminant):
     random_state : int, RandomState instance or None, default=0
         Seed of the random functions.
     {keep}
+    standardize : bool or list of int, str or bool, default=False
+        Which features the map standardises: all (True), those with these indices or names, or those
+        of a mask. `fit` divides them by the standard deviations of all samples: with a given ridge
+        the result is that of scikit-learn's `StandardScaler` in front. `partial_fit` uses those of
+        the first 1,000 samples. Features that do not vary in these samples are not divided.
 
     Attributes
     ----------
@@ -147,9 +153,10 @@ class KernelSRDA(Discriminant):
     attributes are read. Memory: 8 k^2 bytes, and three to four times as much while they are read. A
     model file holds half of that, and up to 2,000 samples.
 
-    **The map** consists of the seed, gamma and o. `fit` reads the samples twice and computes o and
-    gamma from all of them. `partial_fit` computes them from the first 1,000 samples, which it
-    stores until then; `save` with ``keep=0`` computes them at once. The map does not change later.
+    **The map** consists of the seed, gamma, o, and the standard deviations that features are
+    divided by, if any. `fit` reads the samples twice and computes these from all of them.
+    `partial_fit` computes them from the first 1,000 samples, which it stores until then; `save`
+    with ``keep=0`` computes them at once. The map does not change later.
     A seed gives the same w and v on every machine. Estimators that were fitted separately have
     different maps and cannot be merged: fit one, and let `emptied` copies learn the other samples.
 
@@ -207,6 +214,7 @@ class KernelSRDA(Discriminant):
     half_life: float | None = None
     random_state: Any = 0
     keep: int = KEPT
+    standardize: Any = False
 
     @property
     def uses_hidden_(self) -> bool:
@@ -257,12 +265,14 @@ class KernelSRDA(Discriminant):
         return state
 
     def _map_of(self, stats: Any) -> RandomFeatures:
-        gamma = self.gamma
+        gamma, scale = self.gamma, unit_of(self, stats) if stats.n else None
+        if scale is not None:
+            scale = np.where(np.isinf(scale), 1.0, scale)  # features that do not vary yet
         if isinstance(gamma, str):
-            size = stats.mean_square() if stats.n else 0.0
+            size = stats.mean_square(scale) if stats.n else 0.0
             gamma = _GAMMA / size if size > TINY else 1.0
         seed, m = self._seed(), int(self.n_hidden)
-        return RandomFeatures(seed, self.kernel, m, float(gamma), stats.mean)
+        return RandomFeatures(seed, self.kernel, m, float(gamma), stats.mean, scale)
 
     def _frozen(self) -> Mapped:
         if isinstance(self._state, ClassStats) and self._state.n_samples:
@@ -324,6 +334,9 @@ class KernelSRDA(Discriminant):
         return self._mapped(state)
 
     # -- solving --------------------------------------------------------------------------------
+
+    def _scatters(self, state: Any) -> tuple[Scatter, float]:
+        return state.scatters(), state.mean_square()  # the map has the units
 
     def _solve(self, state: Any) -> Found:
         if not state.n:

@@ -20,7 +20,7 @@ from narrows.methods.standardize import standardized
 from narrows.solve.applied import Applied, Projection
 from narrows.solve.eigen import set_signs
 from narrows.solve.held_out import NO_CURVE, Curve
-from narrows.solve.sums import TINY
+from narrows.solve.sums import TINY, divided
 from narrows.state.class_stats import ClassStats
 
 
@@ -82,9 +82,11 @@ class Found(Directions):
 
     def of_features(self) -> Self:
         """Return the solution behind a map without hidden features as one of the features."""
+        scale = self.map.scale
+        self.W = divided(self.W.T, scale).T
         if self.rule is not None:
-            weights, intercept = self.map.unit * self.rule[0], self.rule[1]
-            self.rule = weights, intercept - self.map.centre @ weights
+            weights = self.map.unit * divided(self.rule[0].T, scale).T
+            self.rule = weights, self.rule[1] - self.map.centre @ weights
         self.map = None
         return self
 

@@ -44,8 +44,9 @@ from narrows.solve.applied import Applied, Decision
 from narrows.solve.exact import Centred, occupied
 from narrows.solve.held_out import GRID, NO_CURVE, Curve
 from narrows.solve.products import product
-from narrows.solve.scatter import Answer, Scatter, divided, of_samples
+from narrows.solve.scatter import Answer, Scatter, of_samples
 from narrows.solve.schema import SchemaError
+from narrows.solve.sums import divided
 from narrows.solve.targets import (
     held_out_shares,
     pls_of_samples,

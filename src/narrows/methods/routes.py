@@ -32,9 +32,9 @@ from narrows.methods.parameters import check_parts
 from narrows.methods.standardize import check_units, unit_of_samples
 from narrows.solve.eigen import set_signs
 from narrows.solve.exact import LARGEST, Centred, occupied
-from narrows.solve.scatter import divided, regressions, rule
+from narrows.solve.scatter import regressions, rule
 from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Check, Field, checked
-from narrows.solve.sums import HUGE, TINY, stacked, widened
+from narrows.solve.sums import HUGE, TINY, divided, stacked, widened
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 from narrows.state.labels import one_a_row, union, weights

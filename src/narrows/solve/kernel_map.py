@@ -9,7 +9,7 @@ import numpy as np
 
 from narrows.solve.products import cores, each
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, Field, between, checked
-from narrows.solve.sums import blocks
+from narrows.solve.sums import HUGE, TINY, blocks, divided
 
 KERNELS = ("rbf", "relu")
 MOST_HIDDEN = 8_000
@@ -23,6 +23,7 @@ _RANDOM_SCHEMA = {
     "map_hidden": Field("i8", (), between(1, MOST_HIDDEN)),
     "map_gamma": Field("f8", (), NOT_NEGATIVE),
     "map_centre": Field("f8", ("d",), FINITE),
+    "map_scale": Field("f8", ("d",), between(TINY, HUGE, "finite numbers > 0"), optional=True),
 }
 
 
@@ -50,11 +51,21 @@ class KernelMap:
         > 0.
     centre : ndarray of shape (n_features,)
         o.
+    scale : ndarray of shape (n_features,), optional
+        What each feature of x - o is divided by, > 0.
     """
 
-    def __init__(self, seed: int, kernel: str, n_hidden: int, gamma: float, centre: np.ndarray):
+    def __init__(
+        self,
+        seed: int,
+        kernel: str,
+        n_hidden: int,
+        gamma: float,
+        centre: np.ndarray,
+        scale: np.ndarray | None = None,
+    ):
         self.seed, self.kernel, self.n_hidden = seed, kernel, n_hidden
-        self.gamma, self.centre = gamma, centre
+        self.gamma, self.centre, self.scale = gamma, centre, scale
         self._made: dict[Any, tuple[np.ndarray, np.ndarray]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -72,7 +83,7 @@ class KernelMap:
 
     @property
     def unit(self) -> float:
-        """What the features themselves are multiplied by."""
+        """What the features themselves, divided by their scale, are multiplied by."""
         return float(_LINEAR * np.sqrt(2 * self.gamma))
 
     def n_samples_at_once(self, X: Any) -> int:
@@ -85,11 +96,15 @@ class KernelMap:
         found = np.empty((n, self.width), dtype)
         hidden, linear = found[:, : self.n_hidden], found[:, self.n_hidden :]
         is_dense = isinstance(X, np.ndarray)
-        linear[:] = (X if is_dense else X.toarray()) - self.centre
+        linear[:] = divided((X if is_dense else X.toarray()) - self.centre, self.scale)
         if self.n_hidden:
             W, shift = self._weights(dtype)
-            projected = linear @ W if is_dense else X @ W
-            projected += shift if is_dense else shift - (self.centre @ W).astype(dtype)
+            if is_dense:
+                projected = linear @ W
+            else:
+                projected = divided(X, self.scale).astype(dtype, copy=False) @ W
+                shift = shift - (divided(self.centre, self.scale) @ W).astype(dtype)
+            projected += shift
 
             def bend(part: slice) -> None:
                 _KERNELS[self.kernel](projected[part], hidden[part])
@@ -128,7 +143,8 @@ class KernelMap:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the map as named arrays."""
-        return {
+        scale = {} if self.scale is None else {"map_scale": self.scale}
+        return scale | {
             "map_seed": np.array(self.seed, np.uint64),
             "map_kernel": np.array(KERNELS.index(self.kernel)),
             "map_hidden": np.array(self.n_hidden),
@@ -142,7 +158,8 @@ class KernelMap:
         checked(arrays, _RANDOM_SCHEMA)
         kernel = KERNELS[int(arrays["map_kernel"])]
         m, gamma = int(arrays["map_hidden"]), float(arrays["map_gamma"])
-        return cls(int(arrays["map_seed"]), kernel, m, gamma, np.array(arrays["map_centre"]))
+        centre, scale = np.array(arrays["map_centre"]), arrays.get("map_scale")
+        return cls(int(arrays["map_seed"]), kernel, m, gamma, centre, scale)
 
 
 def _rbf(half: np.ndarray, hidden: np.ndarray) -> None:

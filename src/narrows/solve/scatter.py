@@ -16,7 +16,7 @@ from scipy.linalg import blas, lapack
 
 from narrows.errors import no_samples_have
 from narrows.solve.eigen import DROPPED, orthonormal, positive_eigh
-from narrows.solve.sums import with_values
+from narrows.solve.sums import divided
 
 _FIRM = 1e6  # times the noise: a ridge of less needs the span of the samples
 VARIES = 1e3  # times the noise: a variance of less is rounding
@@ -203,13 +203,6 @@ class Scatter:
         if not W.size:
             return W
         return blas.dsyrk(-1.0, self.H.T, beta=1.0, c=W, lower=1, overwrite_c=1)
-
-
-def divided(X: Any, unit: np.ndarray | None) -> Any:
-    """Return samples with feature i divided by unit[i], which may be infinite; sparse ones stay."""
-    if unit is None:
-        return X
-    return with_values(X, X.data / unit[X.indices]) if sparse.issparse(X) else X / unit
 
 
 def _directions(S: Scatter) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -317,6 +317,13 @@ def with_values(X: sparse.csr_array, values: np.ndarray) -> sparse.csr_array:
     return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
 
 
+def divided(X: Any, unit: np.ndarray | None) -> Any:
+    """Return samples with feature i divided by unit[i], which may be infinite; sparse ones stay."""
+    if unit is None:
+        return X
+    return with_values(X, X.data / unit[X.indices]) if sparse.issparse(X) else X / unit
+
+
 def with_labels(Y: sparse.csr_array, indices: np.ndarray, n_classes: int) -> sparse.csr_array:
     """Return Y with its numbers in other columns of as many classes; nothing is checked."""
     new = sparse.csr_array((Y.shape[0], n_classes))

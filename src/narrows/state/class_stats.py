@@ -16,7 +16,7 @@ from sklearn.utils import check_array
 from narrows.errors import no_samples_have, warn
 from narrows.solve.arrays import numbers_expected, samples_as_numpy
 from narrows.solve.held_out import HeldOut, parts
-from narrows.solve.scatter import VARIES, Scatter, divided, of_samples
+from narrows.solve.scatter import VARIES, Scatter, of_samples
 from narrows.solve.sums import (
     BLOCK,
     HUGE,
@@ -28,6 +28,7 @@ from narrows.solve.sums import (
     check_not_tiny,
     check_sparse,
     dense_sums,
+    divided,
     near,
     too_large,
     weighted,

@@ -431,11 +431,12 @@ class RandomFeatures(KernelMap, Map):
 
     def linear(self) -> Self:
         """Return the map to the features themselves."""
-        return type(self)(self.seed, self.kernel, 0, self.gamma, self.centre)
+        return type(self)(self.seed, self.kernel, 0, self.gamma, self.centre, self.scale)
 
     def mean(self, stats: Any) -> np.ndarray:
         """Return the mean of the samples, as far as the map keeps it."""
-        return self.centre + np.asarray(stats.mean[self.n_hidden :]) / self.unit
+        scale = 1.0 if self.scale is None else self.scale
+        return self.centre + np.asarray(stats.mean[self.n_hidden :]) / self.unit * scale
 
     def feature(self, coordinate: int) -> int | None:
         """Return the feature that a coordinate is, or None where it is of many."""

@@ -12,9 +12,9 @@ from scipy import sparse
 
 from narrows.errors import RangeError
 from narrows.solve.arrays import as_numpy
-from narrows.solve.scatter import Scatter, divided, of_samples
+from narrows.solve.scatter import Scatter, of_samples
 from narrows.solve.schema import FINITE, Field, SchemaError, checked
-from narrows.solve.sums import blocks, near, with_one_index_type
+from narrows.solve.sums import blocks, divided, near, with_one_index_type
 from narrows.state.arrays import MOST_TARGETS
 from narrows.state.class_stats import ClassStats, Second, checked_rows, is_away
 from narrows.state.kept import ToKeep, hashes
