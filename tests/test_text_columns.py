@@ -315,6 +315,55 @@ def test_a_csv_of_texts_from_compare_to_transform(run, tmp_path):
         assert narrows.load("u.narrows").n_samples_seen_ == 120
 
 
+UNREAD = "narrows: a{}: columns that are not read: {}. Add --table to use them, too.\n"
+
+
+@pytest.mark.parametrize("verb", ["fit", "compare"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_columns_beside_the_texts_are_named(run, tmp_path, verb, suffix):
+    queues, bodies = tickets()
+    more = {f"c{k:02}": [f"{k}"] * 60 for k in range(12)}
+    options = "--method oc -o m.narrows" if verb == "fit" else "--methods oc"
+    command = f"{verb} a{suffix} --label queue --text body {options}"
+    for columns, named in (
+        ({}, ""),
+        ({"plan": ["basic"] * 60, "age": ["4"] * 60}, "plan, age"),
+        (more, ", ".join(list(more)[:10]) + ", …"),
+    ):
+        write(tmp_path / f"a{suffix}", {"queue": queues, "body": bodies} | columns)
+        status, _, err = run(command)
+        assert (status, err) == (0, UNREAD.format(suffix, named) if named else "")
+    assert "columns that are not read" not in run(f"{command} --text c00 --table")[2]
+    write(tmp_path / f"a{suffix}", {"queue": queues, "body": bodies, "title": bodies})
+    assert run(f"{command} --text title")[2] == ""
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [
+        (0, ""),
+        (1, "narrows: 1 text is empty, with 0 for every feature.\n"),
+        (9, "narrows: 9 texts are empty, with 0 for every feature.\n"),
+    ],
+)
+def test_empty_texts_are_counted(run, tmp_path, suffix, gone, said):
+    queues, bodies = tickets()
+    for k in range(gone):
+        bodies[10 + k] = ("", " \t", "\n")[k % 3]
+    write(tmp_path / f"a{suffix}", {"queue": queues, "body": bodies})
+    columns = f"a{suffix} --label queue --text body"
+    for options in (
+        "--method kernelsrda",  # in two passes
+        "--method oc --vectorizer hashing --hash-columns 64",
+        "--method oc --idf-sample 20",
+    ):
+        status, _, err = run(f"fit {columns} {options} -o m.narrows")
+        assert (status, err) == (0, said), options
+    assert run(f"update m.narrows a{suffix} -o n.narrows")[2] == said
+    assert run(f"compare {columns} --methods oc")[2] == said
+
+
 def test_a_model_of_json_lines_reads_the_other_formats(run, tmp_path):
     columns = ticket_columns()
     json_columns = {"label": columns["queue"], "text": columns["body"]}

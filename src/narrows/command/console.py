@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -27,6 +28,18 @@ def say_decisions(encoder: Any) -> None:
     say(f"columns of the table ({len(lines)}):")
     for line in lines:
         print(f"  {escaped(line)}", file=sys.stderr)  # noqa: T201
+
+
+def n_empty(texts: Iterable[str]) -> int:
+    """Return how many texts have no characters but spaces."""
+    return sum(not text or text.isspace() for text in texts)
+
+
+def say_empty(n_texts: int) -> None:
+    """Print how many texts were empty, if any, on standard error."""
+    if n_texts:
+        texts = "1 text is" if n_texts == 1 else f"{n_texts:,} texts are"
+        say(f"{texts} empty, with 0 for every feature.")
 
 
 def decided(encoder: Any) -> list[str]:

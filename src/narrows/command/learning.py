@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from narrows.command import values
-from narrows.command.console import report, say, say_decisions
+from narrows.command.console import report, say, say_decisions, say_empty
 from narrows.command.labels import for_merge, for_update
 from narrows.command.runs import Samples
 from narrows.engines import local
@@ -242,6 +242,7 @@ class Run:
         _save(estimator, output, read, checkpoint.run if checkpoint and read else None)
         if checkpoint is not None:
             checkpoint.remove()
+        say_empty(self.samples.n_empty)
         _report_model(estimator, output, as_json)
         return 0
 

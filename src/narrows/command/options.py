@@ -234,8 +234,8 @@ PARAMETERS: dict[str, tuple[str, Any, str]] = {
     "standardize": (
         "A,B,…",
         names_or_all,
-        "Columns to standardise (srda, kernelsrda, lda, mmc, pca, pls, reducedrank): names, numbers "
-        "from 0, or all.",
+        "Columns to standardise (srda, kernelsrda, lda, mmc, pca, pls, reducedrank): names, "
+        "numbers from 0, or all.",
     ),
     "threshold": ("SCORE", float, "Select the features with at least this score."),
     "n_components": (

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from narrows.command import values
-from narrows.command.console import decided, say, say_decisions
+from narrows.command.console import decided, n_empty, say, say_decisions, say_empty
 from narrows.command.console import report as show
 from narrows.errors import DataError, ParameterError, escaped
 from narrows.io.applied import open_model
@@ -74,6 +74,8 @@ def _classify(
     reading, maker = values.as_table(inputs, reading, given, maker)
     data = read_folds(input, test, cv, repeats, seed, reading, maker or Tfidf())
     values.check_text_options(given, data.is_text, input)
+    if data.is_text:
+        say_empty(sum(map(n_empty, data.parts[::2])))
     if reading.table and (source := data.source(0)) is not None:
         say_decisions(source.encoder)
     if methods is None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from narrows.command.console import say_decisions
+from narrows.command.console import n_empty, say_decisions
 from narrows.errors import DataError, ParameterError, RangeError
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
@@ -48,6 +48,8 @@ class Samples:
     ----------
     at : Position
         Where the last chunk ended.
+    n_empty : int
+        The number of empty texts of the first pass.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class Samples:
         self.inputs, self.dataset = list(inputs), Dataset(inputs, options, source)
         self.maker: Any = None if source is None else source.maker
         self.chunk: Chunk | None = None
-        self.at = Position()
+        self.at, self.n_empty = Position(), 0
         self._given, self._sample = maker, sample
         self._passes = 0  # that were begun
 
@@ -123,6 +125,8 @@ class Samples:
                 with self._cells_named(first):
                     self._decide(joined([chunk.X for chunk in first]).rows(slice(DECIDING)))
         for chunk in chain(first, chunks):
+            if self.dataset.is_text and self._passes == 1:
+                self.n_empty += n_empty(chunk.X)
             yield chunk._replace(X=self.of(chunk))
 
     def _use_counter(self) -> None:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from narrows.command.console import say
 from narrows.command.options import FOR_TARGETS, PARAMETERS, int_or_float
 from narrows.command.options import METHODS as NAMES
 from narrows.errors import DataError, ParameterError, did_you_mean
-from narrows.io.chunk import MAY_BE_TABLE, Options, as_in_model, for_targets
+from narrows.io.chunk import MAY_BE_TABLE, Options, as_in_model, for_targets, some_names
 from narrows.io.container import is_checkpoint
-from narrows.io.dataset import is_table
+from narrows.io.dataset import beside_texts, is_table
 from narrows.io.kinds import SUFFIXES
 from narrows.methods.methods import METHODS
 
@@ -189,6 +190,9 @@ def as_table(
     """
     asked = [name for name in OF_TABLES if given[name] not in (None, False)]
     if not asked and (maker is not None or not is_table(files[0], reading)):
+        if unread := beside_texts(files[0], reading):
+            columns = some_names(unread, 10)
+            say(f"{files[0]}: columns that are not read: {columns}. Add --table to use them, too.")
         return reading.with_found({MAY_BE_TABLE: maker is None}), maker
     from narrows.table import TableEncoder
 

@@ -185,7 +185,7 @@ def label_column(
     if not found and options.labels_required:
         expected = " ".join(["a label column", " or ".join(map(repr, candidates))]).strip()
         problem = f"expected {expected}, got the columns"
-        raise DataError(name, f"{problem} {_first(header, 10)}. Set label (--label).", line)
+        raise DataError(name, f"{problem} {some_names(header, 10)}. Set label (--label).", line)
     return found[0] if found else None
 
 
@@ -232,7 +232,7 @@ def feature_columns(
     for what, which in (("all but", missing), ("them and", extra)):
         if which:
             problem = f"expected the {len(options.columns)} columns of the fit, got {what}"
-            raise DataError(name, f"{problem} {_first(which, 5)}.", line)
+            raise DataError(name, f"{problem} {some_names(which, 5)}.", line)
     return list(options.columns)
 
 
@@ -246,11 +246,12 @@ def check_columns(
     """Raise where a column is missing that an option names: `what` is ``text``, for example."""
     for column in wanted:
         if column not in header:
-            problem = f"expected a column {column!r}, got the columns {_first(header, 10)}."
+            problem = f"expected a column {column!r}, got the columns {some_names(header, 10)}."
             raise DataError(name, f"{problem} Set {what} (--{what}).", line)
 
 
-def _first(names: Sequence[str], most: int) -> str:
+def some_names(names: Sequence[str], most: int) -> str:
+    """Return the first names as text."""
     return ", ".join(names[:most]) + ", …" * (len(names) > most)
 
 

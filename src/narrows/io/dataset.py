@@ -278,16 +278,28 @@ class Dataset:
 
 def is_table(path: str, options: Options) -> bool:
     """Whether the first rows of a file have missing cells, or columns that are no numbers."""
-    if options.text or options.vector or not os.path.isfile(path):  # a pipe is read once
-        return False
+    cells = None if options.text or options.vector else _first_cells(path, options)
+    return cells is not None and not are_numbers(cells)
+
+
+def beside_texts(path: str, options: Options) -> list[str]:
+    """Return the columns of a file that are not read, because `options` name those of texts."""
+    cells = _first_cells(path, options.replace(text=None)) if options.text else None
+    return [column for column in cells or () if column not in (options.text or ())]
+
+
+def _first_cells(path: str, options: Options) -> TableRows | None:
+    """Return the first rows of a file as those of a table; None where it cannot be one."""
+    if not os.path.isfile(path):  # a pipe is read once
+        return None
     with catch_warnings():
         simplefilter("ignore")  # reading gives them, too
         try:
             if "table" not in format_of(path)[0].options:
-                return False
+                return None
             rows = options.replace(table=True, chunk_rows=_FIRST)
             first = next(iter(Dataset([path], rows)), None)
-        except (DataError, ParameterError, OSError):  # which a reader of numbers words better
-            return False
+        except (DataError, ParameterError, OSError):  # which another reader words better
+            return None
     X = None if first is None else first.X
-    return isinstance(X, TableRows) and not are_numbers(X)
+    return X if isinstance(X, TableRows) else None
