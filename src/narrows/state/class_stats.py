@@ -894,9 +894,8 @@ class ClassStats(StateArrays):
         It is infinite where a chosen feature does not vary by more than rounding, which makes it 0.
         """
         variances = self.variances(self.priors())
-        noise = VARIES * self._rounding() / (self.n or 1.0)
-        varies = variances > np.maximum(noise, _resolution(self._origin))
-        return np.where(chosen, np.sqrt(np.where(varies, variances, np.inf)), 1.0)
+        noise = np.maximum(VARIES * self._rounding() / (self.n or 1.0), _resolution(self._origin))
+        return np.where(chosen, np.sqrt(np.where(variances > noise, variances, np.inf)), 1.0)
 
     def few(self) -> tuple[Any, np.ndarray, np.ndarray] | None:
         """Return (X, weight, mean) of all samples if they are fewer than the features, else None.

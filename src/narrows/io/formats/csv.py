@@ -43,7 +43,9 @@ from narrows.state.labels import is_integer
 _CELLS = 1_000_000  # in a chunk, at most
 _MANY = 3 << 20  # bytes behind the header that are worth loading pyarrow
 _SHOWN = 40  # characters of a cell in a message
-_OF_FEATURES = "Set text (--text) to read texts, or label (--label) if the column holds labels."
+_OF_FEATURES = (
+    "Set text (--text) to read texts, label (--label) if the column holds labels, or remove it."
+)
 
 
 def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -> Iterator[Chunk]:
