@@ -289,6 +289,16 @@ def test_the_smallest_size_within_one_standard_error():
     assert curve._replace(errors=curve.errors + 0.5).smallest() == 2
 
 
+def test_the_elbow_is_the_bend_or_nine_tenths_of_the_best_score():
+    few = 1 - 0.5 ** np.arange(1, 101.0)  # bends where a feature adds 1 %
+    curve = Curve.of_folds(np.array([few, few]), np.ones(2))
+    assert (curve.elbow(), curve.smallest()) == (6, 54)
+    assert curve._replace(errors=np.full(100, 0.3)).elbow() == 2  # within one standard error
+    line = np.arange(1, 101.0)
+    assert Curve.of_folds(np.array([line, line]), np.ones(2)).elbow() == 90
+    assert Curve.of_folds(np.array([-line, -line]), np.ones(2)).elbow() == 1
+
+
 def test_the_display_shows_the_curve_and_the_choice():
     pytest.importorskip("matplotlib")
     X, y = samples()

@@ -14,7 +14,7 @@ POWERS = {"empirical": 1.0, "sqrt": 0.5, "balanced": 0.0}
 
 
 def curve(method, X, y, weight=None, priors="empirical", K=5):
-    """Return the held-out scores, their standard errors, and the smallest size within one error."""
+    """Return the held-out scores, their standard errors, and the size at the elbow."""
     X, y = np.asarray(X, dtype=float), np.asarray(y)
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
     labels = np.unique(y)
@@ -42,8 +42,20 @@ def curve(method, X, y, weight=None, priors="empirical", K=5):
     spread = sum((s * (np.array(c) - mean)) ** 2 for s, c in zip(share, curves, strict=True))
     error = np.sqrt(spread * K / (K - 1))
     best = mean.argmax()
-    size = next(p for p in range(1, len(mean) + 1) if mean[p - 1] >= mean[best] - error[best])
-    return mean, error, size
+    return mean, error, elbow(mean, error[best])
+
+
+def elbow(mean, error):
+    """The bend of a curve, or 0.9 of its best; at most the first size within one error of that."""
+    sizes, top = range(1, len(mean) + 1), max(mean)
+
+    def first(least):
+        return next(p for p in sizes if mean[p - 1] >= least)
+
+    if top <= 0:
+        return first(top - error)
+    bend = max(sizes, key=lambda p: mean[p - 1] / top - p / len(mean))
+    return min(first(top - error), max(bend, first(0.9 * top)))
 
 
 def rank(method, f, half):

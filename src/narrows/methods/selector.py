@@ -105,7 +105,7 @@ class Selection:
                 mask[columns.rank(scores, self.varies)[:size]] = True
             return mask
         if is_cv(size):
-            size = self.held_out.smallest()
+            size = self.held_out.elbow()
         if kind == "energy":
             size = columns.count_by_energy(self.energy, size)
         mask[self.order[: columns.count_wanted(size, len(mask))]] = True

@@ -28,6 +28,7 @@ _EPS_GRID = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of eps, times `unit`
 _SHARE = 4  # at most 1 / 4 of the samples are held out at a time
 _TOO_WIDE = 1_000  # coordinates: with more, one part has to do
 _HELD = 0.5  # standard errors: as good as the best
+_LEAST = 0.9  # of the best score, at an elbow
 _CLEAR = 2.5  # standard errors: better scores
 TIMID = 1.0  # the weight of (log T)^2 beside the log-losses while alpha is chosen
 SURE = 5.0  # and at the end
@@ -113,6 +114,19 @@ class Curve(NamedTuple):
             error = np.sqrt(away**2 @ self.weight) / self.weight.sum()
         good = self.scores >= self.scores[best] - error
         return int(self.values[int(good.argmax())])
+
+    def elbow(self) -> int:
+        """Return the size where the curve is farthest above the line from 0 to its best score.
+
+        The line ends at the last size. It is the smallest size with 0.9 of the best score if that
+        is larger, and `smallest` if that is less.
+        """
+        best = self.scores.max()
+        if not best > 0:
+            return self.smallest()
+        share = self.scores / best
+        bend = share[int((share - self.values / len(self.values)).argmax())]
+        return min(self.smallest(), int(self.values[int((share >= max(bend, _LEAST)).argmax())]))
 
 
 NO_CURVE = Curve()
