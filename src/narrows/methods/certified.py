@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from narrows.errors import ParameterError
+from narrows.criteria import BETWEEN
+from narrows.errors import ParameterError, warn
 from narrows.methods.base import Additive
 from narrows.methods.parameters import NONE, Constraint, check_parts, is_cv, parameters, real, seed
 from narrows.methods.routes import Sums
@@ -19,10 +20,12 @@ from narrows.methods.selector import PerClassSelector
 from narrows.solve import columns
 from narrows.solve.certificate import (
     FIRST,
+    HEAVY,
     Certificate,
     HeldOutScores,
     certify,
     errors_of,
+    has_heavy_tails,
     look,
     order_of,
     unsure,
@@ -45,15 +48,18 @@ class UntilSure(Sums):
             return super().of_samples(X, y, sample_weight)
         classes, Y = indicator(X, estimator._labels(X, y), sample_weight)
         order = check_random_state(estimator.random_state).permutation(X.shape[0])
-        state, first, stop = self.empty(X.shape[1]), 0, FIRST
+        state, first, stop, reason = self.empty(X.shape[1]), 0, FIRST, ""
         while first < len(order):
             rows = order[first : min(stop, first + _BLOCK)]
             state.add_samples(checked_rows(X[rows]), classes, Y[rows])
             first += len(rows)
             if first == stop:
-                if estimator.tolerance and estimator._share(state) >= 1 - estimator.tolerance:
-                    break
                 stop *= 2
+                found = estimator._look(state) if estimator.tolerance else None
+                reason = found.reason if found else ""
+                if found and found.share >= 1 - estimator.tolerance:
+                    break
+        self._say(reason)
         return state
 
     def of_parts(self, parts: Any) -> ClassStats:
@@ -69,15 +75,25 @@ class UntilSure(Sums):
                 f"parts to draw from, got {len(order)}. Use a larger uncompressed text file, "
                 "Parquet with more row groups, more files or partitions, or leave it out."
             )
-        looks = 0
+        looks, reason = 0, ""
         for state, bar in parts.draw(clone(estimator).set_params(tolerance=None), order, FOLDS):
             estimator._check_order(state)
             if look(state.n_samples) > looks:  # each has a risk of its own
-                looks, share = look(state.n_samples), estimator._share(state)
-                bar.set_postfix_str(f"{np.floor(1000 * share) / 10:.1f}% of the best score")
-                if share >= 1 - estimator.tolerance:
+                looks, found = look(state.n_samples), estimator._look(state)
+                bar.set_postfix_str(f"{np.floor(1000 * found.share) / 10:.1f}% of the best score")
+                reason = found.reason
+                if found.share >= 1 - estimator.tolerance:
                     break
+        self._say(reason)
         return state
+
+    def _say(self, reason: str) -> None:
+        """Warn if the last look certified nothing because of heavy tails."""
+        if reason == HEAVY:
+            warn(
+                f"{type(self.estimator).__name__}: tolerance: all samples were read, since "
+                f"{HEAVY}. Take logarithms, or clip the values."
+            )
 
 
 class Certified(Additive):
@@ -121,21 +137,34 @@ class Certified(Additive):
     # -- inside -----------------------------------------------------------------------------
 
     def _certify(self, stats: ClassStats, solution: Any) -> Certificate:
-        if stats.n_samples < FIRST or int((stats.counts > 0).sum()) < 2:
-            return unsure(stats.n_samples, self.confidence)
+        reason = ""
+        if stats.n_samples < FIRST:
+            reason = f"fewer than {FIRST} samples"
+        elif int((stats.counts > 0).sum()) < 2:
+            reason = "fewer than two classes"
+        elif stats.second == "total" and has_heavy_tails(_variances(stats)):
+            reason = HEAVY
+        if reason:
+            return unsure(stats.n_samples, self.confidence, reason)
         scores = self._held_out_scores(stats, solution)
         return certify(scores, stats.fold_counts.sum(axis=1), stats.n_samples, self.confidence)
 
-    def _share(self, stats: ClassStats) -> float:
-        """Return the share of the best score that is certified for samples so far."""
+    def _empty_state(self, n_features: int) -> ClassStats:
+        """Return a state with squares, which show heavy tails, unless features are only present."""
+        if self.tolerance is None or self._presence:
+            return super()._empty_state(n_features)
+        return ClassStats(n_features, second="total", folds=self._folds())
+
+    def _look(self, stats: ClassStats) -> Certificate:
+        """Return the certificate for samples so far."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # said once, of the last solution
             solution = self._solve(stats)
             try:
                 self._check_solution(solution, stats)
             except ValueError:  # the one asked for needs more samples
-                return 0.0
-            return self._certify(stats, solution).share
+                return unsure(stats.n_samples, self.confidence, "too few samples")
+            return self._certify(stats, solution)
 
     def _disordered(self, stats: ClassStats) -> str:
         """Return what is expected where the classes of the folds show another order."""
@@ -179,6 +208,15 @@ class Certified(Additive):
                 f"{type(self).__name__}: tolerance: expected {problem}, got other "
                 "parameters. Leave it out."
             )
+
+
+def _variances(stats: ClassStats) -> np.ndarray:
+    """Return the sum of the variances within the classes of each fold."""
+    found = []
+    for fold in map(stats.fold, range(stats.folds or 0)):
+        within = fold.variances(fold.priors()) - BETWEEN.diagonal(fold)
+        found.append(float(within.sum()) if fold.n else 0.0)
+    return np.maximum(found, 0.0)
 
 
 @parameters

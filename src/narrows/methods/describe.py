@@ -38,6 +38,8 @@ def summary(estimator: Any) -> dict[str, Any]:
 def certified(summary: dict[str, Any]) -> str:
     """Return how sure a result is as text, of a summary with a certificate."""
     found = summary["certificate"]
+    if found["reason"]:
+        return f"no certificate: {found['reason']}"
     share = np.floor(1000 * found["share"]) / 10  # not rounded up
     return f"at least {share:.1f}% of the best possible score (confidence {found['confidence']:g})"
 

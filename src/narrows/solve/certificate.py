@@ -13,6 +13,8 @@ FIRST = 500  # samples: with fewer, nothing is certified
 _DRAWS, _LEVEL = 200, 0.95  # of random errors of the score, and their quantile
 _UNEVEN = 2.5  # times the mean: with a larger fold, nothing is certified
 _RARE = 1e-6  # probability of folds that are so equal or so different, in random order
+_HEAVY = 0.35  # standard deviation of the folds' variances, as a share of their mean: heavy tails
+HEAVY = "a few samples have much of the variance within the classes (heavy tails)"
 _CLUSTERED = 3.0  # times the variance of class counts between folds, in random order
 
 
@@ -34,6 +36,8 @@ class Certificate(NamedTuple):
     confidence : float
         The probability that the bounds hold, each by itself, whenever the number of samples is
         doubled.
+    reason : str
+        Why nothing is certified, and `share` is 0; else empty.
     """
 
     n_samples: int
@@ -41,6 +45,7 @@ class Certificate(NamedTuple):
     lower: float
     upper: float
     confidence: float
+    reason: str = ""
 
 
 class HeldOutScores(NamedTuple):
@@ -101,9 +106,11 @@ def certify(
     confidence : float
         The probability that each bound holds.
     """
-    unit, uneven = scores.best, sizes.max() > _UNEVEN * sizes.mean() or not sizes.all()
-    if n_samples < FIRST or uneven or not 0 < unit < np.inf:
-        return unsure(n_samples, confidence)
+    unit = scores.best
+    if sizes.max() > _UNEVEN * sizes.mean() or not sizes.all():
+        return unsure(n_samples, confidence, "parts of very different sizes")
+    if not 0 < unit < np.inf:
+        return unsure(n_samples, confidence, "no positive score")
     risk = (1 - confidence) / (look(n_samples) * (look(n_samples) + 1)) / 2
     quantile = stats.t.ppf(1 - risk, len(sizes) - 1)
     part, best = sizes / sizes.sum(), n_samples / (n_samples - 1)
@@ -127,9 +134,19 @@ def certify(
     return Certificate(n_samples, share, lower, unit * float(upper), confidence)
 
 
-def unsure(n_samples: int, confidence: float) -> Certificate:
+def unsure(n_samples: int, confidence: float, reason: str) -> Certificate:
     """Return the certificate of a result of which nothing is known."""
-    return Certificate(n_samples, 0.0, 0.0, np.inf, confidence)
+    return Certificate(n_samples, 0.0, 0.0, np.inf, confidence, reason)
+
+
+def has_heavy_tails(variances: np.ndarray) -> bool:
+    """Whether the variances within the classes of the folds show that a few samples have most.
+
+    Ten folds cannot show the error of such means. Of n normal samples of one feature, the standard
+    deviation of the variances is sqrt(20 / n) of their mean, and less with more features.
+    """
+    share = variances / (variances.max(initial=0.0) or 1.0)  # whose squares are numbers
+    return bool(share.std(ddof=1) > _HEAVY * share.mean())
 
 
 def look(n_samples: int) -> int:
