@@ -1,6 +1,6 @@
 # make demo        set up a local .venv, and run examples on digits and on a number as target
-# make test        add what tests need, and run the tests that are fast: about four minutes on two cores
-# make test-slow   run the tests that take longer, once
+# make test        add what tests need, and run the tests that are fast: three minutes on two cores
+# make test-slow   run tests that take longer, and more cases of each law
 # make test-spark  run the tests of Spark, in an environment of their own; MODE=connect runs one mode
 # make nightly     run all tests with more and random data, and check pages, archives, lowest versions
 # make check       lint and types
@@ -11,6 +11,8 @@ VENV := .venv
 UV := $(shell command -v uv 2>/dev/null)
 SITE := docs/_build docs/reference/api docs/gallery
 MAKEFLAGS += --no-print-directory
+# else each worker, and each command that a test starts, compiles all files anew
+unexport PYTHONDONTWRITEBYTECODE
 # one process for each core, at most eight; threads of OpenMP do not count
 WORKERS ?= $(shell n=$$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc 2>/dev/null || echo 2); echo $$((n < 8 ? n : 8)))
 # no test uses the plugin for benchmarks, which costs milliseconds a test
@@ -37,14 +39,14 @@ help:
 demo: $(VENV)/.demo
 	$(VENV)/bin/narrows demo
 
-test: $(VENV)/.test
+test: $(VENV)/.compiled
 	$(PYTEST) -m "not slow"
 
-test-slow: $(VENV)/.long
+test-slow: $(VENV)/.compiled
 	$(PYTEST) -m "slow and not nightly"
 
 # all tests, those with draws with more and other draws each time
-nightly: $(VENV)/.long check
+nightly: $(VENV)/.long $(VENV)/.compiled check
 	NARROWS_TESTS=all $(PYTEST)
 	NARROWS_TESTS=all $(MAKE) test-spark
 	$(MAKE) docs
@@ -72,14 +74,19 @@ docs: $(VENV)/.docs
 	$(VENV)/bin/sphinx-build -j auto --fail-on-warning --keep-going \
 		$(if $(filter no,$(GALLERY)),-D plot_gallery=0) docs docs/_build/html
 
-# the environment grows: each of these adds to the one before
+# the environment grows: each of these adds to the ones before
 $(VENV)/.demo: pyproject.toml constraints.txt
 	$(ENVIRONMENT)
 	$(INSTALL) -c constraints.txt -e ".[plots]"
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.demo
+$(VENV)/.test: pyproject.toml constraints.txt
+	$(ENVIRONMENT)
 	$(INSTALL) -c constraints.txt -e ".[plots,dev]"
+	@touch $(VENV)/.demo $@
+
+# the loops that tests need, once, which workers that start together would each compile
+$(VENV)/.compiled: $(VENV)/.test
 	$(VENV)/bin/python -m tests.compiled
 	@touch $@
 

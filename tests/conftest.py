@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
+from zlib import crc32
 
 # before NumPy is loaded, and for the processes that tests start: several workers with as many
 # threads as there are cores each would spend most of their time in waiting for each other
@@ -17,6 +19,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import pytest
 from hypothesis import settings
 
+import narrows
 from narrows.command import cli
 from tests.forks import piped_input
 from tests.inside import pretend
@@ -63,41 +66,91 @@ def data() -> Path:
     return Path(folder)
 
 
-# slow tests that take ten seconds or more, of which make nightly runs all
+# tests whose slow cases make nightly alone runs: they take ten seconds or more, or are many, or need
+# the extra `long`
 NIGHTLY = (
-    "test_a_lost_scheduler_is_an_error",
     "test_a_file_may_turn_out_to_be_too_wide_for_cross_products",
+    "test_a_lost_scheduler_is_an_error",
     "test_a_part_that_kills_its_workers_is_an_error",
+    "test_a_subtraction_that_loses_digits_warns_where_it_is_written",
     "test_a_wide_state_needs_no_process_of_its_size",
+    "test_a_window_is_the_fit_of_its_rows",
     "test_a_worker_that_is_killed_in_either_pass_is_replaced",
+    "test_an_update_that_is_stopped_changes_nothing_or_ends_all_use",
     "test_bands_of_64_parts_are_those_of_a_local_fit",
     "test_ctrl_c_ends_a_fit_on_a_cluster",
+    "test_dask_keeps_no_rows",
     "test_dask_learns_a_file_in_parts",
     "test_digits_are_predicted",
     "test_documents",
+    "test_estimators_accept_tensors",
     "test_every_method_runs_and_is_measured",
+    "test_faces_are_known_again",
+    "test_files_of_many_columns_keep_those_to_start_with",
     "test_float32_is_the_same_numbers_in_every_size",
     "test_hidden_features_cost_little",
     "test_killed_twenty_times_it_ends_with_the_same_bytes",
     "test_later_parts_may_have_too_many_features_for_sums",
+    "test_many_dense_rows_are_added_on_all_cores",
     "test_micro_f1_of_20_newsgroups",
     "test_no_index_of_a_forged_model_leaves_its_array",
     "test_noise_is_rarely_recommended",
+    "test_pyarrow_reads_the_rows_and_errors_of_the_standard_module",
+    "test_random_rows",
+    "test_results_are_those_of_scanpy",
     "test_rivers_checks_pass_as_a_whole",
     "test_scanpy_draws_the_results",
     "test_sentence_transformers_loads_the_module",
     "test_ten_million_columns_under_4_gb",
+    "test_tensors_that_numpy_cannot_read_are_errors",
+    "test_terms_of_texts_are_features_to_start_with",
     "test_the_blocks_of_a_page_run",
+    "test_the_command_writes_results",
     "test_the_example_from_the_shell",
+    "test_the_fastest_scripts_run",
     "test_the_gallery_needs_no_data",
     "test_umap_and_hdbscan_take_what_tfidf_makes",
+    "test_what_is_not_finite_is_seen_in_many_rows",
+    "test_wide_samples_are_solved_for_all_at_once",
 )
 
 
-def pytest_collection_modifyitems(items):
-    """Mark the tests of hypothesis, which draw more examples with NARROWS_TESTS=all, and `NIGHTLY`.
+# of each law, how many estimators `make test` and then `make test-slow` take; the rest is nightly
+CASES = {"slow": 3, "nightly": 3}
+ESTIMATOR = re.compile(
+    rf"(?<=[-\[])((?:{'|'.join(name for name in narrows.__all__ if name[0].isupper())})"
+    r"(?:\(.*?\))?)(?=[-\]])",
+    re.IGNORECASE,  # commands have names of methods in lower case
+)
 
-    Of the latter only cases that are slow.
+
+def mark_all_but_a_sample(items):
+    """Mark the cases of laws that hold for many estimators, but for a few estimators of each law.
+
+    The estimator is what the id of a test names, such as ``OC(n_components=1)``, and the law is
+    the rest of the id. A law takes the estimators that the laws above it in the file took least
+    often; of several, those whose ids have the lowest hash. What has no estimator is no such case.
+    """
+    items = [item for item in items if "[" in item.nodeid]
+    for mark, number in CASES.items():
+        laws, taken = defaultdict(list), Counter()
+        for item in items:
+            law, *named = ESTIMATOR.split(item.nodeid)
+            if named and not any(map(item.get_closest_marker, (mark, "skip"))):
+                laws[law, *named[1::2]].append(((item.path, *named[::2]), item))
+        for cases in laws.values():
+            cases.sort(key=lambda case: (taken[case[0]], crc32(case[1].nodeid.encode())))
+            taken.update(named for named, _ in cases[:number])
+            for _, item in cases[number:]:
+                item.add_marker(mark)
+        items = [item for item in items if item.get_closest_marker(mark)]
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks and names
+def pytest_collection_modifyitems(items):
+    """Mark what is slow and nightly, and the tests of hypothesis, which NARROWS_TESTS=all extends.
+
+    Of `NIGHTLY` only cases that are slow.
     """
     for item in items:
         name = getattr(item, "originalname", "")
@@ -105,6 +158,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.nightly)
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker(pytest.mark.more)
+    mark_all_but_a_sample(items)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -218,6 +218,7 @@ def test_a_class_may_have_nothing_in_a_band():
     assert_are_coordinates(map, X)
 
 
+@pytest.mark.slow
 def test_several_labels_a_sample():
     X, _ = texts()
     Y = (np.random.default_rng(1).random((300, 4)) < 0.4).astype(int)
@@ -259,6 +260,7 @@ def test_the_limit_of_coordinates_cuts_bases_and_bands(monkeypatch):
     assert map_of(X, y, 12, 4).sizes.tolist() == [6] * 4  # 27 coordinates for 4 bands
 
 
+@pytest.mark.slow
 def test_many_classes_fill_the_limit():
     rng = np.random.default_rng(0)
     c, d = 600, 14_000
@@ -485,6 +487,7 @@ def test_a_window_over_two_passes_is_refused():
         Window(in_bands(), samples=50).partial_fit(X, y)
 
 
+@pytest.mark.slow
 def test_samples_in_memory_have_bands_only_if_asked():
     X = sparse.csr_array((np.ones(40), (np.arange(40), np.arange(40) * 300)), shape=(40, 12_000))
     y = np.arange(40) % 2
@@ -599,6 +602,7 @@ def everything(model):
     return bytes_of(model), model.components_.tobytes()
 
 
+@pytest.mark.slow
 def test_an_update_that_is_stopped_changes_nothing(monkeypatch):
     """Perhaps in the second of several blocks."""
     X, y = texts()

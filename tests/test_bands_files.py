@@ -57,6 +57,7 @@ def run(run):
     return run
 
 
+@pytest.mark.slow
 def test_a_wide_file_is_fitted_in_bands(run):
     status, out, err = run(f"fit a.svm {SRDA_OF} -o m.narrows --json")
     assert (status, err) == (0, "")
@@ -254,6 +255,7 @@ def test_narrow_chunks_are_not_resumed_as_wide_ones(run, monkeypatch):
     assert run(kept)[0] == 0
 
 
+@pytest.mark.slow
 def test_models_are_updated_and_merged(run, monkeypatch):
     X, y = wide()
     assert run(f"fit one.svm {SRDA_OF} --width {D} -o base.narrows")[0] == 0
@@ -344,6 +346,7 @@ def test_other_sparse_formats(run, kind):
     same_models(load("p.narrows"), load("m.narrows"))
 
 
+@pytest.mark.slow
 def test_only_sparse_files_have_bands_by_default(run):
     rng = np.random.default_rng(0)
     np.savez("d.npz", X=rng.normal(size=(20, D)), y=np.arange(20) % 2)

@@ -522,6 +522,7 @@ def test_lda_takes_sparse_data_if_regularised():
         LDA(mu=0.0).fit(wide, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["regularized", "pca", "gsvd"])
 def test_faces_are_known_again(data, solver):
     """ORL, six images a person to learn from: 1-NN on what the defaults leave."""

@@ -234,6 +234,7 @@ def test_the_bounds_are_those_of_the_definition(estimator, scores, make, n):
     assert_allclose(found[1:4], expected, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10**6))
 def test_a_held_out_score_is_at_most_the_score_on_average(seed):
@@ -548,6 +549,7 @@ def test_a_few_parts_of_files_are_enough(files, suffix, capsys):
         assert whole.scores_[estimator.get_support()].sum() >= 0.85 * best
 
 
+@pytest.mark.slow
 def test_files_say_how_sure_a_result_is(files, capsys):
     path = str(files / "mixed.svm")
     model = str(files / "m.narrows")

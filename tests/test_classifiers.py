@@ -153,6 +153,7 @@ def test_probabilities_can_be_calibrated_further(estimator, method):
     assert calibrated.score(X, y) > 0.7
 
 
+@pytest.mark.slow
 def test_parameters_can_be_searched():
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(SRDA(), {"alpha": [1e-3, 1.0, "scale", "auto"]}, cv=3).fit(X, y)
@@ -333,6 +334,7 @@ def test_classes_that_are_given_have_probability_0_until_they_appear(estimator, 
     assert clone(estimator).fit(X, y).classes_.tolist() == labels.tolist()
 
 
+@pytest.mark.slow
 def test_an_interrupted_calibration_is_made_again():
     X, y = three()
     expected, fitted = SRDA().fit(X, y).predict_proba(X), SRDA().fit(X, y)

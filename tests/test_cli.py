@@ -584,22 +584,23 @@ def test_forward_selection_by_its_options(run):
     np.testing.assert_allclose(found.held_out_scores_, expected.held_out_scores_, atol=1e-12)
 
 
-def test_terms_of_texts_are_features_to_start_with(run):
+@pytest.mark.parametrize("more", ["", "--idf-sample 4", slow("--engine dask")])
+def test_terms_of_texts_are_features_to_start_with(run, more):
     lines = [("sea", "salt water and a ship"), ("land", "sand and a tree"),
              ("sea", "a ship of salt"), ("land", "a tree and a stone")]  # fmt: skip
     text = "".join(json.dumps({"label": label, "text": t}) + "\n" for label, t in lines)
     fit = "fit a.jsonl --method forwardfs --n-features 2 -o m.narrows"
-    for more in ("", "--idf-sample 4", "--engine dask"):
-        assert run(f"{fit} --start stone {more}", a__jsonl=text)[0] == 0
-        found = narrows.load("m.narrows")
-        assert source_of(found).tfidf.terms[found.ranking_[0]] == "stone"
+    assert run(f"{fit} --start stone {more}", a__jsonl=text)[0] == 0
+    found = narrows.load("m.narrows")
+    assert source_of(found).tfidf.terms[found.ranking_[0]] == "stone"
     assert (
         "names of the 9 features, got 'stones'. Did you mean stone?"
         in (run(f"{fit} --start stones")[2])
     )
 
 
-def test_files_of_many_columns_keep_those_to_start_with(run):
+@pytest.mark.parametrize("engine", ["--chunk-rows 7", slow("--engine dask")])
+def test_files_of_many_columns_keep_those_to_start_with(run, engine):
     X, _ = labelled(n=60, d=9000, sparse=True)
     y = np.arange(60) % 3
     dump_svmlight_file(sparse.csr_array(X), y, "wide.svm", zero_based=False)
@@ -607,10 +608,9 @@ def test_files_of_many_columns_keep_those_to_start_with(run):
     start, head = best[[39, 30]].tolist(), np.union1d(best[:18], best[[39, 30]])
     expected = ForwardFS(n_features=6, start=np.searchsorted(head, start)).fit(X[:, head], y)
     fit = f"fit wide.svm --method forwardfs --n-features 6 --head 20 --start {start[0]},{start[1]}"
-    for engine in ("--chunk-rows 7", "--engine dask"):
-        assert run(f"{fit} {engine} -o m.narrows")[0] == 0
-        found = narrows.load("m.narrows")
-        assert found.ranking_[:6].tolist() == head[expected.ranking_[:6]].tolist()
+    assert run(f"{fit} {engine} -o m.narrows")[0] == 0
+    found = narrows.load("m.narrows")
+    assert found.ranking_[:6].tolist() == head[expected.ranking_[:6]].tolist()
     assert run("transform m.narrows wide.svm -o r.npz")[0] == 0
     np.testing.assert_allclose(read_npz("r.npz")[0], X[:, np.sort(found.ranking_[:6])])
 
@@ -851,7 +851,8 @@ def bytes_read(pid, name):
     return 0
 
 
-@pytest.mark.parametrize("verb", ["fit", slow("transform")])
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", ["fit", "transform"])
 def test_an_interrupted_run_ends_with_130_and_leaves_nothing(tmp_path, verb):
     row = " ".join(f"{k}:1" for k in range(1, 200))
     with open(tmp_path / "big.svm", "w") as file:
@@ -901,6 +902,7 @@ def test_an_interrupt_inside_an_import_is_one(tmp_path, raising):
     assert (done.returncode, done.stderr) == (130, "narrows: interrupted; no file was changed.\n")
 
 
+@pytest.mark.slow
 def test_a_terminated_run_leaves_nothing(tmp_path):
     with open(tmp_path / "big.svm", "w") as file:
         file.writelines(f"{i % 2} 1:{i} 2:1\n" for i in range(400_000))

@@ -33,6 +33,7 @@ def digits():
     return train_test_split(X, y, test_size=0.2, stratify=y, random_state=0)
 
 
+@pytest.mark.slow
 @threadpool_limits.wrap(limits=1)  # as `compare`: the steps of LSQR magnify rounding
 def test_scores_are_those_of_scikit_learn(digits):
     X, X_test, y, y_test = digits
@@ -105,6 +106,7 @@ def test_estimators_whose_texts_are_shortened_alike_are_both_compared():
     assert len({line.method for line in lines}) == 3  # with all columns
 
 
+@pytest.mark.slow
 def test_an_interrupted_cross_validation_is_that_of_the_complete_folds(run, tmp_path, monkeypatch):
     X, y = labelled(n=120, d=6)
     np.savez(tmp_path / "a.npz", X=X, y=y)
@@ -142,6 +144,7 @@ def test_the_error_of_an_accuracy_is_that_of_the_bootstrap(digits):
     assert all(line.standard_error > 0 for line in perfect)
 
 
+@pytest.mark.slow
 def test_a_comparison_can_be_repeated(digits):
     X, X_test, y, y_test = digits
     found = [
@@ -159,6 +162,7 @@ def test_what_is_asked_for_twice_is_done_once():
     assert sum(lines[1].wrong.values()) <= 5 * 20
 
 
+@pytest.mark.slow
 def test_one_state_serves_all_methods_that_add_up(monkeypatch):
     X, y = labelled(n=100, d=6, sparse=True)
     made, of = [], ClassStats.of.__func__
@@ -173,6 +177,7 @@ def test_one_state_serves_all_methods_that_add_up(monkeypatch):
     assert len(made) == 2  # values, and presence
 
 
+@pytest.mark.slow
 @threadpool_limits.wrap(limits=1)
 def test_methods_with_shared_states_are_those_that_fit_alone(digits):
     X, X_test, y, y_test = digits
@@ -187,6 +192,7 @@ def test_methods_with_shared_states_are_those_that_fit_alone(digits):
         assert line.learn > 0
 
 
+@pytest.mark.slow
 def test_selections_by_forward_steps_are_the_first_of_one_path(digits):
     X, X_test, y, y_test = digits
     groups = np.arange(64) // 2
@@ -251,6 +257,7 @@ def test_a_rival_is_for_comparisons_alone(run):
         assert (status, "a method of scikit-learn, for compare alone" in err) == (2, True)
 
 
+@pytest.mark.slow
 def test_every_method_can_be_compared():
     X, y = labelled(n=150, d=8, c=4, sparse=True)
     names = [name.lower() for name in METHODS]
@@ -299,6 +306,7 @@ def test_a_fifth_is_held_out_if_it_can_have_all_classes():
 # -- the command line ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_prints_what_python_finds(run):
     X, y = labelled(n=120, d=6, sparse=True)
     codes = np.unique(y, return_inverse=True)[1]
@@ -351,6 +359,7 @@ def texts(n, split):
         )
 
 
+@pytest.mark.slow
 def test_texts_are_split_by_their_own_key(run, tmp_path):
     (tmp_path / "a.jsonl").write_text("".join([*texts(20, "train"), *texts(6, "test")]))
     status, out, _ = run("compare a.jsonl --methods oc --dims 1 --json")

@@ -354,6 +354,7 @@ def test_ridges_without_a_choice_have_no_scores():
     assert MMC(eps=0.3).fit(X, y).eps_ == 0.3
 
 
+@pytest.mark.slow
 def test_comparisons_fit_them_to_states():
     X, y = samples()
     lines = compare(X, y, CHOICES, [1, 2], cv=2)

@@ -97,6 +97,7 @@ def test_coefficients_are_those_of_the_decisions(tmp_path, method, classes):
         np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
 
 
+@pytest.mark.slow
 def test_hidden_features_have_no_coefficients():
     points, inner = make_circles(200, noise=0.05, factor=0.5, random_state=0)
     fitted = KernelSRDA().fit(points, inner)

@@ -415,6 +415,7 @@ def test_ratios_that_are_nearly_singular_have_the_digits_that_are_promised(n, d,
         np.testing.assert_allclose(W @ D @ W.T, np.eye(3), atol=max(1e-9, 10 * bound))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [40, 90])
 def test_more_features_than_a_state_holds_are_solved_from_the_samples(n):
     """In an orthonormal basis of the span of the samples: the same as of few features."""

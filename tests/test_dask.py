@@ -115,6 +115,7 @@ def test_distributed_is_local(client, case, form):
     assert_same(spread, case.new().fit(X, y))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", NUMERIC, ids=lambda case: case.name)
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_distributed_targets_are_local_ones(client, case, form):
@@ -238,6 +239,7 @@ def test_several_labels_a_row(client):
     assert_same(spread, OC().fit(X, Y.astype(int)))
 
 
+@pytest.mark.slow
 def test_the_same_parts_give_the_same_bits(client):
     X, y = labelled(n=400, d=30)
     cuts = [0, *sorted(np.random.default_rng(1).integers(0, 400, 16).tolist()), 400]
@@ -246,6 +248,7 @@ def test_the_same_parts_give_the_same_bits(client):
         np.testing.assert_array_equal(first.components_, other.components_)
 
 
+@pytest.mark.slow
 def test_rows_of_two_widths_and_parts_without_rows(client, monkeypatch):
     X, y = labelled(sparse=True)
     narrow = sparse.csr_array(X[:30, :5]), y[:30]
@@ -324,6 +327,7 @@ def test_features_of_other_names_are_refused(client, tmp_path, method):
         engine.fit(method(), [tmp_path / "a.csv", tmp_path / "b.csv"], client)
 
 
+@pytest.mark.slow
 def test_blocks_of_another_width_than_they_say_are_refused(client):
     X, y = labelled()
     rows = da.from_array(X, chunks=(20, 7))
@@ -340,6 +344,7 @@ def _narrow_at_the_end(block, block_info=None):
     return block[:, :4] if block_info[0]["chunk-location"][0] == 2 else block
 
 
+@pytest.mark.slow
 def test_parts_are_drawn_as_in_one_process(client, tmp_path):
     X, y = labelled(n=3000, d=6)
     y = np.unique(y, return_inverse=True)[1]
@@ -410,6 +415,7 @@ def test_bands_of_64_parts_are_those_of_a_local_fit(client, monkeypatch, limit, 
         np.testing.assert_allclose(spread.predict_proba(X), local.predict_proba(X), atol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_forward_selection_of_wide_parts_is_that_of_chunks(client):
     X = sparse.random_array((400, 9000), density=0.004, format="csr", rng=np.random.default_rng(0))
     y = np.where(X[:, [0, 10, 20]].sum(axis=1) > 0, "some", "none")
@@ -418,6 +424,7 @@ def test_a_forward_selection_of_wide_parts_is_that_of_chunks(client):
     assert_same(engine.fit(clone(forward), parts, client), local.fit(clone(forward), parts))
 
 
+@pytest.mark.slow
 def test_bands_of_weighted_empty_and_narrower_parts(client):
     X, y = wide_texts(200)
     weight = np.random.default_rng(0).integers(0, 4, 200).astype(float)
@@ -436,6 +443,7 @@ def test_bands_of_weighted_empty_and_narrower_parts(client):
     same_models(engine.fit(clone(BANDS), mixed, client), clone(BANDS).fit(X, y, weight))
 
 
+@pytest.mark.slow
 def test_bands_of_dense_parts_only_if_asked(client):
     X, y = labelled(n=60, d=8200)
     spread = engine.fit(clone(BANDS), parts_of(X, y), client)
@@ -559,6 +567,7 @@ def test_without_rows_weight_or_labels(client, method):
         engine.fit(method(), [(X, None)], client)
 
 
+@pytest.mark.slow
 def test_parts_of_which_some_are_sparse(client):
     X, y = labelled()
     parts = [
@@ -668,6 +677,7 @@ def test_blocks_that_do_not_fit_are_refused(at_hand):
         engine.fit(OC(), rows)
 
 
+@pytest.mark.slow
 def test_data_frames(at_hand):
     pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
     X, y = labelled()
@@ -1075,6 +1085,7 @@ def in_threads(monkeypatch):
         n_workers=1, processes=False, **options))  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_threads")
 def test_dask_does_not_log_during_a_fit(capfd, monkeypatch):
     for logger in LOGGERS:
@@ -1249,6 +1260,7 @@ def frame_of(rows):
     return frame.astype({"age": float, "paid": float, "since": "datetime64[ns]"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
 def test_tables_of_files_are_fitted_as_on_one_machine(cluster, run, tmp_path, kind):
     frame = frame_of(customers(600))
@@ -1291,6 +1303,7 @@ def test_whole_columns_of_tables_are_selected_on_clusters(cluster, run, tmp_path
     assert source_of(found).encoder.feature_names_in_[chosen].tolist() == ["age", "plan"]
 
 
+@pytest.mark.slow
 def test_a_table_of_dask_is_encoded_on_the_workers(client, monkeypatch):
     pretend(monkeypatch, "few rows decide")  # fewer than the first partition has
     frame = frame_of(customers(600))
@@ -1311,6 +1324,7 @@ def test_a_table_of_dask_is_encoded_on_the_workers(client, monkeypatch):
     np.testing.assert_allclose(again.components_, expected.components_, rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_wrong_tables_on_clusters_are_one_line_each(cluster, client, run, tmp_path, monkeypatch):
     pretend(monkeypatch, "few rows decide")
     frame = frame_of(customers(300)).astype(object)

@@ -116,6 +116,7 @@ def test_infinite_scores_are_the_best():
     assert np.isfinite(display.ax_.lines[1].get_ydata()).all()
 
 
+@pytest.mark.slow
 def test_scores_and_seconds_by_dimensions():
     X, y = load_digits(return_X_y=True)
     lines = compare(X, y, ["oc", "ocfs", "pca"], [2, 5, 20], ["svm", "knn"], cv=2)

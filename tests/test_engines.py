@@ -121,6 +121,7 @@ def test_equal_samples_keep_their_weight_on_their_way(rows):
         np.testing.assert_allclose((a + b).covariance(), expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_fit_starts_over_where_later_chunks_are_too_wide_for_sums():
     X, y = labelled(n=60, d=9000, sparse=True)
     X = sparse.csr_array(X)

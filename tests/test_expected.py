@@ -224,6 +224,7 @@ def test_names_of_features_are_of_any_kind():
     np.testing.assert_array_equal(found.toarray(), expected.toarray())
 
 
+@pytest.mark.slow
 def test_streams_of_arrays_and_pairs_of_words_are_learned():
     river = pytest.importorskip("river", reason="the extra river is not installed")
     from river import compat, feature_extraction, stream

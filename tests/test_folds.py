@@ -139,6 +139,7 @@ def test_neither_batches_nor_their_form_change_a_fold(kind):
     assert_folds(mixed, X, y, **kind)
 
 
+@pytest.mark.slow
 def test_many_dense_samples_are_added_on_all_cores(monkeypatch):
     pretend(monkeypatch, "many samples")
     X, y, weight = data()

@@ -122,7 +122,7 @@ def test_a_half_life_survives_a_file(tmp_path):
 @pytest.mark.more
 @pytest.mark.parametrize("method", [OC, OCM, OCFS, IG, VarianceFS], ids=lambda m: m.__name__)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-@pytest.mark.parametrize("samples", [slow(1), 37, slow(100), 256, slow(1000)])
+@pytest.mark.parametrize("samples", [slow(1), 37, slow(100), slow(256), slow(1000)])
 def test_a_window_is_the_fit_of_its_rows(method, kind, samples):
     X, y = rows(kind)
     alone = Window(method(), samples).partial_fit(X[-samples:], y[-samples:])
@@ -141,6 +141,7 @@ def test_a_window_is_the_fit_of_its_rows(method, kind, samples):
         assert len(pickle.dumps(window)) < 3 * len(pickle.dumps(alone))
 
 
+@pytest.mark.slow
 def test_a_window_reduces_rows():
     X, y = rows()
     window = Window(OCFS(n_features=2), 100).fit(X, y, sample_weight=np.ones(len(y)))

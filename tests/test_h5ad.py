@@ -14,6 +14,7 @@ from scipy import sparse
 from narrows import OC, load
 from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
+from tests.conftest import EVERYTHING
 from tests.inside import pretend
 from tests.test_checkpoint import bytes_of, stop_after
 
@@ -153,6 +154,7 @@ def test_labels_that_are_none(tmp_path, column, message):
         gathered(tmp_path / "a.h5ad", label="kind")
 
 
+@pytest.mark.slow
 def test_the_column_of_labels_is_found_by_its_name(tmp_path):
     save(tmp_path / "a.h5ad", values(), {"class": categorical(), "n_genes": CODE})
     assert set(gathered(tmp_path / "a.h5ad")[1]) == set(KINDS)
@@ -162,6 +164,7 @@ def test_the_column_of_labels_is_found_by_its_name(tmp_path):
         gathered(tmp_path / "a.h5ad", text="class")
 
 
+@pytest.mark.slow
 def test_a_model_learns_reduces_and_continues_by_names_of_genes(tmp_path, run):
     X = values()
     save(tmp_path / "a.h5ad", sparse.csr_matrix(X))
@@ -191,6 +194,7 @@ def test_a_model_learns_reduces_and_continues_by_names_of_genes(tmp_path, run):
     assert "c.h5ad: expected the 7 columns of the fit, got all but gene0" in err
 
 
+@pytest.mark.slow
 def test_several_files_compare_and_convert(tmp_path, run):
     X = values(np.float32)
     save(tmp_path / "a.h5ad", sparse.csr_matrix(X[:30]), {"class": categorical(CODE[:30])})
@@ -281,6 +285,7 @@ FORGED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow  # each is opened in a process of its own
 @pytest.mark.filterwarnings("ignore:Element")
 @pytest.mark.parametrize("kind", FORGED)
 def test_a_forged_file_is_an_error_that_names_it(tmp_path, kind):
@@ -318,14 +323,18 @@ def test_another_file_is_an_error(tmp_path, content):
         gathered(tmp_path / "a.h5ad")
 
 
+@pytest.mark.slow
+@pytest.mark.more
 def test_a_part_of_a_file_is_an_error(tmp_path):
     whole = save(tmp_path / "a.h5ad", sparse.csr_matrix(values())).read_bytes()
-    for size in np.random.default_rng(0).integers(len(whole), size=20):
+    for size in np.random.default_rng(0).integers(len(whole), size=20 if EVERYTHING else 6):
         (tmp_path / "b.h5ad").write_bytes(whole[:size])
         with pytest.raises(DataError, match=r"b\.h5ad: expected an \.h5ad file, got another file"):
             gathered(tmp_path / "b.h5ad")
 
 
+@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("form", ["csr", "csc"])
 def test_other_bytes_in_an_array_are_an_error_or_other_numbers(tmp_path, form):
@@ -335,7 +344,7 @@ def test_other_bytes_in_an_array_are_an_error_or_other_numbers(tmp_path, form):
     rng = np.random.default_rng(0)
     for array in (X.indices, X.indptr, X.data, CODE.astype("i1")):
         [first] = [k for k in [whole.find(array.tobytes())] if k >= 0]
-        for _ in range(15):
+        for _ in range(15 if EVERYTHING else 4):
             content = bytearray(whole)
             content[first + rng.integers(array.nbytes)] = rng.integers(256)
             (tmp_path / "b.h5ad").write_bytes(content)

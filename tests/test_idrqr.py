@@ -171,6 +171,7 @@ def test_real_documents_and_images(data):
 # -- Algorithms 2 and 3 --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @forms
 def test_partial_fit_is_algorithms_2_and_3(form):
     X, y = classes_of(6, n=400, d=30)
@@ -221,6 +222,7 @@ def test_far_from_the_origin_means_nearly_depend_on_one_another(offset):
     assert_directions(IDRQR().partial_fit(X, y), *literal.transformation(0.5), tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.more
 def test_a_long_stream_keeps_its_digits():
     X, y = classes_of(5, n=20_000 if EVERYTHING else 5_000, d=20)

@@ -341,6 +341,7 @@ def test_every_public_name_is_found_when_it_is_used():
         narrows.LDAA  # noqa: B018
 
 
+@pytest.mark.slow
 def test_threads_may_use_names_for_the_first_time_together():
     code = (
         "import narrows; from concurrent.futures import ThreadPoolExecutor as T\n"

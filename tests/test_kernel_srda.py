@@ -222,6 +222,7 @@ def test_probabilities_are_calibrated_by_held_out_samples():
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_fewer_samples_than_coordinates_are_compared_as_by_explicit_fits():
     rng = np.random.default_rng(0)
     grid = np.array(list(itertools.product(range(1, 6), repeat=4)), dtype=float)
@@ -250,6 +251,7 @@ def test_many_coordinates_hold_out_one_part_of_a_thousand_samples():
 # -- streams, merging and subtraction --------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_shards_in_any_order_are_one_fit():
     X, y = circles(600)
     fitted, rng = small(alpha="cv").fit(X, y), np.random.default_rng(0)
@@ -293,6 +295,7 @@ def soon(monkeypatch):
     pretend(monkeypatch, "maps of few samples")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half_life", [None, 60.0])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_chunks_do_not_matter_where_the_map_is_made(soon, half_life, form):
@@ -579,6 +582,7 @@ def write(path, X, y):
     path.write_text("label,a,b\n" + "\n".join(lines) + "\n")
 
 
+@pytest.mark.slow
 def test_the_command_line_is_python(run, tmp_path):
     X, y = circles(240)
     write(tmp_path / "a.csv", X[:200], y[:200])
@@ -766,6 +770,7 @@ def test_sums_that_overflow_later_name_a_feature():
     assert said.startswith("KernelSRDA: expected ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["partial_fit", "fit"])
 @pytest.mark.parametrize("start", [None, 0, 60, 90, "fit"])
 def test_an_update_that_is_stopped_changes_nothing(soon, verb, start):

@@ -379,6 +379,7 @@ def test_json_lines_of_both_types(run, tmp_path):
     assert files.counts() == {"1": 20, "2": 20, "a": 20}
 
 
+@pytest.mark.slow
 def test_a_run_that_is_resumed_has_labels_of_one_type(run, monkeypatch, tmp_path):
     (tmp_path / "i.csv").write_bytes(MIXED[: MIXED.index(b"9,9")])
     (tmp_path / "t.csv").write_bytes(MIXED)
@@ -427,6 +428,7 @@ def test_a_model_whose_classes_became_text_is_that_of_text(case, run, tmp_path):
     assert_same(load(tmp_path / "i.narrows"), load(tmp_path / "t.narrows"), rtol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_features", [7, 2_000_000])  # the second is kept as non-zeros
 @pytest.mark.parametrize("options", [{}, {"folds": 3}, {"kept": 5}, {"second": "class"}])
 def test_a_state_with_other_names(n_features, options):

@@ -73,6 +73,7 @@ def files(tmp_path, monkeypatch):
         assert cli.main(line.split()) == 0
 
 
+@pytest.mark.slow
 def test_dense_samples_need_neither_scipy_nor_scikit_learn(files):
     lines = ["info m.narrows", "info s.narrows", "info t.narrows"]
     for name in ("a.csv", "a.npy"):
@@ -81,6 +82,7 @@ def test_dense_samples_need_neither_scipy_nor_scikit_learn(files):
     assert run_apart(lines) == []
 
 
+@pytest.mark.slow
 def test_sparse_samples_and_texts_need_no_more(files):
     lines = ["predict m.narrows a.svm -o out.csv", "transform m.narrows a.svm -o out.csv"]
     lines += [f"predict {model}.narrows t.jsonl -o out.csv" for model in "th"]
@@ -88,6 +90,7 @@ def test_sparse_samples_and_texts_need_no_more(files):
     assert run_apart(lines) == []
 
 
+@pytest.mark.slow
 def test_selected_columns_of_sparse_samples_need_scipy_alone(files):
     assert run_apart(["transform s.narrows a.svm -o out.csv"]) == ["scipy"]
 
@@ -149,6 +152,7 @@ def test_terms_of_any_length_have_the_column_of_scikit_learn():
         assert found == [int(expected.transform([text]).indices[0]) for text in texts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["20news_bydate.jsonl.gz", "r8.jsonl.gz"])
 def test_few_real_texts_are_what_compiled_loops_make_of_them(data, name):
     texts = [text for some, _ in iter_chunks(str(data / name)) for text in some][::20]
@@ -156,6 +160,7 @@ def test_few_real_texts_are_what_compiled_loops_make_of_them(data, name):
         same_to_the_bit(tfidf.fit(texts), texts[:300])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tfidf", [Tfidf("english"), Tfidf(token_pattern=r"\w\w+"), HashedTfidf(9, analyzer="char")]
 )
@@ -173,6 +178,7 @@ def test_a_forged_size_of_terms_is_no_long_loop():
     assert abs(found.csr() - expected.csr()).sum() == 0
 
 
+@pytest.mark.slow
 def test_many_texts_are_left_to_the_vectoriser():
     texts = ["sea " * 3_000_000]
     stored = StoredVectoriser(Tfidf().fit(texts).to_arrays())
@@ -206,6 +212,7 @@ PIECES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_few_rows_are_what_compiled_loops_read_of_them(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

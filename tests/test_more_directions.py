@@ -157,6 +157,7 @@ def test_methods_that_do_not_continue_name_lda():
             LDA(n_components=5, solver=solver).fit(X, y)
 
 
+@pytest.mark.slow
 def test_they_find_more_neighbours_of_the_same_class_than_principal_components(data):
     """News20 embeddings, as many directions: the share of ten neighbours of the same class."""
     with np.load(data / "news20_static384.npz") as f:
@@ -180,6 +181,7 @@ def test_equal_class_means_have_no_directions(p):
         LDA(n_components=p).fit(X, np.repeat([0, 1], 20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [1e-6, 1.0])
 def test_more_features_than_sums_hold(mu):
     """The samples span few dimensions: in a basis of these, the answer is the same."""

@@ -117,6 +117,7 @@ def test_a_model_file_has_them_to_the_bit(tmp_path, d):
         assert_same(load(tmp_path / "half.narrows").partial_fit(X[1::2], y[1::2]), model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk_rows", [37, 1000])
 def test_the_command_line_fits_updates_merges_and_applies_them(run, tmp_path, chunk_rows):
     X, y = samples()

@@ -338,6 +338,7 @@ def test_sums_of_wide_sparse_samples_are_exact_in_any_batches(situation, monkeyp
     near(loaded.covariances(), ours.stats_.covariances(), 0.0)
 
 
+@pytest.mark.slow
 def test_millions_of_sparse_features_take_a_few_numbers_each():
     rng = np.random.default_rng(0)
     n, d = 300, 2_000_000
@@ -453,6 +454,7 @@ def test_states_that_are_no_model_of_targets_are_refused():
     assert sum([stats, stats]).n_samples == 240
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", NUMERIC[:1] + NUMERIC[4:6], ids=lambda case: case.name)
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_an_update_that_is_stopped_leaves_all_or_nothing_or_ends_all_use(case, form):
@@ -498,6 +500,7 @@ def wide(n=150, d=9_000, q=1, seed=0):
     return X, Y[:, 0] if q == 1 else Y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [1, 2])
 def test_wide_samples_are_solved_for_all_at_once(q, tmp_path):
     X, Y = wide(q=q)
@@ -559,6 +562,7 @@ def test_products_and_sums_have_the_same_solution(monkeypatch):
 # -- targets of any form, and wrong ones ---------------------------------------------------------
 
 
+@pytest.mark.slow
 @method
 def test_targets_of_any_form_are_the_same_numbers(method):
     X, Y = numbers(q=2)
@@ -651,6 +655,7 @@ def test_samples_of_much_weight_are_held_out_without_a_warning(recwarn):
     assert not recwarn.list
 
 
+@pytest.mark.slow
 def test_laws_of_classes_do_not_apply():
     for name in ("label_types", "class_names", "two_classes"):
         assert laws(PLS())[name] == "the targets are numbers"

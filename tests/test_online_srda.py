@@ -91,6 +91,7 @@ def test_several_labels_a_row(form):
     assert_same(streamed, learner)
 
 
+@pytest.mark.slow
 def test_forgetting_goes_on_for_ever():
     """The lazy factor is multiplied in before it runs out of numbers."""
     X, y = labelled(n=3000, d=5)
@@ -220,6 +221,7 @@ def test_with_several_labels_every_row_has_the_same_chance():
     assert abs(np.mean(ages) - 2000) < 4 * 1155 / np.sqrt(1500)
 
 
+@pytest.mark.slow
 def test_rows_are_kept_whole_when_room_is_made():
     """Rows of very different length, one at a time."""
     rng = np.random.default_rng(0)
@@ -269,6 +271,7 @@ def test_the_order_is_looked_at_row_by_row_whatever_they_weigh(weight):
     assert 8_500 < held_by(long)[0].toarray().mean() < 11_500
 
 
+@pytest.mark.slow
 def test_rows_kept_fade_as_all_does():
     X, y = labelled(n=600, d=6)
     learner = OnlineSRDA(half_life=50.0, reservoir=2000).partial_fit(X, y)
@@ -422,6 +425,7 @@ def test_classes_may_differ_between_parts():
     assert np.mean(merged.predict(X) == y) > 0.6
 
 
+@pytest.mark.slow
 def test_rows_without_entries_or_labels_give_way_to_others():
     for seed in range(5):
         X, y = labelled(n=60, sparse=True, seed=seed)

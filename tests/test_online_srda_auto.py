@@ -126,6 +126,7 @@ def test_batches_files_and_merging(tmp_path):
     np.testing.assert_array_equal(state_of(merged).rival.W, state_of(alone).core.W)
 
 
+@pytest.mark.slow
 def test_an_update_that_is_stopped_changes_neither():
     X, y = bent(300)
     learner = OnlineSRDA(loss="auto", random_state=0).partial_fit(X[:200], y[:200])

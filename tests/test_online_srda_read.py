@@ -128,6 +128,7 @@ def explicit(core, shrunk=0.2, without=None):
     return W, N / n - m @ W
 
 
+@pytest.mark.slow
 @forms
 @pytest.mark.parametrize("keep", [1.0, 0.999])
 def test_the_order_is_mended_as_the_problem_says(form, keep):
@@ -455,6 +456,7 @@ def test_probabilities_are_those_of_outputs_over_the_temperature():
 # -- real data ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["re0", "re1"])
 def test_real_data_sorted_by_label(data, name):
     [(X, y)] = iter_chunks(data / f"{name}.npz", chunk_rows=10**9)

@@ -66,6 +66,7 @@ def test_a_class_that_is_only_predicted_counts_as_it_does_in_scikit_learn():
     assert np.isfinite(gradient(outcome, "macro_f1")).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_error_on_one_split_is_that_of_the_paired_bootstrap(metric):
     a, b = outcomes(n=1500)

@@ -66,6 +66,7 @@ def leading(A, p):
     return np.linalg.eigh(A)[1][:, ::-1].T[:p]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [ioc, iis])
 def test_ioc_and_iis_tend_to_the_eigenvectors_of_the_scatter_of_means(method):
     X, y = labelled(n=150, d=5, c=3)

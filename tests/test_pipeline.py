@@ -103,6 +103,7 @@ def test_a_failure_changes_nothing(make):
             assert tfidf == make().fit(SEA)
 
 
+@pytest.mark.slow
 @both
 def test_an_exception_at_any_line_leaves_all_texts_or_none_or_ends_all_use(make):
     more = [*LAND, "a ship, a tree, a new word"]
@@ -279,6 +280,7 @@ def test_the_command_line_refuses_several_estimators(run, tmp_path):
         assert f"{name}.narrows: expected a model of one method, got {got}. Use it in Pyt" in err
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_real_mails_get_the_numbers_of_scikit_learn(data):
     from narrows.read import iter_chunks

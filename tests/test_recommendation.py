@@ -153,6 +153,7 @@ def to_csv(X, y):
 FAST = ("noise", "a class of 1 %", "reduction hurts", "two features")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [case if case in FAST else slow(case) for case in CASES])
 def test_the_sentence_is_true_and_the_command_runs(case, run, tmp_path):
     data, flags, verdict, sentence, metric = CASES[case]
@@ -253,6 +254,7 @@ def test_noise_is_rarely_recommended():
     assert used <= 4
 
 
+@pytest.mark.slow
 def test_all_features_are_no_reduction():
     X, y = wide_apart(3)
     lines = compare(X, y, ["ocfs", "pca"], [3, 50])
@@ -273,6 +275,7 @@ def test_the_default_sizes_are_below_the_number_of_features(d, sizes):
     assert [line.dimensions for line in lines if line.method == "ocfs"] == sizes
 
 
+@pytest.mark.slow
 def test_all_splits_have_the_same_sizes(run):
     """Also of texts, whose number of terms depends on the split."""
     rng = np.random.default_rng(0)
@@ -440,6 +443,7 @@ def test_a_pipeline_scores_as_its_steps_by_hand():
         compare(X, y, [make_pipeline(SimpleImputer(), StandardScaler())])
 
 
+@pytest.mark.slow
 def test_frames_and_texts_are_preprocessed():
     pandas = pytest.importorskip("pandas")
     y = np.arange(60) % 2
@@ -461,6 +465,7 @@ def test_what_is_no_number_needs_preprocessing(X):
     assert "make_pipeline" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_a_comparison_writes_its_report(tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("jinja2")
@@ -481,6 +486,7 @@ def test_a_comparison_writes_its_report(tmp_path):
         lines.report(tmp_path / "digits.pdf")
 
 
+@pytest.mark.slow
 def test_the_report_of_texts_shows_terms_and_how_texts_begin(tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("jinja2")
@@ -495,6 +501,7 @@ def test_the_report_of_texts_shows_terms_and_how_texts_begin(tmp_path):
     assert "sea: salt water ship" in (tmp_path / "t.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_command_has_the_options_of_texts(run, tmp_path):
     texts = ["sea salt of the sea", "hill of the trees", "sea ship of salt", "hill and trees"] * 5
     rows = [json.dumps({"text": text, "label": text[0]}) for text in texts]

@@ -69,6 +69,7 @@ class Elements(html.parser.HTMLParser):
         self.text.append(data)
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched_and_nothing_of_the_data_is_believed(made):
     status, page, *_ = made
     assert status == 0
@@ -195,6 +196,7 @@ def test_what_is_missing_is_named(made, monkeypatch, capfd):
     assert not (made[-1] / "q.html").exists()
 
 
+@pytest.mark.slow
 def test_what_was_done_is_reported_when_it_is_stopped(made, monkeypatch):
     monkeypatch.chdir(made[-1])
 

@@ -237,6 +237,7 @@ def test_a_ridge_is_a_multiple_of_the_scatter_of_the_fitted_samples():
     np.testing.assert_allclose(lines[1].found["seen"][0], expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_choice_is_within_one_standard_error_and_never_all_columns():
     X, y = load_digits(return_X_y=True)
     lines = retrieval(X, y, ["pca", "truncation"], [4, 16, 32, 64])
@@ -292,6 +293,7 @@ def vectors(tmp_path):
     return X, y
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_table_of_python_and_a_command_that_runs(run, vectors):
     line = "compare x.npy --label y.npy --task retrieval --dims 2,8 --ridges 0.5"
     status, out, _ = run(line)
@@ -361,6 +363,7 @@ def test_texts_have_no_neighbours(run, vectors):
 # -- in the benchmarks -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_study_has_a_row_for_each_method_and_a_column_for_each_size(monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
     X, y = samples(13, d=40)

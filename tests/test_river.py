@@ -218,6 +218,7 @@ def test_river_scores_an_estimator_that_predicts(estimator):
         evaluate.progressive_val_score(phishing(9), OneByOne(OC(), 32), metrics.Accuracy())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HAS_PROBABILITIES)
 def test_river_scores_probabilities(kind):
     rivers()
@@ -267,6 +268,7 @@ def test_river_asks_what_the_estimator_can_do():
     assert kinds(mine) == [True] * 5
 
 
+@pytest.mark.slow
 def test_an_estimator_that_predicts_also_transforms():
     rivers()
     from river import compose, evaluate, linear_model, metrics
@@ -287,6 +289,7 @@ def test_an_estimator_that_predicts_also_transforms():
     assert two.clone()[1].estimator is not two[1].estimator
 
 
+@pytest.mark.slow
 def test_river_wraps_it_and_measures_its_memory():
     rivers()
     from river import ensemble, evaluate, metrics
@@ -299,6 +302,7 @@ def test_river_wraps_it_and_measures_its_memory():
         _ = OneByOne(LDA(), 16).predict_two
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", [
     "check_repr", "check_str", "check_tags", "check_clone_same_class", "check_clone_is_idempotent",
     "check_pickling_supports_roundtrip", "check_clone_with_new_params_applies",

@@ -165,6 +165,7 @@ def test_a_window_has_the_folds_of_its_samples(size):
     assert_as(window.estimator_, held_out.curve(METHODS[OCFS], X[-size:], y[-size:]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [OCFS, slow(FisherFS), slow(IG), slow(CHI)])
 def test_laws(method):
     failing = dict.fromkeys(
@@ -312,6 +313,7 @@ def test_the_display_shows_the_curve_and_the_choice():
     assert "held-out score / best" in [t.get_text() for t in display.ax_.get_legend().get_texts()]
 
 
+@pytest.mark.slow
 def test_comparisons_give_each_method_the_state_it_needs():
     X, y = samples()
     lines = compare(X, y, [OCFS(n_features="cv"), OCFS(), "ig", "oc"], [1, 2], cv=2)

@@ -224,6 +224,7 @@ def test_lsqr_of_many_is_that_of_each(form, shape, damp, tol):
     assert n_iter == max(one[2] for one in each)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [3_000, 30])
 def test_products_on_all_cores(rows, monkeypatch):
     pretend(monkeypatch, "few entries on cores")

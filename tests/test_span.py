@@ -106,7 +106,7 @@ def uci(data, name):
 @pytest.mark.more
 @every
 @pytest.mark.parametrize("is_sparse", [False, True])
-@pytest.mark.parametrize(("c", "p"), [slow(4, 3), (2, 1), (3, 6)])
+@pytest.mark.parametrize(("c", "p"), [slow(4, 3), slow(2, 1), (3, 6)])
 def test_random_rows(method, is_sparse, c, p):
     rng = np.random.default_rng(c)
     X, y = labelled(n=400, d=20, c=c, sparse=is_sparse)
@@ -192,6 +192,7 @@ def test_a_new_basis_changes_no_vector(rule, every):
     assert_near(often.T, plain.T, 1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_on_a_long_stream_the_numbers_stay_good(rule):
     made = learned(100_000, RULES[rule])
@@ -208,6 +209,7 @@ class OfOneBasis(Span):
         return 0.0
 
 
+@pytest.mark.slow
 def test_without_new_bases_a_large_shift_loses_digits():
     """What the policy is for: the same stream without it."""
     state = learned(20_000, RULES["margin"], kind=OfOneBasis).state
@@ -229,6 +231,7 @@ def test_drift_is_measured_and_warned_of():
     assert made.drift() < 1e-13
 
 
+@pytest.mark.slow
 def test_an_offset_of_dense_rows_costs_no_digits():
     X, y = labelled(n=2000, d=12, c=3)
     X = np.round(X * 2**20) / 2**20
@@ -374,6 +377,7 @@ def test_sparse_rows_may_follow_dense_ones_and_the_other_way_round():
             assert_near(vectors(mixed), vectors(method(3).partial_fit(X, y)), 1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_what_is_stopped_half_way_leaves_everything_as_it_was(form):
     X, y = labelled(n=5000, d=9, c=4)

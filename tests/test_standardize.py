@@ -357,6 +357,7 @@ def wide(n=60, d=9000):
     return X, y, np.c_[np.asarray(X[:, [0]].todense()), rng.random(n)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_dense", [False, True])
 @pytest.mark.parametrize(
     "method",
@@ -382,6 +383,7 @@ def test_wide_samples_in_memory(method, as_dense):
     assert_is(model, fit(method, Z, y, T), Z, given, scaler.scale_, 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [SRDA(solver="bands"), MMC(solver="bands")], ids=repr)
 def test_bands_are_refused(method):
     X, y, _ = wide()

@@ -18,6 +18,7 @@ from narrows import CHI, OC, OCFS, ClassStats, FisherFS
 from narrows.criteria import BETWEEN
 from narrows.errors import ParameterError
 from tests.cases import labelled
+from tests.conftest import slow
 from tests.forks import holds_in_a_fork
 from tests.inside import pretend
 from tests.oracles.dense import repeated, scatters
@@ -78,7 +79,7 @@ def test_sums_are_those_of_the_rows(second, presence, form, weighted):
 
 @kinds
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("several", [slow(False), True])
 def test_many_dense_rows_are_added_on_all_cores(second, presence, dtype, several, monkeypatch):
     X, y = labelled(sparse=True)
     X = (X + 10 * (X != 0)).astype(dtype)
@@ -95,8 +96,8 @@ def test_many_dense_rows_are_added_on_all_cores(second, presence, dtype, several
 
 @pytest.mark.filterwarnings("ignore:.*expected a positive score of")
 @pytest.mark.parametrize("method", [OC, OCFS, FisherFS, CHI])
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("labels", ["all", "not all", "weighted"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, slow(-np.inf)])
+@pytest.mark.parametrize("labels", [slow("all"), "not all", slow("weighted")])
 def test_what_is_not_finite_is_seen_in_many_rows(method, bad, labels, monkeypatch):
     X, y = labelled()
     X = X.astype(np.float32)
@@ -297,6 +298,7 @@ def test_numbers_as_objects_are_numbers():
         assert ClassStats.of([[1.0]], np.array([1], dtype=dtype)).classes.dtype.isnative
 
 
+@pytest.mark.slow
 def test_a_state_that_is_stopped_while_new_classes_are_added_is_as_it_was():
     stats = ClassStats.of([[1.0], [2.0]], ["a", "b"], second="class")
     for left in stopped(stats, lambda state: state.update([[1.0]], ["c"]), 1000):
@@ -447,6 +449,7 @@ def test_a_state_in_files_is_like_one_in_memory(form, second):
     assert_equal(changed[0] - changed[1] + stats, stats)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_a_fork_that_changes_a_state_in_files_leaves_the_others_as_they_were(form):
     X, y = labelled(n=30, d=12, sparse=True)
@@ -503,7 +506,9 @@ def in_batches(state, X, y, size):
 
 
 @pytest.mark.parametrize("second", ["total", "class"])
-@pytest.mark.parametrize(("size", "n"), [(6000, 6000), (1000, 6000), (100, 900), (1, 500)])
+@pytest.mark.parametrize(
+    ("size", "n"), [slow(6000, 6000), slow(1000, 6000), (100, 900), slow(1, 500)]
+)
 def test_a_subtraction_that_loses_digits_warns_where_it_is_written(second, size, n):
     (X_monday, _), (X, y) = far_apart((1000, n))
     monday = ClassStats.of(X_monday, np.arange(1000) % 2, second=second)
@@ -625,6 +630,7 @@ def test_the_origin_leaves_with_the_rows_that_it_was_near():
     np.testing.assert_allclose(left.variances(alone), later.var(axis=0), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("subtracted", [False, True])
 def test_the_origin_follows_small_batches(subtracted):
     rng = np.random.default_rng(0)
@@ -674,6 +680,7 @@ def test_the_origin_follows_the_weight_of_a_stream(size):
         np.testing.assert_allclose(state.variances(alone), later[0].var(axis=0), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_state_that_forgets_has_the_digits_of_what_it_knows():
     """Rows of long ago were elsewhere; those since then come in batches that weigh little."""
     (X, y), (X_later, y_later) = far_apart()

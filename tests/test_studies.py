@@ -128,6 +128,7 @@ def _vectors():
     return Split(X[:160], y[:160], X[160:], y[160:])
 
 
+@pytest.mark.slow
 def test_reducers_return_as_many_dimensions_as_asked_for_or_none():
     part = _vectors()
     for name, method in embeddings.METHODS.items():
@@ -167,6 +168,7 @@ def test_embeddings_are_studied_by_dimension_with_classes_held_out_and_drawn(tmp
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_refits_without_a_change_leave_neighbours_as_they_are():
     every = refits.refits(_vectors(), lambda y, seed: np.arange(len(y)))
     for name, made in every.items():

@@ -130,6 +130,7 @@ def test_a_half_life_leaves_the_state_of_a_stream_small():
     assert method.stats_.nbytes < 8 * CLASSES * D / 4
 
 
+@pytest.mark.slow
 def test_a_thread_that_sorts_in_while_another_reads_loses_nothing():
     X, y = wide_rows()
     expected = ClassStats.of(X, y).sums
@@ -161,6 +162,7 @@ def test_a_thread_that_sorts_in_while_another_reads_loses_nothing():
         np.testing.assert_allclose(read(number)[1], expected, err_msg=str(number))
 
 
+@pytest.mark.slow
 def test_a_fork_while_another_thread_sorts_in_can_read():
     X, y = wide_rows()
     unread = ClassStats.of(X, y)

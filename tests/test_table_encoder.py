@@ -472,6 +472,7 @@ def test_merging_something_else():
         TableEncoder().merge(TableEncoder()).transform(mixed())
 
 
+@pytest.mark.slow
 def test_saved_encoders_and_pipelines_are_the_same_to_the_bit(tmp_path):
     table, path = mixed(), tmp_path / "m.narrows"
     y = labels(table)
@@ -551,7 +552,8 @@ def _crc_of_json(header):
 
 
 def changed(**columns):
-    return {**{name: mixed()[name].tolist() for name in mixed()}, **columns}
+    table = mixed()
+    return {**{name: table[name].tolist() for name in table}, **columns}
 
 
 LATER = {
@@ -710,6 +712,7 @@ def test_what_scikit_learn_expects_of_a_transformer():
         clone(encoder).set_output(transform="pandas").fit_transform(table)
 
 
+@pytest.mark.slow
 def test_pipelines_and_searches():
     table = mixed()
     y = labels(table)

@@ -260,6 +260,7 @@ def test_wrong_tables_are_one_line_each(folder, capsys):
     assert "tables" in error_of("predict m.narrows x.npy -o o.csv", capsys)
 
 
+@pytest.mark.slow
 def test_a_few_files_of_tables_are_enough_with_a_tolerance(folder, capsys):
     rows = customers(4000)
     for k in range(40):
@@ -277,6 +278,7 @@ def test_a_few_files_of_tables_are_enough_with_a_tolerance(folder, capsys):
     assert "100 rows" in out
 
 
+@pytest.mark.slow
 def test_a_named_pipe_is_read_once(folder, capsys):
     rows = [f"{k},{k % 3},{'xy'[k % 2]}\n" for k in range(40)]
     Path("n.csv").write_text("a,b,label\n" + "".join(rows))

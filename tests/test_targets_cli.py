@@ -437,6 +437,7 @@ def test_dask_learns_files_and_tables_with_targets(files):
 # -- compare ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_compare_shows_r2_and_a_command_that_runs(files):
     _, _, run = files
     status, out, err = run("compare a.csv --target price --target dose --dims 1,2 --report r.html")
@@ -485,6 +486,7 @@ def test_the_lines_are_those_of_scikit_learn():
     assert ComparisonDisplay(lines).plot().ax_.get_ylabel().startswith("R^2")
 
 
+@pytest.mark.slow
 def test_nothing_is_recommended_where_nothing_beats_the_mean():
     rng = np.random.default_rng(1)
     lines = compare(rng.normal(size=(120, 6)), rng.normal(size=120), dims=[2])
@@ -529,6 +531,7 @@ def test_a_sorted_file_does_not_hide_a_method():
     assert not any(line.skipped for line in lines)
 
 
+@pytest.mark.slow
 def test_pipelines_and_test_files_have_targets(files):
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

@@ -181,6 +181,7 @@ def test_a_broken_method_is_found_by_the_name_of_the_law(estimator, law):
     assert law in broken(estimator)
 
 
+@pytest.mark.slow
 def test_what_differs_is_said():
     with pytest.raises(
         AssertionError, match=r"^Latest\(\): the law 'batching' does not hold"
@@ -244,6 +245,7 @@ def test_what_is_expected_to_fail_has_to_fail():
     assert broken(OCM()) == {"offset"}
 
 
+@pytest.mark.slow
 def test_draws_are_those_of_random_state():
     def seen(**options):
         made = []
@@ -270,6 +272,7 @@ def test_a_tolerance_is_for_all_laws():
     dict(checks(OnlineSRDA(random_state=0), rtol=1e-5))["float32"]()
 
 
+@pytest.mark.slow
 def test_data_have_as_many_classes_as_priors():
     check_method(OCFS(n_features=2, priors=[0.1, 0.2, 0.3, 0.4]), n_draws=2)
 

@@ -187,6 +187,7 @@ def rows_or_error(path, **options):
     return [(X, None if y is None else y.tolist(), list(lines)) for X, y, lines, *_ in chunks]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*expected an end of the last line")
 @pytest.mark.parametrize("seed", range(20))
 def test_pyarrow_reads_the_rows_and_errors_of_the_standard_module(tmp_path, monkeypatch, seed):
@@ -280,6 +281,7 @@ def test_texts_taken_for_numbers_are_named(tmp_path):
 # -- at the command line -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_csv_of_texts_from_compare_to_transform(run, tmp_path):
     columns = ticket_columns()
     write(tmp_path / "tickets.csv", columns)

@@ -78,6 +78,7 @@ def test_float32_is_the_same_numbers_in_every_size(n, d):
     assert_equal_models(SRDA(alpha="scale").fit(X, y), SRDA(alpha="scale").fit(X.astype(float), y))
 
 
+@pytest.mark.slow
 def test_the_ridge_that_is_used_is_the_one_that_is_shown():
     """The directions are those of ridge regression with `alpha_`, solved by SciPy."""
     from scipy import linalg

@@ -175,6 +175,7 @@ def test_a_column_of_vectors_has_to_be_named(tmp_path):
         list(iter_chunks(table_of(X, y), text="id", vector="embedding"))
 
 
+@pytest.mark.slow
 def test_a_model_of_vectors_from_fit_to_transform(run, tmp_path):
     X, y = embeddings(120)
     pq.write_table(table_of(X, y), tmp_path / "a.parquet", row_group_size=50)

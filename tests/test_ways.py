@@ -50,6 +50,7 @@ def samples():
     return rng.standard_normal((500, 20)), rng.integers(0, 4, 500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "limits"),
     [

@@ -49,6 +49,7 @@ def stored(tfidf):
 # -- characters ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_character_is_the_word_that_python_makes_of_it():
     """Alone, in a word and at its end, each of them in a text of its own."""
     characters = list(map(chr, range(sys.maxunicode + 1)))
@@ -99,6 +100,7 @@ def random_texts(n, seed):
     return [text + "".join(rng.choice(common, 12)) for text in texts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", [False, True], ids=["one core", "three"])
 @pytest.mark.parametrize("sizes", [(1, 1), (1, 2), (2, 3)])
 @pytest.mark.parametrize("words", [None, "english", ["the", "a", "ⱥ"]])
