@@ -36,7 +36,8 @@ def run() -> Results:
 
 def numbers() -> Results:
     """Compare methods on the diabetes data: ten features, the target is a number."""
-    return compare(*load_diabetes(return_X_y=True), FOR_NUMBERS, (1, 2, 3, 5, 9), target="numeric")
+    X, y = load_diabetes(return_X_y=True)
+    return compare(X, y, FOR_NUMBERS, (1, 2, 3, 5, 9), target="numeric")
 
 
 def shown(lines: Results) -> Results:
