@@ -66,7 +66,7 @@ def data() -> Path:
     return Path(folder)
 
 
-# tests whose slow cases make nightly alone runs: of ten seconds or more, or many, or with
+# tests whose slow cases only make nightly runs: they take ten seconds or more, are many, or need
 # the extra `long`
 NIGHTLY = (
     "test_a_file_may_turn_out_to_be_too_wide_for_cross_products",
