@@ -95,7 +95,6 @@ NIGHTLY = (
     "test_micro_f1_of_20_newsgroups",
     "test_no_index_of_a_forged_model_leaves_its_array",
     "test_noise_is_rarely_recommended",
-    "test_pyarrow_reads_the_rows_and_errors_of_the_standard_module",
     "test_random_rows",
     "test_results_are_those_of_scanpy",
     "test_rivers_checks_pass_as_a_whole",
@@ -111,7 +110,6 @@ NIGHTLY = (
     "test_the_gallery_needs_no_data",
     "test_umap_and_hdbscan_take_what_tfidf_makes",
     "test_what_is_not_finite_is_seen_in_many_rows",
-    "test_wide_samples_are_solved_for_all_at_once",
 )
 
 

@@ -67,6 +67,7 @@ def test_a_rotation_is_undone(estimator):
     np.testing.assert_allclose(itself.components_, fitted.components_, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_no_other_rotation_is_closer():
     X, y = five()
     earlier, later = OC(2).fit(X[:70], y[:70]), OC(2).fit(X, y)

@@ -210,6 +210,7 @@ def test_cells_are_reduced_and_those_without_a_group_too(tmp_path, form, backed)
     np.testing.assert_allclose(found["variance"], srda.eigenvalues_, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_an_estimator_is_fitted_and_reduces_files_of_cells(tmp_path, run):
     adata, X, code = cells()
     srda = SRDA(alpha=1.0)

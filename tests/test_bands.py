@@ -651,6 +651,7 @@ def test_large_and_small_units_give_the_same_directions():
             in_bands().fit(X * unit, y)
 
 
+@pytest.mark.slow
 def test_sums_that_overflow_later_name_a_feature_of_the_samples():
     X, y = texts()
     X = X.toarray()[:, ::-1] * 1e142

@@ -119,6 +119,7 @@ def test_a_named_pipe_cannot_be_read_twice(run, flags):
     assert not os.path.exists("m.narrows")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", ["", " --checkpoint c.narrows --every 30"])
 def test_files_may_become_wide(run, kept):
     """The first chunks have 100 features, for which products would do."""
@@ -175,6 +176,7 @@ def die_after(saves):
     os.replace = dying
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saves", [1, 3, 4, 5, 8])
 def test_a_killed_fit_is_gone_on_with(run, saves):
     """4 saves a pass: after 60, 120, 180 and 230 rows, of which the last goes with the next."""
@@ -196,6 +198,7 @@ def test_a_killed_fit_is_gone_on_with(run, saves):
     assert bytes_of("m.narrows") == bytes_of("whole.narrows")
 
 
+@pytest.mark.slow
 def test_a_kill_between_the_passes(run, monkeypatch):
     fit = f"fit a.svm {SRDA_OF} --width {D}"
     assert run(f"{fit} -o whole.narrows")[0] == 0
@@ -211,6 +214,7 @@ def test_a_kill_between_the_passes(run, monkeypatch):
     assert bytes_of("m.narrows") == bytes_of("whole.narrows")
 
 
+@pytest.mark.slow
 def test_a_pipe_that_continues_is_refused_before_the_last_pass(run):
     data = bytes_of("a.svm")
     fit = f"fit - --one-based --param solver=bands {SRDA_OF} -o m.narrows --checkpoint c.narrows"
@@ -335,6 +339,7 @@ def test_texts_are_fitted_in_bands(run, monkeypatch, flags):
     assert bytes_of("r.narrows") == bytes_of("m.narrows")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "npz"])
 def test_other_sparse_formats(run, kind):
     if kind == "parquet":

@@ -376,6 +376,7 @@ def test_what_is_read_is_not_to_be_written_to(case):
         fitted.components_ *= -1
 
 
+@pytest.mark.slow
 def test_mmc_of_documents(data):
     X, y = documents(data, "tr41")
     fitted = MMC().fit(X, y)

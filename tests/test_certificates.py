@@ -293,6 +293,7 @@ def test_a_fit_stops_when_it_is_sure(estimator, make):
         assert half.certificate_.share < 0.8
 
 
+@pytest.mark.slow
 def test_a_smaller_tolerance_reads_more():
     X, y = clusters(20_000)
     read = [
@@ -303,6 +304,7 @@ def test_a_smaller_tolerance_reads_more():
     assert read[0] < read[1] < 20_000 == read[-1]
 
 
+@pytest.mark.slow
 def test_nothing_is_certified_of_noise_or_of_few_samples_or_where_nothing_scores():
     X, y = clusters(8000, strength=0.0)
     noise = OCFS(5, tolerance=0.1, random_state=0).fit(X, y)

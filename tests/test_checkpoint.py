@@ -153,6 +153,7 @@ def test_lines_of_other_formats(run, monkeypatch, file, method):
     assert_resumed_is_whole(run, monkeypatch, f"fit {file} --method {method} --chunk-rows 30")
 
 
+@pytest.mark.slow
 def test_tables_are_gone_on_with(run, monkeypatch):
     rows = [f"{k % 7 or ''},{'abc'[k % 3]},{'xy'[k % 5 < 2]}\n" for k in range(400)]
     Path("t.csv").write_text("n,kind,label\n" + "".join(rows))
@@ -199,6 +200,7 @@ def test_a_pipe_repeats_or_begins_where_it_was(run, file):
     assert bytes_of("m2.narrows") == bytes_of("whole.narrows")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "texts", ["--vectorizer hashing --hash-columns 64 --idf-sample 50", "--stop-words english"]
 )

@@ -98,6 +98,7 @@ def test_folds_are_averaged():
     assert sum(line.wrong.values()) == pytest.approx(120 * (1 - np.mean(scores)))
 
 
+@pytest.mark.slow
 def test_estimators_whose_texts_are_shortened_alike_are_both_compared():
     X, y = labelled(c=3, d=6)
     priors = {"ant": 1, "bee": 1, "cat": 1} | {f"class {k}": 1 for k in range(40)}
@@ -133,6 +134,7 @@ def test_an_interrupted_cross_validation_is_that_of_the_complete_folds(run, tmp_
     assert sum(counts) == 40
 
 
+@pytest.mark.slow
 def test_the_error_of_an_accuracy_is_that_of_the_bootstrap(digits):
     X, X_test, y, y_test = digits
     _, line = compare(X, y, ["oc"], [3], test=(X_test, y_test))
@@ -206,6 +208,7 @@ def test_selections_by_forward_steps_are_the_first_of_one_path(digits):
         assert line.micro_f1 == LinearSVC(random_state=0).fit(Z, y).score(Z_test, y_test)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_forward_selection_is_a_default_where_its_sums_are_small(monkeypatch):
     X, y = labelled(n=100, d=6)
@@ -237,6 +240,7 @@ def wide(X):
     return X
 
 
+@pytest.mark.slow
 def test_pca_is_that_of_narrows_and_sklearn_pca_its_rival(digits):
     X, X_test, y, y_test = digits
     lines = compare(X, y, ["pca", "sklearn-pca"], [5], test=(X_test, y_test))
@@ -295,6 +299,7 @@ def test_what_is_asked_for_has_to_be_there(arguments, message):
         compare(*labelled(), **arguments)
 
 
+@pytest.mark.slow
 def test_a_fifth_is_held_out_if_it_can_have_all_classes():
     X, y = labelled(n=11, c=3)
     y = np.arange(11) % 3
@@ -417,6 +422,7 @@ def test_what_was_done_is_printed_when_it_is_stopped(run, tmp_path, monkeypatch)
     assert json.loads(out)["stopped"]
 
 
+@pytest.mark.slow
 def test_a_fitted_estimator_is_left_as_it_is():
     X, y = labelled()
     online = OnlineSRDA(random_state=0).fit(X, y)

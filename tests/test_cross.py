@@ -462,6 +462,7 @@ def test_a_model_of_samples_is_loaded_as_it_was(case, tmp_path):
 # -- streams -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [SRDA(alpha="scale"), LDA(), MMC(), PCA(3)], ids=repr)
 def test_a_window_is_a_fit_of_its_samples(method):
     X, y = labelled(n=300)
@@ -475,6 +476,7 @@ def test_a_window_is_a_fit_of_its_samples(method):
         assert_same(window.estimator_, expected, rtol=1e-8, only=["components", "eigenvalues"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "read"),
     [(SRDA(), True), (LDA(), True), (MMC(), True), (PCA(2), True), (SRDA(), False)],
@@ -556,6 +558,7 @@ def assert_all_ways_are_one(method, X, y):
         np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-9)
 
 
+@pytest.mark.slow
 @methods
 def test_digits_have_the_same_directions_in_all_ways(method):
     assert_all_ways_are_one(method, *real("digits", None))

@@ -454,6 +454,7 @@ def test_bands_of_dense_parts_only_if_asked(client):
     same_models(narrow, clone(BANDS).fit(X[:, :9], y))
 
 
+@pytest.mark.slow
 def test_bands_of_several_labels_a_sample_in_parts(client):
     X, _ = wide_texts(60)
     X, Y = sparse.csr_array(X), np.eye(4, dtype=int)[np.arange(60) % 4]
@@ -461,6 +462,7 @@ def test_bands_of_several_labels_a_sample_in_parts(client):
     same_models(engine.fit(clone(BANDS), parts_of(X, Y), client), clone(BANDS).fit(X, Y))
 
 
+@pytest.mark.slow
 def test_bands_of_parts_that_are_wrong(client):
     X, y = wide_texts(60)
     X = sparse.csr_array(X)
@@ -475,6 +477,7 @@ def test_bands_of_parts_that_are_wrong(client):
         engine.fit(clone(BANDS), parts_of(X, y), client)
 
 
+@pytest.mark.slow
 def test_bands_of_files_are_those_of_the_command_line(cluster, client, run, tmp_path):
     X, y = wide_texts(200)
     codes = np.unique(y, return_inverse=True)[1]
@@ -712,6 +715,7 @@ def test_data_frames(at_hand):
     assert_same(spread, OC().fit(sparse.csr_array(X), y))
 
 
+@pytest.mark.slow
 def test_delayed_parts(client):
     X, y = labelled()
     together = [dask.delayed(lambda part: part)(part) for part in parts_of(X, y)]
@@ -924,6 +928,7 @@ def test_what_a_worker_was_sent_is_sent_again_if_it_dies(client):
     client.wait_for_workers(2, LIMIT)
 
 
+@pytest.mark.slow
 def test_a_fit_in_a_task_uses_the_cluster_of_the_task(client):
     X, y = labelled()
 
@@ -1120,6 +1125,7 @@ def test_a_cluster_that_does_not_begin_leaves_the_loggers_alone(monkeypatch):
     assert levels() == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_threads")
 def test_an_interrupt_while_a_cluster_begins_leaves_none(monkeypatch):
     import distributed

@@ -48,6 +48,7 @@ def test_classes_are_drawn_where_they_are(tmp_path):
     assert ScatterDisplay.from_estimator(OCFS(n_features=3).fit(X, y), X, y, ax=ax).ax_ is ax
 
 
+@pytest.mark.slow
 def test_many_classes_and_hostile_names(tmp_path):
     rng = np.random.default_rng(0)
     y = np.array([*HOSTILE, *(f"class {j}" for j in range(30))])[rng.integers(0, 35, 2000)]

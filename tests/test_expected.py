@@ -243,6 +243,7 @@ def test_streams_of_arrays_and_pairs_of_words_are_learned():
     assert river
 
 
+@pytest.mark.slow
 def test_methods_without_labels_learn_without():
     pytest.importorskip("river", reason="the extra river is not installed")
     from river import compose, linear_model

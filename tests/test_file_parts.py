@@ -111,6 +111,7 @@ def pieces_of(path, size):
 CELLS = st.text(st.sampled_from('a,"\n\r é\ufeff'), max_size=6)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=30), st.integers(1, 40))
 @example([("\n\n\n", '"'), ('""\n', "x")], 1)
 def test_rows_of_csv_are_cut_where_they_end(tmp_path_factory, rows, size):

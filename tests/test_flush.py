@@ -134,6 +134,7 @@ def test_each_row_is_answered_before_the_next(folder, monkeypatch, talk, name, v
     assert f"{len(rows)} {'predictions' if verb == 'predict' else 'rows x'}" in messages
 
 
+@pytest.mark.slow
 def test_probabilities_and_a_file_that_is_no_pipe(folder, monkeypatch, talk):
     rows = answers(folder, monkeypatch, "predict", "iris.csv", "--proba")
     status, rest, _ = talk("predict", "iris.csv.narrows", "iris.csv", "--flush", "--proba").end()
@@ -142,6 +143,7 @@ def test_probabilities_and_a_file_that_is_no_pipe(folder, monkeypatch, talk):
         assert_alike(found, expected)
 
 
+@pytest.mark.slow
 def test_a_row_of_one_character_is_answered(talk):
     command = talk("transform", "iris.svm.narrows", "-", "--flush", "-o", "-")
     command.say("1")
@@ -149,6 +151,7 @@ def test_a_row_of_one_character_is_answered(talk):
     assert command.answer().endswith(",1")
 
 
+@pytest.mark.slow
 def test_a_wrong_row_ends_the_answers(talk):
     command = talk("predict", "iris.csv.narrows", "-", "--flush")
     command.say("a,b,c,d")

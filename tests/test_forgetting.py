@@ -121,7 +121,7 @@ def test_a_half_life_survives_a_file(tmp_path):
 
 @pytest.mark.more
 @pytest.mark.parametrize("method", [OC, OCM, OCFS, IG, VarianceFS], ids=lambda m: m.__name__)
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("kind", [slow("dense"), "sparse"])
 @pytest.mark.parametrize("samples", [slow(1), 37, slow(100), slow(256), slow(1000)])
 def test_a_window_is_the_fit_of_its_rows(method, kind, samples):
     X, y = rows(kind)

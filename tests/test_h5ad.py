@@ -79,6 +79,7 @@ def test_all_rows_are_read_in_any_chunks(tmp_path, monkeypatch, form, dtype):
         assert y.tolist() == KINDS[CODE].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_stopped_fit_is_resumed(run, tmp_path, monkeypatch, form):
     save(tmp_path / "a.h5ad", FORMS[form](values()))
@@ -105,6 +106,7 @@ LABELS = {
 }
 
 
+@pytest.mark.slow
 def test_labels_that_are_stored_as_text(tmp_path):
     save(tmp_path / "a.h5ad", values(), {"kind": CODE})
     with h5py.File(tmp_path / "a.h5ad", "r+") as file:
@@ -298,6 +300,7 @@ def test_a_forged_file_is_an_error_that_names_it(tmp_path, kind):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["an index too large", "ends that decrease", "ends too large"])
 def test_a_forged_file_of_columns_is_an_error(tmp_path, kind):
     path = save(tmp_path / "a.h5ad", sparse.csc_matrix(values()))
@@ -310,6 +313,7 @@ def test_a_forged_file_of_columns_is_an_error(tmp_path, kind):
         gathered(path)
 
 
+@pytest.mark.slow
 def test_names_that_are_not_unique_are_an_error(tmp_path):
     save(tmp_path / "a.h5ad", values(), names=["a", "b", "c", "b", "d", "e", "f"])
     with pytest.raises(DataError, match=r"a\.h5ad: expected different var_names, got 'b' twice"):
@@ -355,6 +359,7 @@ def test_other_bytes_in_an_array_are_an_error_or_other_numbers(tmp_path, form):
             assert found
 
 
+@pytest.mark.slow
 def test_files_of_very_old_versions_are_an_error(tmp_path):
     """Before 0.7, `obs` was an array of records, and referred to categories in `uns`."""
     save(tmp_path / "a.h5ad", values())
@@ -365,6 +370,7 @@ def test_files_of_very_old_versions_are_an_error(tmp_path):
         gathered(tmp_path / "a.h5ad", label="k")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_categories_of_version_0_7_are_read(tmp_path):
     save(tmp_path / "a.h5ad", values())

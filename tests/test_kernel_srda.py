@@ -383,6 +383,7 @@ def test_half_life_is_a_weight_behind_the_map(soon):
     np.testing.assert_allclose(model.stats_.map.centre, centre, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", [45, 150])
 @pytest.mark.parametrize("parameters", [{}, {"kernel": "relu", "alpha": 0.5}], ids=str)
 def test_a_window_is_a_fit_to_the_last_samples(samples, parameters):
@@ -401,6 +402,7 @@ def test_a_window_is_a_fit_to_the_last_samples(samples, parameters):
     assert vars(window.estimator) == vars(small(**parameters))
 
 
+@pytest.mark.slow
 def test_two_fits_have_two_maps():
     X, y = circles()
     a, b = small().fit(X, y), small().fit(X[:200], y[:200])
@@ -556,6 +558,7 @@ def test_drift_is_that_of_brute_force(data):
     )
 
 
+@pytest.mark.slow
 def test_hidden_features_are_not_used_where_they_do_not_help_later():
     X, y = visits()
     order = np.random.default_rng(1).permutation(1500)
@@ -663,6 +666,7 @@ def test_parameters_out_of_range_are_named(parameters, message):
         small(**parameters).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", [None, np.random.RandomState(3)])
 def test_random_states(state):
     X, y = circles(120)

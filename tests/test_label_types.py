@@ -568,6 +568,7 @@ def test_reduced_rows_have_labels_of_the_type_of_the_model(run, tmp_path, labels
             assert reduced["y"].dtype.kind == ("U" if "a" in labels else "i")
 
 
+@pytest.mark.slow
 def test_compare_reads_both_files_as_one_type(run, tmp_path):
     integers, both = of_each("1", "2"), of_each("1", "2", "a")
     for name, labels in {"i": integers, "b": both, "zero": of_each("01", "02")}.items():

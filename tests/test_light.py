@@ -141,6 +141,7 @@ def test_few_texts_are_what_compiled_loops_make_of_them(tfidf):
     same_to_the_bit(tfidf.fit(texts[:100]), texts)
 
 
+@pytest.mark.slow
 def test_terms_of_any_length_have_the_column_of_scikit_learn():
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("abñ中"), size)) for size in range(1, 120)]

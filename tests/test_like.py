@@ -55,6 +55,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_parts_that_are_fitted_alike_are_merged(run, kind):
     write, how = KINDS[kind]

@@ -210,6 +210,7 @@ def test_the_number_of_components_is_that_of_cross_validation_on_samples(q):
     near(ours.predict(X), PLS(n_components=p).fit(X, Y).predict(X), 1e-9)
 
 
+@pytest.mark.slow
 def test_the_ridge_and_the_rank_are_those_of_cross_validation_on_samples():
     X, Y = numbers(q=3, n=60)
     ours = ReducedRank(n_components="cv", alpha="cv").fit(X, Y)
@@ -223,6 +224,7 @@ def test_the_ridge_and_the_rank_are_those_of_cross_validation_on_samples():
     near(ours.held_out_scores_, [score for score, _ in ranks], 1e-8)
 
 
+@pytest.mark.slow
 def test_the_ridge_is_chosen_by_kept_samples_in_any_order():
     X, Y = numbers(n=300)
     ours, order = ReducedRank().fit(X, Y), np.random.default_rng(0).permutation(300)

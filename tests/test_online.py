@@ -278,6 +278,7 @@ def test_what_comes_after_a_stop_is_reduced_but_not_learned():
     assert state_of(learner).core.drift() < 1e-12
 
 
+@pytest.mark.slow
 def test_small_motions_are_told_from_rounding():
     X, y = labelled(n=4000, d=6, c=3)
     steps = [unit(v) for v in ioc(X, list(y), 1)]
@@ -414,6 +415,7 @@ def fisher_directions(X, y):
     return L[::-1], unit(V.T[::-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "cosines"), [("waveform", [0.999, 0.999]), ("wine", [0.99, 0.97])]
 )

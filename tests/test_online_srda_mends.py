@@ -31,6 +31,7 @@ def test_classes_of_an_empty_batch_are_kept():
     assert stream.partial_fit(X, y).classes_.tolist() == classes
 
 
+@pytest.mark.slow
 def test_a_batch_with_classes_that_is_stopped_is_not_learned():
     X, y = labelled()
     stream = OnlineSRDA().partial_fit(X[:30], y[:30])

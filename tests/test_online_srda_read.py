@@ -334,6 +334,7 @@ def of_own_class(X, y, W):
     return (X @ W)[np.arange(len(y)), y]
 
 
+@pytest.mark.slow
 def test_samples_held_are_reduced_as_others_are():
     X, y = topics(1200, d=3000)
     core = learned(X, y, 300)

@@ -29,6 +29,7 @@ def outcomes(seed=0, n=300, skill=(0.7, 0.6), splits=1, n_train=1200):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_scores_and_gradients_are_those_of_weighted_samples(metric):
     (a,), _ = outcomes(n=60)

@@ -87,6 +87,7 @@ def test_immc_tends_to_the_leading_eigenvector_of_the_margin():
         assert abs(found[0] @ leading(A, 1)[0]) > 0.99
 
 
+@pytest.mark.slow
 def test_ccipca_tends_to_the_principal_directions():
     X, y = labelled(n=150, d=5, c=3)
     *_, C = scatters(X, y)

@@ -218,6 +218,7 @@ def test_the_command_of_every_method_runs(method, run):
     assert run(command.removeprefix("narrows "))[0] == 0
 
 
+@pytest.mark.slow
 def test_there_is_no_command_without_a_method_of_narrows(run):
     X, y = labelled(n=100, d=6)
     status, out, _ = run("compare a.csv --label kind --methods sklearn-pca", a__csv=to_csv(X, y))
@@ -225,6 +226,7 @@ def test_there_is_no_command_without_a_method_of_narrows(run):
     assert out.splitlines()[-1].startswith("No command: narrows fit has none of these methods.")
 
 
+@pytest.mark.slow
 def test_one_feature_cannot_be_reduced(run):
     X, y = wide_apart(1)
     status, out, _ = run("compare a.csv --label kind", a__csv=to_csv(X, y))
@@ -288,6 +290,7 @@ def test_all_splits_have_the_same_sizes(run):
     assert (status, found["splits"], len(found["lines"])) == (0, 5, 4)
 
 
+@pytest.mark.slow
 def test_differences_are_those_of_scikit_learn_by_hand():
     X, y = hurting()
     lines = compare(X, y, ["oc"], [3], repeats=4, seed=2)

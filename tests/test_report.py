@@ -110,6 +110,7 @@ def short(name):
     return name if len(name) <= 80 else name[:79] + "…"
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_map_says_its_class_and_how_it_begins(made):
     _, page, _, folder = made
     svg = page[page.index("<svg") : page.index("</svg>") + 6]

@@ -137,6 +137,7 @@ def test_errors_are_those_of_draws_that_share_classes():
             assert found.standard_error == pytest.approx(variance**0.5, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_prefixes_are_the_answers_for_fewer_dimensions():
     X, y = samples(5)
     both = retrieval(X, y, ["lda", "pca", "truncation"], [3, 7])
@@ -151,6 +152,7 @@ def test_prefixes_are_the_answers_for_fewer_dimensions():
     np.testing.assert_array_equal(cut.found["left-out"][0], whole.found["left-out"][0])
 
 
+@pytest.mark.slow
 def test_sizes_beyond_the_rank_are_left_out():
     X, y = samples(6, c=4, n=5, d=30)  # 8 samples of 2 classes are fitted: rank 7
     lines = retrieval(X, y, ["lda", "srda"], [1, 7, 8, 20], repeats=2)
@@ -163,6 +165,7 @@ def test_sizes_beyond_the_rank_are_left_out():
     assert "No reduction was compared: srda was skipped." in str(lines)
 
 
+@pytest.mark.slow
 def test_sparse_samples_are_those_of_their_dense_array():
     X, y = samples(7)
     X[X < 0] = 0

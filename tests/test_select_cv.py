@@ -300,6 +300,7 @@ def test_the_elbow_is_the_bend_or_nine_tenths_of_the_best_score():
     assert Curve.of_folds(np.array([-line, -line]), np.ones(2)).elbow() == 1
 
 
+@pytest.mark.slow
 def test_the_display_shows_the_curve_and_the_choice():
     pytest.importorskip("matplotlib")
     X, y = samples()

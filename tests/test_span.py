@@ -105,7 +105,7 @@ def uci(data, name):
 
 @pytest.mark.more
 @every
-@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("is_sparse", [slow(False), True])
 @pytest.mark.parametrize(("c", "p"), [slow(4, 3), slow(2, 1), (3, 6)])
 def test_random_rows(method, is_sparse, c, p):
     rng = np.random.default_rng(c)
@@ -120,7 +120,7 @@ def test_random_rows(method, is_sparse, c, p):
 
 @pytest.mark.more
 @every
-@pytest.mark.parametrize("name", ["iris", "balance_scale"])
+@pytest.mark.parametrize("name", ["iris", slow("balance_scale")])
 def test_small_sets(data, method, name):
     X, y = uci(data, name)
     order = stream(X, y, 5000 if EVERYTHING else 1000, late=y[-1])
@@ -184,6 +184,7 @@ RULES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("every", [1, 7, 1000])
 def test_a_new_basis_changes_no_vector(rule, every):
@@ -286,6 +287,7 @@ def test_repeated_samples_and_rows_on_a_line(name, make, table, form):
     assert np.isfinite(learner.partial_fit(form(X), y).components_).all()
 
 
+@pytest.mark.slow
 @edges
 def test_one_class_for_a_long_time(name, make, table):
     X, y = labelled(n=3000, d=6, c=2)

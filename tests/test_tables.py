@@ -83,6 +83,7 @@ def error_of(line, capsys):
     return said[0]
 
 
+@pytest.mark.slow
 def test_one_command_from_a_table_to_a_recommendation_that_runs(folder, capsys):
     assert narrows_("compare churn.csv --label churn --methods srda,lda --repeats 2") == 0
     out, err = capsys.readouterr()

@@ -457,6 +457,7 @@ def test_a_source_keeps_its_columns(tmp_path):
     assert Source(text="body").settings()["text"] == "body"  # as version 0.1 wrote it
 
 
+@pytest.mark.slow
 def test_texts_on_dask(tmp_path):
     pytest.importorskip("distributed")
     import dask.dataframe as dd

@@ -104,6 +104,7 @@ def test_float32_is_the_same_numbers_in_folds():
         np.testing.assert_array_equal(single.fold(k).covariance(), double.fold(k).covariance())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["npz", "parquet"])
 def test_float32_is_the_same_numbers_in_files(tmp_path, suffix):
     from click.testing import CliRunner

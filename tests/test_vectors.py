@@ -327,6 +327,7 @@ def test_a_damaged_header_in_an_archive_is_named(tmp_path, cut):
         list(iter_chunks(tmp_path / "a.npz"))
 
 
+@pytest.mark.slow
 def test_a_pair_of_arrays_from_fit_to_transform(run, tmp_path):
     X, y = embeddings(120)
     for name, array in (("X", X), ("y", y), ("half", X[:60]), ("rest", X[60:]), ("z", y[60:])):

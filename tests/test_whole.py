@@ -146,6 +146,7 @@ def test_an_interrupted_estimator_names_itself(estimator, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.more
 @pytest.mark.parametrize("second", [None, "total", "class", "cross"])
 @pytest.mark.parametrize("form", FORMS)
@@ -176,6 +177,7 @@ def test_an_exception_at_any_line_of_a_state_leaves_it_as_it_was_or_ends_all_use
         assert ended < lines / 2  # most of an update changes nothing yet
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [OC(), FisherFS(), OC(half_life=50_000), MMC(), IOC(), OnlineSRDA(random_state=0)],

@@ -57,6 +57,7 @@ def test_every_character_is_the_word_that_python_makes_of_it():
     assert Tfidf().fit(texts).document_frequency_ == in_texts(texts)
 
 
+@pytest.mark.slow
 def test_no_pair_of_characters_has_another_lower_case():
     """Only the dotted I and the last sigma of a word depend on what is beside them."""
     cased = [c for c in map(chr, range(sys.maxunicode + 1)) if c.lower() != c or c.upper() != c]
@@ -159,6 +160,7 @@ def test_words_of_any_length_are_distinct():
     assert found == dict.fromkeys([word.lower() for word in words], 2)
 
 
+@pytest.mark.slow
 def test_a_word_of_ten_megabytes():
     long = "Ж" * 5_000_000
     texts = [f"{long} b", f"{long}a B", "b", f"x {long}", "y" * 10_000_000]
@@ -176,6 +178,7 @@ def test_a_word_of_ten_megabytes():
     )
 
 
+@pytest.mark.slow
 def test_a_million_words_in_any_order():
     """Many more terms than one table has room for at first."""
     numbers = np.random.default_rng(0).permutation(1_000_000)
