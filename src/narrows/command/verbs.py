@@ -266,7 +266,7 @@ def compare() -> Work:
     ),
 )  # fmt: skip
 def demo() -> Work:
-    """Run examples on digits and on a number as target: a table and a picture.
+    """Run examples on digits and on numbers: a table and a picture.
 
     \b
     narrows demo -o digits.png
