@@ -60,7 +60,7 @@ n_components : int, default=2
 n_features : int, float or "cv", optional
     Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
     "cv" chooses the elbow of `held_out_scores_`, where the score of p features, as a share of the
-    best, is farthest above p / n_features_in_. It has at least 0.9 of the best score, and no more
+    best, is farthest above p / `n_features_in_`. It has at least 0.9 of the best score, and no more
     features than bring the score within one standard error of the best. One pass computes five
     folds; the state is five times as large.""",
     "n_features_": """\
