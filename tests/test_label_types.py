@@ -217,6 +217,16 @@ def test_leading_zeros_for_a_model_of_integers(files, source):
 
 
 @pytest.mark.parametrize("files", [False], indirect=True)
+def test_an_update_warns_if_no_label_is_a_class(files):
+    files.fit("csv", of_each("a", "b"))
+    status, _, err = files.update("csv", of_each("1", "2"))
+    assert status == 0
+    assert "expected labels that are classes of m.narrows ('a', 'b'), got '1', '2'. They are" in err
+    assert files.counts() == dict.fromkeys(["1", "2", "a", "b"], EACH)
+    assert files.update("csv", of_each("a", "3"))[2] == ""  # one class is known
+
+
+@pytest.mark.parametrize("files", [False], indirect=True)
 @pytest.mark.parametrize("target", ["svm", "parquet", "npz"])
 def test_integers_for_a_model_of_leading_zeros(files, target):
     files.fit("csv", of_each("01", "02"))

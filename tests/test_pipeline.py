@@ -231,10 +231,16 @@ def test_a_vectoriser_is_saved_alone(make, tmp_path):
     assert load(tmp_path / "t.narrows") == make().fit(TEXTS)
 
 
+class Derived(SRDA):
+    """Not found by `load`."""
+
+
 def test_what_is_not_of_narrows_is_not_saved(tmp_path):
     pipeline = make_pipeline(Tfidf(), LogisticRegression()).fit(TEXTS, Y)
     with pytest.raises(TypeError, match="Save step 'logisticregression' by"):
         save(pipeline, tmp_path / "p.narrows")
+    with pytest.raises(TypeError, match=r"or a pipeline of these, got Derived\. Save it by"):
+        save(Derived().fit(np.eye(4), [0, 1, 0, 1]), tmp_path / "p.narrows")
     with pytest.raises(NotFittedError):
         save(make_pipeline(Tfidf(), SRDA()), tmp_path / "p.narrows")
     with pytest.raises(NotFittedError):

@@ -73,6 +73,32 @@ def for_merge(estimators: Sequence[Any], models: Sequence[str], asked: str | Non
             )
 
 
+class Unlike:
+    """The labels of a file, as long as none of them is a class of the model.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Those of the model; without any, no label is unlike them.
+    """
+
+    def __init__(self, classes: np.ndarray):
+        self.classes, self.labels = classes, classes[:0]
+        self._may_be = len(classes) > 0
+
+    def add(self, y: np.ndarray, classes: np.ndarray) -> None:
+        """Add labels; `classes` are those of the model, maybe in another type."""
+        if self._may_be and len(y):
+            self._may_be = not np.isin(*as_one_type(y, classes)).any()
+            self.labels = np.unique(y) if self._may_be else self.classes[:0]
+
+    def warn(self, path: str, model: str, advice: str) -> None:
+        """Say on standard error that no label was a class of the model, if that is so."""
+        if len(self.labels):
+            expected = f"expected labels that are classes of {model} ({some(self.classes)})"
+            say(f"warning: {path}: {expected}, got {some(self.labels)}. {advice}")
+
+
 class Agreement:
     """Counts the labels of a file that are those predicted.
 
@@ -93,7 +119,7 @@ class Agreement:
         self.classes = classes
         self._as_asked = None if asked != "integer" or not are_text(classes) else integers(classes)
         self.n = self.equal = 0
-        self._others: np.ndarray | None = None  # labels, as long as none is a class
+        self._unlike = Unlike(classes)
 
     @property
     def share(self) -> float | None:
@@ -102,7 +128,7 @@ class Agreement:
 
     def add(self, predicted: np.ndarray, y: Any) -> None:
         """Add samples: what was predicted, and their labels."""
-        is_first, self.n = not self.n, self.n + len(predicted)
+        self.n += len(predicted)
         if sparse.issparse(y) and predicted.ndim == 2:
             width = max(y.shape[1], predicted.shape[1])
             wrong = widened(sparse.csr_array(predicted), width) != widened(y, width)
@@ -114,18 +140,14 @@ class Agreement:
                 classes = self._as_asked
             found, labels = as_one_type(predicted, y)
             self.equal += int(np.count_nonzero(found.astype(object) == labels.astype(object)))
-            if is_first or self._others is not None:
-                is_known = np.isin(*as_one_type(y, classes)).any()
-                self._others = None if is_known else np.unique(y)
+            self._unlike.add(y, classes)
 
     def warn_if_unlike(self, path: str, model: str) -> None:
         """Say on standard error that no label was a class of the model, if that is so."""
-        if self._others is None:
-            return
-        expected = f"expected labels that are classes of {model} ({some(self.classes)})"
-        may_be = self._as_asked is None and same_integer(self._others, self.classes)
+        labels = self._unlike.labels
+        may_be = self._as_asked is None and len(labels) and same_integer(labels, self.classes)
         advice = 'Set labels="integer".' if may_be else "Check which column has the labels."
-        say(f"warning: {path}: {expected}, got {some(self._others)}. {advice}")
+        self._unlike.warn(path, model, advice)
 
 
 class Explained:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from narrows.command import values
 from narrows.command.console import report, say, say_decisions, say_empty
-from narrows.command.labels import for_merge, for_update
+from narrows.command.labels import Unlike, for_merge, for_update
 from narrows.command.runs import Samples
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError, WidthError
@@ -29,7 +30,7 @@ from narrows.methods.describe import certified, n_classes, summary
 from narrows.methods.names import listed
 from narrows.methods.routes import Data, check_adds_up, most_passes, route_of
 from narrows.state.cross import MOST
-from narrows.state.labels import are_text
+from narrows.state.labels import are_text, same_integer
 from narrows.text import Tfidf, Vectoriser
 
 
@@ -277,13 +278,24 @@ class Run:
         )
 
     def _labelled_alike(self) -> Iterator[tuple[Any, Any]]:
-        """Yield chunks whose labels have the type of the classes of the estimator."""
+        """Yield chunks whose labels have the type of the classes.
+
+        Warn if none of them is a class, unless a type of labels was asked for.
+        """
+        unlike = None
         for X, y in self.samples:
             path = display_name(self.samples.inputs[self.samples.at.file])
             asked = self.samples.dataset.options.labels
             if not self.estimator._needs_y:  # it may ignore them
                 y = self.estimator._labels(X, y)
-            yield X, for_update(self.estimator, y, asked, self.model, path)
+            y = for_update(self.estimator, y, asked, self.model, path)
+            unlike = unlike or Unlike(self.estimator._fitted.state.classes)  # of the type of y
+            if asked is None and self.estimator._needs_y and isinstance(y, np.ndarray):
+                unlike.add(y, unlike.classes)
+            yield X, y
+        if unlike and not same_integer(unlike.labels, unlike.classes):  # which is said already
+            advice = "They are new classes. Check how labels are written."
+            unlike.warn(path, self.model, advice)
 
     def _may_read_again(self) -> bool:
         """Whether samples may have more features than products can be summed for."""

@@ -317,8 +317,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     TypeError
-        If the estimator, or a step of the pipeline, does not belong to narrows, or has a parameter
-        that cannot be stored.
+        If the estimator, or a step of the pipeline, does not belong to narrows (classes that are
+        derived from those of narrows do not), or has a parameter that cannot be stored.
     NotFittedError
         If the estimator is not fitted.
     OSError
@@ -478,12 +478,17 @@ def identity(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any] | None]:
 # -- writing -------------------------------------------------------------------------------------
 
 
+def _is_method(estimator: Any) -> bool:
+    """Whether `load` finds the class of an estimator by its name: not one that is derived."""
+    return METHODS.get(type(estimator).__name__) is type(estimator)
+
+
 def _write(
     estimator: Any, path: str | os.PathLike[str], read: Version | None = None, **more: Any
 ) -> None:
     """Write an estimator, or the steps of a pipeline, with more entries of the header."""
     arrays: dict[str, np.ndarray] = {}
-    if isinstance(estimator, Estimator):
+    if _is_method(estimator):
         check_is_fitted(estimator)
         with lock_of(estimator):  # no other thread changes the state meanwhile
             solved = "progress" not in more
@@ -493,7 +498,7 @@ def _write(
     is_pipeline = isinstance(estimator, Pipeline)
     steps = estimator.steps if is_pipeline else [("", estimator)]
     for name, step in steps:
-        ours = isinstance(step, Estimator | Vectoriser | TableEncoder)
+        ours = _is_method(step) or isinstance(step, Vectoriser | TableEncoder)
         if not (ours or (is_pipeline and is_passing(step))):
             what = f"step {name!r}" if is_pipeline else "it"
             raise TypeError(
