@@ -20,7 +20,7 @@ from narrows.command.cli import main
 from narrows.criteria import BETWEEN, held_out_gain
 from narrows.errors import ParameterError
 from tests.cases import assert_same, labelled
-from tests.inside import Halves
+from tests.inside import Halves, fit_in_parts
 from tests.solvers import FIRST, HeldOutScores, certify, order_of
 
 K = 10
@@ -338,6 +338,21 @@ def test_heavy_tails_are_not_certified_and_all_samples_are_read(method, form, tm
     assert_same(found, clone(method).set_params(tolerance=None).fit(form(X), y))
     save(found, tmp_path / "m.narrows")
     assert load(tmp_path / "m.narrows").certificate_ == found.certificate_
+
+
+@pytest.mark.parametrize("method", [OCFS(1, tolerance=0.1), OC(tolerance=0.1)], ids=repr)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_heavy_tails_of_parts_are_not_certified_and_all_parts_are_read(method, form):
+    X, y = amounts(6000, 2.0)
+    parts = [(form(X[k : k + 200]), y[k : k + 200]) for k in range(0, 6000, 200)]
+    with pytest.warns(UserWarning, match=r"tolerance: all samples were read, since a few samples"):
+        found = fit_in_parts(clone(method), parts)
+    assert found.n_samples_seen_ == 6000
+    assert "heavy tails" in found.certificate_.reason
+    assert_same(found, clone(method).set_params(tolerance=None).fit(form(X), y))
+    with pytest.warns(UserWarning, match="heavy tails"):
+        alike = clone(method).fit(form(X), y)
+    assert alike.merge(found).n_samples_seen_ == 12_000  # states of one kind
 
 
 def test_too_much_of_a_score_with_a_heavy_tail_is_not_certified():

@@ -36,10 +36,9 @@ def n_empty(texts: Iterable[str]) -> int:
 
 
 def say_empty(n_texts: int) -> None:
-    """Print how many texts were empty, if any, on standard error."""
-    if n_texts:
-        texts = "1 text is" if n_texts == 1 else f"{n_texts:,} texts are"
-        say(f"{texts} empty, with 0 for every feature.")
+    """Print how many texts were empty on standard error."""
+    texts = "1 text is" if n_texts == 1 else f"{n_texts:,} texts are"
+    say(f"{texts} empty, with 0 for every feature.")
 
 
 def decided(encoder: Any) -> list[str]:

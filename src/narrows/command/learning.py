@@ -243,7 +243,8 @@ class Run:
         _save(estimator, output, read, checkpoint.run if checkpoint and read else None)
         if checkpoint is not None:
             checkpoint.remove()
-        say_empty(self.samples.n_empty)
+        if self.samples.n_empty:
+            say_empty(self.samples.n_empty)
         _report_model(estimator, output, as_json)
         return 0
 

@@ -74,8 +74,8 @@ def _classify(
     reading, maker = values.as_table(inputs, reading, given, maker)
     data = read_folds(input, test, cv, repeats, seed, reading, maker or Tfidf())
     values.check_text_options(given, data.is_text, input)
-    if data.is_text:
-        say_empty(sum(map(n_empty, data.parts[::2])))
+    if data.is_text and (empty := sum(map(n_empty, data.parts[::2]))):
+        say_empty(empty)
     if reading.table and (source := data.source(0)) is not None:
         say_decisions(source.encoder)
     if methods is None:

@@ -19,8 +19,9 @@ from narrows.command.options import METHODS as NAMES
 from narrows.errors import DataError, ParameterError, did_you_mean
 from narrows.io.chunk import MAY_BE_TABLE, Options, as_in_model, for_targets, some_names
 from narrows.io.container import is_checkpoint
-from narrows.io.dataset import beside_texts, is_table
+from narrows.io.dataset import first_cells
 from narrows.io.kinds import SUFFIXES
+from narrows.io.table_rows import are_numbers
 from narrows.methods.methods import METHODS
 
 if TYPE_CHECKING:
@@ -189,8 +190,11 @@ def as_table(
     That is where an option of tables was given, or where the first rows of a file show it.
     """
     asked = [name for name in OF_TABLES if given[name] not in (None, False)]
-    if not asked and (maker is not None or not is_table(files[0], reading)):
-        if unread := beside_texts(files[0], reading):
+    texts, cells = reading.text or (), None
+    if not (asked or reading.vector or (maker is not None and not texts)):
+        cells = first_cells(files[0], reading)
+    if not asked and (maker is not None or texts or cells is None or are_numbers(cells)):
+        if texts and (unread := [column for column in cells or () if column not in texts]):
             columns = some_names(unread, 10)
             say(f"{files[0]}: columns that are not read: {columns}. Add --table to use them, too.")
         return reading.with_found({MAY_BE_TABLE: maker is None}), maker

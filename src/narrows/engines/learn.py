@@ -182,7 +182,8 @@ def learn_in_fold(
     part: Part, reading: Reading, estimator: Any, fold: tuple[int, int]
 ) -> PartialState:
     """Return the state of a part as one fold of a state; the others are without samples."""
-    learned, (number, n_folds) = learn_part(part, reading, estimator), fold
+    (number, n_folds), empty = fold, estimator._empty_state(0)
+    learned = learn_part(part, reading, estimator, empty.reduced(empty.second, folds=False))
     states = [learned.state.emptied() for _ in range(n_folds)]
     states[number] = learned.state
     return PartialState(ClassStats.in_folds(states), learned.features)

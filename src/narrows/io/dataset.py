@@ -18,7 +18,7 @@ from narrows.io.formats.base import Format
 from narrows.io.parts import FilePart, n_lines_before
 from narrows.io.source import Source, of_maker, remembered
 from narrows.io.streams import Section, StandardInput, display_name
-from narrows.io.table_rows import TableRows, are_numbers
+from narrows.io.table_rows import TableRows
 from narrows.solve.late import has_parts, sparse
 
 _FIRST = 1000  # rows that show whether a file is a table
@@ -276,19 +276,7 @@ class Dataset:
         return options.with_found({"header": first.header})
 
 
-def is_table(path: str, options: Options) -> bool:
-    """Whether the first rows of a file have missing cells, or columns that are no numbers."""
-    cells = None if options.text or options.vector else _first_cells(path, options)
-    return cells is not None and not are_numbers(cells)
-
-
-def beside_texts(path: str, options: Options) -> list[str]:
-    """Return the columns of a file that are not read, because `options` name those of texts."""
-    cells = _first_cells(path, options.replace(text=None)) if options.text else None
-    return [column for column in cells or () if column not in (options.text or ())]
-
-
-def _first_cells(path: str, options: Options) -> TableRows | None:
+def first_cells(path: str, options: Options) -> TableRows | None:
     """Return the first rows of a file as those of a table; None where it cannot be one."""
     if not os.path.isfile(path):  # a pipe is read once
         return None
@@ -297,7 +285,7 @@ def _first_cells(path: str, options: Options) -> TableRows | None:
         try:
             if "table" not in format_of(path)[0].options:
                 return None
-            rows = options.replace(table=True, chunk_rows=_FIRST)
+            rows = options.replace(table=True, text=None, chunk_rows=_FIRST)
             first = next(iter(Dataset([path], rows)), None)
         except (DataError, ParameterError, OSError):  # which another reader words better
             return None

@@ -478,33 +478,29 @@ def identity(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any] | None]:
 # -- writing -------------------------------------------------------------------------------------
 
 
-def _is_method(estimator: Any) -> bool:
-    """Whether `load` finds the class of an estimator by its name: not one that is derived."""
-    return METHODS.get(type(estimator).__name__) is type(estimator)
-
-
 def _write(
     estimator: Any, path: str | os.PathLike[str], read: Version | None = None, **more: Any
 ) -> None:
     """Write an estimator, or the steps of a pipeline, with more entries of the header."""
     arrays: dict[str, np.ndarray] = {}
-    if _is_method(estimator):
-        check_is_fitted(estimator)
-        with lock_of(estimator):  # no other thread changes the state meanwhile
-            solved = "progress" not in more
-            header = {"format": FORMAT, **described(estimator, arrays, solved)}
-            write_file(header, arrays, path, more, read)
-        return
     is_pipeline = isinstance(estimator, Pipeline)
     steps = estimator.steps if is_pipeline else [("", estimator)]
     for name, step in steps:
-        ours = _is_method(step) or isinstance(step, Vectoriser | TableEncoder)
+        known = METHODS.get(type(step).__name__)  # not a derived class, which `load` cannot find
+        ours = known is type(step) or isinstance(step, Vectoriser | TableEncoder)
         if not (ours or (is_pipeline and is_passing(step))):
             what = f"step {name!r}" if is_pipeline else "it"
             raise TypeError(
                 f"save: expected an estimator of narrows, or a pipeline of these, got "
                 f"{type(step).__name__}. Save {what} by other means, and the steps of narrows here."
             )
+    if isinstance(estimator, Estimator):
+        check_is_fitted(estimator)
+        with lock_of(estimator):  # no other thread changes the state meanwhile
+            solved = "progress" not in more
+            header = {"format": FORMAT, **described(estimator, arrays, solved)}
+            write_file(header, arrays, path, more, read)
+        return
     with ExitStack() as locks:
         described_steps = steps_described(steps, arrays, locks)
         header = {"format": FORMAT_OF_STEPS, "pipeline": is_pipeline, "steps": described_steps}

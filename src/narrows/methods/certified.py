@@ -30,7 +30,7 @@ from narrows.solve.certificate import (
     order_of,
     unsure,
 )
-from narrows.state.class_stats import ClassStats, checked_rows
+from narrows.state.class_stats import ClassStats, Second, checked_rows
 from narrows.state.halves import Halves
 from narrows.state.labels import indicator
 
@@ -76,7 +76,7 @@ class UntilSure(Sums):
                 "Parquet with more row groups, more files or partitions, or leave it out."
             )
         looks, reason = 0, ""
-        for state, bar in parts.draw(clone(estimator).set_params(tolerance=None), order, FOLDS):
+        for state, bar in parts.draw(clone(estimator), order, FOLDS):
             estimator._check_order(state)
             if look(state.n_samples) > looks:  # each has a risk of its own
                 looks, found = look(state.n_samples), estimator._look(state)
@@ -151,9 +151,9 @@ class Certified(Additive):
 
     def _empty_state(self, n_features: int) -> ClassStats:
         """Return a state with squares, which show heavy tails, unless features are only present."""
-        if self.tolerance is None or self._presence:
-            return super()._empty_state(n_features)
-        return ClassStats(n_features, second="total", folds=self._folds())
+        second: Second = None if self.tolerance is None or self._presence else "total"
+        folds = self._folds()
+        return ClassStats(n_features, second=second, presence=self._presence, folds=folds)
 
     def _look(self, stats: ClassStats) -> Certificate:
         """Return the certificate for samples so far."""

@@ -107,7 +107,8 @@ class Scatter:
 
     def coordinates(self, X: Any) -> np.ndarray:
         """Return the coordinates of samples less the mean, of shape (n_samples, k)."""
-        X = divided(X, self.unit)
+        if self.unit is not None:
+            X = divided(X, self.unit)
         if self.place is not None:
             return self.place(X)
         return (X.toarray() if sparse.issparse(X) else X) - self.m
