@@ -187,8 +187,9 @@ print(memory("VmHWM") - before, 3 * csr + 4 * 8 * X.shape[1] * len(np.unique(y))
 RETURNED = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "1"}
 
 
+@pytest.mark.parametrize("cores", ["1", "2"])
 @pytest.mark.parametrize("method", ["OC()", "MMC()", "SRDA()", "IDRQR()"])
-def test_memory_stays_within_a_few_times_the_answer(terms, tmp_path, method):
+def test_memory_stays_within_a_few_times_the_answer(terms, tmp_path, method, cores):
     """Three times the CSR matrix and four d x c arrays, at most, on top of the data."""
     X, _, y, _ = terms
     path = tmp_path / "news.npz"
@@ -196,7 +197,7 @@ def test_memory_stays_within_a_few_times_the_answer(terms, tmp_path, method):
     np.savez(path, y=np.unique(y, return_inverse=True)[1], **parts)
     done = subprocess.run(
         [sys.executable, "-c", MEASURED.format(method=method), str(path)],
-        env=os.environ | RETURNED,
+        env=os.environ | RETURNED | {"OMP_NUM_THREADS": cores},
         capture_output=True,
         text=True,
         check=False,

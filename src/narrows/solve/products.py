@@ -146,7 +146,8 @@ class Products:
         self._parts: list[slice] = []
         if sparse.issparse(X):
             self.X = X.tocsc() if X.shape[0] < X.shape[1] else X
-            self._parts = _shares(self.X.indptr)
+            if X.nnz >= _ENTRIES:  # else too little work to load compiled loops
+                self._parts = _shares(self.X.indptr)
 
     def times(self, V: np.ndarray, a: np.ndarray, s: np.ndarray, out: np.ndarray) -> None:
         """Set out = X V + a s', for V of shape (n_features, k)."""
@@ -164,7 +165,7 @@ class Products:
             np.matmul(X.T if transposed else X, V, out=out)
             out += np.outer(a, s)
             return
-        if len(self._parts) < 2:  # too little work to load compiled loops
+        if not self._parts:
             out[:] = (X.T if transposed else X) @ V
             out += np.outer(a, s)
             return
