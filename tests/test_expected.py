@@ -265,8 +265,31 @@ def every_estimator():
     """Yield each method that learns from batches."""
     for kind in dict.fromkeys(type(case.estimator) for case in ALL + NUMERIC):
         if hasattr(kind(), "partial_fit"):
-            yield kind()
+            yield kind(n_hidden=20) if kind is KernelSRDA else kind()  # thousands of batches
     yield Window(SRDA(), samples=100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [PLS, ReducedRank])
+def test_methods_for_numbers_are_regressors_of_river(kind):
+    pytest.importorskip("river", reason="the extra river is not installed")
+    from river import base, evaluate, metrics
+
+    X, _ = labelled()
+    samples = [(dict(enumerate(x.tolist())), float(3 * x[0] - x[1])) for x in X]
+    one = OneByOne(kind(), 64, batch=len(X))
+    assert isinstance(one, base.Regressor)
+    assert not isinstance(one, base.Classifier)
+    assert isinstance(one.clone(), base.MiniBatchRegressor)
+    for x, target in samples:
+        one.learn_one(x, target)
+    rows = rows_of([x for x, _ in samples], 64)
+    expected = kind().fit(rows, [target for _, target in samples]).predict(rows)
+    assert one.predict_one(samples[3][0]) == pytest.approx(expected[3])
+    score = evaluate.progressive_val_score(samples, OneByOne(kind(), 64), metrics.MAE())
+    assert np.isfinite(score.get())
+    with pytest.raises(ValueError, match="not compatible"):
+        evaluate.progressive_val_score(samples, OneByOne(kind(), 64), metrics.Accuracy())
 
 
 @pytest.mark.slow
@@ -283,9 +306,23 @@ def test_rivers_checks_pass_as_a_whole(estimator, monkeypatch):
         monkeypatch.setattr(
             checks, "_yield_datasets", lambda _, scale=1: [datasets.Phishing().take(200 * scale)]
         )
+    if isinstance(estimator, KernelSRDA):  # sums begin at 1,000 samples, in the second half of it
+        skipped = {"check_bounded_memory_growth"}
+        monkeypatch.setattr(OneByOne, "_unit_test_skips", lambda _: skipped, raising=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         checks.check_estimator(model)
+
+
+@pytest.mark.slow
+def test_memory_of_hidden_features_is_bounded():
+    X, y = labelled()
+    model, sizes = KernelSRDA(n_hidden=20), []
+    for _ in range(60):
+        model.partial_fit(X, y)
+        sizes.append(len(bytes_of(model)))
+    assert 20 * len(X) > 1000
+    assert max(sizes[40:]) < 1.01 * max(sizes[20:40])
 
 
 # -- after Tfidf ---------------------------------------------------------------------------------

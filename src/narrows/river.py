@@ -1,7 +1,7 @@
 """Samples as dicts, as River has them: an adapter for one at a time, and batches.
 
 River and pandas are neither needed nor imported. Where River is installed, it accepts `OneByOne` as
-a transformer, and as a classifier if its estimator predicts.
+a transformer, and as a classifier or regressor if its estimator predicts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils import get_tags
@@ -35,6 +35,7 @@ _TRANSFORMERS = (
     "MiniBatchTransformer", "MiniBatchSupervisedTransformer",
 )  # fmt: skip
 _CLASSIFIERS = ("Classifier", "MiniBatchClassifier")
+_REGRESSORS = ("Regressor", "MiniBatchRegressor")
 _OF_RIVER = {  # what River reads of its estimators beside their methods
     "_get_params", "_is_stochastic", "_memory_usage", "_more_tags", "_mutable_attributes",
     "_raw_memory_usage", "_tags", "_unit_test_skips", "mutate",
@@ -266,10 +267,11 @@ def _numeric(X: Any) -> np.ndarray:
 
 
 class OneByOne(BaseEstimator):
-    """An estimator with the methods of River's transformers and classifiers.
+    """An estimator with the methods of River's transformers, classifiers and regressors.
 
-    If the estimator predicts, River treats it as a classifier in the last step of a pipeline, and
-    as a transformer in any other step. Otherwise it is a transformer.
+    If the estimator predicts, River treats it as a classifier, or as a regressor for PLS and
+    ReducedRank, in the last step of a pipeline, and as a transformer in any other step. Otherwise
+    it is a transformer.
 
     Parameters
     ----------
@@ -330,9 +332,10 @@ class OneByOne(BaseEstimator):
         if base is None:
             return type(self)
         kind: Any = type(self)
-        if self._multiclass:
-            kind = _classifier(kind)
-        for name in _TRANSFORMERS + (_CLASSIFIERS if self._multiclass else ()):
+        predictors = self._predictors
+        if predictors:
+            kind = _predicting(kind, predictors)
+        for name in _TRANSFORMERS + predictors:
             if hasattr(base, name):
                 getattr(base, name).register(kind)
         return kind
@@ -356,15 +359,19 @@ class OneByOne(BaseEstimator):
     def _supervised(self) -> bool:  # as River asks: whether learn_one needs y
         return bool(get_tags(self.estimator).target_tags.required)
 
-    @classmethod
-    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:  # as River's checks of a class ask
-        from narrows.methods.online_srda import OnlineSRDA
-
-        yield {"estimator": OnlineSRDA()}
+    def _unit_test_params(self) -> Iterator[dict[str, Any]]:  # as River's checks ask
+        yield self.get_params(deep=False)
 
     @property
     def _multiclass(self) -> bool:
-        return hasattr(self.__dict__.get("estimator"), "predict")
+        return self._predictors == _CLASSIFIERS
+
+    @property
+    def _predictors(self) -> tuple[str, ...]:
+        estimator = self.__dict__.get("estimator")
+        if not hasattr(estimator, "predict"):
+            return ()
+        return _REGRESSORS if is_regressor(estimator) else _CLASSIFIERS
 
     def clone(
         self, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False
@@ -470,12 +477,12 @@ class OneByOne(BaseEstimator):
         return pandas().DataFrame(reduced, index=X.index, columns=names)
 
     def predict_one(self, x: Row) -> Any:
-        """Return the predicted class of a dict; None before the first batch."""
+        """Return the predicted class or target of a dict; None before the first batch."""
         found = self._ask("predict", lambda: self._rows([x]), AttributeError)
         return None if found is None else found.tolist()[0]
 
     def predict_many(self, X: Any) -> Any:
-        """Return the predicted classes of a DataFrame as a Series; None before the first batch."""
+        """Return what is predicted of a DataFrame as a Series; None before the first batch."""
         rows = rows_of_frame(X, self.n_features, type(self).__name__)
         found = self._ask("predict", lambda: rows, AttributeError)
         if found is None:
@@ -528,10 +535,10 @@ class OneByOne(BaseEstimator):
 
 
 @cache
-def _classifier(kind: type) -> type:
+def _predicting(kind: type, predictors: tuple[str, ...]) -> type:
     """Return the class that an object of `kind` shows River if its estimator predicts.
 
-    No object is of it: a call makes one of `kind`. The two are registered with River separately.
+    No object is of it: a call makes one of `kind`. Each is registered with River separately.
     """
     names = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
     made = {"__new__": lambda cls, *args, **kwargs: kind(*args, **kwargs)}
