@@ -63,7 +63,7 @@ check: $(VENV)/.test
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	$(EXAMPLES_TYPED) examples/*.py examples/gallery/*.py
+	$(EXAMPLES_TYPED) examples/*.py examples/gallery/*.py tests/typed.py
 
 bench: $(VENV)/.test
 	$(VENV)/bin/python -m benchmarks performance

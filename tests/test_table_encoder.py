@@ -559,11 +559,11 @@ def changed(**columns):
 LATER = {
     "a text": (
         changed(size=["1"] * 9 + ["abc"] + ["x"] * (N - 10)),
-        r"expected numbers in column 'size', got 'abc' in row 9\. Name the column in categories or",
+        r"expected numbers in column 'size', got 'abc' in row 9\. Correct it, or fit with the",
     ),
     "a date": (
         changed(joined=["2024-01-01"] * 3 + ["2024-13-01"] * (N - 3)),
-        r"expected dates in column 'joined', got '2024-13-01' in row 3\. Name the column in",
+        r"expected dates in column 'joined', got '2024-13-01' in row 3\. Correct it, or",
     ),
     "infinity": (
         changed(size=[1.0, -np.inf] * (N // 2)),

@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -225,6 +226,53 @@ def test_forward_selection_takes_whole_columns_in_their_order(folder, capsys):
     assert len(kept) == sum(NAMES[column] in found for column in encoder.groups_)
 
 
+@pytest.mark.slow
+def test_compare_selects_the_columns_that_the_command_selects(folder, capsys):
+    lines = "compare churn.csv --label churn --methods forwardfs,oc --dims 1,2,9"
+    printed = predicted(lines, capsys)
+    said, command = printed.splitlines()[0], printed.splitlines()[-1]
+    assert said.startswith("Use ForwardFS with 2 columns, ")
+    assert "Always answering " in said
+    assert "--method forwardfs --n-features 2 " in command
+    assert narrows_(command.removeprefix("narrows ")) == 0
+    found = json.loads(predicted(lines + " --json", capsys))
+    columns = {line["asked"]: line["columns"] for line in found["lines"] if line["method"] != "oc"}
+    assert columns == {None: 0, 1: 1, 2: 2, 9: 5}
+    chosen = next(line for line in found["lines"] if line["asked"] == 2)
+    assert len(narrows.load("model.narrows").get_feature_names_out()) == chosen["dimensions"]
+
+    shown = predicted("info model.narrows", capsys)
+    assert "groups=[0, " in shown
+    assert " in all]" in shown
+    top = shown.split("columns in order (* selected): gain, and share explained up to here\n")[1]
+    top = top.split("\n\n")[0].splitlines()
+    assert [row.split()[0] for row in top].count("*") == 2
+    assert {row[2:].split()[0] for row in top[:2]} == {"age", "plan"}
+    assert {row[2:].split()[0] for row in top} == set(NAMES[:-1]) - {"phone"}
+    assert " features)" in top[0]
+    told = json.loads(predicted("info model.narrows --top 2 --json", capsys))["top"]
+    model = load_model("model.narrows")
+    assert [entry["features"] for entry in told] == [
+        list(model.groups).count(NAMES.index(entry["name"])) for entry in told
+    ]
+    assert told[1]["explained"] == pytest.approx(float(model._explained[-1]))
+
+
+def test_samples_for_the_model_of_a_table_come_from_its_encoder(folder, capsys):
+    assert narrows_("fit churn.csv --label churn --method srda -o m.narrows") == 0
+    model = narrows.load("m.narrows")
+    table = {
+        name: list(cells) for name, cells in zip(NAMES, zip(*customers(), strict=True), strict=True)
+    }
+    frame = pd.DataFrame(table).drop(columns="churn")
+    with pytest.raises(ValueError, match=r"Give X as narrows\.read\.source_of\(model\)\.encoder"):
+        model.predict(frame)
+    encoder = source_of(model).encoder
+    expected = predicted("predict m.narrows churn.csv --label churn -o -", capsys)
+    found = model.predict(encoder.transform(frame))[:300].tolist()
+    assert [row.split(",")[-1] for row in expected.splitlines()[1:]] == found
+
+
 def test_numbers_alone_are_no_table_and_a_word_among_them_is_an_error(folder, capsys):
     rng = np.random.default_rng(0)
     rows = [(*map(str, rng.random(3)), "ab"[k % 2]) for k in range(40)]
@@ -243,13 +291,15 @@ def test_wrong_tables_are_one_line_each(folder, capsys):
     rows = customers()
     assert narrows_("fit churn.csv --label churn --method srda -o m.narrows") == 0
     write("x.csv", [row[1:] for row in rows], NAMES[1:])
-    assert "all but age" in error_of("predict m.narrows x.csv --label churn -o o.csv", capsys)
+    err = error_of("predict m.narrows x.csv --label churn -o o.csv", capsys)
+    assert "all but age. Add what is missing, or fit again without it." in err
     write("x.csv", [("1", *row) for row in rows], ("extra", *NAMES))
-    assert "them and extra" in error_of("predict m.narrows x.csv --label churn -o o.csv", capsys)
+    err = error_of("predict m.narrows x.csv --label churn -o o.csv", capsys)
+    assert "them and extra. Leave out what is new." in err
     write("x.csv", [*rows[:7], ("old", *rows[7][1:]), *rows[8:]])
     err = error_of("predict m.narrows x.csv --label churn -o o.csv", capsys)
     assert "x.csv:9" in err
-    assert "'age', got 'old'. Name" in err
+    assert "'age', got 'old'. Correct it, or fit" in err
     write("x.csv", [*rows[:7], (*rows[7][:-1], ""), *rows[8:]])
     err = error_of("fit x.csv --label churn --method srda -o o.narrows", capsys)
     assert "x.csv:9" in err

@@ -98,7 +98,9 @@ def _classify(
     lines = averaged(found.values(), *metric_of(data.y, metric))
     chosen = lines.recommendation_
     line = None if chosen is None else chosen.of_narrows
-    fit = None if line is None else values.to_fit(input, line.method, line.dimensions)
+    fit = (
+        None if line is None else values.to_fit(input, line.method, line.columns or line.dimensions)
+    )
     show({**page.contents(lines, fit), "stopped": stopped}, str(lines), as_json)
     if chosen is not None:
         none = "No command: narrows fit has none of these methods. Add one to --methods."

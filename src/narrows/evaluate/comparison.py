@@ -350,6 +350,7 @@ def over(
             if y.ndim == 1:
                 joined([y, y_test])  # labels of another type would all be predicted wrong
             states = States(fold[0], y, made)
+            groups = folds.groups(number) if isinstance(folds, Splits) else None
             if dims is None:
                 dims = sizes_of(X)  # of all folds, also if others have more or fewer terms
             sizes = sorted(set(dims))
@@ -357,6 +358,7 @@ def over(
             for method in (None, *made) if sizes else (None,):
                 if method is not None:
                     method.fold = number
+                    method.groups = groups
                 for line in _of_method(method, fold, states, sizes, classifiers, say):
                     found.setdefault((line.method, line.asked, line.classifier), []).append(line)
     return averaged(found.values())
@@ -520,6 +522,7 @@ def _of_method(
                     shared + fitted - started,
                     reduced - fitted,
                     features=_width(X) or method.width or 0,
+                    columns=method.n_columns(asked),
                     **_scores(classifier, Z, y, Z_test, y_test),
                 )
             yield replace(done[key], asked=asked)

@@ -86,11 +86,12 @@ def _labels(y: np.ndarray) -> np.ndarray:
 class Ours:
     """A method of narrows, fitted once for all numbers of dimensions.
 
-    `fold` is the number of the fold that it was last fitted to, and `source` where its features
-    come from, if steps of its own made them.
+    `fold` is the number of the fold that it was last fitted to, `groups` the column of each feature
+    of a table there, and `source` where its features come from, if steps of its own made them.
     """
 
     fold = 0
+    groups: np.ndarray | None = None
     source: Source | None = None
     width: int | None = None  # the number of features that its own steps make
 
@@ -130,6 +131,8 @@ class Ours:
         if isinstance(self.fitted, PLS):
             self.fitted.set_params(n_components=min(most, X.shape[1]))
         if isinstance(self.fitted, ForwardFS):  # shorter selections are its first steps
+            if self.fitted.groups is None:
+                self.fitted.set_params(groups=self.groups)
             self.fitted.set_params(n_features=min(most, self.fitted._most_steps(X.shape[1])))
         if isinstance(self.fitted, OnlineProjector):
             self.fitted.set_params(n_components=min(most, most_found))
@@ -171,6 +174,12 @@ class Ours:
             few = p < len(self.fitted.classes_)
             self.fitted.set_params(n_components=p if few else None)
         return self.fitted._first(p)
+
+    def n_columns(self, p: int) -> int:
+        """Return how many columns of a table p stands for; 0 where they do not enter whole."""
+        if self.groups is None or not isinstance(self.fitted, ForwardFS):
+            return 0
+        return min(p, self.fitted._most_steps(len(self.groups)))
 
     def first(self, p: int) -> Callable[[Any], Any]:
         """Return the function that reduces samples to the first p components, or all there are."""
@@ -220,7 +229,7 @@ class Rival:
     It may use all cores for many components; CPU seconds are summed over the cores.
     """
 
-    fold, width = 0, None
+    fold, width, groups = 0, None, None
 
     def __init__(self, name: str):
         self.name = name
@@ -233,6 +242,10 @@ class Rival:
         """Keep the samples for `at`."""
         self.samples = X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         return 0.0
+
+    def n_columns(self, p: int) -> int:
+        """Return 0: whole columns of a table do not enter."""
+        return 0
 
     def at(self, p: int, X: Any) -> Callable[[Any], Any]:
         """Fit p dimensions, or as many as the data allow; return `transform`."""

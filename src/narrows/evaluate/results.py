@@ -76,6 +76,8 @@ class Line:
         Standard deviation of each score over the splits, if there are several.
     features : int
         Number of features before the reduction.
+    columns : int
+        Number of columns of a table that a method selects as a whole; 0 if it selects no such.
     outcomes : tuple of Outcome
         Classes or targets and predictions of the held-out samples, for each split.
     wrong : Counter
@@ -106,6 +108,7 @@ class Line:
     wrong: Counter = field(default_factory=Counter, repr=False)
     skipped: str = ""
     features: int = 0
+    columns: int = 0
     outcomes: tuple[Outcome, ...] = field(default=(), repr=False)
 
     @property
@@ -143,6 +146,8 @@ class Sized(Protocol):
 def named(line: Sized) -> str:
     """Return the name and the number of dimensions of a line as text."""
     size = count(line.dimensions, "feature" if line.method == ALL else "dimension")
+    if columns := getattr(line, "columns", 0):
+        size = f"{count(columns, 'column')}, {size}"
     return f"all {size}" if line.method == ALL else f"{title(line.method)} with {size}"
 
 
@@ -266,6 +271,10 @@ class Recommendation:
         if every is not None and line.row_bytes < every.row_bytes:
             factor = every.row_bytes / line.row_bytes
             said += f" The data become {factor:.{0 if factor >= 9.95 else 1}f} times smaller."
+        largest = self.largest_class
+        if self.verdict == "use" and largest is not None and self.metric != "r2":
+            score = getattr(largest, FIELDS[self.metric])
+            said += f" A{largest.method[1:]} has {score:.3f}."
         if self.ties:
             names = ", ".join(map(title, self.ties))
             said += f" {names} {'ties' if len(self.ties) == 1 else 'tie'}."

@@ -86,6 +86,15 @@ class Splits(Sequence[Fold]):
         """Return where the features of a split come from, if that is known."""
         return self._source if self.preprocess is None else source_of(self._made(k)[1])
 
+    def groups(self, k: int) -> np.ndarray | None:
+        """Return the column of each feature of a table that was read from a file.
+
+        There `narrows fit` selects whole columns by forward selection.
+        """
+        source = self.source(k) if isinstance(self.parts[0], TableRows) else None
+        encoder = None if source is None else source.encoder
+        return None if encoder is None else encoder.groups_
+
     def texts(self, k: int) -> list[str] | None:
         """Return how the held-out texts of a split begin; None if they are no texts."""
         if not self.is_text:

@@ -229,10 +229,11 @@ def feature_columns(
     found, known = set(present), set(options.columns)
     missing = [column for column in options.columns if column not in found]
     extra = [column for column in present if column not in known]
-    for what, which in (("all but", missing), ("them and", extra)):
+    add, drop = "Add what is missing, or fit again without it.", "Leave out what is new."
+    for what, which, advice in (("all but", missing, add), ("them and", extra, drop)):
         if which:
             problem = f"expected the {len(options.columns)} columns of the fit, got {what}"
-            raise DataError(name, f"{problem} {some_names(which, 5)}.", line)
+            raise DataError(name, f"{problem} {some_names(which, 5)}. {advice}", line)
     return list(options.columns)
 
 

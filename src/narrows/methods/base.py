@@ -12,7 +12,7 @@ from functools import cache, wraps
 from importlib import import_module
 from inspect import signature
 from threading import RLock
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -81,7 +81,15 @@ def lock_of(estimator: Any) -> Any:
     return _LOCKS.setdefault(estimator, RLock())
 
 
-def atomic(method: Callable[..., Any]) -> Callable[..., Any]:
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def where(has: Callable[[Any], Any]) -> Callable[[Method], Method]:
+    """Return scikit-learn's decorator of methods that only some estimators of a class have."""
+    return cast(Callable[[Method], Method], available_if(has))
+
+
+def atomic(method: Method) -> Method:
     """Let a method update the estimator in one thread at a time, and change nothing if it raises.
 
     A state that changes in place when a signal arrives is an exception: it refuses further use.
@@ -106,7 +114,7 @@ def atomic(method: Callable[..., Any]) -> Callable[..., Any]:
                     del vars(self)[name]
                 raise
 
-    return update
+    return cast(Method, update)
 
 
 def engine_of(X: Any) -> Any:
@@ -121,7 +129,7 @@ def engine_of(X: Any) -> Any:
     return None if engine is None else import_module(engine)
 
 
-def accepts_collections(method: Callable[..., Any]) -> Callable[..., Any]:
+def accepts_collections(method: Method) -> Method:
     """Let `fit` or `transform` hand a collection to its engine."""
 
     @wraps(method)
@@ -134,7 +142,7 @@ def accepts_collections(method: Callable[..., Any]) -> Callable[..., Any]:
         given = signature(method).bind(self, X, *args, **named).arguments
         return engine.fit(self, (X, given.get("y"), given.get("sample_weight")))
 
-    return either
+    return cast(Method, either)
 
 
 class Fitted:
@@ -669,7 +677,7 @@ class Additive(Estimator):
             state = route.of_samples(X, y, sample_weight)
         return self._store(self._finished(state))
 
-    @available_if(can_add)  # type: ignore[untyped-decorator]
+    @where(can_add)
     @atomic
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
@@ -729,7 +737,7 @@ class Additive(Estimator):
     def _register(self, classes: np.ndarray) -> None:
         """Note the classes that may occur; only classifiers show them."""
 
-    @available_if(can_add)  # type: ignore[untyped-decorator]
+    @where(can_add)
     @atomic
     def fit_stats(self, stats: ClassStats) -> Self:
         """Fit to a state; the result is that of `fit` on its samples.
@@ -764,7 +772,7 @@ class Additive(Estimator):
         with errors_named_after(self):
             return a + b
 
-    @available_if(can_add)  # type: ignore[untyped-decorator]
+    @where(can_add)
     def merge(self, *others: Self) -> Self:
         """Merge other estimators of the same method and parameters into this one.
 

@@ -8,12 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError, warn
-from narrows.methods.base import Additive, lock_of
+from narrows.methods.base import Additive, lock_of, where
 from narrows.methods.parameters import KEPT, Constraint, check_keep, is_cv, whole, word
 from narrows.methods.projector import EIGENVALUES, Directions, Found, Projector
 from narrows.methods.routes import (
@@ -84,7 +83,7 @@ class CrossProjector(Projector, Additive):
     _kept: Any = 0  # how many samples a state keeps
     eigenvalues_ = EIGENVALUES
 
-    fit_stats = available_if(_takes_stats)(Additive.fit_stats)
+    fit_stats = where(_takes_stats)(Additive.fit_stats)
 
     def _why_not(self, name: str) -> str | None:
         if name in ("partial_fit", "merge", "fit_stats"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +13,7 @@ from narrows.errors import ParameterError, printable
 from narrows.methods.names import method_of, targets_of
 
 _RIDGES = "alpha", "mu"
+_SHOWN = 10  # values of a list
 
 
 def summary(estimator: Any) -> dict[str, Any]:
@@ -76,6 +78,8 @@ def _json(value: Any) -> Any:
 
 def _top(estimator: Any, top: int) -> list[Any]:
     """Return features by score, or for each component the features of largest weight."""
+    if estimator._selects and estimator.get_params().get("groups") is not None:
+        return _groups(estimator, top)
     if estimator._selects:
         ranked = _ranked(estimator, estimator.scores_, estimator.ranking_[:top])
         if method_of(estimator) == "ForwardFS":
@@ -87,6 +91,28 @@ def _top(estimator: Any, top: int) -> list[Any]:
         {**direction, "columns": _ranked(estimator, w, _largest(np.abs(w), top))}
         for direction, w in zip(_directions(estimator), estimator.components_, strict=True)
     ]
+
+
+def _groups(estimator: Any, top: int) -> list[dict[str, Any]]:
+    """Return one entry for each group: of a table its column, else the first of its features."""
+    groups, source = [str(label) for label in estimator.groups], estimator._source
+    encoder = None if source is None else source.encoder
+    if encoder is not None and encoder.groups_.tolist() != list(estimator.groups):
+        encoder = None
+    first, last = dict[str, int](), dict[str, int]()
+    for place, k in enumerate(estimator.ranking_.tolist()):
+        first.setdefault(groups[k], k)
+        last[groups[k]] = place
+    sizes, shares = Counter(groups), estimator._explained
+    labels = list(first)[:top]
+    ranked = _ranked(estimator, estimator.scores_, [first[label] for label in labels])
+    for label, entry in zip(labels, ranked, strict=True):
+        entry["features"] = sizes[label]
+        if last[label] < len(shares):
+            entry["explained"] = float(shares[last[label]])
+        if encoder is not None:
+            entry["name"] = encoder.decisions_[int(label)].column
+    return ranked
 
 
 def ends(estimator: Any, top: int, most: int) -> list[dict[str, Any]]:
@@ -165,7 +191,7 @@ def n_classes(summary: dict[str, Any]) -> str:
 
 def described(summary: dict[str, Any]) -> str:
     """Return the results of `summary` and `details` as text."""
-    settings = ", ".join(f"{k}={v!r}" for k, v in summary["parameters"].items())
+    settings = ", ".join(f"{k}={_short(v)}" for k, v in summary["parameters"].items())
     if "targets" in summary:
         learned = [printable(name) for name in summary["targets"]]
     else:
@@ -200,11 +226,19 @@ def described(summary: dict[str, Any]) -> str:
     else:
         by = "features by score (* selected)"
         if any("explained" in entry for entry in summary["top"]):
-            by = "features in order (* selected): gain, and share explained up to here"
+            things = "columns" if "features" in summary["top"][0] else "features"
+            by = f"{things} in order (* selected): gain, and share explained up to here"
         lines += [by, *_listed(summary["top"])]
     for label, ranked in summary.get("per_class", {}).items():
         lines += ["", f"class {printable(label)} (+ has more, - has less)", *_listed(ranked)]
     return "\n".join(lines)
+
+
+def _short(value: Any) -> str:
+    """Return a parameter as text; of a long list its first values, and how many there are."""
+    if isinstance(value, list) and len(value) > _SHOWN:
+        return f"[{', '.join(map(repr, value[:_SHOWN]))}, ... {len(value):,} in all]"
+    return repr(value)
 
 
 def _listed(ranked: list[dict[str, Any]]) -> list[str]:
@@ -213,6 +247,7 @@ def _listed(ranked: list[dict[str, Any]]) -> list[str]:
     return [
         f"{_mark(entry)} {name:<{width}}  {float(entry['value']): .6g}"
         + (f"  {entry['explained']:.4f}" if "explained" in entry else "")
+        + (f"  ({entry['features']:,} features)" if entry.get("features", 1) > 1 else "")
         for name, entry in zip(names, ranked, strict=True)
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
@@ -10,11 +11,10 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from narrows.errors import ParameterError, WidthError, errors_named_after
-from narrows.methods.base import Additive, Fitted, atomic
+from narrows.methods.base import Additive, Fitted, Method, atomic, where
 from narrows.methods.parameters import Hinting, check_whole, copied, same
 from narrows.methods.routes import Data, route_of
 from narrows.solve.arrays import checked_samples
@@ -56,9 +56,9 @@ class _Piece:
         return state
 
 
-def _if_there(name: str) -> Any:
+def _if_there(name: str) -> Callable[[Method], Method]:
     """Return a decorator of methods that a window has if its estimator has them."""
-    return available_if(lambda window: hasattr(window.estimator, name))
+    return where(lambda window: hasattr(window.estimator, name))
 
 
 def _sliceable(a: Any) -> Any:
@@ -303,7 +303,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         found: np.ndarray = self.estimator_.classes_
         return found
 
-    @_if_there("predict")  # type: ignore[untyped-decorator]
+    @_if_there("predict")
     def predict(self, X: Any) -> np.ndarray:
         """Predict classes or targets with the estimator of the window, if it does.
 
@@ -325,7 +325,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         found: np.ndarray = self.estimator_.predict(X)
         return found
 
-    @_if_there("predict_proba")  # type: ignore[untyped-decorator]
+    @_if_there("predict_proba")
     def predict_proba(self, X: Any) -> np.ndarray:
         """Estimate the probability of each class with the estimator of the window, if it does.
 
@@ -346,7 +346,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         found: np.ndarray = self.estimator_.predict_proba(X)
         return found
 
-    @_if_there("decision_function")  # type: ignore[untyped-decorator]
+    @_if_there("decision_function")
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of classes by the estimator of the window, if it has them.
 
@@ -367,7 +367,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         found: np.ndarray = self.estimator_.decision_function(X)
         return found
 
-    @_if_there("score")  # type: ignore[untyped-decorator]
+    @_if_there("score")
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy or R^2 of the estimator of the window, if it has a score.
 

@@ -98,26 +98,33 @@ def checked_samples(
     X = as_numpy(X, "samples", who) if types is None else samples_as_numpy(X, who)
     options["ensure_all_finite"] = finite and not all_finite(X)
     # scikit-learn checks a sum
-    with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, who, inner):
+    with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, who, inner, estimator):
         kinds = list(types) if isinstance(types, tuple) else types
         X = validate_data(estimator, X, accept_sparse="csr", dtype=kinds, **options)
     return with_one_index_type(X)
 
 
 @contextmanager
-def numbers_expected(X: Any, who: str, inner: Any = None) -> Iterator[None]:
+def numbers_expected(X: Any, who: str, inner: Any = None, estimator: Any = None) -> Iterator[None]:
     """Say, where samples turn out to hold text or NaN, what makes numbers of it; show no text."""
     try:
         yield
     except ValueError as error:
+        source = getattr(estimator, "_source", None)  # the files that a model was fitted to
+        kinds = ("encoder", "tfidf")
+        kind = next((kind for kind in kinds if getattr(source, kind, None) is not None), None)
+        fitted = f"Give X as narrows.read.source_of(model).{kind}.transform(X) returns it."
         if _NAN.match(str(error)):
+            use = "Use narrows.table.TableEncoder for tables with missing values."
             raise ValueError(
-                f"{who}: expected finite values, got NaN{_column_of(X, _has_nan)}. Use "
-                "narrows.table.TableEncoder for tables with missing values."
+                f"{who}: expected finite values, got NaN{_column_of(X, _has_nan)}. "
+                f"{fitted if kind else use}"
             ) from None
         if not str(error).startswith(_TEXT):
             raise
         where = _column_of(X, _has_text)
+        if kind:
+            raise ValueError(f"{who}: expected numbers, got text{where}. {fitted}") from None
         name = who if inner is None else type(inner).__name__
         step, of = ("TableEncoder()", " of narrows.table") if where else ("Tfidf()", "")
         example = "" if name == "ClassStats" else f", as in make_pipeline({step}, {name}())"

@@ -189,7 +189,9 @@ class Cells:
             found.extend(map(parse, self.distinct[0]))
         except (TypeError, ValueError):
             row = int((self.distinct[1] == len(found)).argmax())
-            advice = "Name the column in categories (--categories) or in text (--text)."
+            advice = (
+                "Correct it, or fit with the column in categories (--categories) or text (--text)."
+            )
             self._refuse(expected, row, advice)
         return found
 
