@@ -1,5 +1,5 @@
 # make demo        set up a local .venv, and run examples on digits and on a number as target
-# make test        add what tests need, and run the tests that are fast: three to four minutes on two cores
+# make test        add what tests need, and run the tests that are fast: about three minutes on two cores
 # make test-slow   run tests that take longer, and more cases of each law
 # make test-spark  run the tests of Spark, in an environment of their own; MODE=connect runs one mode
 # make nightly     run all tests with more and random data, and check pages, archives, lowest versions

@@ -453,6 +453,7 @@ def test_lda_after_pca(n, d, r):
 
 @pytest.mark.parametrize("parameters", [{"solver": "pca"}, {"solver": "gsvd"}, {"mu": 0.0}])
 @pytest.mark.parametrize("solver", ["svd", "eigen"])
+@pytest.mark.slow
 def test_lda_is_that_of_scikit_learn_where_that_is_defined(data, parameters, solver):
     rows = np.genfromtxt(data / "waveform.csv", delimiter=",", skip_header=1)
     X, y = rows[:, :-1], rows[:, -1]

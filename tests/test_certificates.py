@@ -342,6 +342,7 @@ def test_heavy_tails_are_not_certified_and_all_samples_are_read(method, form, tm
 
 @pytest.mark.parametrize("method", [OCFS(1, tolerance=0.1), OC(tolerance=0.1)], ids=repr)
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.slow
 def test_heavy_tails_of_parts_are_not_certified_and_all_parts_are_read(method, form):
     X, y = amounts(6000, 2.0)
     parts = [(form(X[k : k + 200]), y[k : k + 200]) for k in range(0, 6000, 200)]
@@ -366,6 +367,7 @@ def test_too_much_of_a_score_with_a_heavy_tail_is_not_certified():
 
 
 @pytest.mark.parametrize("n_features", [1, 3])
+@pytest.mark.slow
 def test_normal_features_and_rare_classes_are_not_taken_for_heavy_tails(n_features):
     rng = np.random.default_rng(0)
     for _ in range(100):

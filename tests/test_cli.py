@@ -261,6 +261,7 @@ def test_parameters(run, svm):
     assert run("fit a.svm --method OCFS --threshold 0.01 -o m.narrows")[0] == 0
 
 
+@pytest.mark.slow
 def test_demo(run, tmp_path):
     pytest.importorskip("matplotlib")
     status, out, err = run("demo")

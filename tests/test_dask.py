@@ -526,6 +526,7 @@ FORMATS = ["csc_array", "coo_array", "csr_matrix", "lil_array", "dok_array", "di
 
 
 @pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.slow
 def test_sparse_parts_of_any_format(client, form):
     X, y = labelled(sparse=True)
     convert = getattr(sparse, form)
@@ -748,6 +749,7 @@ def test_features_to_start_with_are_found_by_the_names_of_tables(client):
 
 
 @pytest.mark.parametrize("suffix", ["svm", "parquet", "csv", "npz"])
+@pytest.mark.slow
 def test_files_are_read_by_the_workers(client, tmp_path, suffix):
     X, y = labelled(sparse=True)
     X[40:, 5:] = 0  # svmlight and Parquet do not tell how wide it is
@@ -949,6 +951,7 @@ def test_a_part_that_kills_its_workers_is_an_error(client):
     client.wait_for_workers(2, LIMIT)
 
 
+@pytest.mark.slow
 def test_what_is_wrong_in_a_part_is_named_with_its_row(client, tmp_path):
     X, y = labelled()
     X[37, 2] = np.nan
@@ -1438,6 +1441,7 @@ def test_a_wide_state_needs_no_process_of_its_size():
     np.testing.assert_allclose(ocfs.scores_[some], local.scores_, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_without_the_extra_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"pip install 'narrows\[dask\]'"):

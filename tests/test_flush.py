@@ -118,6 +118,7 @@ def assert_alike(found, expected):
 
 @pytest.mark.parametrize("verb", ["predict", "transform"])
 @pytest.mark.parametrize("name", ["iris.csv", "iris.svm", "texts.jsonl", "texts.csv"])
+@pytest.mark.slow
 def test_each_row_is_answered_before_the_next(folder, monkeypatch, talk, name, verb):
     header, *rows = answers(folder, monkeypatch, verb, name)
     command = talk(verb, f"{name}.narrows", "-", *OPTIONS[name].split(), "--flush")

@@ -69,6 +69,7 @@ def room_of(module):
     return ROOMS.index(name) if name not in ("", "__main__") else len(ROOMS)
 
 
+@pytest.mark.slow
 def test_the_imports_have_no_circle():
     order = list(TopologicalSorter(graph()).static_order())  # CycleError names the circle
     assert sorted(order) == sorted(MODULES)
@@ -145,6 +146,7 @@ def is_too_long(text):
     return code_lines(text) > 700 and " because " not in text.partition("\n")[0]
 
 
+@pytest.mark.slow
 def test_no_module_is_long_without_a_reason():
     """One of more than 700 lines of code says why in the first line of its docstring."""
     for name, path in MODULES.items():
@@ -242,6 +244,7 @@ def wrong_in(path, text, private):
     return wrong + list(private_names_used(tree, private))
 
 
+@pytest.mark.slow
 def test_tests_reach_the_inside_by_two_files_alone():
     """`inside.py`, and `solvers.py` for functions on arrays: so that the inside can be rebuilt."""
     private, checked = set(private_names()) - OF_OTHERS, 0
@@ -279,6 +282,7 @@ def test_a_test_that_reaches_the_inside_would_be_found(text):
     assert wrong_in("tests/test_any.py", named(text), {"_fitted", "_PENDING"})
 
 
+@pytest.mark.slow
 def test_all_of_the_inside_that_is_named_is_used():
     others = [path for path in TESTS.rglob("*.py") if path.name not in ("inside.py", "solvers.py")]
     every = "\n".join(path.read_text() for path in others)
@@ -309,6 +313,7 @@ def test_only_the_kernels_import_numba():
     ],
     ids=["names", "methods"],
 )  # fmt: skip
+@pytest.mark.slow
 def test_importing_is_light(what, heavy):
     code = (  # where pandas is installed scikit-learn imports it, and it pyarrow
         f"import sys; heavy = {heavy.split()!r};\n"

@@ -479,6 +479,7 @@ def test_an_offset_changes_nothing():
 
 @pytest.mark.parametrize("state", ["gathered", "mapped", "emptied"])
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.slow
 def test_a_copy_goes_on_to_the_bit(tmp_path, state, kernel):
     X, y = circles(200)
     model = small(kernel=kernel)
@@ -616,6 +617,7 @@ def test_the_command_line_is_python(run, tmp_path):
 
 
 @pytest.mark.parametrize("chunks", [2, 5, 6, 9])
+@pytest.mark.slow
 def test_a_stopped_fit_is_gone_on_with(run, tmp_path, monkeypatch, chunks):
     from tests.test_checkpoint import bytes_of, stop_after
 
@@ -742,6 +744,7 @@ def test_equal_samples_are_an_error():
 
 @pytest.mark.parametrize("value", [1e200, -1e300, np.nan, np.inf])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.slow
 def test_numbers_out_of_range_are_named(value, form):
     X, y = circles(60)
     X = np.column_stack([X, np.zeros(60)])
@@ -777,7 +780,7 @@ def test_sums_that_overflow_later_name_a_feature():
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", ["partial_fit", "fit"])
 @pytest.mark.parametrize("start", [None, 0, 60, 90, "fit"])
-def test_an_update_that_is_stopped_changes_nothing(soon, verb, start):
+def test_a_stopped_update_changes_nothing(soon, verb, start):
     X, y = circles(160)
     model = small(half_life=9.0 if start == 90 else None)
     if start == "fit":

@@ -78,6 +78,7 @@ def test_parts_that_are_fitted_alike_are_merged(run, kind):
 
 
 @pytest.mark.parametrize("kind", ["bands", "texts", "a table", "hidden features"])
+@pytest.mark.slow
 def test_parts_that_are_fitted_apart_are_refused_with_advice(run, kind):
     write, how = KINDS[kind]
     suffix = write()

@@ -49,6 +49,7 @@ def without_room(estimator):
 
 
 @pytest.mark.parametrize("verb", ["predict", "predict_proba", "decision_function"])
+@pytest.mark.slow
 def test_predictions_and_classes_are_of_one_moment(verb):
     """Another thread learns a new class while samples are classified."""
     X, y = labelled(n=90)

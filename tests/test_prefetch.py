@@ -47,6 +47,7 @@ def test_an_error_comes_in_its_turn(error):
     assert gone()
 
 
+@pytest.mark.slow
 def test_it_is_never_far_ahead():
     made = []
 

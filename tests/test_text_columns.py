@@ -322,6 +322,7 @@ UNREAD = "narrows: a{}: columns that are not read: {}. Add --table to use them, 
 
 @pytest.mark.parametrize("verb", ["fit", "compare"])
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.slow
 def test_columns_beside_the_texts_are_named(run, tmp_path, verb, suffix):
     queues, bodies = tickets()
     more = {f"c{k:02}": [f"{k}"] * 60 for k in range(12)}
@@ -349,6 +350,7 @@ def test_columns_beside_the_texts_are_named(run, tmp_path, verb, suffix):
         (9, "narrows: 9 texts are empty, with 0 for every feature.\n"),
     ],
 )
+@pytest.mark.slow
 def test_empty_texts_are_counted(run, tmp_path, suffix, gone, said):
     queues, bodies = tickets()
     for k in range(gone):

@@ -137,6 +137,7 @@ def test_terms_of_random_unicode_are_scikit_learn_s(monkeypatch, cores, sizes, w
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["20news_bydate.jsonl.gz", "r8.jsonl.gz"])
+@pytest.mark.slow
 def test_terms_of_real_texts_are_scikit_learn_s(data, name):
     texts = [text for X, _ in iter_chunks(data / name) for text in X][::7]
     theirs = TfidfVectorizer(sublinear_tf=True, token_pattern=TOKEN, min_df=2)
