@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 
 from narrows import OCFS, ForwardFS, Window, load, save
+from narrows.command.cli import main
 from narrows.engines import local
 from narrows.errors import ParameterError
 from tests.cases import labelled
@@ -437,3 +439,17 @@ def test_the_rest_of_the_ranking_is_by_what_each_would_add():
     after = [explained(Z[:, [*chosen, k]], T, RIDGE) for k in rest]
     assert after == sorted(after, reverse=True)
     assert not found.scores_[rest].any()
+
+
+def test_groups_are_described_one_by_one(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 6))
+    y = (X[:, 2] + X[:, 4] > 0).astype(int)
+    groups = ["a", "a", "b", "b", None, float("nan")]  # both are missing labels, of one group
+    model = ForwardFS(n_features=2, groups=groups).fit(X, y)
+    save(model, tmp_path / "m.narrows")
+    assert main(["info", str(tmp_path / "m.narrows"), "--json"]) == 0
+    top = json.loads(capsys.readouterr().out)["top"]
+    assert [entry["features"] for entry in top] == [2, 2, 2]
+    assert [entry["column"] // 2 for entry in top] == [1, 2, 0]
+    assert [entry["kept"] for entry in top] == [True, True, False]

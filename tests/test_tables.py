@@ -244,7 +244,7 @@ def test_compare_selects_the_columns_that_the_command_selects(folder, capsys):
     shown = predicted("info model.narrows", capsys)
     assert "groups=[0, " in shown
     assert " in all]" in shown
-    top = shown.split("columns in order (* selected): gain, and share explained up to here\n")[1]
+    top = shown.split("groups in order (* selected): gain, and share explained up to here\n")[1]
     top = top.split("\n\n")[0].splitlines()
     assert [row.split()[0] for row in top].count("*") == 2
     assert {row[2:].split()[0] for row in top[:2]} == {"age", "plan"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -95,23 +94,22 @@ def _top(estimator: Any, top: int) -> list[Any]:
 
 def _groups(estimator: Any, top: int) -> list[dict[str, Any]]:
     """Return one entry for each group: of a table its column, else the first of its features."""
-    groups, source = [str(label) for label in estimator.groups], estimator._source
+    group, source = estimator._group_of(estimator.n_features_in_), estimator._source
     encoder = None if source is None else source.encoder
     if encoder is not None and encoder.groups_.tolist() != list(estimator.groups):
-        encoder = None
-    first, last = dict[str, int](), dict[str, int]()
+        encoder = None  # other groups than the columns
+    first, last = dict[int, int](), dict[int, int]()
     for place, k in enumerate(estimator.ranking_.tolist()):
-        first.setdefault(groups[k], k)
-        last[groups[k]] = place
-    sizes, shares = Counter(groups), estimator._explained
-    labels = list(first)[:top]
-    ranked = _ranked(estimator, estimator.scores_, [first[label] for label in labels])
-    for label, entry in zip(labels, ranked, strict=True):
-        entry["features"] = sizes[label]
-        if last[label] < len(shares):
-            entry["explained"] = float(shares[last[label]])
+        first.setdefault(int(group[k]), k)
+        last[int(group[k])] = place
+    sizes, shares = np.bincount(group), estimator._explained
+    ranked = _ranked(estimator, estimator.scores_, list(first.values())[:top])
+    for number, entry in zip(first, ranked, strict=False):
+        entry["features"] = int(sizes[number])
+        if last[number] < len(shares):
+            entry["explained"] = float(shares[last[number]])
         if encoder is not None:
-            entry["name"] = encoder.decisions_[int(label)].column
+            entry["name"] = encoder.decisions_[estimator.groups[entry["column"]]].column
     return ranked
 
 
@@ -226,7 +224,7 @@ def described(summary: dict[str, Any]) -> str:
     else:
         by = "features by score (* selected)"
         if any("explained" in entry for entry in summary["top"]):
-            things = "columns" if "features" in summary["top"][0] else "features"
+            things = "groups" if "features" in summary["top"][0] else "features"
             by = f"{things} in order (* selected): gain, and share explained up to here"
         lines += [by, *_listed(summary["top"])]
     for label, ranked in summary.get("per_class", {}).items():
