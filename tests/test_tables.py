@@ -250,12 +250,12 @@ def test_compare_selects_the_columns_that_the_command_selects(folder, capsys):
     assert {row[2:].split()[0] for row in top[:2]} == {"age", "plan"}
     assert {row[2:].split()[0] for row in top} == set(NAMES[:-1]) - {"phone"}
     assert " features)" in top[0]
-    told = json.loads(predicted("info model.narrows --top 2 --json", capsys))["top"]
+    entries = json.loads(predicted("info model.narrows --top 2 --json", capsys))["top"]
     model = load_model("model.narrows")
-    assert [entry["features"] for entry in told] == [
-        list(model.groups).count(NAMES.index(entry["name"])) for entry in told
+    assert [entry["features"] for entry in entries] == [
+        list(model.groups).count(NAMES.index(entry["name"])) for entry in entries
     ]
-    assert 0 < told[0]["explained"] < told[1]["explained"] < 1
+    assert 0 < entries[0]["explained"] < entries[1]["explained"] < 1
 
 
 def test_samples_for_the_model_of_a_table_come_from_its_encoder(folder, capsys):
@@ -265,7 +265,7 @@ def test_samples_for_the_model_of_a_table_come_from_its_encoder(folder, capsys):
         name: list(cells) for name, cells in zip(NAMES, zip(*customers(), strict=True), strict=True)
     }
     frame = pd.DataFrame(table).drop(columns="churn")
-    with pytest.raises(ValueError, match=r"Give X as narrows\.read\.source_of\(model\)\.encoder"):
+    with pytest.raises(ValueError, match=r"Transform X by narrows\.read\.source_of\(model\)"):
         model.predict(frame)
     encoder = source_of(model).encoder
     expected = predicted("predict m.narrows churn.csv --label churn -o -", capsys)

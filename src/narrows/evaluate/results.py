@@ -77,7 +77,7 @@ class Line:
     features : int
         Number of features before the reduction.
     columns : int
-        Number of columns of a table that a method selects as a whole; 0 if it selects no such.
+        Number of columns of a table that are selected as a whole; 0 for other reductions.
     outcomes : tuple of Outcome
         Classes or targets and predictions of the held-out samples, for each split.
     wrong : Counter

@@ -113,7 +113,7 @@ def numbers_expected(X: Any, who: str, inner: Any = None, estimator: Any = None)
         source = getattr(estimator, "_source", None)  # the files that a model was fitted to
         kinds = ("encoder", "tfidf")
         kind = next((kind for kind in kinds if getattr(source, kind, None) is not None), None)
-        fitted = f"Give X as narrows.read.source_of(model).{kind}.transform(X) returns it."
+        fitted = f"Transform X by narrows.read.source_of(model).{kind} first."
         if _NAN.match(str(error)):
             use = "Use narrows.table.TableEncoder for tables with missing values."
             raise ValueError(
