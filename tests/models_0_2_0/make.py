@@ -106,6 +106,7 @@ def samples(kind, labels):
         "text": np.array(["ant", "bee", "cat"])[codes],
         "numbers": codes,
         "indicator": np.eye(3, dtype=int)[codes],
+        "target": X[:, 0] - 2 * X[:, 3] + codes,
     }[labels]
     return sparse.csr_array(X) if kind is True else X, y
 
@@ -114,10 +115,10 @@ def answer(estimator, X):
     reduced = estimator.transform(X)
     arrays = {
         "transform": reduced.toarray() if sparse.issparse(reduced) else reduced,
-        "classes": estimator.classes_,
-        "class_count": estimator.class_count_,
         "n_samples": np.array(estimator.n_samples_seen_),
     }
+    if hasattr(estimator, "classes_"):
+        arrays |= {"classes": estimator.classes_, "class_count": estimator.class_count_}
     if hasattr(estimator, "predict"):
         arrays["predict"] = estimator.predict(X)
     for name in ("scores_", "eigenvalues_", "alpha_", "mu_"):
@@ -139,11 +140,12 @@ def write_files(folder):
     (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def make(folder):
+def make(folder, models=MODELS, files=FILES):
+    """Write models, the files that some are fitted to, and the answers of all."""
     from narrows.command.cli import main
 
     expected = {}
-    for name, (estimator, kind, labels) in MODELS.items():
+    for name, (estimator, kind, labels) in models.items():
         X, y = samples(kind, labels)
         streamed = hasattr(estimator, "partial_fit")
         first = slice(len(y) * 2 // 3)
@@ -154,7 +156,7 @@ def make(folder):
             fitted.partial_fit(X[first.stop :], y[first.stop :])
             expected |= {f"{name}/later/{key}": a for key, a in answer(fitted, X).items()}
     write_files(folder)
-    for name, (data, command) in FILES.items():
+    for name, (data, command) in files.items():
         model, reduced = folder / f"{name}.narrows", folder / f"{name}.npz"
         assert main(["fit", str(folder / data), *command.split(), "-o", str(model)]) == 0
         assert main(["transform", str(model), str(folder / data), "-o", str(reduced)]) == 0

@@ -22,14 +22,15 @@ RUNS = {
 }
 
 
-def command_of(name):
+def command_of(name, runs=RUNS):
     """Return the words of a fit that writes checkpoints."""
-    data, command, rows, _ = RUNS[name]
+    data, command, rows, _ = runs[name]
     more = f"--chunk-rows {rows} --every {rows} --checkpoint {name}.checkpoint -o m.narrows"
     return ["fit", data, *command.split(), *more.split()]
 
 
-def make():
+def make(runs=RUNS):
+    """Write a checkpoint of each, in the folder where the data lie."""
     import numpy as np
 
     from narrows.command.cli import main
@@ -37,21 +38,21 @@ def make():
     from narrows.io.checkpoint import save_checkpoint as save
 
     expected = {}
-    for name, (data, *_, times) in RUNS.items():
+    for name, (data, *_, times) in runs.items():
         saved = []
 
         def interrupted(*args, saved=saved, times=times):
-            save(*args)
             saved.append(args)
-            if len(saved) == times:
+            if len(saved) == times:  # the command writes it where it ends
                 raise KeyboardInterrupt
+            save(*args)
 
         os.utime(data, (WHEN, WHEN))
-        assert main(command_of(name)) == 0  # removes the checkpoint
+        assert main(command_of(name, runs)) == 0  # removes the checkpoint
         assert main(["transform", "m.narrows", data, "-o", "reduced.npz"]) == 0
         expected |= {f"{name}/{key}": array for key, array in np.load("reduced.npz").items()}
         checkpoint.save_checkpoint = interrupted
-        assert main(command_of(name)) == 130
+        assert main(command_of(name, runs)) == 130
         checkpoint.save_checkpoint = save
     np.savez_compressed("checkpoints.npz", **expected)
 
