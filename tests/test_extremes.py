@@ -35,7 +35,17 @@ from narrows import (
     Window,
 )
 from narrows.errors import RangeError
-from tests.cases import ADDITIVE, ALL, ONLINE, TWO_PASSES, WEIGHTED, answer, assert_same, labelled
+from tests.cases import (
+    ADDITIVE,
+    ALL,
+    NUMERIC_METHODS,
+    ONLINE,
+    TWO_PASSES,
+    WEIGHTED,
+    answer,
+    assert_same,
+    labelled,
+)
 from tests.conftest import EVERYTHING, slow
 
 pytestmark = [
@@ -440,6 +450,15 @@ def test_eigenvalues_that_are_no_numbers_are_an_error(method):
     narrow = labelled(d=30)[0][:20] * 1e300  # fewer samples than features
     with pytest.raises(RangeError, match=f"^{method.__name__}: expected sums of squares below"):
         method().fit(narrow, y[:20])
+
+
+@pytest.mark.parametrize("method", NUMERIC_METHODS.values())
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_features_that_vanish_beside_their_targets_are_an_error(method, form):
+    X = labelled()[0]
+    said = f"^{method.__name__}: expected values that differ by more than 1.5e-154, got at most"
+    with pytest.raises(RangeError, match=said):
+        method().fit(form(1e-160 * X), X[:, 0])
 
 
 def test_a_window_and_files_say_it_too(run):

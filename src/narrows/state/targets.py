@@ -14,7 +14,7 @@ from narrows.errors import RangeError
 from narrows.solve.arrays import as_numpy
 from narrows.solve.scatter import Scatter, of_samples
 from narrows.solve.schema import FINITE, Field, SchemaError, checked
-from narrows.solve.sums import blocks, divided, near, with_one_index_type
+from narrows.solve.sums import TINY, blocks, check_not_tiny, divided, near, with_one_index_type
 from narrows.state.arrays import MOST_TARGETS
 from narrows.state.class_stats import ClassStats, Second, checked_rows, is_away
 from narrows.state.kept import ToKeep, hashes
@@ -164,6 +164,10 @@ class TargetStats:
             return self
         q = Y.shape[1]
         self._check_targets(q)
+        values = X.data if sparse.issparse(X) else X  # which the squares of targets may hide
+        if max(values.max(initial=0.0), -values.min(initial=0.0)) < TINY**0.5:
+            most = abs(X).max(axis=0)
+            check_not_tiny(most.toarray() if sparse.issparse(X) else most)
         origin = self.target_origin if self.n_targets else near(Y)
         size = max(_FEWEST, _NUMBERS // (q + self.n_features))
         parts = list(blocks(len(Y), size if not sparse.issparse(X) else len(Y)))
