@@ -224,6 +224,18 @@ def test_forward_selection_takes_whole_columns_in_their_order(folder, capsys):
     found = [NAMES[of_column[name]] for name in kept]
     assert sorted(set(found)) == ["age", "plan"]
     assert len(kept) == sum(NAMES[column] in found for column in encoder.groups_)
+    capsys.readouterr()
+    assert narrows_("info m.narrows --json") == 0
+    best = [entry for entry in json.loads(capsys.readouterr().out)["top"] if entry["kept"]]
+    for learn in (line, "update m.narrows churn.csv --label churn -o n.narrows"):
+        assert narrows_(learn) == 0
+        _, title, *rows = capsys.readouterr().out.splitlines()
+        assert title == "selected columns in order: gain, and share explained up to here"
+        assert [row.split()[1] for row in rows] == [entry["name"] for entry in best]
+    assert narrows_(f"{line} --json") == 0
+    assert json.loads(capsys.readouterr().out)["top"] == best
+    assert narrows_("fit churn.csv --label churn --method ocfs -o m.narrows") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
 
 
 @pytest.mark.slow

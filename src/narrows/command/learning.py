@@ -26,7 +26,7 @@ from narrows.io.chunk import NUMBERS, Options, for_targets
 from narrows.io.models import load_model, save_model
 from narrows.io.source import check_kind, kind_of
 from narrows.io.streams import display_name, expand_patterns
-from narrows.methods.describe import certified, n_classes, summary
+from narrows.methods.describe import certified, chosen, in_order, n_classes, summary
 from narrows.methods.names import listed
 from narrows.methods.routes import Data, check_adds_up, most_passes, route_of
 from narrows.state.cross import MOST
@@ -426,4 +426,7 @@ def _report_model(estimator: Any, output: str, as_json: bool) -> None:
         + (f"{certified(found)}; " if "certificate" in found else "")
         + f"saved to {output}"
     )
+    if columns := chosen(estimator):
+        found["top"] = columns
+        text += f"\n{in_order(columns)}"
     report(found, text, as_json, err=output == "-")

@@ -13,6 +13,7 @@ from narrows.methods.names import method_of, targets_of
 
 _RIDGES = "alpha", "mu"
 _SHOWN = 10  # values of a list
+_IN_ORDER = "gain, and share explained up to here"
 
 
 def summary(estimator: Any) -> dict[str, Any]:
@@ -111,6 +112,20 @@ def _groups(estimator: Any, top: int) -> list[dict[str, Any]]:
         if encoder is not None:
             entry["name"] = encoder.decisions_[estimator.groups[entry["column"]]].column
     return ranked
+
+
+def chosen(estimator: Any) -> list[dict[str, Any]]:
+    """Return the columns of a table that `ForwardFS` selected, in order; none of other methods."""
+    source = estimator._source
+    if source is None or source.encoder is None or method_of(estimator) != "ForwardFS":
+        return []
+    ranked: list[dict[str, Any]] = _json(_top(estimator, estimator.n_features_in_))
+    return [entry for entry in ranked if entry["kept"]]
+
+
+def in_order(chosen: list[dict[str, Any]]) -> str:
+    """Return the columns of a table that were selected as text."""
+    return "\n".join([f"selected columns in order: {_IN_ORDER}", *_listed(chosen)])
 
 
 def ends(estimator: Any, top: int, most: int) -> list[dict[str, Any]]:
@@ -225,7 +240,7 @@ def described(summary: dict[str, Any]) -> str:
         by = "features by score (* selected)"
         if any("explained" in entry for entry in summary["top"]):
             things = "groups" if "features" in summary["top"][0] else "features"
-            by = f"{things} in order (* selected): gain, and share explained up to here"
+            by = f"{things} in order (* selected): {_IN_ORDER}"
         lines += [by, *_listed(summary["top"])]
     for label, ranked in summary.get("per_class", {}).items():
         lines += ["", f"class {printable(label)} (+ has more, - has less)", *_listed(ranked)]
