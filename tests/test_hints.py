@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import narrows
-from narrows import LDA, OC, OCFS, OnlineSRDA
+from narrows import CCIPCA, LDA, OC, OCFS, OnlineSRDA
 from narrows.command import cli
 from narrows.errors import DataError, ParameterError, errors_named_after
+from narrows.evaluate import compare
 from narrows.read import iter_chunks
 from tests.cases import ALL, labelled
 
@@ -186,3 +187,22 @@ def test_a_call_that_an_interrupt_left_behind_names_no_later_error():
     begin()
     with pytest.raises(ParameterError, match=r"^OC: "):
         OC(priors={"ant": 1}).fit(*labelled())
+
+
+def test_ccipca_names_its_exact_counterpart():
+    X, _ = labelled()
+    for call in (lambda: CCIPCA().fit(X).merge(CCIPCA()), lambda: CCIPCA().fit_stats(None)):
+        with pytest.raises(
+            AttributeError, match=r"Use PCA, which is exact on a stream and supports"
+        ):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("labels", "ending"), [(int, 'test, or target="numeric" for numbers'), (str, "test")]
+)
+def test_more_classes_than_held_out_samples_may_be_numbers(labels, ending):
+    X, _ = labelled(n=60)
+    y = list(map(labels, range(100, 130))) * 2
+    with pytest.raises(ParameterError, match=f"all 30 classes, got 60. Set cv or {ending}\\.$"):
+        compare(X, y, ["oc"])

@@ -176,9 +176,10 @@ def pairs_of(
     if cv is not None:
         return list(StratifiedKFold(cv, shuffle=True, random_state=seed).split(rows, y))
     if math.ceil(len(y) / 5) < classes:
+        numbers = ', or target="numeric" for numbers' if y.dtype.kind in "iuf" else ""
         raise ParameterError(
             f"compare: expected at least {5 * classes - 4} samples to hold out a fifth with "
-            f"all {classes} classes, got {len(y)}. Set cv or test."
+            f"all {classes} classes, got {len(y)}. Set cv or test{numbers}."
         )
     return list(StratifiedShuffleSplit(repeats, test_size=0.2, random_state=seed).split(rows, y))
 

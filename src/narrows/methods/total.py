@@ -374,7 +374,10 @@ class CCIPCA(OnlineProjector):
     _constraints: ClassVar[dict[str, Constraint]] = {"amnesic": NOT_NEGATIVE}
     _needs_y = False
     _by_class = False
-    _instead = "scikit-learn's PCA or TruncatedSVD, or VarianceFS to select features and to merge"
+    _instead = (
+        "PCA, which is exact on a stream and supports merge with at most 8,192 features, or "
+        "VarianceFS to select features"
+    )
 
     n_components: int | None = 2
     amnesic: float = 0.0
