@@ -430,3 +430,18 @@ def test_a_fitted_estimator_is_left_as_it_is():
     compare(X, y, [online], [1, 2])
     np.testing.assert_array_equal(online.components_, before)
     assert online.n_components is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("classifier", ["svm", "smo"])
+def test_a_rare_class_is_predicted_where_balanced_accuracy_compares(classifier):
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 20 == 0
+    X = rng.normal(size=(600, 5)) + 1.2 * y[:, None] * [1, 0, 0, 0, 0]
+    lines = compare(X, y.astype(int), ["srda"], [1], [classifier], repeats=2)
+    assert lines.why.endswith("SVMs weight the classes alike.")
+    of_all, reduced, *_ = lines
+    assert min(of_all.balanced_accuracy, reduced.balanced_accuracy) > 0.6  # 0.5 without weights
+    assert lines.recommendation_ is not None
+    lines = compare(X, y.astype(int), ["srda"], [1], [classifier], repeats=2, metric="accuracy")
+    assert lines[0].balanced_accuracy < 0.55

@@ -81,6 +81,7 @@ def _classify(
     if methods is None:
         compared = runs.without_costly(compared, data)
     found: dict[Any, Any] = {}
+    metric, why = metric_of(data.y, metric)
     # all columns, and each method at each size, by each classifier
     each = len(set(sizes or runs.sizes_of(data[0][0])))
     total = len(data) * (1 + len(compared) * each) * len(set(classifiers))
@@ -92,10 +93,10 @@ def _classify(
             bar.update()
 
         try:
-            runs.over(data, compared, sizes, classifiers, advance, found)
+            runs.over(data, compared, sizes, classifiers, advance, found, metric)
         except KeyboardInterrupt:
             stopped = True
-    lines = averaged(found.values(), *metric_of(data.y, metric))
+    lines = averaged(found.values(), metric, why)
     chosen = lines.recommendation_
     line = None if chosen is None else chosen.of_narrows
     fit = (

@@ -7,8 +7,9 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,14 +38,15 @@ from narrows.state.cross import MOST
 from narrows.state.labels import joined, one_a_row
 from narrows.state.targets import targets_of
 
-CLASSIFIERS: dict[str, Callable[[], Any]] = {
-    "svm": lambda: LinearSVC(random_state=0),
-    "knn": lambda: KNeighborsClassifier(),
-    "smo": lambda: SVC(kernel="linear"),
+# each is made with `class_weight`, which is "balanced" where balanced accuracy compares
+CLASSIFIERS: dict[str, Callable[[str | None], Any]] = {
+    "svm": lambda weight: LinearSVC(random_state=0, class_weight=weight),
+    "knn": lambda weight: KNeighborsClassifier(),
+    "smo": lambda weight: SVC(kernel="linear", class_weight=weight),
 }
-REGRESSORS: dict[str, Callable[[], Any]] = {
-    "ridge": lambda: _Ridge(),
-    "knn": lambda: KNeighborsRegressor(),
+REGRESSORS: dict[str, Callable[[str | None], Any]] = {
+    "ridge": lambda weight: _Ridge(),
+    "knn": lambda weight: KNeighborsRegressor(),
 }
 METHODS = ("ocfs", "forwardfs", "oc", "srda", "onlinesrda")
 FOR_NUMBERS = ("correlationfs", "forwardfs", "pca", "pls", "reducedrank")
@@ -107,7 +109,8 @@ def compare(
     metric : {"auto", "accuracy", "macro_f1", "balanced_accuracy", "r2"}, default="auto"
         The score by which results are compared. "auto" is the accuracy, or the balanced accuracy if
         the largest class has more than 9 times as many samples as the smallest. For numbers it is
-        R^2, of several targets the mean.
+        R^2, of several targets the mean. With the balanced accuracy, SVMs weight the classes
+        (``class_weight="balanced"``), since they would rarely predict a rare class else.
     repeats : int, optional
         Number of random splits, each with a fifth of the samples held out, stratified by class. By
         default 5, if neither `test` nor `cv` is given.
@@ -199,8 +202,10 @@ def compare(
     splits = Splits(parts, pairs, preprocess, source)
     if methods is None:
         made = without_costly(made, splits)
-    lines = Comparison(over(splits, made, dims, classifiers, progress), splits, made)
-    lines.metric, lines.why = metric_of(splits.y, metric)
+    metric, why = metric_of(splits.y, metric)
+    found = over(splits, made, dims, classifiers, progress, metric=metric)
+    lines = Comparison(found, splits, made)
+    lines.metric, lines.why = metric, why
     return lines
 
 
@@ -336,6 +341,7 @@ def over(
     classifiers: Sequence[str] | None = None,
     progress: Callable[[str], None] | None = None,
     found: dict[Any, list[Line]] | None = None,
+    metric: str = "accuracy",
 ) -> Results:
     """`compare` over folds (X, y, X_test, y_test); `found` keeps the lines if it is interrupted.
 
@@ -343,7 +349,11 @@ def over(
     """
     made, say = check(methods, dims), progress or (lambda what: None)
     found = {} if found is None else found
-    classifiers = judges(classifiers, folds[0][1].ndim == 2)
+    numeric, weight = folds[0][1].ndim == 2, None
+    if metric == "balanced_accuracy":
+        weight = "balanced"
+    known = REGRESSORS if numeric else CLASSIFIERS
+    machines = {name: partial(known[name], weight) for name in judges(classifiers, numeric)}
     with threadpool_limits(1):  # CPU seconds would count waiting threads
         for number, (X, y, X_test, y_test) in enumerate(folds):
             fold = (_narrow(X), y, _narrow(X_test), y_test)
@@ -359,7 +369,7 @@ def over(
                 if method is not None:
                     method.fold = number
                     method.groups = groups
-                for line in _of_method(method, fold, states, sizes, classifiers, say):
+                for line in _of_method(method, fold, states, sizes, machines, say):
                     found.setdefault((line.method, line.asked, line.classifier), []).append(line)
     return averaged(found.values())
 
@@ -470,25 +480,25 @@ def _of_method(
     fold: Fold,
     states: States,
     dims: Sequence[int],
-    classifiers: Sequence[str],
+    machines: Mapping[str, Callable[[], Any]],
     progress: Callable[[str], None],
 ) -> Iterator[Line]:
     """Yield the lines of a method for one fold; None stands for all features."""
     X, y, X_test, y_test = fold
     if method is None:
         features = _width(X)
-        for classifier in classifiers:
+        for classifier, machine in machines.items():
             progress(f"{ALL}, {classifier}")
             if features is None:
                 why = "expected finite numbers. Set preprocess, which all columns pass through."
                 yield Line(ALL, classifier, None, skipped=why)
                 continue
-            scores = _scores(classifier, *fold)
+            scores = _scores(machine(), *fold)
             yield Line(ALL, classifier, None, features, 0.0, 0.0, features=features, **scores)
         return
 
     def skipped(asked: int, why: BaseException) -> Iterator[Line]:
-        for classifier in classifiers:
+        for classifier in machines:
             progress(f"{method.name}, {asked}, {classifier}")
             yield Line(method.name, classifier, asked, skipped=str(why).splitlines()[0])
 
@@ -509,7 +519,7 @@ def _of_method(
             yield from skipped(asked, error)
             continue
         reduced = time.process_time()
-        for classifier in classifiers:
+        for classifier, machine in machines.items():
             progress(f"{method.name}, {asked}, {classifier}")
             key = Z.shape[1], classifier
             if key not in done:
@@ -523,13 +533,12 @@ def _of_method(
                     reduced - fitted,
                     features=_width(X) or method.width or 0,
                     columns=method.n_columns(asked),
-                    **_scores(classifier, Z, y, Z_test, y_test),
+                    **_scores(machine(), Z, y, Z_test, y_test),
                 )
             yield replace(done[key], asked=asked)
 
 
-def _scores(classifier: str, Z: Any, y: Any, Z_test: Any, y_test: Any) -> dict[str, Any]:
-    machine = (CLASSIFIERS if y.ndim == 1 else REGRESSORS)[classifier]()
+def _scores(machine: Any, Z: Any, y: Any, Z_test: Any, y_test: Any) -> dict[str, Any]:
     started = time.process_time()
     machine = machine.fit(Z, y)
     train = time.process_time() - started

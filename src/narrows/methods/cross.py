@@ -240,7 +240,7 @@ class CrossProjector(Projector, Additive):
                 Q, q = regressions(products, counts)
                 coef, intercept = coef @ Q, intercept @ Q + q
             linear = answer.W @ coef, intercept
-        best = Found.best(answer.W, answer.eigenvalues, self._size, answer.separating)
+        best = Found.best(answer.W, answer.eigenvalues, self._size, answer.separating, S.unit)
         best.more, best.rule, best.regresses = answer.more, linear, regresses
         best.alpha = alpha if answer.alpha is None else answer.alpha
         return best

@@ -45,10 +45,11 @@ class Directions(Projection):
 
     @classmethod
     def best(
-        cls, W: np.ndarray, eigenvalues: np.ndarray, p: int | None, separating: int | None = None
-    ) -> Self:
+        cls, W: np.ndarray, eigenvalues: np.ndarray, p: int | None,
+        separating: int | None = None, unit: np.ndarray | None = None,
+    ) -> Self:  # fmt: skip
         """Return the first p of these directions, with signs by the rule."""
-        best = set_signs(np.ascontiguousarray(W[:, :p]))
+        best = set_signs(np.ascontiguousarray(W[:, :p]), unit)
         with np.errstate(over="ignore"):
             total = float(eigenvalues[:separating].sum())
         L, k = eigenvalues[:p], len(eigenvalues)

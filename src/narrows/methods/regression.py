@@ -267,7 +267,7 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
         S = state.scatters(unit=unit)
         answer = self._from_scatter(S, alpha, p, total * state.n).of_features(unit)
         coef = answer.W[:, :p] @ transposed(answer)[:p]  # first, since `best` sets the signs
-        found = Found.best(answer.W, answer.eigenvalues / state.n, p)
+        found = Found.best(answer.W, answer.eigenvalues / state.n, p, unit=unit)
         found.rule = coef, state.target_mean - state.mean @ coef
         found.total, found.held_out, found.curve = total, sizes, curve
         found.alpha = alpha

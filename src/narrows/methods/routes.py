@@ -442,7 +442,7 @@ def complete(estimator: Any, solved: Solved, A: Centred, unit: np.ndarray | None
                 f"numbers up to {A.largest:.1e}",
                 A.largest_in(),
             )
-    solved.W = set_signs(np.array(W, order="C"))
+    solved.W = set_signs(np.array(W, order="C"), unit)
     signs = np.sign(np.einsum("dk,dk->k", solved.W, W))
     if answer.within is not None:
         coef, intercept, products = rule(answer, A.counts, A.mean @ answer.W)

@@ -135,16 +135,18 @@ def orthogonal_part(
     return rest[:, None] / length
 
 
-def set_signs(W: np.ndarray) -> np.ndarray:
+def set_signs(W: np.ndarray, unit: np.ndarray | None = None) -> np.ndarray:
     """Set each column's sign, in place, so that its entry of largest magnitude is positive.
 
     Entries that differ by rounding count as equal, and the first of them decides: features that
-    mirror each other have opposite entries, and the last bit must not choose between them.
+    mirror each other have opposite entries, and the last bit must not choose between them. With a
+    unit, these are the entries for features that are divided by it.
     """
-    high, low = W.max(axis=0, initial=0.0), W.min(axis=0, initial=0.0)
+    V = W if unit is None else W * np.where(np.isfinite(unit), unit, 0.0)[:, None]
+    high, low = V.max(axis=0, initial=0.0), V.min(axis=0, initial=0.0)
     turned, least = -low > high, (1 - _SAME) * np.maximum(high, -low)
     for j in np.flatnonzero((np.minimum(high, -low) >= least) & (high > 0)):
-        turned[j] = W[(np.abs(W[:, j]) >= least[j]).argmax(), j] < 0
+        turned[j] = V[(np.abs(V[:, j]) >= least[j]).argmax(), j] < 0
     if turned.any():
         W *= np.where(turned, -1.0, 1.0)
     return W

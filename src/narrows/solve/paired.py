@@ -146,7 +146,7 @@ def metric_of(y: Any, metric: str = "auto") -> tuple[str, str]:
     if np.ndim(y) == 2:
         return "r2", "Metric: R^2, the share of the variance of held-out targets that is explained."
     if metric != "auto":
-        return metric, f"Metric: {METRICS[metric]}, as requested."
+        return metric, f"Metric: {METRICS[metric]}, as requested.{_weighted(metric)}"
     counts = np.unique(y, return_counts=True)[1]
     ratio = counts.max() / counts.min()
     metric = "balanced_accuracy" if ratio > IMBALANCE else "accuracy"
@@ -154,5 +154,10 @@ def metric_of(y: Any, metric: str = "auto") -> tuple[str, str]:
     limit = "more than" if ratio > IMBALANCE else "not more than"
     return metric, (
         f"Metric: {METRICS[metric]}, because the largest class has {shown} times as many samples "
-        f"as the smallest ({limit} {IMBALANCE})."
+        f"as the smallest ({limit} {IMBALANCE}).{_weighted(metric)}"
     )
+
+
+def _weighted(metric: str) -> str:
+    """Return what else the metric changes."""
+    return " SVMs weight the classes alike." if metric == "balanced_accuracy" else ""
