@@ -20,9 +20,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils import get_tags
 
-from narrows.errors import ParameterError
+from narrows.errors import ParameterError, WidthError
 from narrows.methods.parameters import check_whole
 from narrows.methods.selector import Selector
+from narrows.state.cross import MOST
 from narrows.state.labels import as_array
 
 __all__ = ["OneByOne", "batches", "rows_of"]
@@ -416,7 +417,7 @@ class OneByOne(BaseEstimator):
         if self._batch:
             self._learn_batch()
         if labels:
-            self.estimator_ = self._learner.partial_fit(rows, as_array(labels))
+            self._learn(rows, as_array(labels))
         return self
 
     def _start(self) -> None:
@@ -434,11 +435,18 @@ class OneByOne(BaseEstimator):
     def _learn_batch(self) -> None:
         try:
             (X, labels), *_ = batches(self._batch, len(self._batch), self.n_features)
-            self.estimator_ = self._learner.partial_fit(X, labels)
+            self._learn(X, labels)
         except (ValueError, TypeError):
             self._batch = []
             raise
         self._batch = []
+
+    def _learn(self, X: sparse.csr_array, labels: Any) -> None:
+        try:
+            self.estimator_ = self._learner.partial_fit(X, labels)
+        except WidthError as error:
+            fewer = f"Or hash the names of features to fewer: n_features={MOST} of OneByOne."
+            raise WidthError(f"{error} {fewer}", error.n_features) from None
 
     # -- reading --------------------------------------------------------------------------------
 

@@ -204,12 +204,12 @@ class Estimator(TransformerMixin, BaseEstimator):
         super().__init_subclass__(**options)
         cls.__doc__ = with_shared_texts(cls.__doc__)
 
-    def __new__(cls, /, *args: Any, **parameters: Any) -> Self:
-        """Say which parameter is meant by one that the class does not take."""
-        check_names(cls, parameters)
-        return super().__new__(cls)
+    if not TYPE_CHECKING:  # so that a wrong parameter or attribute is still found by mypy
 
-    if not TYPE_CHECKING:  # so that a wrong attribute is still found by mypy
+        def __new__(cls, /, *args: Any, **parameters: Any) -> Self:
+            """Say which parameter is meant by one that the class does not take."""
+            check_names(cls, parameters)
+            return super().__new__(cls)
 
         def __getattr__(self, name: str) -> Any:
             """Say what to use instead of a verb that is not supported."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from inspect import Parameter, signature
 from numbers import Integral, Real
-from typing import Any, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -102,10 +102,12 @@ def check_names(kind: type, given: Iterable[str]) -> None:
 class Hinting:
     """A base of classes that say which parameter is meant by one that they do not take."""
 
-    def __new__(cls, /, *args: Any, **parameters: Any) -> Self:
-        """Check the names of the parameters."""
-        check_names(cls, parameters)
-        return super().__new__(cls)
+    if not TYPE_CHECKING:  # so that a wrong parameter is still found by mypy
+
+        def __new__(cls, /, *args: Any, **parameters: Any) -> Self:
+            """Check the names of the parameters."""
+            check_names(cls, parameters)
+            return super().__new__(cls)
 
 
 # -- what a parameter may be -----------------------------------------------------------------

@@ -251,7 +251,8 @@ def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
             labels = np.array(objects)  # numbers, as objects
         except ValueError:
             raise ValueError(
-                f"{who}: expected labels that are numbers or text, got lists."
+                f"{who}: expected labels that are numbers or text, got lists. "
+                "Give one label a sample, or a matrix of 0 and 1 with a column for each class."
             ) from None
         if labels.dtype.kind == "f" and objects:
             labels = _exact(objects, labels, who)
@@ -265,7 +266,10 @@ def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
                 k = int((labels != long).argmax())
                 raise _of_several_types((long[k], long.dtype), who=f"{who}: ")
     if labels.dtype.kind not in _NUMBERS + _TEXT:
-        raise ValueError(f"{who}: expected labels that are numbers or text, got {labels.dtype}.")
+        raise ValueError(
+            f"{who}: expected labels that are numbers or text, got {labels.dtype}. "
+            "Use y.astype(str)."
+        )
     if labels.dtype.kind == "f" and not np.all(labels == np.floor(labels)):
         raise ValueError(
             f"{who}: Unknown label type: continuous. Expected labels that are whole numbers or "
