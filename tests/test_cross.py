@@ -6,6 +6,7 @@ The laws that these methods share with others are in test_laws.py.
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from operator import add
 
@@ -16,6 +17,7 @@ from sklearn import decomposition
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from narrows import LDA, MMC, PCA, SRDA, ClassStats, Window, load, save
 from narrows.errors import ParameterError
@@ -607,3 +609,16 @@ def test_a_moment_of_no_samples():
     assert ClassStats(3, second="cross").nbytes < 100
     assert ClassStats(3, second="cross").cross.tolist() == np.zeros((3, 3)).tolist()
     assert ClassStats(3, second="cross").covariance().tolist() == np.zeros((3, 3)).tolist()
+
+
+def test_threads_that_fit_leave_the_threads_of_blas_as_they_were():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 8)), rng.integers(0, 3, 300)
+
+    def threads():
+        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+    with threadpool_limits(2, "blas"), ThreadPoolExecutor(4) as pool:
+        before = threads()
+        list(pool.map(lambda k: SRDA().fit(X + k, y), range(12)))
+        assert threads() == before

@@ -27,6 +27,7 @@ from narrows.methods.routes import (
 from narrows.methods.standardize import check_units, unit_of
 from narrows.solve.exact import Centred, criterion_eigh
 from narrows.solve.held_out import NO_CURVE, Curve, by_components, curve_of
+from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.scatter import Answer, Scatter, leading, regressions, rule
 from narrows.state.class_stats import ClassStats, Second
 from narrows.state.cross import MOST
@@ -193,13 +194,14 @@ class CrossProjector(Projector, Additive):
     def _solve(self, state: Any) -> Directions:
         if isinstance(state, Solved):
             return self._of_solved(state)
-        if self._lacks_classes(state) or not state.n:
+        if not state.n or self._lacks_classes(state):
             none = np.zeros((state.n_features, 0))
             return Found(none, np.zeros(0), available=0, size=self._size)
         state = self._shown(state)
-        S, mean_square = self._scatters(state)
-        in_bands = isinstance(state, Mapped) and state.n_features > state.n_samples
-        found = self._solve_sums(state, S, self._ridge(mean_square), in_bands)
+        with one_blas_thread(min(state.n_features, state.n_samples) <= SMALL):
+            S, mean_square = self._scatters(state)
+            in_bands = isinstance(state, Mapped) and state.n_features > state.n_samples
+            found = self._solve_sums(state, S, self._ridge(mean_square), in_bands)
         found.total = self._total(found.total, mean_square)
         return found
 

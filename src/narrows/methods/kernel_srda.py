@@ -27,6 +27,7 @@ from narrows.methods.routes import InBands, is_first_pass
 from narrows.methods.standardize import unit_of
 from narrows.solve.held_out import GRID, TIMID, Kept, by_time, curve, leads
 from narrows.solve.kernel_map import KERNELS, MOST_HIDDEN
+from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.scatter import Answer, Scatter, continued, discriminants, scaled
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import TINY
@@ -345,11 +346,13 @@ class KernelSRDA(Discriminant):
         curved = self._shown(self._mapped(state))
         linear, S = curved.without_hidden(), curved.scatters()
         width = len(S.C)
-        alternatives = (
-            self._alternative(linear, linear.scatters(), width, may_regress=True),  # as SRDA does
-            self._alternative(curved, S, width),
-        )
-        if self._prefers_curved(curved, *alternatives):
+        with one_blas_thread(width <= SMALL):
+            alternatives = (
+                self._alternative(linear, linear.scatters(), width, may_regress=True),  # as SRDA
+                self._alternative(curved, S, width),
+            )
+            prefers_curved = self._prefers_curved(curved, *alternatives)
+        if prefers_curved:
             return alternatives[1].about_mean(curved.stats)
         return alternatives[0].of_features()
 

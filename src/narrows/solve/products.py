@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from itertools import chain, islice, pairwise
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -15,6 +17,8 @@ from narrows.solve.late import Rows, has_parts, sparse
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
+
+    from threadpoolctl import ThreadpoolController
 
 
 @cache
@@ -75,6 +79,45 @@ def each(function: Callable[[Part], Answer], parts: Iterable[Part]) -> list[Answ
         for future in running:
             future.cancel()
         wait(running)
+
+
+SMALL = 2_000  # rows of a square array: for fewer, several threads of BLAS do not pay
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Return the BLAS libraries of this process: to look for them takes time."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+_counting = Lock()
+_n_small = 0  # blocks of `one_blas_thread` that threads are in
+_limited: Any = None
+
+
+@contextmanager
+def one_blas_thread(small: bool = True) -> Iterator[None]:
+    """Let BLAS use one thread, in all threads of this process, where arrays are small.
+
+    Several would wait for each other at each step, and for those of the other BLAS: NumPy and SciPy
+    each have one.
+    """
+    global _n_small, _limited
+    if small:
+        with _counting:  # the last block that ends restores what the first has found
+            if not _n_small:
+                _limited = _blas().limit(limits=1)
+            _n_small += 1
+    try:
+        yield
+    finally:
+        if small:
+            with _counting:
+                _n_small -= 1
+                if not _n_small:
+                    _limited.restore_original_limits()
 
 
 _LOADING = 1 << 25  # numbers: plain NumPy takes about as long for them as loading compiled loops

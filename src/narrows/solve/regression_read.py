@@ -12,6 +12,7 @@ from scipy.special import softmax
 
 from narrows.solve import regression_rule as at
 from narrows.solve.held_out import SURE, by_time, calibrated, leads
+from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.regression import DiagonalRLS
 from narrows.solve.regression_rule import MEMORY, SOFT, SUSPICIOUS
 from narrows.solve.scatter import UNIT, Answer, rule
@@ -147,7 +148,12 @@ class Reading:
         if not n_held(core) or not core.clock[at.S2] > 0:
             return Model(self._W, self._b, unit)
         held = held_samples(core, self.several)
-        outputs = held.X @ self._W + self._b
+        with one_blas_thread(len(held.weight) <= SMALL):
+            return self._of_held(held, unit)
+
+    def _of_held(self, held: Held, unit: float) -> Model:
+        """Return the classifier, by the samples held."""
+        core, outputs = self.core, held.X @ self._W + self._b
         if self.softmax:
             outputs = _without_each(core, held, outputs)
             return Model(self._W, self._b, _temperature(held, outputs, core, self.several, unit))
@@ -190,6 +196,7 @@ def is_odd(core: DiagonalRLS) -> bool:
     return bool(odd > min(_ODD + 2 * by_chance, _MOST) * (seen + MEMORY))
 
 
+@one_blas_thread()
 def resolved(core: DiagonalRLS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return W and b, solved for once more in the span of W and of the class means.
 

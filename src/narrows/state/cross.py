@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.linalg import blas
 
 from narrows.errors import WidthError
-from narrows.solve.products import compiled_pays, cores, each
+from narrows.solve.products import compiled_pays, cores, each, one_blas_thread
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, Check, Field, between
 from narrows.solve.sums import (
     HUGE,
@@ -34,6 +34,7 @@ NOISE = 4 * EPS  # of a sum of squares: its rounding
 _SQUARES = " of squares"  # in errors
 FEW = 256  # samples that wait, at least, before their products are added
 _BLOCK = 1 << 20  # numbers in a block of samples
+_NARROW = 512  # features for whose products several threads of BLAS take as long as one
 _MANY = 1 << 21  # products that are worth several threads
 # the time of a product, where both features are scattered in a sample 1: one of them, and none
 _BESIDE, _BLAS = 1 / 8, 1 / 50
@@ -74,8 +75,8 @@ def add(G: np.ndarray, X: Any, weight: np.ndarray) -> None:
     elif X.size:
         if (weight != 1).any():
             X = X * np.sqrt(weight)[:, None]
-        with np.errstate(over="ignore", invalid="ignore"):  # checked by the caller
-            blas.dsyrk(1.0, X.T, beta=1.0, c=G, lower=1, overwrite_c=1)
+        with one_blas_thread(len(G) <= _NARROW), np.errstate(over="ignore", invalid="ignore"):
+            blas.dsyrk(1.0, X.T, beta=1.0, c=G, lower=1, overwrite_c=1)  # checked by the caller
 
 
 def _add_sparse(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> None:
