@@ -493,7 +493,7 @@ def test_names_of_columns_and_their_order(run):
     assert narrows.load("u.narrows").stats_.sums.tolist() == [[4, 12], [9, 5]]
     status, out, err = run("transform m.narrows c.parquet -o -")
     assert (status, out) == (1, "")
-    assert "c.parquet: expected the 2 columns of the fit, got all but a." in err
+    assert "c.parquet: expected the 2 columns of the fit, got all but 'a'" in err
 
 
 def test_a_model_fitted_to_a_frame_takes_files(run):

@@ -136,7 +136,7 @@ def test_csv_columns_are_found_by_name(run):
     assert run("transform m.narrows b.csv -o -", b__csv="b,a\n1,2\n")[1] == "a\n2.0\n"
     status, _, err = run("transform m.narrows c.csv -o r.npz", c__csv="b,q\n1,2\n")
     assert status == 1
-    assert "c.csv:1: expected the 2 columns of the fit, got all but a." in err
+    assert "c.csv:1: expected the 2 columns of the fit, got all but 'a', and 'q' besides." in err
 
 
 @pytest.mark.parametrize("method", ["df", "variancefs"])

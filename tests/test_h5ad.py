@@ -193,7 +193,7 @@ def test_a_model_learns_reduces_and_continues_by_names_of_genes(tmp_path, run):
     save(tmp_path / "c.h5ad", X[:, 1:], names=[f"gene{k}" for k in range(1, D)])
     status, _, err = run("transform m.narrows c.h5ad -o r.npz")
     assert status == 1
-    assert "c.h5ad: expected the 7 columns of the fit, got all but gene0" in err
+    assert "c.h5ad: expected the 7 columns of the fit, got all but 'gene0'" in err
 
 
 @pytest.mark.slow

@@ -570,9 +570,17 @@ LATER = {
         r"expected finite numbers in column 'size', got -inf in row 1\. Make it a missing value",
     ),
     "infinity as text": (changed(size=["1", "1e999"] * (N // 2)), "got '1e999' in row 1"),
-    "missing": (mixed().drop(columns="plan"), "expected column 'plan', as in the first samples"),
-    "renamed": (mixed().rename(columns={"plan": "plans"}), r"got none\. Did you mean plans\?"),
-    "new": (mixed().assign(more=1), r"got 'more' besides\. Leave it out, or fit again"),
+    "missing": (
+        mixed().drop(columns="plan"), r"got all but 'plan'\. Add what is missing, with missing val",
+    ),
+    "renamed": (
+        mixed().rename(columns={"plan": "plans"}),
+        r"got all but 'plan', and 'plans' besides\. Did you mean 'plan' by 'plans'\?",
+    ),
+    "missing and new": (
+        mixed().drop(columns="plan").assign(**{"": 1}), r"all but 'plan', and '' besides\. Add wh",
+    ),
+    "new": (mixed().assign(more=1), r"got 'more' besides\. Leave out what is new, or fit again"),
     "two of one name": (
         pd.concat([mixed(), mixed()[["size"]]], axis=1), "expected columns of different names, got",
     ),

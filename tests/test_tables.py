@@ -131,6 +131,8 @@ def test_a_pipeline_made_in_python_is_used_at_the_command_line(folder, capsys):
         assert "equal to the labels" in predicted(line, capsys)
     assert Path("m.csv").read_text() == Path("p.csv").read_text()
     assert "plan: category" in predicted("info p.narrows", capsys)
+    assert narrows_("predict p.narrows new.csv -o p.csv") == 0  # the labels are a column more
+    assert "ignored: 'churn'." in capsys.readouterr().err
 
 
 def test_info_shows_what_was_decided(folder, capsys):
@@ -170,6 +172,33 @@ def test_columns_may_come_in_another_order_and_values_may_be_new(folder, capsys)
     assert Path("new.out.csv").read_bytes() == Path("turned.out.csv").read_bytes()
     write("unseen.csv", [(row[0], "gold", "Oslo", "", "", "", "no") for row in rows])
     assert narrows_("predict m.narrows unseen.csv --label churn -o out.csv") == 0
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_only_columns_with_features_are_needed_and_new_ones_are_named(folder, capsys, kind):
+    assert narrows_("fit churn.csv --label churn --drop city --method srda -o m.narrows") == 0
+    frame = pd.DataFrame(customers()[300:], columns=NAMES)
+    frames = {"new": frame, "few": frame.drop(columns=["city", "phone"])}
+    frames["more"] = frame.assign(**{"": "1", "extra": "2"})
+    said = "narrows: warning: columns that the model was not fitted to are ignored: '', 'extra'."
+    for name, each in frames.items():
+        if kind == "csv":
+            each.to_csv(f"{name}.csv", index=False)
+        else:
+            each.to_parquet(f"{name}.parquet")
+        file = f"{name}.{kind}"
+        for line in (
+            f"predict m.narrows {file} -o {name}.p.csv",
+            f"transform m.narrows {file} -o {name}.t.csv",
+            f"update m.narrows {file} -o {name}.narrows",
+            f"fit {file} --like m.narrows -o like.narrows",
+        ):
+            capsys.readouterr()
+            assert narrows_(f"{line} --label churn") == 0
+            assert capsys.readouterr().err.splitlines() == [said] * (name == "more")
+        for made in ("p.csv", "t.csv"):
+            assert Path(f"{name}.{made}").read_text() == Path(f"new.{made}").read_text()
+    assert load_model("few.narrows").n_samples_seen_ == N
 
 
 def test_a_parquet_file_of_the_same_table_gives_the_same_model(folder, capsys):
@@ -304,10 +333,10 @@ def test_wrong_tables_are_one_line_each(folder, capsys):
     assert narrows_("fit churn.csv --label churn --method srda -o m.narrows") == 0
     write("x.csv", [row[1:] for row in rows], NAMES[1:])
     err = error_of("predict m.narrows x.csv --label churn -o o.csv", capsys)
-    assert "all but age. Add what is missing, or fit again without it." in err
-    write("x.csv", [("1", *row) for row in rows], ("extra", *NAMES))
+    assert "all but 'age'. Add what is missing, with missing values, or fit again" in err
+    write("x.csv", [row[1:] + ("1",) * 7 for row in rows], (*NAMES[1:], "Age", *"abcd", "", "e"))
     err = error_of("predict m.narrows x.csv --label churn -o o.csv", capsys)
-    assert "them and extra. Leave out what is new." in err
+    assert "all but 'age', and 'Age', 'a', 'b', 'c', 'd', … besides. Did you mean 'age' by" in err
     write("x.csv", [*rows[:7], ("old", *rows[7][1:]), *rows[8:]])
     err = error_of("predict m.narrows x.csv --label churn -o o.csv", capsys)
     assert "x.csv:9" in err

@@ -230,7 +230,7 @@ def test_a_file_without_targets_is_predicted_but_not_learned(files):
     assert json.loads(out) == {"output": "p.csv", "rows": N, "r2": None, "r2_by_target": {}}
     status, _, err = run("update m.narrows b.csv -o m2.narrows")
     assert status == 1
-    assert err.startswith("narrows: b.csv:1: expected a column 'price', got the columns f0, f1")
+    assert err.startswith("narrows: b.csv:1: expected a column 'price', got the columns 'f0', ")
     assert run("transform m.narrows b.csv -o -")[1].startswith("reducedrank0,reducedrank1\n")
 
 

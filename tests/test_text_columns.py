@@ -215,7 +215,7 @@ def test_pyarrow_reads_the_rows_and_errors_of_the_standard_module(tmp_path, monk
 # -- errors --------------------------------------------------------------------------------------
 
 WRONG_CSV = [
-    (b"a,t\nx,y\n", {"text": "body"}, r"a\.csv:1: expected a column 'body', got the columns a, t"),
+    (b"a,t\nx,y\n", {"text": "body"}, r"a\.csv:1: expected a column 'body', got the columns 'a', 't'"),
     (b"label,t\nx,\xff\n", {}, r"a\.csv:2: expected a CSV row in UTF-8, got other bytes"),
     (b"label,t\nx,\"a\n\xe9\"\n", {}, r"a\.csv:3: expected a CSV row in UTF-8"),
     (b"label,t\nx,y\nx,y, z\n", {}, r"a\.csv:3: expected 2 cells, got 3\. Put cells that hold"),
@@ -245,7 +245,7 @@ WRONG_TABLES = [
     ({"t": ["a", "b"], "u": ["a", None]}, ["t", "u"], r":2: column 'u': expected no nulls"),
     ({"t": [1, 2]}, "t", r": column 't': expected texts, got int64"),
     ({"t": [b"a"]}, "t", r": column 't': expected texts, got binary"),
-    ({"u": ["a"], "v": [1]}, "t", r": expected a column 't', got the columns u, v\. Set text"),
+    ({"u": ["a"], "v": [1]}, "t", r": expected a column 't', got the columns 'u', 'v'\. Set text"),
     (
         {"t": pa.array([b"a", b"\xff"]).view(pa.string())}, "t",
         r":2: column 't': expected UTF-8, got other bytes",
@@ -330,8 +330,8 @@ def test_columns_beside_the_texts_are_named(run, tmp_path, verb, suffix):
     command = f"{verb} a{suffix} --label queue --text body {options}"
     for columns, named in (
         ({}, ""),
-        ({"plan": ["basic"] * 60, "age": ["4"] * 60}, "plan, age"),
-        (more, ", ".join(list(more)[:10]) + ", …"),
+        ({"plan": ["basic"] * 60, "age": ["4"] * 60}, "'plan', 'age'"),
+        (more, ", ".join(map(repr, list(more)[:10])) + ", …"),
     ):
         write(tmp_path / f"a{suffix}", {"queue": queues, "body": bodies} | columns)
         status, _, err = run(command)
@@ -379,7 +379,7 @@ def test_a_model_of_json_lines_reads_the_other_formats(run, tmp_path):
     write(tmp_path / "a.csv", columns)
     status, _, err = run("transform m.narrows a.csv -o r.npz")
     assert status == 1
-    assert "expected a column 'text', got the columns id, queue, subject, body. Set --text" in err
+    assert "expected a column 'text', got the columns 'id', 'queue', 'subject', 'body'. Set" in err
     assert run("transform m.narrows a.csv --text body -o c.npz")[0] == 0
     # and numbers are still numbers
     (tmp_path / "n.csv").write_text("a,b,class\n1,2,x\n3,5,y\n")

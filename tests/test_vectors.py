@@ -149,7 +149,7 @@ WRONG = [
     (pa.array([[1], [2]]), {}, r": column 'v': expected lists of floats, got list<"),
     (pa.array([1.0, 2.0]), {}, r": column 'v': expected lists of floats, got double"),
     (pa.array([[1.0, np.nan]], LIST), {}, r":1: expected finite values, got NaN or infinity"),
-    (pa.array([[1.0]], LIST), {"vector": "w"}, r": expected a column 'w', got the columns v"),
+    (pa.array([[1.0]], LIST), {"vector": "w"}, r": expected a column 'w', got the columns 'v'"),
 ]  # fmt: skip
 
 
@@ -202,7 +202,7 @@ def test_a_model_of_vectors_from_fit_to_transform(run, tmp_path):
     pq.write_table(other, tmp_path / "b.parquet")
     status, _, err = run("transform m.narrows b.parquet -o o.npz")
     assert status == 1
-    assert "expected a column 'embedding', got the columns id, vector, label. Set --vector" in err
+    assert "expected a column 'embedding', got the columns 'id', 'vector', 'label'. Set --v" in err
     assert run("transform m.narrows b.parquet --vector vector -o o.npz")[0] == 0
     with np.load("r.npz") as r, np.load("o.npz") as o, np.load("c.npz") as c:
         np.testing.assert_array_equal(r["X"], o["X"])

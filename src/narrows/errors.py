@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
@@ -23,6 +23,10 @@ _NAMELESS = re.compile(
 )  # messages of states and solvers
 # the class that the user called, and the frame of the call
 _called: ContextVar[tuple[str, Any]] = ContextVar("called", default=("", None))
+
+
+# advice on columns of a table
+ADD_MISSING = "Add what is missing, with missing values, or fit again without it."
 
 
 class Asked:
@@ -252,6 +256,24 @@ def did_you_mean(name: str, known: Iterable[str], shown: Callable[[str], str] = 
     """Return advice on a name that is not among those known, for messages."""
     near = get_close_matches(name, known := list(known), n=1)
     return f"Did you mean {shown(near[0])}?" if near else f"Choose from {', '.join(sorted(known))}."
+
+
+def some_names(names: Sequence[str], most: int = 5) -> str:
+    """Return the first names in quotation marks, for messages."""
+    return ", ".join(map(repr, names[:most])) + ", …" * (len(names) > most)
+
+
+def unlike(missing: Sequence[str], new: Sequence[str], add: str) -> str:
+    """Return which columns are there instead of those expected, and advice, for messages.
+
+    `add` is the advice on those that are missing.
+    """
+    besides = f"{some_names(new)} besides" if new else ""
+    if not missing:
+        return f"{besides}. Leave out what is new, or fit again with it."
+    got = ", and ".join(filter(None, (f"all but {some_names(missing)}", besides)))
+    near = get_close_matches(missing[0], new, n=1)
+    return f"{got}. " + (f"Did you mean {missing[0]!r} by {near[0]!r}?" if near else add)
 
 
 def fit_alike(what: str, otherwise: str) -> str:

@@ -16,8 +16,8 @@ from click.core import ParameterSource
 from narrows.command.console import say
 from narrows.command.options import FOR_TARGETS, PARAMETERS, int_or_float
 from narrows.command.options import METHODS as NAMES
-from narrows.errors import DataError, ParameterError, did_you_mean
-from narrows.io.chunk import MAY_BE_TABLE, Options, as_in_model, for_targets, some_names
+from narrows.errors import DataError, ParameterError, did_you_mean, some_names
+from narrows.io.chunk import MAY_BE_TABLE, Options, as_in_model, for_targets
 from narrows.io.container import is_checkpoint
 from narrows.io.dataset import first_cells
 from narrows.io.kinds import SUFFIXES

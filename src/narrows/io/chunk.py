@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from narrows.errors import Asked, DataError, ParameterError
+from narrows.errors import ADD_MISSING, Asked, DataError, ParameterError, some_names, unlike, warn
 from narrows.io.kinds import LABEL_TYPES
 from narrows.io.streams import MAX_LINE_MB
 from narrows.io.table_rows import TableRows
@@ -161,6 +161,8 @@ def check_finite(chunk: Chunk, name: str) -> None:
         raise DataError(name, "expected finite values, got NaN or infinity.", chunk.lines[row])
 
 
+SPARE = "spare"  # a fact: the columns of a table of which an encoder makes no features
+MAY_HAVE_MORE = "may_have_more"  # a fact: whether columns that a fit did not have are ignored
 LABELS = ("class", "label")  # the label column, where none is named
 OF_CLASSES = "Set label (--label) instead of target (--target) if the column holds classes."
 TEXT = "text"  # the column of texts, where none is named
@@ -226,14 +228,16 @@ def feature_columns(
             beside = ", ".join(map(repr, options.target or [label]))
             raise DataError(name, f"expected features, got no column beside {beside}.", line)
         return present
-    found, known = set(present), set(options.columns)
+    found, known = set(present), {*options.columns, *(options.get(SPARE) or ())}
     missing = [column for column in options.columns if column not in found]
-    extra = [column for column in present if column not in known]
-    add, drop = "Add what is missing, or fit again without it.", "Leave out what is new."
-    for what, which, advice in (("all but", missing, add), ("them and", extra, drop)):
-        if which:
-            problem = f"expected the {len(options.columns)} columns of the fit, got {what}"
-            raise DataError(name, f"{problem} {some_names(which, 5)}. {advice}", line)
+    new = [column for column in present if column not in known]
+    if missing or (new and not options.get(MAY_HAVE_MORE)):
+        add = ADD_MISSING if options.table else "Add what is missing, or fit again without it."
+        which = "columns with features" if options.table else "columns"
+        problem = f"expected the {len(options.columns)} {which} of the fit"
+        raise DataError(name, f"{problem}, got {unlike(missing, new, add)}", line)
+    if new:  # the same warning is shown once
+        warn(f"columns that the model was not fitted to are ignored: {some_names(new)}.")
     return list(options.columns)
 
 
@@ -249,11 +253,6 @@ def check_columns(
         if column not in header:
             problem = f"expected a column {column!r}, got the columns {some_names(header, 10)}."
             raise DataError(name, f"{problem} Set {what} (--{what}).", line)
-
-
-def some_names(names: Sequence[str], most: int) -> str:
-    """Return the first names as text."""
-    return ", ".join(names[:most]) + ", …" * (len(names) > most)
 
 
 def indicator(labels: np.ndarray, indptr: np.ndarray, n_classes: int) -> sparse.csr_array:
@@ -303,9 +302,11 @@ _KINDS = {True: "text", False: "a number"}
 def as_in_model(options: Options, estimator: Any, is_update: bool = False) -> Options:
     """Return options by which labels have the type of the classes of a fitted estimator.
 
+    At the command line, columns that are not those of its fit are ignored.
     Those of an update of a model of text stay numbers if a format has numbers.
     """
     is_text = estimator._has_text_labels
+    options = options.with_found({MAY_HAVE_MORE: Asked.by_command})
     if options.labels is not None or not estimator._needs_y or is_text is None:
         return options
     if not is_text:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from narrows.errors import DataError, ParameterError
-from narrows.io.chunk import TEXT, Options, names_of, plain
+from narrows.io.chunk import SPARE, TEXT, Options, names_of, plain
 from narrows.io.formats.base import Format
 from narrows.solve.few_texts import FewTexts
 from narrows.solve.schema import (
@@ -91,6 +91,12 @@ class Source:
             return found
         return None if self.columns is None else np.array(self.columns, dtype=object)
 
+    @property
+    def spare(self) -> tuple[str, ...]:
+        """The columns of a table of which the encoder makes no features."""
+        decisions = () if self.encoder is None else self.encoder.decisions_
+        return tuple(each.column for each in decisions if not each.n_features)
+
     def settings(self) -> dict[str, Any]:
         """Return the settings for a JSON header."""
         settings = {"zero_based": self.zero_based, "label": self.label, "text": plain(self.text)}
@@ -165,7 +171,7 @@ def remembered(source: Source, options: Options, format: Format) -> dict[str, An
     elif options.text is not None:
         found.pop("vector", None)
     elif source.encoder is not None and "table" in found:
-        found["table"] = True
+        found |= {"table": True, SPARE: source.spare}
     elif source.tfidf is not None and "text" in found and not format.kind.holds_texts:
         found["text"] = source.text or (TEXT,)
     return found

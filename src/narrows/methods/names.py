@@ -30,11 +30,14 @@ def column_names(model: Any) -> np.ndarray | None:
 
 
 def file_columns(model: Any) -> tuple[str, ...] | None:
-    """Return the names of the columns of a file or table to read, if they have names."""
+    """Return the names of the columns of a file or table to read, if they have names.
+
+    Those of which an encoder makes no features are not read.
+    """
     names, source = getattr(model, "feature_names_in_", None), model._source
     if source is not None:
-        columns: tuple[str, ...] | None = source.columns
-        return columns
+        spare = set(source.spare)
+        return source.columns and tuple(name for name in source.columns if name not in spare)
     return None if names is None else tuple(names)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from narrows.errors import ParameterError, did_you_mean
+from narrows.errors import ADD_MISSING, ParameterError, unlike
 from narrows.solve.cells import CATEGORY, DATE, MISSING, NUMBER, TEXT, Cells, table_of
 from narrows.solve.late import sparse
 from narrows.solve.schema import FINITE, Check, Field, SchemaError, between, check_known, checked
@@ -221,20 +221,11 @@ class TableMap:
         """Return the columns of a table that has those of the first samples, in any order."""
         table = table_of(X)
         known = [column.name for column in self.columns]
-        for column in self.columns:
-            if column.features and column.name not in table:
-                new = [name for name in table if name not in known]
-                hint = did_you_mean(column.name, new) if new else "Add it, with missing values."
-                raise ValueError(
-                    f"TableEncoder: expected column {column.name!r}, as in the first samples, got "
-                    f"none. {hint}"
-                )
-        for name in table:
-            if name not in known:
-                raise ValueError(
-                    f"TableEncoder: expected the columns of the first samples, got {name!r} "
-                    "besides. Leave it out, or fit again."
-                )
+        missing = [c.name for c in self.columns if c.features and c.name not in table]
+        new = [name for name in table if name not in known]
+        if missing or new:
+            got = unlike(missing, new, ADD_MISSING)
+            raise ValueError(f"TableEncoder: expected the columns of the first samples, got {got}")
         for column in self.columns:
             column.check(table.get(column.name))
         return table

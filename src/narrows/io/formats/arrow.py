@@ -230,8 +230,8 @@ def _samples_of(
         return sparse_samples, None
     index = _index_of(schema)
     present = [column for column in header if column not in index]
-    _refuse_vectors(schema, present, label, name)
     columns = tuple(feature_columns(present, label, options, name))
+    _refuse_vectors(schema, columns, name)
     if options.table:
         return lambda table, width, *where: TableRows(
             {column: anything(table, column, *where) for column in columns}
@@ -242,11 +242,11 @@ def _samples_of(
     ), columns
 
 
-def _refuse_vectors(schema: Any, features: list[str], label: str | None, name: str) -> None:
+def _refuse_vectors(schema: Any, features: Sequence[str], name: str) -> None:
     """Raise where the features would be lists of floats."""
     for column in features:
         kind = schema.field(column).type
-        if column != label and is_vector(kind):
+        if is_vector(kind):
             problem = f"column {column!r}: expected numbers, got {shown(kind)}."
             advice = f"Set vector (--vector) to {column!r} to read each list as a sample."
             raise DataError(name, f"{problem} {advice}")
