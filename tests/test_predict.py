@@ -42,6 +42,7 @@ def test_the_predictions_of_a_file_are_those_of_python(method, run, iris, tmp_pa
     assert out == (
         "150 predictions written to p.csv\n"
         f"{right} of 150 are equal to the labels of iris.csv: {right / 150:.1%}\n"
+        "Always answering setosa has 33.3%.\n"
     )
     header, rows = read_csv(tmp_path / "p.csv")
     assert header == ["probability", "label"]
@@ -66,7 +67,12 @@ def test_rows_without_labels_are_predicted_and_the_result_is_json(run, iris, tmp
     np.savetxt(tmp_path / "new.csv", X, delimiter=",", header="a,b,c,d", comments="")
     status, out, _ = run("predict m.narrows new.csv -o p.npz --json")
     assert status == 0
-    assert json.loads(out) == {"output": "p.npz", "rows": 150, "accuracy": None}
+    assert json.loads(out) == {
+        "output": "p.npz",
+        "rows": 150,
+        "accuracy": None,
+        "largest_class": None,
+    }
     with np.load(tmp_path / "p.npz") as archive:
         assert archive["y"].tolist() == load(tmp_path / "m.narrows").predict(X).tolist()
 

@@ -112,7 +112,11 @@ def test_what_fit_learns_is_what_the_encoder_and_the_estimator_learn(folder, cap
     np.testing.assert_allclose(found.components_, expected.components_, rtol=1e-8, atol=1e-12)
     assert source_of(found).encoder.get_feature_names_out().tolist()[0] == "age"
     out = predicted("predict m.narrows new.csv -o out.csv --label churn", capsys)
-    share = float(out.split(": ")[-1].rstrip("%\n"))
+    share = float(out.split(": ")[-1].split("%")[0])
+    most = max(map([row[-1] for row in customers()[300:]].count, ("yes", "no")))
+    assert out.endswith(f" has {most}.0%.\n")
+    line = "predict m.narrows new.csv -o out.csv --label churn --json"
+    assert json.loads(predicted(line, capsys))["largest_class"]["accuracy"] == most / 100
     assert share > 85  # churn is decided by both ends of the age, and by the plan
 
 
@@ -344,7 +348,7 @@ def test_wrong_tables_are_one_line_each(folder, capsys):
     write("x.csv", [*rows[:7], (*rows[7][:-1], ""), *rows[8:]])
     err = error_of("fit x.csv --label churn --method srda -o o.narrows", capsys)
     assert "x.csv:9" in err
-    assert "expected a label, got none" in err
+    assert "expected a label, got none. Fill in a label, or remove the row." in err
     for options in ("--categories nothing", "--numbers plan", "--drop age,plan,nothing"):
         error_of(f"fit churn.csv --label churn --method srda {options} -o o.narrows", capsys)
     error_of("fit churn.csv --label churn --method srda --table --scheduler x -o o", capsys)

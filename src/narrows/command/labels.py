@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -113,18 +114,25 @@ class Agreement:
     ----------
     n, equal : int
         How many samples there are, and how many of them have the labels that were predicted.
+    labels : Counter
+        How many samples have each label; empty where they have several.
     """
 
     def __init__(self, classes: np.ndarray, asked: str | None = None):
         self.classes = classes
         self._as_asked = None if asked != "integer" or not are_text(classes) else integers(classes)
-        self.n = self.equal = 0
+        self.n, self.equal, self.labels = 0, 0, Counter[Any]()
         self._unlike = Unlike(classes)
 
     @property
     def share(self) -> float | None:
         """The share of labels that are equal, None without labels."""
         return self.equal / self.n if self.n else None
+
+    @property
+    def most_frequent(self) -> tuple[Any, float] | None:
+        """The most frequent label and its share, None without one label for each sample."""
+        return next(((label, n / self.n) for label, n in self.labels.most_common(1)), None)
 
     def add(self, predicted: np.ndarray, y: Any) -> None:
         """Add samples: what was predicted, and their labels."""
@@ -140,6 +148,7 @@ class Agreement:
                 classes = self._as_asked
             found, labels = as_one_type(predicted, y)
             self.equal += int(np.count_nonzero(found.astype(object) == labels.astype(object)))
+            self.labels.update(y.tolist())
             self._unlike.add(y, classes)
 
     def warn_if_unlike(self, path: str, model: str) -> None:

@@ -90,10 +90,14 @@ def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **g
     names = classes if proba or several else ["probability"]
     rows, stopped = _write(samples, output, names, predicted, *how)
     equal, n, accuracy = agreement.equal, agreement.n, agreement.share
-    found = {"output": output, "rows": rows, "accuracy": accuracy}
+    found = {"output": output, "rows": rows, "accuracy": accuracy, "largest_class": None}
     text = f"{rows:,} predictions written to {output}"
     if accuracy is not None:
         text += f"\n{equal:,} of {n:,} are equal to the labels of {input}: {accuracy:.1%}"
+    if agreement.most_frequent is not None:
+        label, share = agreement.most_frequent
+        found["largest_class"] = {"label": label, "accuracy": share}
+        text += f"\nAlways answering {printable(label)} has {share:.1%}."
     agreement.warn_if_unlike(input, model)
     report(found, text, as_json, err=output == "-")
     return 130 if stopped else 0
