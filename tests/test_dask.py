@@ -1329,7 +1329,7 @@ def test_a_table_of_dask_is_encoded_on_the_workers(client, monkeypatch):
     for each in (table, few, table[list(NAMES)[::-1]]):
         got = engine.transform(found, each).compute(scheduler="sync")
         np.testing.assert_allclose(got, expected.transform(X), atol=1e-8)
-    with pytest.raises(DataError, match="got 'more' besides. Leave out what is new"):
+    with pytest.raises(DataError, match=r"got 'more' besides\. Leave out what is new"):
         engine.transform(found, few.assign(more=1)).compute(scheduler="sync")
     parts = [dask.delayed(frame[:200]), frame[200:]]
     again = engine.fit(SRDA(), parts, client, label="churn", vectoriser=given)

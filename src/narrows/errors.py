@@ -252,10 +252,23 @@ def no_samples_have(sums: str) -> str:
     )
 
 
-def did_you_mean(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
-    """Return advice on a name that is not among those known, for messages."""
-    near = get_close_matches(name, known := list(known), n=1)
-    return f"Did you mean {shown(near[0])}?" if near else f"Choose from {', '.join(sorted(known))}."
+def did_you_mean(
+    name: str, known: Iterable[str], shown: Callable[[str], str] = str, otherwise: str = ""
+) -> str:
+    """Return advice on a name that is not among those known, for messages.
+
+    Where no name is near, it is `otherwise`, or lists those known.
+    """
+    if near := _nearest(name, known := list(known)):
+        return f"Did you mean {shown(near)}?"
+    return otherwise or f"Choose from {', '.join(sorted(known))}."
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the name that is most like another, in small or capital letters, if one is near."""
+    by_lower = {each.lower(): each for each in known}
+    near = get_close_matches(name.lower(), by_lower, n=1)
+    return by_lower[near[0]] if near else None
 
 
 def some_names(names: Sequence[str], most: int = 5) -> str:
@@ -272,8 +285,8 @@ def unlike(missing: Sequence[str], new: Sequence[str], add: str) -> str:
     if not missing:
         return f"{besides}. Leave out what is new, or fit again with it."
     got = ", and ".join(filter(None, (f"all but {some_names(missing)}", besides)))
-    near = get_close_matches(missing[0], new, n=1)
-    return f"{got}. " + (f"Did you mean {missing[0]!r} by {near[0]!r}?" if near else add)
+    near = _nearest(missing[0], new)
+    return f"{got}. " + (add if near is None else f"Did you mean {missing[0]!r} by {near!r}?")
 
 
 def fit_alike(what: str, otherwise: str) -> str:

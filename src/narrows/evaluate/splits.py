@@ -305,7 +305,15 @@ def _check_counts(path: str, y: np.ndarray, splits: bool, cv: int | None) -> Non
             "Give --test or --cv."
         )
     if problem:
-        raise DataError(path, f"expected {problem}")
+        numbers = " For numbers to predict, give --target instead of --label."
+        raise DataError(path, f"expected {problem}" + numbers * (c > 1 and _are_numbers(classes)))
+
+
+def _are_numbers(classes: np.ndarray) -> bool:
+    try:
+        return bool(np.isfinite(classes.astype(np.float64)).all())
+    except ValueError:
+        return False
 
 
 def _splits(path: str, options: Options) -> tuple[Any, ...] | None:

@@ -8,7 +8,16 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from narrows.errors import ADD_MISSING, Asked, DataError, ParameterError, some_names, unlike, warn
+from narrows.errors import (
+    ADD_MISSING,
+    Asked,
+    DataError,
+    ParameterError,
+    did_you_mean,
+    some_names,
+    unlike,
+    warn,
+)
 from narrows.io.kinds import LABEL_TYPES
 from narrows.io.streams import MAX_LINE_MB
 from narrows.io.table_rows import TableRows
@@ -186,8 +195,11 @@ def label_column(
         raise DataError(name, problem, line)
     if not found and options.labels_required:
         expected = " ".join(["a label column", " or ".join(map(repr, candidates))]).strip()
-        problem = f"expected {expected}, got the columns"
-        raise DataError(name, f"{problem} {some_names(header, 10)}. Set label (--label).", line)
+        problem = f"expected {expected}, got the columns {some_names(header, 10)}."
+        advice = "Set label (--label)."
+        if options.label:
+            advice = _to_one_of(header, options.label, "label")
+        raise DataError(name, f"{problem} {advice}", line)
     return found[0] if found else None
 
 
@@ -252,7 +264,12 @@ def check_columns(
     for column in wanted:
         if column not in header:
             problem = f"expected a column {column!r}, got the columns {some_names(header, 10)}."
-            raise DataError(name, f"{problem} Set {what} (--{what}).", line)
+            raise DataError(name, f"{problem} {_to_one_of(header, column, what)}", line)
+
+
+def _to_one_of(header: Sequence[str], column: str, what: str) -> str:
+    """Return advice on an option that names a column which is not there."""
+    return did_you_mean(column, header, repr, f"Set {what} (--{what}) to one of them.")
 
 
 def indicator(labels: np.ndarray, indptr: np.ndarray, n_classes: int) -> sparse.csr_array:
@@ -428,7 +445,9 @@ class Labels:
             self.present = label is not None
         if label is None:
             if self.required or self.present:
-                raise DataError(self.name, f"{self.what}: expected a label, got none.", line)
+                problem = f"{self.what}: expected a label, got none."
+                advice = "Fill in a label, or remove the row."
+                raise DataError(self.name, f"{problem} {advice}", line)
             return None
         if not self.present:
             before = f"{self.what}: expected no label, as in the rows before"

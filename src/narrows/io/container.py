@@ -194,10 +194,9 @@ def read_file(
             header = _header(path, file.metadata() or {})
             names = set(file.keys())
             arrays = {name: file.get_tensor(name) for name in names if needed(header, name)}
-    except SafetensorError as error:
-        raise DataError(
-            path, f"expected a narrows model, got another file, or a damaged one ({error})."
-        ) from None
+    except SafetensorError:
+        problem = "expected a narrows model, got another file, or a damaged one. Name another file."
+        raise DataError(path, problem) from None
     checksums = header["checksums"]
     if names != set(checksums) or any(_crc(arrays[name]) != checksums[name] for name in arrays):
         raise DataError(path, "expected contents that match their checksums, got damaged ones.")

@@ -490,9 +490,12 @@ def _write(
         ours = known is type(step) or isinstance(step, Vectoriser | TableEncoder)
         if not (ours or (is_pipeline and is_passing(step))):
             what = f"step {name!r}" if is_pipeline else "it"
+            advice = f"Save {what} by other means, and the steps of narrows here."
+            if hasattr(type(step), "estimator_") and not is_pipeline:  # a Window
+                advice = "Save its estimator_ instead."
             raise TypeError(
                 f"save: expected an estimator of narrows, or a pipeline of these, got "
-                f"{type(step).__name__}. Save {what} by other means, and the steps of narrows here."
+                f"{type(step).__name__}. {advice}"
             )
     if isinstance(estimator, Estimator):
         check_is_fitted(estimator)

@@ -120,10 +120,23 @@ def _open(
     header = list(options.get("header") or next(rows, (0, []))[1])  # known where a pipe goes on
     if not header:
         raise DataError(name, "expected a header and at least one row, got none.")
+    if len(header) == 1 and header[0] not in (options.text or options.columns or ()):
+        _check_separator(header[0], lines.delimiter, name)
     label = label_column(header, options, name, 1)
     if options.text is not None or options.table:
         rows = _fast_rows(rows, blocks, lines, header, name)
     return dropwhile(lambda row: row[0] <= options.after, rows), header, label
+
+
+def _check_separator(header: str, delimiter: str, name: str) -> None:
+    """Raise DataError where the only column has a name that another separator would cut."""
+    found = next((each for each in ";\t," if each in header and each != delimiter), None)
+    if found is None:
+        return
+    what, suffix = ("tabs", ".csv") if delimiter == "\t" else ("commas", ".tsv")
+    advice = f"Separate by {what}." if found == ";" else f"Name the file {suffix}."
+    problem = f"expected columns separated by {what}, got one column {_shortened(header)}."
+    raise DataError(name, f"{problem} Is the separator {found!r}? {advice}", 1)
 
 
 def _rows(lines: Lines, blocks: Iterable[bytes], name: str) -> Iterator[tuple[int, Sequence[str]]]:
