@@ -426,7 +426,7 @@ def _report_model(estimator: Any, output: str, as_json: bool) -> None:
         + (f"{certified(found)}; " if "certificate" in found else "")
         + f"saved to {output}"
     )
-    if columns := chosen(estimator):
+    if found["method"] == "ForwardFS" and (columns := chosen(estimator)):
         found["top"] = columns
         text += f"\n{in_order(columns)}"
     report(found, text, as_json, err=output == "-")

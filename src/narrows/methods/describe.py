@@ -115,9 +115,9 @@ def _groups(estimator: Any, top: int) -> list[dict[str, Any]]:
 
 
 def chosen(estimator: Any) -> list[dict[str, Any]]:
-    """Return the columns of a table that `ForwardFS` selected, in order; none of other methods."""
+    """Return the columns of a table that `ForwardFS` selected, in order; none of other samples."""
     source = estimator._source
-    if source is None or source.encoder is None or method_of(estimator) != "ForwardFS":
+    if source is None or source.encoder is None:
         return []
     ranked: list[dict[str, Any]] = _json(_top(estimator, estimator.n_features_in_))
     return [entry for entry in ranked if entry["kept"]]
