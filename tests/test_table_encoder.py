@@ -311,6 +311,54 @@ def test_dates_are_days_months_weekdays_and_hours():
             assert (X[:, of_part].sum(axis=1) == 1).all()
 
 
+def test_parts_of_dates_need_a_year_two_weeks_or_two_days():
+    def parts(first, last, unit="D"):
+        moments = np.arange(np.datetime64(first), np.datetime64(last), np.timedelta64(1, unit))
+        names = TableEncoder().fit({"t": moments}).get_feature_names_out()
+        return sorted({name[2:].partition("=")[0] for name in names if "=" in name})
+
+    assert parts("2025-01-01", "2026-01-01") == ["month", "weekday"]
+    assert parts("2025-01-01", "2025-12-31") == ["weekday"]
+    assert parts("2025-01-01", "2025-01-15") == ["weekday"]
+    assert parts("2025-01-01", "2025-01-14") == []
+    assert parts("2025-01-01T00", "2025-01-03T00", "h") == ["hour"]
+    assert parts("2025-01-01T00", "2025-01-02T23", "h") == []
+
+
+def test_dates_beyond_the_first_samples_are_those_at_the_end():
+    """The day of the week, which the first samples have, is still their own."""
+    moments = np.arange(np.datetime64("2025-01-01"), np.datetime64("2025-02-01"))
+    for encoder in (TableEncoder(), TableEncoder(splines=0)):
+        encoder.fit({"t": moments, "n": np.arange(31.0) ** 2})
+        given = ["2025-01-01", "2024-11-13", "2025-01-31", "2025-02-28", "2031-01-31"]
+        X = encoder.transform({"t": given, "n": [0, -1e4, 900, 1e4, 900]}).toarray()
+        at = [k for k, n in enumerate(encoder.get_feature_names_out()) if n.startswith("t")]
+        same_day, number = X[:, at], X[:, len(at)]
+        assert (same_day[0] == same_day[1]).all()
+        assert (same_day[2:] == same_day[2]).all()
+        assert (same_day[0] != same_day[2]).any()
+        assert number[1] < number[0] < number[2] < number[3]
+
+
+def test_a_map_of_dates_without_a_range_is_as_it_was():
+    """Maps of development versions had no range, and months and days of the week of all dates."""
+    moments = np.arange(np.datetime64("2025-01-01T00"), np.datetime64("2025-02-01T00"))
+    encoder = TableEncoder(splines=0).fit({"t": moments})
+    arrays = encoder.to_arrays()
+    old = {n: a for n, a in arrays.items() if n not in ("map.days", "map.calendar")}
+    loaded = TableEncoder.from_arrays(old, None)
+    assert loaded.decisions_[0].n_features == 1 + 12 + 7 + 24
+    X = loaded.transform({"t": ["2025-01-31 23:00", "2025-02-28 23:00"]}).toarray()
+    step = (X[1] - X[0])[0] * encoder.transform({"t": moments}).toarray()[:, 0].std()
+    days = (moments - moments[0]) / np.timedelta64(1, "D")
+    np.testing.assert_allclose(step, 28 / days.std())
+    again = TableEncoder.from_arrays(loaded.to_arrays(), None)
+    assert again == loaded
+    assert again != encoder
+    with pytest.raises(ValueError, match="first dates before last ones"):
+        TableEncoder.from_arrays(arrays | {"map.days": arrays["map.days"][:, ::-1]}, None)
+
+
 def test_times_of_other_zones_are_those_of_utc():
     texts = ["2024-03-01 12:00", "2024-03-01T12:00:00Z", "2024-03-01T14:00:00+02:00"]
     aware = pd.to_datetime(texts[2:] * 3)
@@ -351,7 +399,7 @@ def test_missing_cells():
     table = {
         "x": [1.0, 2.0, NAN, 5.0, 8.0, 9.0, 11.0, 12.0],
         "c": ["a", "b", None, "a", "b", "a", "NULL", "b"],
-        "t": ["2024-01-01", None, "2024-01-09", "?", *["2024-05-01"] * 4],
+        "t": ["2023-01-01", None, "2024-01-09", "?", *["2024-05-01"] * 4],
     }
     encoder = TableEncoder(splines=0).fit(table)
     X = pd.DataFrame(

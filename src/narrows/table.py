@@ -22,7 +22,7 @@ from narrows.methods.parameters import (
 from narrows.solve.arrays import as_asked
 from narrows.solve.cells import CATEGORY, DATE, NUMBER, TEXT, Cells, size_of, table_of
 from narrows.solve.schema import COUNT, Field, between, check_known, checked
-from narrows.state.columns import OTHER, Column, TableMap, days_of
+from narrows.state.columns import OTHER, Column, TableMap
 from narrows.text import Tfidf
 
 __all__ = ["TableEncoder"]
@@ -108,11 +108,8 @@ class _Rules:
 
     def _date(self, cells: Cells, reason: str) -> Column:
         moments = cells.moments
-        missing = np.isnat(moments)
-        midnight = moments.astype("datetime64[D]")
-        hours = bool((moments[~missing] != midnight[~missing]).any())
-        column = Column(cells.column, DATE, reason, bool(missing.any()), hours=hours)
-        return column.standardize(days_of(moments), self.splines)
+        column = Column(cells.column, DATE, reason, bool(np.isnat(moments).any()))
+        return column.span(moments, self.splines)
 
     def _words(self, cells: Cells) -> Column:
         labels, codes = cells.labels
@@ -189,7 +186,9 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
       three distinct values. A missing number is replaced by the mean.
     - **date**: times, and texts such as ``2026-03-14`` or ``2026-03-14 15:09``. The features are
       those of a number, in days since 1970, and categories of the month, of the day of the week (1
-      is Monday), and, if there are times, of the hour.
+      is Monday), and, if there are times, of the hour. Each of these three needs first samples that
+      span a year, two weeks or two days. Days before the first date or after the last one count as
+      these, so that no trend continues beyond what was seen.
     - **category**: fewer than 40 distinct texts, or more if some are frequent. Each frequent value
       has the feature ``column=value``; the others share ``column=(other)``. A value that is not
       known belongs to the others; its features are zero if there are none.

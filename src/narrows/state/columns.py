@@ -17,6 +17,10 @@ from narrows.solve.schema import FINITE, Check, Field, SchemaError, between, che
 KINDS = NUMBER, DATE, CATEGORY, TEXT, "identifier", "constant", "dropped"  # numbered in files
 OTHER = "(other)"
 PARTS = {"month": 12, "weekday": 7, "hour": 24}  # of a date, and how many values each has
+# days between the first date and the last that a part needs: a year, two weeks, and two days, of
+# which the last day or hour has just begun
+_SPANS = {"month": 364, "weekday": 13, "hour": 47 / 24}
+_EVER = 2e8  # days since 1970: more than a time has
 _DEGREE = 3
 _APART = 1e-9  # standard deviations between two knots
 
@@ -32,7 +36,8 @@ class Column:
     mean: float = 0.0
     scale: float = 1.0
     knots: np.ndarray = field(default_factory=lambda: np.zeros(0))  # in standard deviations
-    hours: bool = False  # of dates
+    parts: Sequence[str] = ()  # of dates
+    days: tuple[float, float] = (-_EVER, _EVER)  # the first and the last date
     values: list[str] = field(default_factory=list)  # those with a feature each
     other: bool = False  # whether the others have one
     terms: Any = None  # the vectoriser of a text
@@ -44,19 +49,14 @@ class Column:
         if self.kind in (NUMBER, DATE):
             n_curves = len(self.knots) + _DEGREE - 1 if len(self.knots) else 0
             found = [name, *(f"{name}_sp_{k}" for k in range(n_curves))]
-            for part, size in self._parts().items():
+            for part in self.parts:
                 first = part != "hour"
-                found += [f"{name}.{part}={k + first}" for k in range(size)]
+                found += [f"{name}.{part}={k + first}" for k in range(PARTS[part])]
         elif self.kind == CATEGORY:
             found = [f"{name}={value}" for value in [*self.values, *[OTHER] * self.other]]
         elif self.kind == TEXT:
             found = [f"{name}={term}" for term in self.terms.names]
         return found + [f"{name}={MISSING}"] * self.missing
-
-    def _parts(self) -> dict[str, int]:
-        if self.kind != DATE:
-            return {}
-        return PARTS if self.hours else {part: PARTS[part] for part in ("month", "weekday")}
 
     def check(self, cells: Cells | None) -> None:
         """Raise CellError where a cell is not what the column has."""
@@ -73,8 +73,9 @@ class Column:
             blocks, missing = self._smooth(numbers), np.isnan(numbers)
         elif self.kind == DATE:
             moments = cells.moments
-            blocks, missing = self._smooth(days_of(moments)), np.isnat(moments)
-            blocks += [_one_hot(_part(moments, p), size) for p, size in self._parts().items()]
+            days, missing = np.clip(_days_of(moments), *self.days), np.isnat(moments)
+            blocks = self._smooth(days)
+            blocks += [_one_hot(_part(moments, part), PARTS[part]) for part in self.parts]
         elif self.kind == CATEGORY:
             labels, codes = cells.labels
             numbers_of = {value: k for k, value in enumerate(self.values)}
@@ -110,6 +111,17 @@ class Column:
             self.knots = knots if len(knots) > 2 else self.knots
         return self
 
+    def span(self, moments: np.ndarray, splines: int) -> Self:
+        """Set the range of dates and the parts by times, some of which may be NaT, not all."""
+        some = moments[~np.isnat(moments)]
+        ends = np.array([some.min(), some.max()])
+        self.days = tuple(_days_of(ends).tolist())
+        days = (ends[1] - ends[0]) / np.timedelta64(1, "D")
+        known = {part: days >= span for part, span in _SPANS.items()}
+        known["hour"] &= bool((some != some.astype("datetime64[D]")).any())
+        self.parts = [part for part in PARTS if known[part]]
+        return self.standardize(_days_of(moments), splines)
+
     def _smooth(self, numbers: np.ndarray) -> list[Any]:
         """Return standardised numbers, and cubic B-splines of them; a missing one is the mean."""
         z = np.nan_to_num((numbers - self.mean) / self.scale)
@@ -141,7 +153,7 @@ def _curves(z: np.ndarray, knots: np.ndarray) -> Any:
     return sparse.csr_array(parts, shape=(len(z), len(t) - _DEGREE - 1))
 
 
-def days_of(moments: np.ndarray) -> np.ndarray:
+def _days_of(moments: np.ndarray) -> np.ndarray:
     """Return the days since 1970."""
     return (moments - np.datetime64(0, "us")) / np.timedelta64(1, "D")
 
@@ -181,6 +193,10 @@ def _are_knots(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bo
     return all(len(part) != 1 and (np.diff(part) > 0).all() for part in parts)
 
 
+def _are_ranges(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    return bool("days" not in arrays or (np.diff(arrays["days"]) >= 0).all())
+
+
 def _differ(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
     parts = np.split(arrays["values"], arrays["value_ends"][:-1])
     return all(len(set(part)) == len(part) for part in [*parts, arrays["names"]])
@@ -192,6 +208,9 @@ _SCHEMA = {
     "reasons": Field("O", ("c",)),
     "flags": Field("b", ("c", 3)),
     "numbers": Field("f8", ("c", 2), FINITE),
+    # maps without these have months and days of the week of all dates, and no range
+    "calendar": Field("b", ("c", 2), optional=True),
+    "days": Field("f8", ("c", 2), between(-_EVER, _EVER), optional=True),
     "knots": Field("f8", ("k",), between(-1e150, 1e150)),
     "knot_ends": Field("i8", ("c",)),
     "values": Field("O", ("v",)),
@@ -201,6 +220,7 @@ _CHECKS = (
     _are_ends("knot_ends", "knots"),
     _are_ends("value_ends", "values"),
     Check("knots in order", _are_knots),
+    Check("first dates before last ones", _are_ranges),
     Check("different names, and different values of a column", _differ),
     Check("scales > 0", lambda arrays, sizes: arrays["numbers"][:, 1].min() > 0),
 )
@@ -249,11 +269,14 @@ class TableMap:
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the map as named arrays."""
         columns = self.columns
+        parts = np.array([[part in c.parts for part in PARTS] for c in columns])
         found = {
             "names": np.array([c.name for c in columns], dtype=object),
             "kinds": np.array([KINDS.index(c.kind) for c in columns], dtype=np.int64),
             "reasons": np.array([c.reason for c in columns], dtype=object),
-            "flags": np.array([(c.missing, c.hours, c.other) for c in columns], dtype=bool),
+            "flags": np.array([(c.missing, "hour" in c.parts, c.other) for c in columns]),
+            "calendar": parts[:, :2],
+            "days": np.array([c.days for c in columns], dtype=np.float64),
             "numbers": np.array([(c.mean, c.scale) for c in columns], dtype=np.float64),
             "knots": np.concatenate([c.knots for c in columns]),
             "knot_ends": np.cumsum([len(c.knots) for c in columns], dtype=np.int64),
@@ -283,7 +306,11 @@ class TableMap:
         texts = arrays.keys() - own.keys()
         for k, name in enumerate(own["names"].tolist()):
             column = Column(name, KINDS[own["kinds"][k]], own["reasons"][k])
-            column.missing, column.hours, column.other = own["flags"][k].tolist()
+            column.missing, hours, column.other = own["flags"][k].tolist()
+            if column.kind == DATE:
+                known = *(own["calendar"][k] if "calendar" in own else (True, True)), hours
+                column.parts = [part for part, has in zip(PARTS, known, strict=True) if has]
+                column.days = tuple(own["days"][k].tolist()) if "days" in own else column.days
             column.mean, column.scale = own["numbers"][k].tolist()
             column.values, column.knots = values_of[k].tolist(), knots_of[k]
             if column.kind == TEXT:
