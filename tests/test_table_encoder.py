@@ -109,8 +109,8 @@ def test_a_column_of_each_kind():
     sizes = {decision.column: decision.n_features for decision in encoder.decisions_}
     names = encoder.get_feature_names_out()
     assert sum(sizes.values()) == len(names) == len(set(names)) == len(encoder.groups_)
-    assert sizes["joined"] == 11 + 12 + 7 + 1
-    assert sizes["seen"] == 11 + 12 + 7 + 24
+    assert sizes["joined"] == 1 + 12 + 7 + 1
+    assert sizes["seen"] == 1 + 12 + 7 + 24
     assert sizes["note"] == len(WORDS) + 1
     assert np.bincount(encoder.groups_, minlength=11).tolist() == list(sizes.values())
 
@@ -311,6 +311,12 @@ def test_dates_are_days_months_weekdays_and_hours():
             assert (X[:, of_part].sum(axis=1) == 1).all()
 
 
+def test_splines_of_dates_need_three_years():
+    for last, n_features in (("2025-12-31", 11 + 12 + 7), ("2025-12-30", 1 + 12 + 7)):
+        moments = np.arange(np.datetime64("2023-01-02"), np.datetime64(last) + 1)
+        assert TableEncoder().fit({"t": moments}).decisions_[0].n_features == n_features
+
+
 def test_parts_of_dates_need_a_year_two_weeks_or_two_days():
     def parts(first, last, unit="D"):
         moments = np.arange(np.datetime64(first), np.datetime64(last), np.timedelta64(1, unit))
@@ -325,19 +331,22 @@ def test_parts_of_dates_need_a_year_two_weeks_or_two_days():
     assert parts("2025-01-01T00", "2025-01-02T23", "h") == []
 
 
-def test_dates_beyond_the_first_samples_are_those_at_the_end():
-    """The day of the week, which the first samples have, is still their own."""
-    moments = np.arange(np.datetime64("2025-01-01"), np.datetime64("2025-02-01"))
-    for encoder in (TableEncoder(), TableEncoder(splines=0)):
-        encoder.fit({"t": moments, "n": np.arange(31.0) ** 2})
-        given = ["2025-01-01", "2024-11-13", "2025-01-31", "2025-02-28", "2031-01-31"]
-        X = encoder.transform({"t": given, "n": [0, -1e4, 900, 1e4, 900]}).toarray()
-        at = [k for k, n in enumerate(encoder.get_feature_names_out()) if n.startswith("t")]
-        same_day, number = X[:, at], X[:, len(at)]
-        assert (same_day[0] == same_day[1]).all()
-        assert (same_day[2:] == same_day[2]).all()
-        assert (same_day[0] != same_day[2]).any()
-        assert number[1] < number[0] < number[2] < number[3]
+@pytest.mark.parametrize("last", ["2025-01-31", "2029-01-31"])  # without splines, and with them
+def test_dates_beyond_the_first_samples_are_those_at_the_end(last):
+    moments = np.arange(np.datetime64("2025-01-01"), np.datetime64(last) + 1)
+    encoder = TableEncoder().fit({"t": moments, "n": np.arange(len(moments)) ** 1.5})
+    given = np.array(["2025-01-01", "2024-11-14", last, "2031-03-01"], "datetime64[D]")
+    X = encoder.transform({"t": given, "n": [0, -1e7, 10, 1e7]}).toarray()
+    names = encoder.get_feature_names_out()
+    assert ("t_sp_0" in names) == (last == "2029-01-31")
+    days = X[:, [k for k, name in enumerate(names) if name == "t" or name.startswith("t_sp")]]
+    assert (days[0] == days[1]).all()
+    assert (days[2] == days[3]).all()
+    assert days[2, 0] > days[0, 0]
+    weekdays = X[:, [k for k, name in enumerate(names) if name.startswith("t.weekday")]]
+    assert (weekdays.argmax(axis=1) == (given.astype(int) + 3) % 7).all()
+    numbers = X[:, names.tolist().index("n")]
+    assert numbers[1] < numbers[0] < numbers[2] < numbers[3]  # are not held
 
 
 def test_a_map_of_dates_without_a_range_is_as_it_was():

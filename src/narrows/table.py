@@ -186,9 +186,10 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
       three distinct values. A missing number is replaced by the mean.
     - **date**: times, and texts such as ``2026-03-14`` or ``2026-03-14 15:09``. The features are
       those of a number, in days since 1970, and categories of the month, of the day of the week (1
-      is Monday), and, if there are times, of the hour. Each of these three needs first samples that
-      span a year, two weeks or two days. Days before the first date or after the last one count as
-      these, so that no trend continues beyond what was seen.
+      is Monday), and, if there are times, of the hour. Each needs dates in the first samples that
+      span enough time: splines three years, months one year, days of the week two weeks, and hours
+      two days. The number of days is limited to the range of these dates, so that later samples
+      have that of the last date.
     - **category**: fewer than 40 distinct texts, or more if some are frequent. Each frequent value
       has the feature ``column=value``; the others share ``column=(other)``. A value that is not
       known belongs to the others; its features are zero if there are none.
@@ -274,7 +275,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
     ...     print(*decision, sep=", ")
     age, number, all values are numbers, 7
     plan, category, 2 distinct values, 3
-    joined, date, all values are dates, 26
+    joined, date, all values are dates, 21
     >>> encoder.get_feature_names_out()[:10].tolist()
     ['age', 'age_sp_0', 'age_sp_1', 'age_sp_2', 'age_sp_3', 'age_sp_4', 'age=(missing)',
      'plan=basic', 'plan=pro', 'plan=(missing)']

@@ -20,6 +20,7 @@ PARTS = {"month": 12, "weekday": 7, "hour": 24}  # of a date, and how many value
 # days between the first date and the last that a part needs: a year, two weeks, and two days, of
 # which the last day or hour has just begun
 _SPANS = {"month": 364, "weekday": 13, "hour": 47 / 24}
+_CURVED = 3 * 365 - 1  # and splines: over fewer years, their end is that of a season or of a week
 _EVER = 2e8  # days since 1970: more than a time has
 _DEGREE = 3
 _APART = 1e-9  # standard deviations between two knots
@@ -112,7 +113,7 @@ class Column:
         return self
 
     def span(self, moments: np.ndarray, splines: int) -> Self:
-        """Set the range of dates and the parts by times, some of which may be NaT, not all."""
+        """Set the range of dates, parts and splines by times, some of which may be NaT, not all."""
         some = moments[~np.isnat(moments)]
         ends = np.array([some.min(), some.max()])
         self.days = tuple(_days_of(ends).tolist())
@@ -120,7 +121,7 @@ class Column:
         known = {part: days >= span for part, span in _SPANS.items()}
         known["hour"] &= bool((some != some.astype("datetime64[D]")).any())
         self.parts = [part for part in PARTS if known[part]]
-        return self.standardize(_days_of(moments), splines)
+        return self.standardize(_days_of(moments), splines if days >= _CURVED else 0)
 
     def _smooth(self, numbers: np.ndarray) -> list[Any]:
         """Return standardised numbers, and cubic B-splines of them; a missing one is the mean."""
