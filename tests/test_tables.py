@@ -271,6 +271,20 @@ def test_forward_selection_takes_whole_columns_in_their_order(folder, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
+def test_each_selected_column_says_what_is_explained(folder, capsys):
+    """Also one with constant features, such as the other hours, which come last."""
+    rows = [[f"2026-03-{k % 21 + 1:02} {8 + k % 9:02}:00", k % 7, k % 9 > 4] for k in range(300)]
+    write("hours.csv", rows, ("seen", "size", "late"))
+    line = "fit hours.csv --table --label late --method forwardfs --n-features 2 -o m.narrows"
+    assert narrows_(line) == 0
+    capsys.readouterr()
+    assert narrows_("info m.narrows --json") == 0
+    top = json.loads(capsys.readouterr().out)["top"]
+    assert [entry["name"] for entry in top] == ["seen", "size"]
+    explained = load_model("m.narrows").gain_curve_.tolist()
+    assert [entry["explained"] for entry in top] == explained
+
+
 @pytest.mark.slow
 def test_compare_selects_the_columns_that_the_command_selects(folder, capsys):
     lines = "compare churn.csv --label churn --methods forwardfs,oc --dims 1,2,9"

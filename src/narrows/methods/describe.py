@@ -99,16 +99,16 @@ def _groups(estimator: Any, top: int) -> list[dict[str, Any]]:
     encoder = None if source is None else source.encoder
     if encoder is not None and encoder.groups_.tolist() != list(estimator.groups):
         encoder = None  # other groups than the columns
-    first, last = dict[int, int](), dict[int, int]()
+    first, places = dict[int, int](), dict[int, int]()
     for place, k in enumerate(estimator.ranking_.tolist()):
         first.setdefault(int(group[k]), k)
-        last[int(group[k])] = place
+        places.setdefault(int(group[k]), place)  # those of constant features come last
     sizes, shares = np.bincount(group), estimator._explained
     ranked = _ranked(estimator, estimator.scores_, list(first.values())[:top])
     for number, entry in zip(first, ranked, strict=False):
         entry["features"] = int(sizes[number])
-        if last[number] < len(shares):
-            entry["explained"] = float(shares[last[number]])
+        if places[number] < len(shares):
+            entry["explained"] = float(shares[places[number]])
         if encoder is not None:
             entry["name"] = encoder.decisions_[estimator.groups[entry["column"]]].column
     return ranked
