@@ -97,6 +97,7 @@ def _classify(
         except KeyboardInterrupt:
             stopped = True
     lines = averaged(found.values(), metric, why)
+    lines.columns_in_order_ = runs.in_order(compared)
     chosen = lines.recommendation_
     line = None if chosen is None else chosen.of_narrows
     fit = (

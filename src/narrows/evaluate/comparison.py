@@ -266,6 +266,9 @@ class Comparison(Results):
         Which metric, and why.
     largest_class_ : Line or None
         The line that predicts the largest class, or the mean, for all samples.
+    columns_in_order_ : list of str
+        Columns of a table file in the order in which `ForwardFS` selects them from the training
+        samples of the first split; empty without it.
 
     See Also
     --------
@@ -371,7 +374,16 @@ def over(
                     method.groups = groups
                 for line in _of_method(method, fold, states, sizes, machines, say):
                     found.setdefault((line.method, line.asked, line.classifier), []).append(line)
-    return averaged(found.values())
+                if method is not None and number == 0 and isinstance(folds, Splits):
+                    method.note_order(folds.source(0))
+    lines = averaged(found.values())
+    lines.columns_in_order_ = in_order(made)
+    return lines
+
+
+def in_order(made: Sequence[Ours | Rival]) -> list[str]:
+    """Return the columns of a table in the order of forward selection; none of other methods."""
+    return list(next((method.in_order for method in made if method.in_order), ()))
 
 
 def without_costly(made: Sequence[Ours | Rival], data: Sequence[Fold]) -> list[Ours | Rival]:
@@ -521,7 +533,7 @@ def _of_method(
         reduced = time.process_time()
         for classifier, machine in machines.items():
             progress(f"{method.name}, {asked}, {classifier}")
-            key = Z.shape[1], classifier
+            key, (columns, n_columns) = (Z.shape[1], classifier), method.n_columns(asked)
             if key not in done:
                 Z_test = reduce(X_test) if Z_test is None else Z_test
                 done[key] = Line(
@@ -532,7 +544,8 @@ def _of_method(
                     shared + fitted - started,
                     reduced - fitted,
                     features=_width(X) or method.width or 0,
-                    columns=method.n_columns(asked),
+                    columns=columns,
+                    all_columns=0 < columns == n_columns,
                     **_scores(machine(), Z, y, Z_test, y_test),
                 )
             yield replace(done[key], asked=asked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -23,6 +23,7 @@ from narrows.evaluate.splits import prepared, source_of
 from narrows.io.source import Source
 from narrows.methods import total
 from narrows.methods.base import Additive, Estimator
+from narrows.methods.describe import chosen
 from narrows.methods.forward import ForwardFS
 from narrows.methods.methods import METHODS
 from narrows.methods.online_srda import OnlineSRDA
@@ -88,11 +89,13 @@ class Ours:
 
     `fold` is the number of the fold that it was last fitted to, `groups` the column of each feature
     of a table there, and `source` where its features come from, if steps of its own made them.
+    `in_order` has the columns of a table as forward selection took them in the first fold.
     """
 
     fold = 0
     groups: np.ndarray | None = None
     source: Source | None = None
+    in_order: Sequence[str] = ()
     width: int | None = None  # the number of features that its own steps make
 
     def __init__(self, name: str, estimator: Estimator):
@@ -175,11 +178,20 @@ class Ours:
             self.fitted.set_params(n_components=p if few else None)
         return self.fitted._first(p)
 
-    def n_columns(self, p: int) -> int:
-        """Return how many columns of a table p stands for; 0 where they do not enter whole."""
+    def n_columns(self, p: int) -> tuple[int, int]:
+        """Return how many columns of a table p stands for, and of how many; 0 where of none."""
         if self.groups is None or not isinstance(self.fitted, ForwardFS):
-            return 0
-        return min(p, self.fitted._most_steps(len(self.groups)))
+            return 0, 0
+        n = self.fitted._most_steps(len(self.groups))
+        return min(p, n), n
+
+    def note_order(self, source: Source | None) -> None:
+        """Set `in_order`, if the method has selected whole columns of this source."""
+        fitted = self.fitted
+        is_done = isinstance(fitted, ForwardFS) and fitted.__sklearn_is_fitted__()
+        if is_done and fitted.groups is self.groups:
+            fitted._remember(source)
+            self.in_order = [entry["name"] for entry in chosen(fitted)]
 
     def first(self, p: int) -> Callable[[Any], Any]:
         """Return the function that reduces samples to the first p components, or all there are."""
@@ -230,6 +242,7 @@ class Rival:
     """
 
     fold, width, groups = 0, None, None
+    in_order: Sequence[str] = ()
 
     def __init__(self, name: str):
         self.name = name
@@ -243,9 +256,12 @@ class Rival:
         self.samples = X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         return 0.0
 
-    def n_columns(self, p: int) -> int:
-        """Return 0: whole columns of a table do not enter."""
-        return 0
+    def n_columns(self, p: int) -> tuple[int, int]:
+        """Return zeros: whole columns of a table do not enter."""
+        return 0, 0
+
+    def note_order(self, source: Source | None) -> None:
+        """Do nothing."""
 
     def at(self, p: int, X: Any) -> Callable[[Any], Any]:
         """Fit p dimensions, or as many as the data allow; return `transform`."""

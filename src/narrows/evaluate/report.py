@@ -76,6 +76,7 @@ def contents(lines: Results, fit: str | None = None) -> dict[str, Any]:
         "splits": lines.n_folds,
         "fit": fit,
         "lines": lines.as_dicts(),
+        "columns_in_order": list(lines.columns_in_order_),
         constant(lines.metric): None if largest is None else largest.as_dict(),
     }
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from narrows.errors import printable
 from narrows.methods import MODULES
 from narrows.solve.paired import METRICS, Difference, Outcome, difference, ratio_of, standard_error
 
@@ -34,7 +35,8 @@ _RIVALS = {
 _NAMES = {name.lower(): name for name in MODULES} | _RIVALS
 _NAN = float("nan")
 ALWAYS = "always answering "
-_ROW = "{}  {:>10}  {}{:>17}  {:>17}  {:>8}  {:>9}  {:>8}  {:>8}  {:>8}"  # of the table
+_SHOWN = 20  # columns in order
+_ROW = "{}  {}  {}{:>17}  {:>17}  {:>8}  {:>9}  {:>8}  {:>8}  {:>8}"  # of the table
 _CLEAR = 2  # standard errors that a result must be better than the largest class
 # A constant prediction has a lower macro-F1 than random ones, but not a lower balanced accuracy
 _AGAINST_CONSTANT = {"macro_f1": "balanced_accuracy"}
@@ -78,6 +80,8 @@ class Line:
         Number of features before the reduction.
     columns : int
         Number of columns of a table that are selected as a whole; 0 for other reductions.
+    all_columns : bool
+        Whether these are all columns of the table, which is no reduction.
     outcomes : tuple of Outcome
         Classes or targets and predictions of the held-out samples, for each split.
     wrong : Counter
@@ -109,12 +113,14 @@ class Line:
     skipped: str = ""
     features: int = 0
     columns: int = 0
+    all_columns: bool = False
     outcomes: tuple[Outcome, ...] = field(default=(), repr=False)
 
     @property
     def is_reduction(self) -> bool:
         """Whether the line is done, and has fewer dimensions than there are features."""
-        return not self.skipped and self.method != ALL and self.dimensions < self.features
+        less = self.dimensions < self.features and not self.all_columns
+        return not self.skipped and self.method != ALL and less
 
     @property
     def is_rival(self) -> bool:
@@ -366,10 +372,13 @@ class Results(list[Line]):
         Which metric, and why.
     largest_class_ : Line or None
         The line that predicts the largest class, or the mean, for all samples.
+    columns_in_order_ : list of str
+        The columns of a table in the order of forward selection, in the first split.
     """
 
     n_folds, metric, why = 1, "accuracy", ""
     largest_class_: Line | None = None
+    columns_in_order_: Sequence[str] = ()
 
     def of(self, lines: Iterable[Line]) -> Results:
         """Return some of the lines as results of the same comparison."""
@@ -497,17 +506,32 @@ class Results(list[Line]):
         largest = [] if self.largest_class_ is None else [self.largest_class_]
         width = max((len(line.method) for line in [*self, *largest]), default=6)
         several = len({line.classifier for line in self}) > 1
+        sizes = ["dimensions", *map(_size, [*self, *largest])]
+        wide = max(map(len, sizes))
+        sizes = [f"{size:>{wide}}" for size in sizes]
         header = _ROW.format(
-            f"{'method':<{width}}", "dimensions", "by   " if several else "", METRICS[self.metric],
+            f"{'method':<{width}}", sizes[0], "by   " if several else "", METRICS[self.metric],
             "to the best", _TITLES[self._second], "bytes/row", "learn s", "reduce s", "train s",
         )  # fmt: skip
         rows = [
-            self._row(line, apart, width, several)
-            for line, apart in zip(self, self.differences(), strict=True)
-        ]
-        rows += [self._row(line, None, width, several) for line in largest]
+            self._row(line, size, apart, width, several)
+            for line, size, apart in zip(
+                [*self, *largest], sizes[1:], [*self.differences(), *[None] * len(largest)],
+                strict=True,
+            )
+        ]  # fmt: skip
         said = [self.sentence_, *filter(None, [self.why]), ""]
-        return "\n".join([*said, header, *rows, self._note()])
+        return "\n".join([*said, header, *rows, self._note(), *self._in_order()])
+
+    def _in_order(self) -> list[str]:
+        """Return a line with the first columns of a table, if they were selected in order."""
+        names, n = self.columns_in_order_[:_SHOWN], len(self.columns_in_order_)
+        if not names:
+            return []
+        first = "" if n == len(names) else f"the first {_SHOWN} of {n:,}, "
+        split = "" if self.n_folds == 1 else " of the first split"
+        shown = ", ".join(map(printable, names))
+        return [f"columns in the order of ForwardFS ({first}training samples{split}): {shown}"]
 
     @property
     def _second(self) -> str:
@@ -522,20 +546,29 @@ class Results(list[Line]):
         note = f"{best}: paired difference +- standard error; * not worse by more than that"
         return (spread if self.n_folds > 1 else "") + note
 
-    def _row(self, line: Line, apart: Difference | None, width: int, several: bool) -> str:
+    def _row(
+        self, line: Line, size: str, apart: Difference | None, width: int, several: bool
+    ) -> str:
         start = f"{line.method:<{width}}"
         by = f"{line.classifier:<5}" if several else ""
         if line.skipped:
-            return f"{start}  {line.asked or '':>10}  {by}skipped: {line.skipped}"
+            return f"{start}  {size}  {by}skipped: {line.skipped}"
         score = f"{self.score(line):.3f}"
         if line.spread is not None:
             score += f" +-{line.spread[FIELDS[self.metric]]:.3f}"
-        size = f"{line.dimensions:,}" if line.classifier else ""
         second = getattr(line, FIELDS[self._second])
         shown = "" if apart is None else f"{apart} {' ' if apart.is_worse else '*'}"
         seconds = (f"{spent:.3f}" for spent in (line.learn, line.transform, line.train))
         other = f"{second:,.{3 if second < 1e4 else 0}f}"  # the RMSE of a price may be long
         return _ROW.format(start, size, by, score, shown, other, f"{line.row_bytes:,.0f}", *seconds)
+
+
+def _size(line: Line) -> str:
+    """Return the size of a line as the table shows it."""
+    if line.skipped or not line.classifier:
+        return str(line.asked or "")
+    columns = ALL if line.all_columns else count(line.columns, "column")
+    return (f"{columns}, " if line.columns else "") + f"{line.dimensions:,}"
 
 
 def averaged(found: Iterable[Sequence[Line]], metric: str = "accuracy", why: str = "") -> Results:
