@@ -384,6 +384,25 @@ def test_the_better_classifier_of_one_reduction_is_recommended():
     assert "No reduction has a higher score" in str(lines.recommendation_)
 
 
+def test_a_selection_of_all_columns_of_a_table_is_no_reduction():
+    """Features that do not vary are not selected; it has fewer features all the same."""
+    lines = Comparison([scored("all columns", 260, 0.9), scored("forwardfs", 237, 0.9)])
+    lines[1].columns, lines[1].all_columns = 15, True
+    assert lines.recommendation_ is None
+    assert "forwardfs    all columns, 237  " in str(lines)
+    lines[1].all_columns = False
+    assert lines.recommendation_.line is lines[1]
+    assert "forwardfs    15 columns, 237  " in str(lines)
+
+
+def test_the_first_twenty_columns_are_shown_in_order():
+    lines = Comparison([scored("all columns", 260, 0.9), scored("forwardfs", 37, 0.9)])
+    lines.columns_in_order_ = [f"c{k}" for k in range(30)]
+    shown = ", ".join(lines.columns_in_order_[:20])
+    expected = f"(the first 20 of 30, training samples): {shown}"
+    assert str(lines).endswith(f"columns in the order of ForwardFS {expected}")
+
+
 def test_nothing_is_recommended_where_nothing_was_compared():
     assert Comparison([scored("all columns", 5000, 0.9)]).recommendation_ is None
     skipped = Comparison([Line("lda", "svm", 2, skipped="no")])
