@@ -211,12 +211,12 @@ def test_a_solution_that_does_not_fit_is_an_error_that_names_the_file(name, tmp_
 
 
 def test_a_file_of_0_2_has_no_solution_and_answers(run, tmp_path):
-    from tests.test_old_models import FOLDER
+    from tests.test_old_models import FOLDERS
 
-    path = str(FOLDER / "from_csv.narrows")
+    path = str(FOLDERS["0.2.0"] / "from_csv.narrows")
     with safe_open(path, framework="numpy") as file:
         assert "solution" not in json.loads(file.metadata()["narrows"])
-    rows = str(FOLDER / "a.csv")
+    rows = str(FOLDERS["0.2.0"] / "a.csv")
     assert run(f"predict {path} {rows} -o a.csv")[0] in (0, 2)
     assert run(f"transform {path} {rows} -o b.csv")[0] == 0
 

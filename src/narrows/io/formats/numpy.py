@@ -147,6 +147,7 @@ class _Stored:
             raise DataError(name, f"expected {what} that are {_EXPECTED[what]}, got {got}.")
         self.start = stream.tell()
         self.width = int(np.prod(self.shape[1:], dtype=object))
+        self.in_order = size is not None
         size = stream.seek(0, 2) if size is None else size
         have, need = size - self.start, self.dtype.itemsize * self.width
         if min(self.shape, default=-1) < 0 or have < need * self.shape[0]:
@@ -178,7 +179,12 @@ class _Stored:
     def _numbers(self, first: int, count: int) -> np.ndarray:
         """Return numbers that follow each other in the file."""
         size = self.dtype.itemsize
-        self.stream.seek(self.start + first * size)
+        at = self.start + first * size
+        if self.in_order:  # since zipfile of Python 3.12 and 3.13 may lose its place in a seek
+            while (ahead := at - self.stream.tell()) > 0 and self.stream.read(min(ahead, _BLOCK)):
+                pass
+        else:
+            self.stream.seek(at)
         found = bytearray(count * size)  # which may be written to
         if self.stream.readinto(found) < len(found):  # type: ignore[attr-defined]
             raise DataError(self.name, "expected the whole file, got less. Write the file again.")
