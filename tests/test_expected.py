@@ -293,6 +293,7 @@ def test_methods_for_numbers_are_regressors_of_river(kind):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # KernelSRDA and LDA take some minutes on a quiet machine
 @pytest.mark.parametrize("estimator", list(every_estimator()), ids=str)
 def test_rivers_checks_pass_as_a_whole(estimator, monkeypatch):
     """Those of transformers use a numeric target; methods for classes get classes instead."""

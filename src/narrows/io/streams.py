@@ -13,6 +13,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -214,6 +215,7 @@ class StandardInput:
         """Copy everything to a temporary file, unless this has been done."""
         if not self.is_stored:
             file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the object
+            weakref.finalize(self, file.close)
             shutil.copyfileobj(self._stream, file)
             self._stream, self.is_stored = file, True
 

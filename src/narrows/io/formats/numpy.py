@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import IO, Any
@@ -448,6 +449,7 @@ class _Growing:
 
     def __init__(self) -> None:
         self.file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the array
+        weakref.finalize(self, self.file.close)
         self.rows, self.shape, self.dtype = 0, (), np.dtype(np.float64)
         self.text: list[np.ndarray] = []  # as wide as the longest
         self.last: Any = None
