@@ -439,7 +439,7 @@ def test_a_rare_class_is_predicted_where_balanced_accuracy_compares(classifier):
     y = np.arange(600) % 20 == 0
     X = rng.normal(size=(600, 5)) + 1.2 * y[:, None] * [1, 0, 0, 0, 0]
     lines = compare(X, y.astype(int), ["srda"], [1], [classifier], repeats=2)
-    assert lines.why.endswith("SVMs weight the classes alike.")
+    assert lines.why.endswith('SVMs have class_weight="balanced".')
     of_all, reduced, *_ = lines
     assert min(of_all.balanced_accuracy, reduced.balanced_accuracy) > 0.6  # 0.5 without weights
     assert lines.recommendation_ is not None

@@ -22,9 +22,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from narrows import LDA, MMC, PCA, SRDA, ClassStats, Window, load, save
 from narrows.errors import ParameterError
 from tests.cases import CROSS, assert_same, labelled
+from tests.forks import holds_in_a_fork
 from tests.inside import pretend
 from tests.oracles.dense import scatters
 from tests.solvers import best_ratios
+from tests.solvers import products as of_products
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin")
 EPS = np.finfo(float).eps
@@ -611,14 +613,33 @@ def test_a_moment_of_no_samples():
     assert ClassStats(3, second="cross").covariance().tolist() == np.zeros((3, 3)).tolist()
 
 
+def blas_threads():
+    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+
 def test_threads_that_fit_leave_the_threads_of_blas_as_they_were():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 8)), rng.integers(0, 3, 300)
-
-    def threads():
-        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
-
     with threadpool_limits(2, "blas"), ThreadPoolExecutor(4) as pool:
-        before = threads()
+        before = blas_threads()
         list(pool.map(lambda k: SRDA().fit(X + k, y), range(12)))
-        assert threads() == before
+        assert blas_threads() == before
+
+
+@pytest.mark.parametrize("name", ["one_blas_thread", "_counting"])
+def test_a_fork_solves_while_another_thread_does(name):
+    X, y = np.random.default_rng(0).normal(size=(60, 8)), np.arange(60) % 3
+
+    def hold(wait):
+        block = getattr(of_products, name)
+        with block() if callable(block) else block:
+            wait()
+
+    def works():
+        alone = blas_threads()
+        return SRDA().fit(X, y).transform(X).shape == (60, 2) and alone == blas_threads() == before
+
+    with threadpool_limits(2, "blas"):
+        before = blas_threads()
+        assert holds_in_a_fork(hold, works)
+        assert blas_threads() == before

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.linalg import subspace_angles
+from sklearn.base import clone
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.datasets import load_diabetes, load_linnerud
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -19,6 +20,7 @@ from sklearn.feature_selection import f_regression
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import r2_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import narrows
 from narrows import (
@@ -523,6 +525,17 @@ def test_wide_samples_are_solved_for_all_at_once(q, tmp_path):
     aged = PLS(half_life=30.0).fit(X, Y)
     decayed = PLS().fit(X, Y, 0.5 ** (np.arange(150)[::-1] / 30))
     near(aged.predict(X), decayed.predict(X), 1e-9)
+
+
+@pytest.mark.parametrize("estimator", [PLS(), ReducedRank(alpha=1.0)], ids=str)
+@pytest.mark.parametrize("d", [50, 8200])
+def test_standardized_directions_have_the_signs_of_standard_scaler(estimator, d):
+    rng = np.random.default_rng(3)
+    for _ in range(6):
+        X = rng.normal(size=(20, d)) * 10.0 ** rng.integers(-3, 4, d) + rng.normal(size=d)
+        y, Z = X[:, 0] / X[:, 0].std() + rng.normal(size=20), StandardScaler().fit_transform(X)
+        ours = clone(estimator).set_params(standardize=True).fit(X, y).transform(X)
+        near(ours - ours.mean(axis=0), clone(estimator).fit(Z, y).transform(Z), 1e-8)
 
 
 def test_what_wide_samples_do_not_have_says_what_to_use():

@@ -189,7 +189,7 @@ class Ours:
         """Set `in_order`, if the method has selected whole columns of this source."""
         fitted = self.fitted
         is_done = isinstance(fitted, ForwardFS) and fitted.__sklearn_is_fitted__()
-        if is_done and fitted.groups is self.groups:
+        if is_done and self.groups is not None and fitted.groups is self.groups:
             fitted._remember(source)
             self.in_order = [entry["name"] for entry in chosen(fitted)]
 

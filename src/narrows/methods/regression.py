@@ -41,6 +41,7 @@ from narrows.methods.routes import AllAtOnce, Gathered, Solved, check_adds_up, r
 from narrows.methods.standardize import unit_of, unit_of_samples
 from narrows.methods.targets import Numeric
 from narrows.solve.applied import Applied, Decision
+from narrows.solve.eigen import set_signs
 from narrows.solve.exact import Centred, occupied
 from narrows.solve.held_out import GRID, NO_CURVE, Curve
 from narrows.solve.products import product
@@ -100,11 +101,13 @@ class GatheredTargets(Gathered):
         if columns is not None:
             W = np.zeros((d, answer.W.shape[1]))
             W[columns] = answer.W
-        W = W if unit is None else W / unit[:, None]
-        q, L = len(centre), answer.eigenvalues / A.n
+        W = np.array(W if unit is None else W / unit[:, None], order="C")
+        turned = np.einsum("dk,dk->k", W, set_signs(W.copy(), unit)) < 0
+        signs = np.where(turned, -1.0, 1.0)
+        q, L, along = len(centre), answer.eigenvalues / A.n, A.mean @ answer.W
         return Solved(
-            np.arange(q), np.full(q, A.n), n_samples, np.ascontiguousarray(W), L,
-            estimator._size or len(L), alpha, coef, centre, squares / A.n, A.mean @ answer.W,
+            np.arange(q), np.full(q, A.n), n_samples, W * signs, L, estimator._size or len(L),
+            alpha, signs[:, None] * coef, centre, squares / A.n, signs * along,
         )  # fmt: skip
 
 
@@ -281,14 +284,14 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
                 f"{type(self).__name__}: expected n_components<={state.more}, the number that fit "
                 f"computed, got {p}. Call fit again."
             )
-        best = Found.best(state.W.copy(), state.eigenvalues, p)
+        W, L = np.ascontiguousarray(state.W[:, :p]), state.eigenvalues[:p]
+        best = Found(W, L, available=found, size=p)
         assert state.coef is not None
         assert state.intercept is not None
         assert state.centre is not None
         coef = state.coef[:p]
         best.rule = state.W[:, :p] @ coef, state.intercept - state.centre[:p] @ coef
         best.total, best.alpha = state.mean_square or 0.0, state.alpha
-        best.available = found
         return best
 
     def _compare(self, stats: TargetStats, what: str, alphas: Any) -> Curve:

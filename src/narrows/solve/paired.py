@@ -160,4 +160,4 @@ def metric_of(y: Any, metric: str = "auto") -> tuple[str, str]:
 
 def _weighted(metric: str) -> str:
     """Return what else the metric changes."""
-    return " SVMs weight the classes alike." if metric == "balanced_accuracy" else ""
+    return ' SVMs have class_weight="balanced".' if metric == "balanced_accuracy" else ""

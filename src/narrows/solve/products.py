@@ -51,10 +51,6 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(cores(), "narrows")
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_threads.cache_clear)  # a fork has no threads
-
-
 def each(function: Callable[[Part], Answer], parts: Iterable[Part]) -> list[Answer]:
     """Return [function(part) for part in parts], computed on all cores.
 
@@ -97,6 +93,19 @@ _n_small = 0  # blocks of `one_blas_thread` that threads are in
 _limited: Any = None
 
 
+def _begin_fork() -> None:
+    """Forget the other threads, which a fork does not have, and the blocks that they are in."""
+    global _counting, _n_small
+    _threads.cache_clear()
+    if _n_small:
+        _limited.restore_original_limits()
+    _counting, _n_small = Lock(), 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_fork)
+
+
 @contextmanager
 def one_blas_thread(small: bool = True) -> Iterator[None]:
     """Let BLAS use one thread, in all threads of this process, where arrays are small.
@@ -115,7 +124,7 @@ def one_blas_thread(small: bool = True) -> Iterator[None]:
     finally:
         if small:
             with _counting:
-                _n_small -= 1
+                _n_small = max(0, _n_small - 1)  # not those before a fork
                 if not _n_small:
                     _limited.restore_original_limits()
 

@@ -278,8 +278,8 @@ def check_method(
     A method that learns one sample at a time does not promise `sample_order`, and one that is not
     centred does not promise `offset`.
 
-    Methods of narrows keep all laws that apply, except for these, which `expected_to_fail` of a
-    class derived from them names:
+    With their default parameters, methods of narrows keep all laws that apply, except for these,
+    which `expected_to_fail` of a class derived from them names:
 
     - `forgetting`: `SRDA`, `LDA`, `KernelSRDA` and `ReducedRank` add a ridge to sums that grow with
       the weights. With a ridge of "auto", held-out samples choose it, in an order of hashes that
@@ -291,10 +291,13 @@ def check_method(
       `ILDA` and `CCIPCA` do not centre.
     - `scale`: `CHI` and `DF` grow with the number of samples.
     - `partial_fit`: `IDRQR` updates approximately. `OnlineSRDA` shuffles the samples of `fit`, and
-      learns in steps, so that also `merge`, `weights`, `sample_order`, `class_names`,
-      `half_life` and `float32` hold approximately.
-    - `never_dense`: `KernelSRDA` makes dense coordinates, and `PCA` with all components keeps as
-      many directions as samples.
+      learns in steps, so that `merge`, `weights`, `zero_weight`, `sample_order`, `class_names`,
+      `multi_label`, `half_life` and `float32` hold approximately.
+    - `merge_shares_nothing`: two fits of `KernelSRDA` make two maps. Its hidden features belong to
+      the numbers of features, and `transform` is about a mean: `feature_order`, `offset` and
+      `transform` hold or not.
+    - `never_dense`: `KernelSRDA` makes dense coordinates, `PCA` with all components keeps as many
+      directions as samples, and `ForwardFS` of numeric targets takes products of all features.
 
     **Cost**: a second or two for an estimator; a few hundred fits of 60 samples.
 
