@@ -617,6 +617,7 @@ def blas_threads():
     return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
 
 
+@pytest.mark.slow
 def test_threads_that_fit_leave_the_threads_of_blas_as_they_were():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 8)), rng.integers(0, 3, 300)

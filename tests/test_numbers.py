@@ -38,6 +38,7 @@ from narrows import (
 from narrows.errors import ParameterError
 from narrows.testing import check_method, laws
 from tests.cases import NUMERIC, NUMERIC_METHODS, bytes_of, labelled
+from tests.conftest import slow
 from tests.inside import pretend
 from tests.traced import INTERRUPTED, run_traced
 
@@ -528,7 +529,7 @@ def test_wide_samples_are_solved_for_all_at_once(q, tmp_path):
 
 
 @pytest.mark.parametrize("estimator", [PLS(), ReducedRank(alpha=1.0)], ids=str)
-@pytest.mark.parametrize("d", [50, 8200])
+@pytest.mark.parametrize("d", [50, slow(8200)])
 def test_standardized_directions_have_the_signs_of_standard_scaler(estimator, d):
     rng = np.random.default_rng(3)
     for _ in range(6):

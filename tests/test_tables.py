@@ -178,6 +178,7 @@ def test_columns_may_come_in_another_order_and_values_may_be_new(folder, capsys)
     assert narrows_("predict m.narrows unseen.csv --label churn -o out.csv") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_only_columns_with_features_are_needed_and_new_ones_are_named(folder, capsys, kind):
     assert narrows_("fit churn.csv --label churn --drop city --method srda -o m.narrows") == 0
