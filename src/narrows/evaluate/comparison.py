@@ -110,7 +110,7 @@ def compare(
         The score by which results are compared. "auto" is the accuracy, or the balanced accuracy if
         the largest class has more than 9 times as many samples as the smallest. For numbers it is
         R^2, of several targets the mean. With the balanced accuracy, SVMs weight the classes
-        (``class_weight="balanced"``), which they would otherwise rarely predict.
+        (``class_weight="balanced"``); without, they rarely predict a rare class.
     repeats : int, optional
         Number of random splits, each with a fifth of the samples held out, stratified by class. By
         default 5, if neither `test` nor `cv` is given.
