@@ -271,7 +271,8 @@ def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
     """
     live, n = counts > 0, S.n
     equal, varies, size = S.equilibrated()
-    within, noise = equal.within(), _FLOOR * float(equal.noise.sum())
+    # rounding is D F D, D^2 the noise and |F_ij| <= 1, so that D (k + F) D is definite
+    within, noise = equal.within(), _FLOOR * len(size) * equal.noise
     within[np.diag_indices_from(within)] += noise
     d, Z = equal.H[live] / np.sqrt(counts[live])[:, None], Z[:, varies] / size
     share = np.log(counts[live] / n)
@@ -288,8 +289,12 @@ def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
     return posterior
 
 
-def _solved(within: np.ndarray, ridge: np.ndarray, noise: float, B: np.ndarray) -> np.ndarray:
-    """Return (within + diag(ridge))^-1 B, with a larger ridge where rounding asks for one."""
+def _solved(within: np.ndarray, ridge: np.ndarray, noise: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return (within + diag(ridge))^-1 B, with a larger ridge where rounding asks for one.
+
+    It grows by `noise`, which has a number for each coordinate: one of much rounding does not
+    change the others.
+    """
     if not within.size:
         return np.zeros_like(B)
     for attempt in range(_ATTEMPTS):
