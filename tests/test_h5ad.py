@@ -14,7 +14,7 @@ from scipy import sparse
 from narrows import OC, load
 from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
-from tests.conftest import EVERYTHING
+from tests.conftest import EVERYTHING, slow
 from tests.inside import pretend
 from tests.test_checkpoint import bytes_of, stop_after
 
@@ -64,7 +64,7 @@ def gathered(path, **options):
 FORMS = {"dense": np.asarray, "csr": sparse.csr_matrix, "csc": sparse.csc_matrix}
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float64, slow(np.float32), slow(np.int64)])
 @pytest.mark.parametrize("form", FORMS)
 def test_all_rows_are_read_in_any_chunks(tmp_path, monkeypatch, form, dtype):
     X = values(dtype)

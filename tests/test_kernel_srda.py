@@ -22,6 +22,7 @@ import narrows
 from narrows import SRDA, ClassStats, KernelSRDA, Window
 from narrows.errors import DataError, ParameterError, RangeError
 from tests.cases import assert_same, bytes_of, labelled
+from tests.conftest import slow
 from tests.inside import RandomFeatures, pretend
 from tests.oracles import kernel as oracle
 from tests.oracles.hashes import hashes
@@ -182,7 +183,7 @@ def test_directions_are_discriminants_of_coordinates(kernel, data, alpha, weight
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("data", [circles, blobs, lambda: circles(noise=0.4)])
+@pytest.mark.parametrize("data", [circles, slow(blobs), slow(lambda: circles(noise=0.4))])
 def test_the_ridge_and_the_choice_are_those_of_fits_without_the_held_out_samples(kernel, data):
     X, y = data()
     model = small(kernel=kernel).fit(X, y)
@@ -702,7 +703,7 @@ def spoilt(kind):
     return {"far": (X + 1e150, y), "one far": (np.vstack([X[:-1], [1e140, 0]]), y)}[kind]
 
 
-@pytest.mark.parametrize("alpha", ["cv", "scale", 0.0])
+@pytest.mark.parametrize("alpha", ["cv", slow("scale"), slow(0.0)])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("verb", ["fit", "partial_fit"])
 @pytest.mark.parametrize(

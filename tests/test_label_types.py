@@ -20,6 +20,7 @@ from narrows import SRDA, ClassStats, load, save
 from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
 from tests.cases import STREAMED, assert_same
+from tests.conftest import slow
 from tests.inside import fit_in_parts, kind_of_state, pretend, transform_in_parts
 from tests.test_checkpoint import assert_resumed_is_whole, stop_after
 
@@ -127,11 +128,13 @@ def files(run, tmp_path, request):
 def every_pair():
     """Yield all ordered pairs of formats of numbers, and all of formats of texts.
 
-    Those of a format with CSV are fast, and run in `make test`; the others are slow.
+    Those from CSV are fast, and run in `make test`, and those to CSV in `make test-slow`.
     """
     for of_texts, forms in ((False, OF_NUMBERS), (True, OF_TEXTS)):
         for source, target in itertools.product(forms, forms):
-            marks = [] if "csv" in (source, target) else [pytest.mark.slow]
+            marks = [] if source == "csv" else [pytest.mark.slow]
+            if "csv" not in (source, target):
+                marks.append(pytest.mark.nightly)
             name = f"{source}, {target}, {of_texts}"
             yield pytest.param(of_texts, source, target, id=name, marks=marks)
 
@@ -516,7 +519,7 @@ def test_a_model_that_ignores_labels_learns_any(run, tmp_path):
 
 @pytest.mark.parametrize("kind", ["text of integers", "text and integers", "01", "integers"])
 @pytest.mark.parametrize("target", ["csv", "parquet", "npz"])
-@pytest.mark.parametrize("source", ["csv", "parquet", "npz"])
+@pytest.mark.parametrize("source", ["csv", slow("parquet"), slow("npz")])
 def test_a_conversion_there_and_back_means_the_same(run, tmp_path, kind, source, target):
     labels = {
         "text of integers": of_each("1", "2"),

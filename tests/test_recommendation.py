@@ -24,7 +24,7 @@ from narrows.errors import ParameterError
 from narrows.evaluate import Comparison, compare
 from narrows.text import Tfidf
 from tests.cases import METHODS, labelled
-from tests.conftest import slow
+from tests.conftest import nightly
 from tests.inside import Line
 from tests.solvers import Outcome
 
@@ -154,7 +154,7 @@ FAST = ("noise", "a class of 1 %", "reduction hurts", "two features")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [case if case in FAST else slow(case) for case in CASES])
+@pytest.mark.parametrize("case", [case if case in FAST else nightly(case) for case in CASES])
 def test_the_sentence_is_true_and_the_command_runs(case, run, tmp_path):
     data, flags, verdict, sentence, metric = CASES[case]
     X, y = data(return_X_y=True) if data is load_digits else data()

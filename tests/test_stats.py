@@ -120,6 +120,7 @@ def test_what_is_not_finite_is_seen_in_many_rows(method, bad, labels, monkeypatc
     assert method().fit(X, y, weight).n_samples_seen_ == 60
 
 
+@pytest.mark.slow
 @kinds
 @given(data=st.data())
 def test_states_form_a_vector_space(second, presence, data):
