@@ -1,13 +1,14 @@
 """Discriminants, margins and components from two scatters, which sums determine.
 
 Everything is solved in coordinates of few dimensions: the features themselves, or, where there are
-fewer samples than features, the principal directions of the samples.
+fewer samples than features, an orthonormal basis of what the samples span.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy import linalg, sparse
 from scipy.linalg import blas, lapack
 
 from narrows.errors import no_samples_have
-from narrows.solve.eigen import DROPPED, orthonormal, positive_eigh
+from narrows.solve.eigen import DROPPED, orthonormal
 from narrows.solve.sums import divided
 
 _FIRM = 1e6  # times the noise: a ridge of less needs the span of the samples
@@ -230,10 +231,10 @@ def _graded(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray) -> Scatter:
-    """Return the scatter of few samples of many features, in their principal directions.
+    """Return the scatter of few samples of many features, in an orthonormal basis of their span.
 
-    From the eigenvectors of the n x n matrix of the inner products of samples less their mean; in
-    O(n^2 d) time.
+    By a Cholesky factorisation with pivots of the n x n matrix of the inner products of samples
+    less their mean; in O(n^2 d) time.
 
     Parameters
     ----------
@@ -269,13 +270,20 @@ def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray) -> Scat
             return (some - m) @ F.T
 
     noise = float(4 * np.finfo(np.float64).eps * max(K.trace(), 0.0))
-    L, U = positive_eigh(K, noise)
-    half = U / np.sqrt(L)
-    HF = root[:, None] * (X @ H.T - m @ H.T)
+    least = max(noise, DROPPED * float(lapack.dlange("F", K)))
+    L, order, k, _ = lapack.dpstrf(K, tol=least, lower=1, overwrite_a=1)
+    L, first = np.tril(L[:, :k]), order[:k] - 1  # those samples span all of them
+    solved = partial(linalg.solve_triangular, L[:k], lower=True, check_finite=False)
+
+    def basis(V: np.ndarray) -> np.ndarray:
+        Z = np.zeros((len(L), V.shape[1]))
+        Z[first] = solved(V, trans=1)
+        return times(Z)
+
+    HF = root[first, None] * (X[first] @ H.T - m @ H.T)
     return Scatter(
-        np.asfortranarray(np.diag(L)), (half.T @ HF).T, float(weight.sum()),
-        np.full(len(L), noise / max(1, len(L))), m,
-        lambda V: times(half @ V), lambda some: products(some) @ half,
+        np.asfortranarray(L.T @ L), solved(HF).T, float(weight.sum()),
+        np.full(k, noise / max(1, k)), m, basis, lambda some: solved(products(some)[:, first].T).T,
     )  # fmt: skip
 
 
