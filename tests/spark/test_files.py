@@ -88,7 +88,9 @@ def test_tables_are_encoded_by_the_workers(spark, run, tmp_path):
     X, y = frame.drop(columns="churn"), frame["churn"].to_numpy().astype(str)
     expected = SRDA().fit(encoder.fit_transform(X), y)
     found = fit_files(SRDA(), [pattern], spark, label="churn", vectoriser=TableEncoder())
-    table = spark.read.parquet(str(tmp_path))
+    # a folder would be read in the order of the sizes of its files
+    first, *others = (spark.read.parquet(str(tmp_path / f"{k}.parquet")) for k in range(3))
+    table = first.union(others[0]).union(others[1])
     for each in (found, fit(SRDA(), table, None, "churn", vectoriser=TableEncoder())):
         assert source_of(each).encoder == encoder
         np.testing.assert_allclose(each.components_, expected.components_, rtol=1e-8, atol=1e-12)

@@ -58,7 +58,10 @@ class Engine:
         return list(results)
 
     def head(self, data: Any, n: int = 1) -> Any:
-        """Return data with at least their first n samples, and less if that is cheap."""
+        """Return data with at least their first n samples, or any one if n is 1.
+
+        And less if that is cheap.
+        """
         return data
 
     def sum(

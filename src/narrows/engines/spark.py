@@ -126,8 +126,14 @@ class Spark(Engine):
         return values
 
     def head(self, data: Any, n: int = 1) -> Any:
-        """Return the first n rows of a DataFrame; other data as they are."""
-        return data.limit(n) if hasattr(data, "mapInArrow") else data
+        """Return the first n rows of a DataFrame, or any one of them; other data as they are."""
+        from pyspark.sql import functions
+
+        if not hasattr(data, "mapInArrow"):
+            return data
+        if n > 1:  # else Spark takes rows of any partitions, in any order
+            data = data.orderBy(functions.monotonically_increasing_id())
+        return data.limit(n)
 
     def sum(
         self, add: Function, seen: Function, function: Function, *iterables: Iterable[Any]
