@@ -46,9 +46,8 @@ from narrows import (
 from narrows.engines import local
 from tests.oracles import contingency, dense
 
-NUMERIC_METHODS = {  # of which the targets are numbers
-    each.__name__: each for each in (PLS, ReducedRank, CorrelationFS)
-}
+# of which the targets are numbers
+NUMERIC_METHODS = {each.__name__: each for each in (PLS, ReducedRank, CorrelationFS)}
 METHODS = {
     name: found
     for name in narrows.__all__

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pickle
 from contextlib import suppress
-from functools import partial, reduce
+from functools import partial
 from importlib import import_module
 
 import pytest
@@ -56,7 +56,6 @@ SITUATIONS = {
         "state.cross.cores": None,
         "state.cross._MANY": 1,
     },
-    "CSV read by pyarrow": {"io.formats.csv._MANY": 0},
     "blocks of texts": {"solve.terms.BLOCK": None, "solve.terms.cores": 3},
     "few entries on cores": {"solve.products._ENTRIES": 50, "solve.products.cores": 3},
     "loops are compiled": {"solve.products._LOADING": -1},
@@ -276,14 +275,8 @@ def _in_process():
         def map(self, function, *iterables):
             return [sent(function(*args)) for args in zip(*iterables, strict=False)]
 
-        def reduce(self, add, results):
-            return reduce(add, results)
-
         def broadcast(self, thing):
             return sent(thing)
-
-        def collect(self, results):
-            return results
 
     def sent(thing):
         return pickle.loads(pickle.dumps(thing))

@@ -3,6 +3,8 @@
 No other file of tests imports that package, so that its modules can be merged and renamed.
 """
 
+# ruff: noqa: F401
+
 from __future__ import annotations
 
 from narrows.solve import columns, kernels, products
@@ -21,47 +23,3 @@ from narrows.solve.regression import Rule as RuleOfRegression
 from narrows.solve.regression_read import Reading, held_samples, is_odd, resolved
 from narrows.solve.regression_read import _left_by_steps as left_by_steps
 from narrows.solve.regression_rule import FACTOR, HITS, QB, REPLAYS, S2
-
-__all__ = [
-    "FACTOR",
-    "FIRST",
-    "HITS",
-    "METRICS",
-    "QB",
-    "REPLAYS",
-    "S2",
-    "Centred",
-    "Curve",
-    "DiagonalRLS",
-    "HeldOutScores",
-    "KeptInTime",
-    "Outcome",
-    "Reading",
-    "RuleOfIteration",
-    "RuleOfRegression",
-    "Span",
-    "as_numpy",
-    "best_ratios",
-    "by_time",
-    "certify",
-    "columns",
-    "cores",
-    "curve_of",
-    "difference",
-    "gradient",
-    "gram_eigh",
-    "held_samples",
-    "is_odd",
-    "kernels",
-    "lanczos",
-    "left_by_steps",
-    "lsqr",
-    "metric_of",
-    "order_of",
-    "orthogonal_part",
-    "products",
-    "resolved",
-    "samples_as_numpy",
-    "score",
-    "set_signs",
-]  # fmt: skip

@@ -300,7 +300,7 @@ SETTINGS = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("form", ["dense", "csr", "csc"])
@@ -331,7 +331,7 @@ def test_results_are_those_of_scanpy(form, dtype, settings):
         assert len(scanpy.get.rank_genes_groups_df(adata, None)) == len(KINDS) * D
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_scanpy_draws_the_results(tmp_path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "Agg")

@@ -156,7 +156,7 @@ def test_a_state_without_a_solution_is_saved_without(estimator, tmp_path):
     assert_same_answers(loaded, estimator.partial_fit(X, y), X)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_model_has_the_same_bytes_in_every_process(tmp_path):
     code = (
         "import narrows, sys; from sklearn.datasets import load_iris; "

@@ -602,7 +602,7 @@ def everything(model):
     return bytes_of(model), model.components_.tobytes()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_update_that_is_stopped_changes_nothing(monkeypatch):
     """Perhaps in the second of several blocks."""
     X, y = texts()

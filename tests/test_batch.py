@@ -282,7 +282,7 @@ def leading(X, y, eps, p):
 
 
 @few
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("eps", "p", "shape"),
     [
@@ -524,7 +524,7 @@ def test_lda_takes_sparse_data_if_regularised():
         LDA(mu=0.0).fit(wide, y)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("solver", ["regularized", "pca", "gsvd"])
 def test_faces_are_known_again(data, solver):
     """ORL, six images a person to learn from: 1-NN on what the defaults leave."""

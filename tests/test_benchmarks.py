@@ -20,7 +20,7 @@ class Failing:
         raise ValueError("as it should")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_method_runs_and_is_measured(tmp_path):
     lda = "LinearDiscriminantAnalysis"  # these take dense rows only, and the rest sparse ones
     dense = {"LDA", lda, f'{lda}("lsqr")', f'{lda}("eigen")', "Nystroem, RidgeClassifier"}

@@ -9,7 +9,7 @@ import pytest
 
 from narrows.command import cli
 
-pytestmark = [pytest.mark.slow, pytest.mark.nightly]  # needs the extra `long`
+pytestmark = pytest.mark.nightly  # needs the extra `long`
 pytest.importorskip("jinja2")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")

@@ -253,7 +253,7 @@ def test_a_held_out_score_is_at_most_the_score_on_average(seed):
     assert_allclose(held_out_gain(halves), errors[0] - errors[1], atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("estimator", METHODS, ids=repr)
 def test_what_is_certified_is_true_in_every_order(estimator):
     """The risk is 5 % for an order; the bounds are so cautious that none of 30 fails."""
@@ -367,7 +367,7 @@ def test_too_much_of_a_score_with_a_heavy_tail_is_not_certified():
 
 
 @pytest.mark.parametrize("n_features", [1, 3])
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_normal_features_and_rare_classes_are_not_taken_for_heavy_tails(n_features):
     rng = np.random.default_rng(0)
     for _ in range(100):
@@ -493,7 +493,7 @@ def test_the_share_rises_with_the_held_out_scores():
     assert certify(infinite, np.ones(K), 1000, 0.95).share == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", [OCFS, IG, CHI])
 def test_near_ties_are_not_certified_wrongly(method):
     """Where one of many features is slightly better, by a set on which 10 % of orders failed."""
@@ -551,7 +551,7 @@ def fit(files, capsys, *args, method="ocfs", size=("--n-features", "20")):
     return json.loads(out), load(output)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("suffix", ["svm", "parquet", "csv", "jsonl"])
 def test_a_few_parts_of_files_are_enough(files, suffix, capsys):
     path = files / f"mixed.{suffix}"

@@ -509,7 +509,7 @@ def test_a_file_of_stop_words_is_utf_8(run):
     assert (status, out, "words for min_df=10,000 and max_df=1.0, got none" in err) == (1, "", True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_twenty_times_it_ends_with_the_same_bytes(tmp_path, monkeypatch):
     """A state of 48 MB, so that most of the time goes into writing it."""
     rng, random_moment = np.random.default_rng(0), random.Random(0)
@@ -560,7 +560,7 @@ def test_killed_twenty_times_it_ends_with_the_same_bytes(tmp_path, monkeypatch):
     ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_example_from_the_shell(tmp_path):
     script = Path(__file__).parent.parent / "examples" / "pipe.sh"
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

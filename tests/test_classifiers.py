@@ -153,7 +153,7 @@ def test_probabilities_can_be_calibrated_further(estimator, method):
     assert calibrated.score(X, y) > 0.7
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_parameters_can_be_searched():
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(SRDA(), {"alpha": [1e-3, 1.0, "scale", "auto"]}, cv=3).fit(X, y)

@@ -810,7 +810,7 @@ def test_a_model_from_a_pipe_to_a_pipe(run, tmp_path, svm):
     assert b"saved to -" in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_pipe_that_begins_slowly_and_one_that_is_closed(tmp_path):
     line = [*COMMAND, *["fit", "-", "--method", "oc", "-o", "m.narrows"]]
     with subprocess.Popen(line, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as fit:

@@ -261,7 +261,7 @@ def test_a_rival_is_for_comparisons_alone(run):
         assert (status, "a method of scikit-learn, for compare alone" in err) == (2, True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_method_can_be_compared():
     X, y = labelled(n=150, d=8, c=4, sparse=True)
     names = [name.lower() for name in METHODS]

@@ -64,7 +64,7 @@ for name in narrows.methods.MODULES:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_methods_learn_small_data_without_numba():
     done = subprocess.run(
         [sys.executable, "-c", SMALL], capture_output=True, text=True, check=False, timeout=300

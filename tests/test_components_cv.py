@@ -265,7 +265,7 @@ OF_WIDE = RIDGED | WIDE
 ONE_LABEL = {"multi_label": "expects one label per sample"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("estimator", "failing"),
     list(

@@ -585,7 +585,7 @@ def test_samples_that_differ_have_different_hashes():
     np.testing.assert_array_equal(kept.weight, np.ones(1600))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @methods
 @pytest.mark.parametrize("name", ["orl", "waveform", "news20_static384"])
 def test_real_data_have_the_same_directions_in_all_ways(data, name, method):

@@ -239,7 +239,7 @@ def test_several_labels_a_row(client):
     assert_same(spread, OC().fit(X, Y.astype(int)))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_same_parts_give_the_same_bits(client):
     X, y = labelled(n=400, d=30)
     cuts = [0, *sorted(np.random.default_rng(1).integers(0, 400, 16).tolist()), 400]
@@ -398,7 +398,7 @@ def wide_texts(n):
     return sparse.csr_array((X.data, X.indices * 50 + 49, X.indptr), shape=(n, 9000)), y
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("limit", [None, 100_000])
 @pytest.mark.parametrize("alpha", ["scale", "cv"])
 def test_bands_of_64_parts_are_those_of_a_local_fit(client, monkeypatch, limit, alpha):
@@ -506,7 +506,7 @@ def killing_part_of_texts(k, mark, when):
     return X[k::64], y[k::64]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("when", [0, 1], ids=["first pass", "second pass"])
 def test_a_worker_that_is_killed_in_either_pass_is_replaced(client, tmp_path, when):
     mark = str(tmp_path / "killed")
@@ -638,7 +638,7 @@ def at_hand(client):
         yield client
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", [OC, partial(SRDA, max_iter=2), OCFS], ids=lambda m: repr(m()))
 def test_dask_arrays_in_any_blocks(at_hand, method):
     X, y = labelled()
@@ -920,7 +920,7 @@ def test_a_killed_worker_is_replaced(client, tmp_path):
     assert_same(spread, OC().fit(np.concatenate(rows), np.concatenate(labels)))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_a_worker_was_sent_is_sent_again_if_it_dies(client):
     thing = engine.Dask(client).broadcast(np.arange(3.0))
     thing.result(LIMIT)
@@ -930,7 +930,7 @@ def test_what_a_worker_was_sent_is_sent_again_if_it_dies(client):
     client.wait_for_workers(2, LIMIT)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_fit_in_a_task_uses_the_cluster_of_the_task(client):
     X, y = labelled()
 
@@ -941,7 +941,7 @@ def test_a_fit_in_a_task_uses_the_cluster_of_the_task(client):
         np.testing.assert_allclose(fitted.result(LIMIT), OC().fit(X, y).components_)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_part_that_kills_its_workers_is_an_error(client):
     def deadly():
         os.kill(os.getpid(), signal.SIGKILL)
@@ -1003,7 +1003,7 @@ def test_a_cluster_without_workers_is_an_error():
         engine.fit(OC(), [labelled()], client)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_lost_scheduler_is_an_error():
     scheduler, worker = (
         [sys.executable, "-m", f"distributed.cli.dask_{what}", "--no-dashboard"]
@@ -1034,7 +1034,7 @@ def test_a_lost_scheduler_is_an_error():
         engine.fit(OC(), [labelled()], address)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_a_client_a_cluster_is_started_and_closed(monkeypatch):
     import distributed
     import psutil
@@ -1188,7 +1188,7 @@ def test_the_last_of_two_fits_at_once_restores_the_loggers():
     assert levels() == before
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_fits_at_once_have_a_cluster_each(monkeypatch):
     import distributed
 
@@ -1401,7 +1401,7 @@ def wide_part(k, n=100_000, filled=80, d=1_000_000, c=100):
     return sparse.csr_array((np.ones(n * filled), columns.ravel(), indptr), shape=(n, d)), y
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(1500)
 def test_a_wide_state_needs_no_process_of_its_size():
     psutil = pytest.importorskip("psutil")
@@ -1452,7 +1452,7 @@ def test_without_the_extra_it_is_named(monkeypatch):
         engine.fit(OC(), [labelled()])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ctrl_c_ends_a_fit_on_a_cluster(tmp_path):
     X, y = labelled(n=300)
     write(tmp_path / "s.svm", X, np.unique(y, return_inverse=True)[1])

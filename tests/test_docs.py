@@ -201,7 +201,7 @@ def test_help_reads_well_at_80_columns(verb):
         assert "..." not in shown.split("Commands:")[1]  # nothing cut off
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("example", [*GALLERY, *NOT_BUILT], ids=lambda path: path.stem)
 def test_the_gallery_needs_no_data(example, tmp_path):
     environment = {k: v for k, v in os.environ.items() if k != "NARROWS_DATA"}

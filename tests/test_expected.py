@@ -269,7 +269,7 @@ def every_estimator():
     yield Window(SRDA(), samples=100)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", [PLS, ReducedRank])
 def test_methods_for_numbers_are_regressors_of_river(kind):
     pytest.importorskip("river", reason="the extra river is not installed")
@@ -292,7 +292,7 @@ def test_methods_for_numbers_are_regressors_of_river(kind):
         evaluate.progressive_val_score(samples, OneByOne(kind(), 64), metrics.Accuracy())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(3600)  # KernelSRDA and LDA take some minutes on a quiet machine
 @pytest.mark.parametrize("estimator", list(every_estimator()), ids=str)
 def test_rivers_checks_pass_as_a_whole(estimator, monkeypatch):
@@ -315,7 +315,7 @@ def test_rivers_checks_pass_as_a_whole(estimator, monkeypatch):
         checks.check_estimator(model)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_memory_of_hidden_features_is_bounded():
     X, y = labelled()
     model, sizes = KernelSRDA(n_hidden=20), []
@@ -329,7 +329,7 @@ def test_memory_of_hidden_features_is_bounded():
 # -- after Tfidf ---------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_umap_and_hdbscan_take_what_tfidf_makes():
     umap = pytest.importorskip("umap", reason="umap-learn is not installed")
     hdbscan = pytest.importorskip("hdbscan", reason="hdbscan is not installed")

@@ -262,7 +262,7 @@ def test_a_kernel_is_no_matrix(digits, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("n_classes", [2, 20])
 @pytest.mark.parametrize("method", [SRDA, partial(LDA, n_components=64)], ids=["SRDA", "LDA"])
 def test_sentence_transformers_loads_the_module(method, n_classes, tmp_path, monkeypatch):
@@ -330,7 +330,7 @@ def test_of_texts_what_follows_the_vectoriser_is_exported(run, tmp_path):
     check(model, X)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.data
 def test_onnxruntime_gives_r8_the_labels_of_the_command(run, data, tmp_path):
     path = data / "r8.jsonl.gz"

@@ -160,9 +160,8 @@ def test_an_answer_is_that_of_the_same_numbers_in_other_units(case):
             else:
                 close_in_direction(here.components_, there.components_)
     if case in ADDITIVE and not getattr(case.estimator, "threshold", None):
-        with_unit = (
-            hasattr(case.estimator, "mu") and not standardize
-        )  # which few powers leave in range
+        # which few powers leave in range
+        with_unit = hasattr(case.estimator, "mu") and not standardize
         assert right >= (len(POWERS) if case.presence else 1 if with_unit else 2)
 
 

@@ -192,7 +192,7 @@ def test_engines_learn_files_in_parts(tmp_path, kind, method, monkeypatch):
     assert found.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_dask_learns_a_file_in_parts(tmp_path, run, monkeypatch):
     pytest.importorskip("distributed")
     write(tmp_path, "csv")

@@ -166,7 +166,7 @@ def test_an_array_that_numpy_cannot_read_says_why():
         SRDA().fit(Unreadable(X), y)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
 def test_estimators_accept_tensors(method):
     torch = pytest.importorskip("torch")
@@ -183,7 +183,7 @@ def test_estimators_accept_tensors(method):
     assert method.fit(T.double(), t).transform(T.double()).dtype == np.float64
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_tensors_that_numpy_cannot_read_are_errors():
     torch = pytest.importorskip("torch")
     T = torch.from_numpy(X)

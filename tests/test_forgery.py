@@ -47,7 +47,7 @@ def forge(kinds, first, count, folder, limit, **environment):
     assert count / 2 < refused < count  # most are refused, and what is not was used
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_forged_model_is_refused_or_harmless(tmp_path):
     forge("all", 10**6, 150, tmp_path, 300)
 
@@ -67,7 +67,7 @@ def bounds_cache(request):
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_no_index_of_a_forged_model_leaves_its_array(group, tmp_path, bounds_cache):
     kinds = ",".join(map(str, range(len(KINDS))[group::GROUPS]))

@@ -337,7 +337,7 @@ def test_a_part_of_a_file_is_an_error(tmp_path):
             gathered(tmp_path / "b.h5ad")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.more
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("form", ["csr", "csc"])

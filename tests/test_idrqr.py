@@ -152,7 +152,7 @@ def test_the_last_direction_is_the_one_in_which_means_do_not_differ():
     np.testing.assert_array_equal(first.components_, fitted.components_[:2])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_real_documents_and_images(data):
     file = np.load(data / "tr41.npz")
     counts = sparse.csr_array((file["data"], file["indices"], file["indptr"]), file["shape"])
@@ -222,7 +222,7 @@ def test_far_from_the_origin_means_nearly_depend_on_one_another(offset):
     assert_directions(IDRQR().partial_fit(X, y), *literal.transformation(0.5), tolerance)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.more
 def test_a_long_stream_keeps_its_digits():
     X, y = classes_of(5, n=20_000 if EVERYTHING else 5_000, d=20)

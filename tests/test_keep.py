@@ -315,7 +315,7 @@ def test_a_state_that_kept_samples_is_fitted_without_them(tmp_path):
     assert not holds_rows(saved(model, tmp_path / "m"), X)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_dask_keeps_no_rows(tmp_path):
     da = pytest.importorskip("dask.array")
     X, y = samples()
@@ -351,7 +351,7 @@ def test_no_row_of_a_csv_lies_in_the_model(method, run, tmp_path):
     assert json.loads(run("info m --json")[1])["rows_kept"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_row_of_sparse_files_and_texts_lies_in_the_model(run, tmp_path):
     X, y = sparse_samples()
     with open("a.svm", "w") as file:

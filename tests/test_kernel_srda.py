@@ -237,7 +237,7 @@ def test_fewer_samples_than_coordinates_are_compared_as_by_explicit_fits():
     np.testing.assert_allclose(model.alpha_scores_[4:], each.mean(axis=1), atol=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_many_coordinates_hold_out_one_part_of_a_thousand_samples():
     X, y = circles(1300, noise=0.4)
     model = KernelSRDA(n_hidden=1000, folds=3).fit(X, y)
@@ -296,7 +296,7 @@ def soon(monkeypatch):
     pretend(monkeypatch, "maps of few samples")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("half_life", [None, 60.0])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_chunks_do_not_matter_where_the_map_is_made(soon, half_life, form):
@@ -587,7 +587,7 @@ def write(path, X, y):
     path.write_text("label,a,b\n" + "\n".join(lines) + "\n")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_command_line_is_python(run, tmp_path):
     X, y = circles(240)
     write(tmp_path / "a.csv", X[:200], y[:200])
@@ -669,7 +669,7 @@ def test_parameters_out_of_range_are_named(parameters, message):
         small(**parameters).fit(X, y)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("state", [None, np.random.RandomState(3)])
 def test_random_states(state):
     X, y = circles(120)
@@ -778,7 +778,7 @@ def test_sums_that_overflow_later_name_a_feature():
     assert said.startswith("KernelSRDA: expected ")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("verb", ["partial_fit", "fit"])
 @pytest.mark.parametrize("start", [None, 0, 60, 90, "fit"])
 def test_a_stopped_update_changes_nothing(soon, verb, start):
@@ -854,7 +854,7 @@ def five_folds(X, y):
     return StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "least"), [("monk1", 0.95), ("balance_scale", 0.90), ("ionosphere", 0.91)]
 )
@@ -864,7 +864,7 @@ def test_classes_that_no_plane_separates(data, name, least):
     assert accuracy(KernelSRDA(), X, y, five_folds(X, y)) >= least
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize(
     "name", ["iris", "wine", "waveform", "pima_diabetes", "electricity_stream"]
@@ -881,7 +881,7 @@ def test_hidden_features_cost_little(data, name, scaled):
     assert np.mean(found) >= expected - 0.005
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_embeddings(data):
     X, y = real("news20_static384", data)
     train = np.load(data / "news20_static384.npz")["train"].astype(bool)
@@ -889,13 +889,13 @@ def test_embeddings(data):
     assert kernel.score(X[~train], y[~train]) >= linear.score(X[~train], y[~train]) - 0.005
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_digits_are_predicted():
     X, y = load_digits(return_X_y=True)
     assert accuracy(KernelSRDA(), X, y, five_folds(X, y)) >= 0.98
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:.*correct digits of each variance")  # of one pixel
 def test_shards_of_digits_are_one_fit():
     X, y = load_digits(return_X_y=True)
@@ -911,7 +911,7 @@ def test_shards_of_digits_are_one_fit():
     same(left, refit, X)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_most_hidden_features():
     X, y = circles(500)
     model = KernelSRDA(n_hidden=8000).fit(X, y)
@@ -935,7 +935,7 @@ print(peaks[-1] - peaks[0], model.n_samples_seen_)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_stream_takes_constant_memory():
     done = subprocess.run(
         [sys.executable, "-c", STREAM], capture_output=True, text=True, check=True, timeout=300

@@ -171,7 +171,7 @@ sys.exit(sum(fit(path) != 1 for path in sys.argv[2].split(",")))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_a_line_of_a_gigabyte_takes_little_memory(tmp_path):
     small, bombs = [], []

@@ -36,7 +36,7 @@ print(reduced.shape[1], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 10
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("method", "columns"),
     [

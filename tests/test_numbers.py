@@ -459,7 +459,7 @@ def test_states_that_are_no_model_of_targets_are_refused():
     assert sum([stats, stats]).n_samples == 240
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("case", NUMERIC[:1] + NUMERIC[4:6], ids=lambda case: case.name)
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_an_update_that_is_stopped_leaves_all_or_nothing_or_ends_all_use(case, form):

@@ -76,7 +76,7 @@ def test_ioc_and_iis_tend_to_the_eigenvectors_of_the_scatter_of_means(method):
     assert (cosines > [0.999, 0.97]).all(), cosines
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_immc_tends_to_the_leading_eigenvector_of_the_margin():
     X, y = labelled(n=150, d=5, c=3)
     S_b, S_w, _ = scatters(X, y)

@@ -169,7 +169,7 @@ def test_the_full_rcv1_replaces_the_sample(tmp_path, monkeypatch):
 # -- the scripts ------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["yan2006_fig2", "yan2004_fig3", "yan2006b_fig1"])
 def test_the_fastest_scripts_run(data, tmp_path, name):
@@ -186,7 +186,7 @@ def test_the_message_names_missing_data(tmp_path, monkeypatch):
     assert "Traceback" not in done.output
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.data
 def test_the_command_writes_results(data, tmp_path, monkeypatch):
     monkeypatch.setattr(page, "FOLDER", tmp_path)

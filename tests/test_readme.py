@@ -126,7 +126,7 @@ def test_most_pages_that_say_how_have_blocks():
     assert set(map(name_of, RUN)) > SLOW
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.more  # in a process of its own for each page, where all is imported anew
 @pytest.mark.parametrize(
     "page",

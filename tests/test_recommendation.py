@@ -246,7 +246,7 @@ def test_one_class_is_refused(run):
     assert "a.csv: expected samples of at least 2 classes to compare, got only class 'a'" in err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_noise_is_rarely_recommended():
     used = 0
     for seed in range(60):

@@ -32,7 +32,7 @@ def run(run):
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_of_two_updates_at_once_one_is_refused(run):
     command = [sys.executable, "-m", "narrows", "update", "m.narrows", "-", "-o", "m.narrows"]
     pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

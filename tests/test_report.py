@@ -197,7 +197,7 @@ def test_what_is_missing_is_named(made, monkeypatch, capfd):
     assert not (made[-1] / "q.html").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_was_done_is_reported_when_it_is_stopped(made, monkeypatch):
     monkeypatch.chdir(made[-1])
 

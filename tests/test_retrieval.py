@@ -366,7 +366,7 @@ def test_texts_have_no_neighbours(run, vectors):
 # -- in the benchmarks -----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_study_has_a_row_for_each_method_and_a_column_for_each_size(monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
     X, y = samples(13, d=40)

@@ -218,7 +218,7 @@ def test_river_scores_an_estimator_that_predicts(estimator):
         evaluate.progressive_val_score(phishing(9), OneByOne(OC(), 32), metrics.Accuracy())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", HAS_PROBABILITIES)
 def test_river_scores_probabilities(kind):
     rivers()
@@ -268,7 +268,7 @@ def test_river_asks_what_the_estimator_can_do():
     assert kinds(mine) == [True] * 5
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_estimator_that_predicts_also_transforms():
     rivers()
     from river import compose, evaluate, linear_model, metrics
@@ -289,7 +289,7 @@ def test_an_estimator_that_predicts_also_transforms():
     assert two.clone()[1].estimator is not two[1].estimator
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_river_wraps_it_and_measures_its_memory():
     rivers()
     from river import ensemble, evaluate, metrics

@@ -165,7 +165,7 @@ def test_a_window_has_the_folds_of_its_samples(size):
     assert_as(window.estimator_, held_out.curve(METHODS[OCFS], X[-size:], y[-size:]))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", [OCFS, slow(FisherFS), slow(IG), slow(CHI)])
 def test_laws(method):
     failing = dict.fromkeys(

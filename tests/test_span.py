@@ -127,7 +127,7 @@ def test_small_sets(data, method, name):
     assert_follows(method, X[order], y[order], 2)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every
 def test_waveform(data, method):
     X, y = uci(data, "waveform")
@@ -135,7 +135,7 @@ def test_waveform(data, method):
     assert_follows(method, X[order], y[order], 3)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", ["IOC", "IIS", "CCIPCA", "IMMC, theta", "IMMC, auto", "ILDA"])
 def test_documents(data, method):
     file = np.load(data / "tr41.npz")

@@ -383,7 +383,7 @@ def test_wide_samples_in_memory(method, as_dense):
     assert_is(model, fit(method, Z, y, T), Z, given, scaler.scale_, 1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", [SRDA(solver="bands"), MMC(solver="bands")], ids=repr)
 def test_bands_are_refused(method):
     X, y, _ = wide()

@@ -299,7 +299,7 @@ def test_numbers_as_objects_are_numbers():
         assert ClassStats.of([[1.0]], np.array([1], dtype=dtype)).classes.dtype.isnative
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_state_that_is_stopped_while_new_classes_are_added_is_as_it_was():
     stats = ClassStats.of([[1.0], [2.0]], ["a", "b"], second="class")
     for left in stopped(stats, lambda state: state.update([[1.0]], ["c"]), 1000):
@@ -631,7 +631,7 @@ def test_the_origin_leaves_with_the_rows_that_it_was_near():
     np.testing.assert_allclose(left.variances(alone), later.var(axis=0), rtol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("subtracted", [False, True])
 def test_the_origin_follows_small_batches(subtracted):
     rng = np.random.default_rng(0)
@@ -681,7 +681,7 @@ def test_the_origin_follows_the_weight_of_a_stream(size):
         np.testing.assert_allclose(state.variances(alone), later[0].var(axis=0), rtol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_state_that_forgets_has_the_digits_of_what_it_knows():
     """Rows of long ago were elsewhere; those since then come in batches that weigh little."""
     (X, y), (X_later, y_later) = far_apart()

@@ -152,7 +152,7 @@ def test_scores_of_embeddings_are_those_of_their_definitions():
     assert found.svm > 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_embeddings_are_studied_by_dimension_with_classes_held_out_and_drawn(tmp_path):
     names = ("all features", *embeddings.STYLES)
     by_dimension = embeddings._by_dimension(_vectors(), names, (2, 8))

@@ -417,7 +417,7 @@ EDITS = st.lists(
 SEEDS = [dumped(n=4, d=6, zero_based=False), SEVERAL, b"".join(FORMS[:12])]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @settings(max_examples=500)
 @given(seed=st.sampled_from(SEEDS), edits=EDITS, rows=st.integers(1, 5), block=st.integers(1, 99))
 @example(seed=b"\xef\xbb\xbf", edits=[], rows=1, block=1)

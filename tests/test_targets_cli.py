@@ -437,7 +437,7 @@ def test_dask_learns_files_and_tables_with_targets(files):
 # -- compare ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_compare_shows_r2_and_a_command_that_runs(files):
     _, _, run = files
     status, out, err = run("compare a.csv --target price --target dose --dims 1,2 --report r.html")

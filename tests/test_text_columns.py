@@ -205,7 +205,7 @@ def test_pyarrow_reads_the_rows_and_errors_of_the_standard_module(tmp_path, monk
         options = {"chunk_rows": int(rng.integers(1, 6)), "after": int(rng.integers(0, 3))}
         expected = rows_or_error(path, **options)
         with monkeypatch.context() as patch:
-            pretend(patch, "CSV read by pyarrow")
+            pretend(patch, "small files are large")
             pretend(patch, "blocks of lines", int(rng.choice([4, 50, 1 << 22])))
             assert rows_or_error(path, **options) == expected, content
             patch.setitem(sys.modules, "pyarrow", None)

@@ -444,7 +444,7 @@ print(rows, peak() - before)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["list", "fixed", "npy"])
 def test_a_large_file_of_vectors_takes_little_memory(tmp_path, kind):
     """Not even that of a group of rows of Parquet, which here is the whole file."""

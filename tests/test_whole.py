@@ -260,7 +260,7 @@ def test_a_fork_while_another_thread_learns_can_learn():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.more
 @pytest.mark.parametrize("form", FORMS)
 def test_a_window_takes_all_of_a_batch_or_nothing(form):

@@ -49,7 +49,7 @@ def stored(tfidf):
 # -- characters ----------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_character_is_the_word_that_python_makes_of_it():
     """Alone, in a word and at its end, each of them in a text of its own."""
     characters = list(map(chr, range(sys.maxunicode + 1)))
@@ -161,7 +161,7 @@ def test_words_of_any_length_are_distinct():
     assert found == dict.fromkeys([word.lower() for word in words], 2)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_word_of_ten_megabytes():
     long = "Ж" * 5_000_000
     texts = [f"{long} b", f"{long}a B", "b", f"x {long}", "y" * 10_000_000]
@@ -179,7 +179,7 @@ def test_a_word_of_ten_megabytes():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_million_words_in_any_order():
     """Many more terms than one table has room for at first."""
     numbers = np.random.default_rng(0).permutation(1_000_000)
