@@ -242,8 +242,7 @@ def _adjusted(pvals: np.ndarray, corr_method: str) -> np.ndarray:
         return pvals
     if corr_method == "bonferroni":
         return np.minimum(pvals * len(pvals), 1.0)
-    adjusted: np.ndarray = stats.false_discovery_control(pvals)
-    return adjusted
+    return stats.false_discovery_control(pvals)
 
 
 def _selected(

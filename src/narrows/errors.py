@@ -18,9 +18,8 @@ __all__ = ["DataError", "ParameterError"]
 _NOT_THE_CALLER = {"narrows", "sklearn", "joblib", "numpy", "contextlib"}
 _CLASS = re.compile(r"^[A-Z]\w*(?=: | requires )")  # the class name that a message starts with
 _FLAG = re.compile(r"(Set )?(\w+) \((--[^)]*)\)")  # a parameter, and the option of a command
-_NAMELESS = re.compile(
-    r"(ClassStats|TargetStats|Criterion): |expected "
-)  # messages of states and solvers
+# messages of states and solvers
+_NAMELESS = re.compile(r"(ClassStats|TargetStats|Criterion): |expected ")
 # the class that the user called, and the frame of the call
 _called: ContextVar[tuple[str, Any]] = ContextVar("called", default=("", None))
 
@@ -122,6 +121,16 @@ class RangeError(ValueError):
 
     def __reduce__(self) -> tuple:
         return RangeError, (*self.said, self.who, self.name)
+
+
+@contextmanager
+def features_in_errors(feature: Callable[[int], int | None]) -> Iterator[None]:
+    """Let errors of numbers name another feature, which a function gives; or none."""
+    try:
+        yield
+    except RangeError as error:
+        k = error.feature
+        raise error.of_feature(None if k is None else feature(k)) from None
 
 
 class DataError(ValueError):

@@ -145,11 +145,14 @@ def to_onnx(estimator: Any) -> Any:
         "components": names,
         "classes": last.classes_.tolist() if hasattr(last, "classes_") else None,
     }
+    said = f"X: samples of {width:,} features."
+    if of_texts(estimator):
+        said = f"X: texts as vectors of {width:,} terms, which the vectoriser of narrows makes."
     model = helper.make_model(
         found,
         producer_name="narrows",
         producer_version=version("narrows"),
-        doc_string=described(estimator),
+        doc_string=said,
         opset_imports=[helper.make_opsetid("", OPSET)],
         ir_version=IR_VERSION,
     )
@@ -172,14 +175,6 @@ def _by_skl2onnx(pipeline: Any) -> Any:
     last = pipeline[-1]
     options = {id(last): {"zipmap": False}} if is_classifier(last) else None
     return skl2onnx.to_onnx(pipeline, first, options=options, target_opset=OPSET)
-
-
-def described(estimator: Any) -> str:
-    """Return what the input of a model is, in a sentence."""
-    width = steps_of(estimator, "to_onnx")[0].n_features_in_
-    if of_texts(estimator):
-        return f"X: texts as vectors of {width:,} terms, which the vectoriser of narrows makes."
-    return f"X: samples of {width:,} features."
 
 
 # -- skl2onnx --------------------------------------------------------------------------------------
@@ -499,14 +494,12 @@ def reduced(graph: Graph, X: str, estimator: Any) -> str:
 
 def predicted(graph: Graph, X: str, estimator: Classifier) -> tuple[str, str]:
     """Add what `predict` and `predict_proba` do; return the labels and the probabilities."""
-    rule, classes = estimator._decision(), estimator.classes_
-    seen = estimator.class_count_ > 0
+    rule, (classes, seen, several, n_labels) = estimator._decision(), estimator._classes
     W = np.zeros((len(rule.weights), len(classes)))
     b = np.full(len(classes), -np.inf)
     W[:, seen], b[seen] = rule.weights / rule.temperature, rule.intercept / rule.temperature
     scores = _product(graph, X, estimator, rule.map, W, b)
-    if estimator._several:
-        n_labels = len(estimator._state.classes)
+    if several:
         place = np.zeros((len(classes), n_labels))
         place[np.arange(len(classes)), classes] = 1
         likely = graph.node("Greater", scores, graph.floats(0.0))

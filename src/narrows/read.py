@@ -136,8 +136,7 @@ def iter_chunks(
         target=names_of(target, "target"),
     )
     if hasattr(inputs, "__arrow_c_stream__"):
-        name = type(inputs).__name__
-        chunks = arrow.read_table(inputs, name, options)
+        chunks = arrow.read_table(inputs, type(inputs).__name__, options)
     else:
         if isinstance(inputs, str | os.PathLike):
             inputs = [inputs]
@@ -192,5 +191,4 @@ def source_of(estimator: Any) -> Source | None:
         raise TypeError(
             f"source_of: expected an estimator of narrows, got {kind}. Pass a step of a pipeline."
         )
-    source: Source | None = estimator._source
-    return source
+    return estimator._source

@@ -461,7 +461,7 @@ class OneByOne(BaseEstimator):
             if isinstance(self.estimator_, Selector):
                 kept = self._selected([{k: v} for k, v in x.items()])
                 return {k: v for (k, v), keep in zip(x.items(), kept, strict=True) if keep}
-            reduced = self.estimator_.transform(self._rows([x]))[0]
+            reduced = self.estimator_.transform(rows_of([x], self.n_features))[0]
         except NotFittedError:  # classes are still to come
             return {}
         names = self.estimator_.get_feature_names_out()
@@ -486,7 +486,7 @@ class OneByOne(BaseEstimator):
 
     def predict_one(self, x: Row) -> Any:
         """Return the predicted class or target of a dict; None before the first batch."""
-        found = self._ask("predict", lambda: self._rows([x]), AttributeError)
+        found = self._ask("predict", lambda: rows_of([x], self.n_features), AttributeError)
         return None if found is None else found.tolist()[0]
 
     def predict_many(self, X: Any) -> Any:
@@ -499,7 +499,7 @@ class OneByOne(BaseEstimator):
 
     def predict_proba_one(self, x: Row) -> dict[Any, float]:
         """Return the probability of each class for a dict; empty before the first batch."""
-        found = self._ask("predict_proba", lambda: self._rows([x]))
+        found = self._ask("predict_proba", lambda: rows_of([x], self.n_features))
         if found is None:
             return {}
         return dict(zip(self.estimator_.classes_.tolist(), found[0].tolist(), strict=True))
@@ -531,9 +531,6 @@ class OneByOne(BaseEstimator):
         return found
 
     # -- hashing --------------------------------------------------------------------------------
-
-    def _rows(self, dicts: Iterable[Row]) -> Any:
-        return rows_of(dicts, self.n_features)
 
     def _selected(self, entries: list[Row]) -> np.ndarray:
         """Whether the feature of each dict, of one entry at most, is selected."""

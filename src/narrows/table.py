@@ -86,7 +86,8 @@ class _Rules:
         if kind == CATEGORY:
             return self._category(cells, "a type of categories")
         if kind == DATE:
-            return self._date(cells, "all values are dates")
+            column = Column(name, DATE, "all values are dates", missing)
+            return column.span(cells.moments, self.splines)
         if kind == TEXT:
             return self._words(cells)
         if _count_up(cells.numbers):
@@ -105,11 +106,6 @@ class _Rules:
         numbers = cells.numbers
         missing = bool(np.isnan(numbers).any())
         return Column(cells.column, NUMBER, reason, missing).standardize(numbers, self.splines)
-
-    def _date(self, cells: Cells, reason: str) -> Column:
-        moments = cells.moments
-        column = Column(cells.column, DATE, reason, bool(np.isnat(moments).any()))
-        return column.span(moments, self.splines)
 
     def _words(self, cells: Cells) -> Column:
         labels, codes = cells.labels

@@ -28,6 +28,7 @@ from narrows.methods.parameters import (
     word,
 )
 from narrows.solve.arrays import as_asked
+from narrows.solve.cells import is_missing
 from narrows.solve.interrupted import ChangesInPlace
 from narrows.solve.terms import Counted, Kept, Words, count, idf, weighed, with_feature
 
@@ -315,7 +316,7 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
         found = texts.tolist() if isinstance(texts, np.ndarray) else list(texts)
         for k, text in enumerate(found):
             if not isinstance(text, str | bytes):
-                kind = "a missing value" if _is_missing(text) else f"{type(text).__name__}"
+                kind = "a missing value" if is_missing(text) else f"{type(text).__name__}"
                 raise ValueError(f'{expected} {kind} at position {k}. Pass "" for no text.')
         return [text.decode() if isinstance(text, bytes) else text for text in found]
 
@@ -402,9 +403,6 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
     def _weighed(self, kept: Kept) -> sparse.csr_array:
         """Return the samples of texts whose entries were kept."""
 
-    def _idf(self, frequency: np.ndarray) -> np.ndarray:
-        return idf(frequency, self.n_documents)
-
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as they are compared and stored: stop words sorted, for example.
 
@@ -417,11 +415,6 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
             found["stop_words"] = tuple(sorted({each.lower() for each in words})) or None
         found["ngram_range"] = tuple(found["ngram_range"])
         return found
-
-
-def _is_missing(text: Any) -> bool:
-    """Whether something is None, NaN, or pandas' missing value."""
-    return text is None or text != text or type(text).__name__ in ("NAType", "NaTType")
 
 
 class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
@@ -520,7 +513,7 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
                 f"HashedTfidf: expected n_features={self._known.width}, as texts were counted, got "
                 f"{self.n_features}. Fit again."
             )
-        return self._idf(self.document_frequency)
+        return idf(self.document_frequency, self.n_documents)
 
     def _weighed(self, kept: Kept) -> sparse.csr_array:
         weights = self._computed
@@ -728,7 +721,7 @@ class Tfidf(Vectoriser):
         total = counts.total[order] if counts.totals else None
         limits = self.min_df, self.max_df, self.max_features
         chosen = order[with_feature(counts.frequency[order], n, *limits, total)]
-        return _Features(counts, chosen, self._idf(counts.frequency[chosen]))
+        return _Features(counts, chosen, idf(counts.frequency[chosen], n))
 
     def _weighed(self, kept: Kept) -> sparse.csr_array:
         features = self._computed

@@ -62,18 +62,15 @@ def _run(arguments: list[str] | None) -> int:
     except IsADirectoryError as error:
         say(f"{error.filename}: expected a file, got a folder.")
         return 2
-    except (ParameterError, ImportError) as error:
-        say(str(error))
-        return 2
     except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except MemoryError as error:
         say(f"not enough memory for this many classes and columns. {error}")
         return 1
-    except (ValueError, TypeError, OSError) as error:
+    except (ImportError, ValueError, TypeError, OSError) as error:
         say(str(error))
-        return 1
+        return 2 if isinstance(error, ParameterError | ImportError) else 1
     finally:
         Asked.by_command, warnings.showwarning = False, showwarning
 

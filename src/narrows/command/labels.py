@@ -219,25 +219,25 @@ def _check_spelling(path: str, labels: np.ndarray, model: str, classes: np.ndarr
 
 def _make_text(estimator: Any, model: str, why: str) -> None:
     """Turn the classes of an estimator into text."""
-    state = estimator._fitted.state
-    from narrows.methods.routes import check_adds_up  # not to predict
-
-    check_adds_up(estimator, state)
-    estimator._rename_classes(written(state.classes))
-    say(f"{model}: its classes become text, since {why}.")
+    _rename(estimator, model, written(estimator._fitted.state.classes), f"text, since {why}")
 
 
 def _make_integers(estimator: Any, model: str) -> None:
     """Turn the classes of an estimator into integers."""
-    state = estimator._fitted.state
-    if not len(state.classes) or not are_text(state.classes):
+    classes = estimator._fitted.state.classes
+    if not len(classes) or not are_text(classes):
         return
-    numbers = integers(state.classes)
+    numbers = integers(classes)
     if numbers is None:
-        problem = f"expected classes that are different integers, got {some(state.classes)}."
+        problem = f"expected classes that are different integers, got {some(classes)}."
         raise DataError(model, f'{problem} Set labels="text".')
+    _rename(estimator, model, numbers, "integers")
+
+
+def _rename(estimator: Any, model: str, classes: np.ndarray, what: str) -> None:
+    """Give an estimator other classes, and say what they become."""
     from narrows.methods.routes import check_adds_up  # not to predict
 
-    check_adds_up(estimator, state)
-    estimator._rename_classes(numbers)
-    say(f"{model}: its classes become integers.")
+    check_adds_up(estimator, estimator._fitted.state)
+    estimator._rename_classes(classes)
+    say(f"{model}: its classes become {what}.")

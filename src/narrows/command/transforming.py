@@ -18,9 +18,10 @@ from narrows.io.applied import Model, open_model
 from narrows.io.atomic import replacing
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
+from narrows.io.kinds import output_kind
 from narrows.io.source import check_kind, kind_of, of_maker
 from narrows.io.streams import expand_patterns
-from narrows.io.write import count_rows, output_format, writer
+from narrows.io.write import count_rows, writer
 from narrows.methods.names import targets_of
 from narrows.solve.late import sparse
 
@@ -144,7 +145,7 @@ def _opened(
 ) -> tuple[Any, Samples]:
     """Return a saved model, and the samples of inputs whose rows become an output."""
     values.check_output(output, model, *inputs)
-    output_format(output)
+    output_kind(output)
     if flush and output != "-":
         raise ParameterError(f"--flush: expected -o -, got {output}. Leave out one of them.")
     estimator = open_model(model, predicts)

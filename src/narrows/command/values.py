@@ -33,9 +33,7 @@ _READING = (
     "max_line_mb",
 )  # fmt: skip
 _OF_TFIDF = ("min_df", "max_df", "max_features")
-_OF_TEXTS = (
-    *("vectorizer", "hash_columns", "stop_words", "ngram_range", *_OF_TFIDF, "idf_sample"),
-)
+_OF_TEXTS = ("vectorizer", "hash_columns", "stop_words", "ngram_range", *_OF_TFIDF, "idf_sample")
 OF_TABLES = ("table", "categories", "numbers", "drop", "splines")
 _ADDRESSES = {"scheduler": "dask", "master": "spark"}  # options, and the engine that each is for
 _MAX_STOP_WORDS = 16_000_000  # characters
@@ -321,14 +319,8 @@ def to_fit(input: str, method: str, dimensions: int, *more: str) -> str | None:
         return None
     chooses = class_of(method)().get_params()
     size = "n_components" if "n_components" in chooses else "n_features"
-    found = [
-        *_typed((*_READING, *_OF_TEXTS, *OF_TABLES)),
-        "--method",
-        method,
-        _flag(size),
-        str(dimensions),
-        *more,
-    ]
+    found = _typed((*_READING, *_OF_TEXTS, *OF_TABLES))
+    found += ["--method", method, _flag(size), str(dimensions), *more]
     return shlex.join(["narrows", "fit", input, *found, "-o", "model.narrows"])
 
 

@@ -11,7 +11,7 @@ import signal
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from logging import CRITICAL, getLogger
 from multiprocessing import resource_tracker
 from threading import Lock
@@ -609,10 +609,8 @@ def _current_client(distributed: Any, ours: ExitStack) -> Any:
         pass
     else:
         return ours.enter_context(distributed.worker_client())
-    try:
+    with suppress(ValueError):
         return distributed.default_client()
-    except ValueError:
-        pass
     ours.enter_context(_SETTINGS)
     # Ctrl-C reaches the main thread only: here it would leave half a cluster that nobody closes
     with ThreadPoolExecutor(1) as thread:

@@ -263,29 +263,23 @@ class PartSamples(NamedTuple):
     X: Any
     labels: np.ndarray
     weight: np.ndarray
-    features: Features | None = None
+    features: Features | None
 
 
 def read_samples(part: Part, reading: Reading, estimator: Any) -> PartSamples | None:
     """Return all samples of a part, or None if it has none."""
+    who, parts = type(estimator).__name__, []
     with _located(part):
         chunks = _Chunks(part, reading)
-        labelled = ((X, estimator._labels(X, y), *weight) for X, y, *weight in chunks)
-        samples = join_samples(labelled, type(estimator).__name__)
-        return samples and samples._replace(features=chunks.features)
-
-
-def join_samples(chunks: Iterable[tuple[Any, ...]], who: str) -> PartSamples | None:
-    """Return the samples of all chunks (X, y) or (X, y, sample_weight); None if there are none."""
-    parts = []
-    for X, y, *weight in chunks:
-        X = checked_rows(X, who)
-        classes, codes = one_a_row(X, y, who)
-        parts.append((X, classes[codes], weights(weight[0] if weight else None, len(codes), who)))
-    if not parts:
-        return None
-    X, labels, weight = map(list, zip(*parts, strict=True))
-    return PartSamples(stacked(X), joined(labels), np.concatenate(weight))
+        for X, y, *given in chunks:
+            y, X = estimator._labels(X, y), checked_rows(X, who)
+            classes, codes = one_a_row(X, y, who)
+            weight = weights(given[0] if given else None, len(codes), who)
+            parts.append((X, classes[codes], weight))
+        if not parts:
+            return None
+        every, labels, heavy = map(list, zip(*parts, strict=True))
+        return PartSamples(stacked(every), joined(labels), np.concatenate(heavy), chunks.features)
 
 
 def sum_samples(samples: PartSamples | None) -> PartialState:
@@ -350,8 +344,6 @@ def _dataset(data: Any, options: Options, source: Source | None = None) -> Datas
 def _read(part: Part, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
     """Yield X or texts, labels, the names of the features if they have any, and weights if any."""
     (data, name), (options, source) = part, reading
-    if data is None:
-        return
     if isinstance(data, np.ndarray) or sparse.issparse(data):
         data = data, None
     is_file = isinstance(data, str | os.PathLike | FilePart)

@@ -45,9 +45,8 @@ from narrows.text import Tfidf
 _DRAWN, _SMALL = 1000, 1 << 16  # parts to draw from, and the bytes of the smallest of these
 _SURVEYED = 20  # of the parts to draw from
 _NAMED = 5  # features that a message lists
-IN_MEMORY = (
-    400_000_000  # bytes of a state that is collected in memory; a larger one goes into files
-)
+# bytes of a state that is collected in memory; a larger one goes into files
+IN_MEMORY = 400_000_000
 
 
 class Parts:
@@ -501,10 +500,8 @@ def feature_names(frame: Any, options: Options) -> list[str] | None:
     if options.labels_required and targets:
         check_columns(list(frame.columns), targets, "target", "DataFrame")
     elif label is None and options.labels_required:
-        expected, got = (
-            options.label or " or ".join(LABELS),
-            ", ".join(map(str, frame.columns[:10])),
-        )
+        expected = options.label or " or ".join(LABELS)
+        got = ", ".join(map(str, frame.columns[:10]))
         problem = f'expected a label column {expected}, got {got}. Name it with label="…".'
         raise DataError("DataFrame", problem)
     has_lists = {INDICES, VALUES} <= set(frame.columns)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 import re
 import time
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.linear_model import Ridge, RidgeCV
-from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
+from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -25,11 +24,12 @@ from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean, printable
 from narrows.evaluate.methods import RIVALS, Ours, Piped, Rival, States, is_for, method_of
-from narrows.evaluate.report import twin_of, write
+from narrows.evaluate.report import write
 from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged
 from narrows.evaluate.splits import REPEATS, Fold, Splits, pairs_of
 from narrows.io.source import Source
 from narrows.methods.methods import METHODS as ALL_METHODS
+from narrows.methods.parameters import is_integer
 from narrows.solve.arrays import as_numpy
 from narrows.solve.paired import METRICS, Outcome, gradient, metric_of, score
 from narrows.solve.sums import all_finite
@@ -320,7 +320,6 @@ class Comparison(Results):
                 "Comparison: expected the result of compare to report, got lines alone. Call "
                 "report of what compare returned."
             )
-        twin_of(os.fspath(path))
         write(path, self, self._splits, self._methods)
 
 
@@ -369,12 +368,11 @@ def over(
             sizes = sorted(set(dims))
             found.setdefault(ALWAYS, []).append(_constant(y, y_test))
             for method in (None, *made) if sizes else (None,):
-                if method is not None:
-                    method.fold = number
-                    method.groups = groups
+                if isinstance(method, Ours):
+                    method.fold, method.groups = number, groups
                 for line in _of_method(method, fold, states, sizes, machines, say):
                     found.setdefault((line.method, line.asked, line.classifier), []).append(line)
-                if method is not None and number == 0 and isinstance(folds, Splits):
+                if isinstance(method, Ours) and number == 0 and isinstance(folds, Splits):
                     method.note_order(folds.source(0))
     lines = averaged(found.values())
     lines.columns_in_order_ = in_order(made)
@@ -383,7 +381,7 @@ def over(
 
 def in_order(made: Sequence[Ours | Rival]) -> list[str]:
     """Return the columns of a table in the order of forward selection; none of other methods."""
-    return list(next((method.in_order for method in made if method.in_order), ()))
+    return list(next((m.in_order for m in made if isinstance(m, Ours) and m.in_order), ()))
 
 
 def without_costly(made: Sequence[Ours | Rival], data: Sequence[Fold]) -> list[Ours | Rival]:
@@ -424,9 +422,9 @@ def check(
             f"compare: expected a metric, got {metric!r}. "
             f"{did_you_mean(metric, ['auto', *METRICS])}"
         )
-    if repeats is not None and not _is_count(repeats):
+    if repeats is not None and not is_integer(repeats, 1):
         raise ParameterError(f"compare: expected repeats to be an integer >= 1, got {repeats!r}.")
-    if dims is not None and not (len(dims) and all(map(_is_count, dims))):
+    if dims is not None and not (len(dims) and all(is_integer(p, 1) for p in dims)):
         raise ParameterError(f"compare: expected dims to be integers >= 1, got {dims!r}.")
     made: dict[str, Ours | Rival] = {}
     for method in (method_of(method, seed) for method in methods):
@@ -458,11 +456,6 @@ def judges(names: Sequence[str] | None, numeric: bool) -> list[str]:
     return list(dict.fromkeys(names or [next(iter(known))]))
 
 
-def _is_count(value: Any) -> bool:
-    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    return is_integer and int(value) >= 1
-
-
 class _Ridge:
     """Ridge regression: of standardised features if they are dense, with the ridge of RidgeCV."""
 
@@ -483,8 +476,7 @@ def _constant(y: np.ndarray, y_test: np.ndarray) -> Line:
     shown = printable(label.item() if isinstance(label, np.generic) else label)
     shown = shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
     scores = _scored(y, y_test, np.full(len(y_test), label, dtype=y.dtype))
-    scores |= {"train": 0.0, "row_bytes": 0.0}
-    return Line(ALWAYS + shown, "", None, 0, 0.0, 0.0, **scores)
+    return Line(ALWAYS + shown, "", None, 0, 0.0, 0.0, 0.0, 0.0, **scores)
 
 
 def _of_method(
@@ -570,17 +562,14 @@ def _scored(y: np.ndarray, y_test: np.ndarray, found: np.ndarray) -> dict[str, A
             "standard_error": float(np.sqrt(by_sample @ by_sample)),
             "outcomes": (of_numbers,),
         }
-    macro = {"average": "macro", "zero_division": 0.0}
+    macro = precision_recall_fscore_support(y_test, found, average="macro", zero_division=0.0)[:3]
     accuracy = float(accuracy_score(y_test, found))
     wrong, n = found != y_test, len(y_test)
     likely = (n * accuracy + 1) / (n + 2)
     codes = np.unique(np.concatenate([y_test, found]), return_inverse=True)[1].astype(np.int32)
     outcome = Outcome(codes[:n], codes[n:], len(y))
-    return {
-        "precision": float(precision_score(y_test, found, **macro)),
-        "recall": float(recall_score(y_test, found, **macro)),
+    return dict(zip(("precision", "recall", "macro_f1"), map(float, macro), strict=True)) | {
         "micro_f1": accuracy,
-        "macro_f1": float(f1_score(y_test, found, **macro)),
         "balanced_accuracy": score(outcome, "balanced_accuracy"),
         "error": 1 - accuracy,
         "standard_error": float(np.sqrt(likely * (1 - likely) / n)),

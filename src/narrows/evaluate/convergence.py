@@ -13,13 +13,12 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from narrows.criteria import BETWEEN
 from narrows.errors import ParameterError
-from narrows.evaluate.displays import COLOURS, new_figure
+from narrows.evaluate.displays import COLOURS, STYLES, new_figure
 from narrows.methods.centroid import OC
 from narrows.methods.streams import OnlineProjector
 from narrows.state.class_stats import checked_rows
 
 _DEPENDENT = 1e-12  # relative to the largest: a smaller eigenvalue is rounding error
-_STYLES = ("-", "--", "-.", ":")
 _POINTS = 60  # default number of measurements, evenly on a log scale
 
 
@@ -362,7 +361,7 @@ class ConvergenceDisplay:
             alike = [other.method.split("(")[0] for other in self.found]
             name = alike[number] if alike.count(alike[number]) == 1 else found.method
             for j, cosines in enumerate(found.cosines.T):
-                style = _STYLES[j % len(_STYLES)]
+                style = STYLES[j % len(STYLES)]
                 left.plot(found.n, cosines, style, color=colour, lw=1.3, label=f"{name}, {j + 1}")
             right.plot(found.n, found.share, color=colour, lw=1.6, label=name)
         exact = next((found for found in self.found if found.exact is not None), None)

@@ -31,7 +31,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 _LONGEST = 24  # characters of a name in a plot
 
 Place = Literal["right", "below"]
-_STYLES = ("-", "--", "-.", ":")
+STYLES = ("-", "--", "-.", ":")
 _WORDS = {
     "micro_f1": "accuracy",
     "macro_f1": "macro-F1",
@@ -427,7 +427,7 @@ def _plot_curves(
     for number, (name, points) in enumerate(found.items()):
         ax.errorbar(
             *zip(*points, strict=True),
-            fmt=_STYLES[number // len(MARKERS) % len(_STYLES)],
+            fmt=STYLES[number // len(MARKERS) % len(STYLES)],
             marker=MARKERS[number % len(MARKERS)],
             ms=5,
             capsize=2,
@@ -612,5 +612,4 @@ def _apart(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
                          np.arange(len(places))), np.sign(gaps[..., 1]))  # fmt: skip
         places[:, 1] += 0.25 * (push * above).sum(axis=1)
     half = sizes / 2
-    clipped: np.ndarray = np.clip(places, half, np.maximum(half, 1 - half))
-    return clipped
+    return np.clip(places, half, np.maximum(half, 1 - half))

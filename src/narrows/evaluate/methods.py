@@ -241,8 +241,7 @@ class Rival:
     It may use all cores for many components; CPU seconds are summed over the cores.
     """
 
-    fold, width, groups = 0, None, None
-    in_order: Sequence[str] = ()
+    width = None
 
     def __init__(self, name: str):
         self.name = name
@@ -259,9 +258,6 @@ class Rival:
     def n_columns(self, p: int) -> tuple[int, int]:
         """Return zeros: whole columns of a table do not enter."""
         return 0, 0
-
-    def note_order(self, source: Source | None) -> None:
-        """Do nothing."""
 
     def at(self, p: int, X: Any) -> Callable[[Any], Any]:
         """Fit p dimensions, or as many as the data allow; return `transform`."""

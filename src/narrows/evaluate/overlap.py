@@ -231,8 +231,7 @@ def drift(a: Any, b: Any) -> np.ndarray:
                 f"drift: expected {what} to have a direction, got none that is not zero. Continue "
                 "with samples of more classes."
             )
-    angles: np.ndarray = subspace_angles(_unit(A).T, _unit(B).T)
-    return angles
+    return subspace_angles(_unit(A).T, _unit(B).T)
 
 
 def _unit(directions: np.ndarray) -> np.ndarray:

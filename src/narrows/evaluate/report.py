@@ -96,6 +96,7 @@ def write(
     `inputs`, `command` and `fit` are of the command line: the files, the command that was run, and
     the one that fits the recommended method.
     """
+    twin = twin_of(os.fspath(path))
     models = [_model(method, data) for method in _fitted(methods)]
     chosen = lines.recommendation_
     found = {
@@ -126,7 +127,6 @@ def write(
         texts=data.is_text,
         pictures=_pictures(lines, methods),
     )
-    twin = twin_of(os.fspath(path))
     for name, text in (twin, json.dumps(found, indent=1, allow_nan=False)), (path, page):
         with replacing(name) as temporary:
             Path(temporary).write_text(text, encoding="utf-8")

@@ -435,8 +435,7 @@ class Results(list[Line]):
 
     def score(self, line: Line) -> float:
         """Return the score of a line by which results are compared."""
-        value: float = getattr(line, FIELDS[self.metric])
-        return value
+        return getattr(line, FIELDS[self.metric])
 
     def _is_worse(self, line: Line, other: Line) -> bool:
         return difference(line.outcomes, other.outcomes, self.metric).is_worse
@@ -451,21 +450,15 @@ class Results(list[Line]):
             if difference(line.outcomes, largest.outcomes, metric).is_better(_CLEAR)
         ]  # fmt: skip
 
-    def _best(self) -> dict[str, Line]:
-        """Return the line with the highest score, by classifier."""
-        best: dict[str, Line] = {}
-        for line in self:
-            if not line.skipped:
-                first = best.setdefault(line.classifier, line)
-                best[line.classifier] = max(first, line, key=self.score)
-        return best
-
     def differences(self) -> list[Difference | None]:
         """Return the paired difference of each line from the best with the same classifier.
 
         None for a line that was skipped.
         """
-        best = self._best()
+        best: dict[str, Line] = {}
+        done = (line for line in self if not line.skipped)
+        for line in sorted(done, key=self.score, reverse=True):
+            best.setdefault(line.classifier, line)
         return [
             None
             if line.skipped

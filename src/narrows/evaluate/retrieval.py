@@ -21,6 +21,7 @@ from narrows.methods.lda import LDA
 from narrows.methods.methods import METHODS as OURS
 from narrows.methods.parameters import real, whole, word
 from narrows.solve.paired import Difference, standard_error
+from narrows.solve.sums import number_in_class, stacked
 from narrows.state.class_stats import checked_rows
 from narrows.state.labels import joined, one_a_row, some
 
@@ -314,20 +315,14 @@ def _joined(X: Any, y: Any, test: Any) -> tuple[Any, np.ndarray, np.ndarray | No
             f"{some(np.unique(asked))}. Check the labels."
         )
     is_query = np.repeat([False, True], [len(y), known.sum()])
-    both, is_sparse = [X, Q[known]], sparse.issparse(X) or sparse.issparse(Q)
-    stacked = sparse.vstack(both, format="csr") if is_sparse else np.vstack(both)
-    return stacked, joined([y, asked[known]]), is_query
+    return stacked([X, Q[known]]), joined([y, asked[known]]), is_query
 
 
 def _queries(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw a fifth of each class, rounded up; none of a class with one sample."""
     order = rng.permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
-    counts = np.bincount(codes)
-    within = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    is_query = np.zeros(len(codes), bool)
-    is_query[order] = (within % 5 == 0) & (np.repeat(counts, counts) > 1)
-    return is_query
+    return (number_in_class(codes, order) % 5 == 0) & (np.bincount(codes)[codes] > 1)
 
 
 def _scatter(X: Any) -> float:

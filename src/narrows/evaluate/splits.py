@@ -21,7 +21,7 @@ from narrows.io.source import Source, check_kind, of_maker
 from narrows.io.table_rows import TableRows
 from narrows.io.table_rows import joined as concatenated
 from narrows.solve.cells import CellError
-from narrows.solve.sums import widened
+from narrows.solve.sums import stacked, widened
 from narrows.state.class_stats import checked_rows
 from narrows.state.labels import as_one_type, joined, some
 from narrows.table import TableEncoder
@@ -69,13 +69,11 @@ class Splits(Sequence[Fold]):
     @property
     def y(self) -> np.ndarray:
         """The labels of all samples to split, or of the training samples of the one split."""
-        labels: np.ndarray = self.parts[1]
-        return labels
+        return self.parts[1]
 
     def held_out(self, k: int) -> np.ndarray:
         """Return the labels of the held-out samples of a split."""
-        labels: np.ndarray = self.y[self.pairs[k][1]] if len(self.pairs) else self.parts[3]
-        return labels
+        return self.y[self.pairs[k][1]] if len(self.pairs) else self.parts[3]
 
     @property
     def is_text(self) -> bool:
@@ -135,8 +133,7 @@ def _rows_named(rows: Sequence[int] | np.ndarray) -> Iterator[None]:
 def prepared(steps: Any, X: Any, y: np.ndarray) -> tuple[Any, Any]:
     """Return a copy of a transformer that is fitted to training samples, and these transformed."""
     pipeline = make_pipeline(clone(steps))
-    Z = pipeline.fit_transform(X, y)
-    return pipeline, Z
+    return pipeline, pipeline.fit_transform(X, y)
 
 
 def source_of(fitted: Any) -> Source | None:
@@ -235,8 +232,7 @@ def read_parts(
                 options = options.replace(text=options.text or (TEXT,))
             X_test, y_test, held_out = rows(test, options, source)
             check_kind(test, held_out.holds, dataset.holds, path)
-            if y.ndim == 1:
-                y, y_test = as_one_type(y, y_test)
+            y, y_test = as_one_type(y, y_test)
             if y.ndim == 1 and not np.isin(y_test, y).any():
                 had, got = some(np.unique(y)), some(np.unique(y_test))
                 expected = f"expected labels that {path} has ({had}), got {got}."
@@ -263,10 +259,7 @@ def rows(
         return concatenated(X), y, dataset
     if dataset.is_text:
         return np.array([text for part in X for text in part], dtype=object), y, dataset
-    width = max(part.shape[1] for part in X)
-    X = [widened(part, width) for part in X]
-    stacked = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.vstack(X)
-    return stacked, y, dataset
+    return stacked(X), y, dataset
 
 
 def _count_columns(*paths: str) -> bool:
@@ -322,7 +315,5 @@ def _splits(path: str, options: Options) -> tuple[Any, ...] | None:
         train, test = (rows(path, options.replace(split=name)) for name in ("train", "test"))
     except DataError:
         return None
-    y, y_test = train[1], test[1]
-    if y.ndim == 1:
-        y, y_test = as_one_type(y, y_test)
+    y, y_test = as_one_type(train[1], test[1])
     return train[0], y, test[0], y_test

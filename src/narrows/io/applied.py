@@ -138,8 +138,7 @@ class Model:
         """Return the probabilities of classes."""
         classes, decision = self._applied.classes, self._applied.decision
         if classes is None or decision is None or not self._takes(X):
-            found: np.ndarray = self._estimator.predict_proba(_whole(X))
-            return found
+            return self._estimator.predict_proba(_whole(X))
         scores = self._scores(decision, X) / decision.temperature
         return classes.probabilities(classes.every(scores))
 
@@ -147,8 +146,7 @@ class Model:
         """Return the classes, or the targets."""
         classes, decision = self._applied.classes, self._applied.decision
         if decision is None or not self._takes(X):
-            found: np.ndarray = self._estimator.predict(_whole(X))
-            return found
+            return self._estimator.predict(_whole(X))
         if classes is None:
             y = decision.scores(X)
             return y[:, 0] if y.shape[1] == 1 else y
@@ -184,8 +182,7 @@ class Model:
     def components_(self) -> np.ndarray:
         """The directions, of shape (n_components, n_features)."""
         if not self._reduces:
-            found: np.ndarray = self._estimator.components_
-            return found
+            return self._estimator.components_
         if self._selects:
             raise AttributeError("components_")
         return self._applied.padded(self._applied.W).T

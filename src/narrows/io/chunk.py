@@ -162,10 +162,9 @@ def check_finite(chunk: Chunk, name: str) -> None:
     X = chunk.X
     if isinstance(X, list | TableRows):
         return
-    values = X.data if has_parts(X) else X
-    if not np.isfinite(values).all():
-        bad = ~np.isfinite(values)
-        first = np.flatnonzero(bad)[0]
+    finite = np.isfinite(X.data if has_parts(X) else X)
+    if not finite.all():
+        first = np.flatnonzero(~finite)[0]
         row = row_of(first, X.indptr) if has_parts(X) else first // X.shape[1]
         raise DataError(name, "expected finite values, got NaN or infinity.", chunk.lines[row])
 

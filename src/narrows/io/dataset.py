@@ -6,7 +6,6 @@ import io
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import IO, Any
 from warnings import catch_warnings, simplefilter
 
@@ -189,13 +188,11 @@ class Dataset:
         `made_by` made samples of texts or of a table.
         """
         options = self.options
-        label, target = options.label, options.target
-        if self.format.labels_apart:
-            label = target = None
+        kept = options.replace(label=None, target=None) if self.format.labels_apart else options
         source = Source(
-            options.zero_based, label, options.text, self._columns, None, options.vector
-        )
-        source = replace(source, target=target, **of_maker(made_by))
+            kept.zero_based, kept.label, kept.text, self._columns, vector=kept.vector,
+            target=kept.target, **of_maker(made_by),
+        )  # fmt: skip
         return None if source == Source() else source
 
     def _refuse_unused(self) -> None:

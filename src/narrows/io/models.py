@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from narrows.io.container import (
     solution_of,
     write_file,
 )
-from narrows.io.source import Source, encoder_of, of_maker, vectoriser_of
+from narrows.io.source import Source, of_maker, vectoriser_of
 from narrows.methods.base import Estimator, Fitted, lock_of
 from narrows.methods.discriminant import Classifier
 from narrows.methods.methods import METHODS
@@ -185,7 +185,7 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
             if type(step).__name__ != kind:
                 raise SchemaError(f"steps[{k}]: expected {kind}, got {type(step).__name__}.")
         elif kind == ENCODER:
-            step = encoder_of(get(own, "table"))
+            step = TableEncoder.from_arrays(get(own, "table"), vectoriser_of)
         else:
             step = PASSES
         steps.append((name, step))
@@ -278,11 +278,9 @@ def _from_plain(name: str, value: Any) -> Any:
             return dict(value["pairs"])
         raise SchemaError(f"{name}: expected pairs of a label and a number, got others.")
     check_plain(value, {"array": (list, bool, int, float), "dtype": str}, name)
-    try:
+    with suppress(ValueError, TypeError, OverflowError):
         if re.fullmatch("[<>|][biuf][1248]", value["dtype"]):
             return np.array(value["array"], dtype=value["dtype"])
-    except (ValueError, TypeError, OverflowError):
-        pass
     raise SchemaError(f"{name}: expected an array of numbers, got another one.")
 
 

@@ -87,8 +87,7 @@ class Source:
         if self.tfidf is not None:
             return self.tfidf.names
         if self.encoder is not None:
-            found: np.ndarray = self.encoder.get_feature_names_out()
-            return found
+            return self.encoder.get_feature_names_out()
         return None if self.columns is None else np.array(self.columns, dtype=object)
 
     @property
@@ -275,13 +274,6 @@ def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
     check_constraints(new)
     new.n_documents_ = int(arrays["n_documents"])
     return new
-
-
-def encoder_of(arrays: Mapping[str, np.ndarray]) -> TableEncoder:
-    """Return the encoder of tables that `to_arrays` described."""
-    from narrows.table import TableEncoder
-
-    return TableEncoder.from_arrays(arrays, vectoriser_of)
 
 
 class StoredVectoriser:

@@ -39,6 +39,8 @@ class Lines:
         The file, for errors.
     max_line_mb : int
         The longest line, in millions of bytes.
+    delimiter : str
+        What is between the cells of a row, in formats that have cells.
 
     Attributes
     ----------
@@ -52,10 +54,9 @@ class Lines:
         Whether the last line has been read and lacks an end. It gets one.
     """
 
-    delimiter = ","  # between the cells of a row, in formats that have cells
-
-    def __init__(self, stream: Any, name: str, max_line_mb: int = MAX_LINE_MB):
-        self.stream, self.name, self.longest = stream, name, max_line_mb * 1_000_000
+    def __init__(self, stream: Any, name: str, max_line_mb: int, delimiter: str = ","):
+        self.stream, self.name, self.delimiter = stream, name, delimiter
+        self.longest = max_line_mb * 1_000_000
         self.long = min(_LONG, self.longest)
         self.line, self.rest, self.is_truncated = 1, io.BytesIO(), False
 
@@ -169,8 +170,7 @@ def decompressed(raw: IO[bytes], name: str, suffix: str) -> Iterator[Any]:
 
 def compressed(raw: IO[bytes], suffix: str) -> AbstractContextManager[Any]:
     """Give the stream to write a file to."""
-    writer: AbstractContextManager[Any] = KINDS[suffix].write(raw) if suffix else nullcontext(raw)
-    return writer
+    return KINDS[suffix].write(raw) if suffix else nullcontext(raw)
 
 
 _MARK = b"\xef\xbb\xbf"  # of byte order

@@ -13,7 +13,7 @@ from narrows.errors import DataError, ParameterError
 from narrows.io import formats, streams
 from narrows.io.atomic import replacing
 from narrows.io.chunk import Chunk, Options, row_of
-from narrows.io.formats.base import Format, Writer, label_name
+from narrows.io.formats.base import Writer, label_name
 from narrows.io.kinds import output_kind
 from narrows.solve.late import sparse
 from narrows.solve.sums import blocks, widened
@@ -38,12 +38,7 @@ class Rows:
 
     def __init__(self, writer: Writer):
         self.writer = writer
-        self._dtype: Any = None
         self._labels: Any = None
-        self._sparse, self._width = False, 0
-        self._is_first = True
-        self._name: str = ""
-        self._lines: Any = ()
 
     def write(self, X: Any, y: Any, name: str = "", lines: Sequence[int] | Any = ()) -> None:
         """Add samples.
@@ -66,11 +61,10 @@ class Rows:
             Samples or labels unlike those of the first chunk; a DataError names the file.
         """
         texts = isinstance(X, list)
-        if self._is_first:
-            self._dtype = None if texts else self._fixed(X.dtype)
+        if self._labels is None:  # these are the first samples
+            self._dtype: Any = None if texts else self._fixed(X.dtype)
             self._sparse, self._width = sparse.issparse(X), 0 if texts else X.shape[1]
             self._labels = _kind(y) if _kind(y) != _NUMBERS else self._fixed(y.dtype)
-            self._is_first = False
         self._name, self._lines = name, lines
         y = self._as_first_labels(y)
         if not texts:
@@ -189,7 +183,8 @@ def writer(
     ParameterError
         The suffix is not supported, or is not for texts, or only for texts.
     """
-    format, compressed = output_format(path, texts)
+    kind, compressed = output_kind(path, texts)
+    format = formats.of_kind(kind)
     settings = {}
     if csv_safe:
         settings["csv_safe"] = True
@@ -212,18 +207,6 @@ def writer(
             yield Rows(out)
             out.finish()
         check(temporary)
-
-
-def output_format(path: str, texts: bool = False) -> tuple[Format, str]:
-    """Return the format that a path is written in, and the suffix of its compression or "".
-
-    Raises
-    ------
-    ParameterError
-        The suffix is not supported, or is not for texts, or only for texts.
-    """
-    kind, compressed = output_kind(path, texts)
-    return formats.of_kind(kind), compressed
 
 
 def count_rows(written: str, path: str, first: Chunk) -> int:

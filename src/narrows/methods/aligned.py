@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
-from narrows.methods.base import read_only
 from narrows.methods.projector import Projector
 from narrows.solve.arrays import checked_samples
 from narrows.solve.products import product
+from narrows.state.arrays import read_only
 
 
 class Aligned(TransformerMixin, BaseEstimator):

@@ -46,6 +46,7 @@ from narrows.methods.parameters import (
 from narrows.methods.routes import (
     Data,
     Gathered,
+    Spread,
     Sums,
     can_add,
     check_adds_up,
@@ -68,7 +69,7 @@ from narrows.state.labels import (
     check_among,
     weights,
 )
-from narrows.state.mapped import Mapped
+from narrows.state.mapped import ONE_MAP, Mapped
 
 # Locks are not attributes of the estimators, which could then be neither copied nor pickled.
 _LOCKS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
@@ -171,13 +172,6 @@ _OF_RIVER = {
 }  # fmt: skip
 
 
-def read_only(array: np.ndarray) -> np.ndarray:
-    """Return a view of a fitted array that cannot be written to."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
 class Estimator(TransformerMixin, BaseEstimator):
     """An estimator with a state, and a solution that is a function of it and the parameters.
 
@@ -242,7 +236,9 @@ class Estimator(TransformerMixin, BaseEstimator):
     def _fit_state(self, state: Any) -> Self:
         """Fit to the last state of a route, as `fit` does to the samples it was made of."""
         self._check_parameters(state.n_features)
-        self._set_unnamed(state.n_features)
+        if hasattr(self, "feature_names_in_"):  # there are no names
+            del self.feature_names_in_
+        self.n_features_in_ = state.n_features
         return self._store(self._finished(state))
 
     def _fit_parts(self, parts: Any) -> Self:
@@ -260,7 +256,7 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def _finished(self, state: Any) -> Any:
         """Return the state of a model, of the last state of a route."""
-        return state
+        return state.solved(self) if isinstance(state, Gathered | Spread) else state
 
     def _is_finished(self, state: Any) -> bool:
         """Whether a state is that of a model, and not one that a fit has to make another of."""
@@ -521,12 +517,6 @@ class Estimator(TransformerMixin, BaseEstimator):
             )
         return checked_samples(self, X, finite=not late, **options)
 
-    def _set_unnamed(self, n_features: int) -> None:
-        """Set the number of features of a fit whose features have no names."""
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self.n_features_in_ = n_features
-
     def __sklearn_is_fitted__(self) -> bool:
         return "_fitted" in vars(self)
 
@@ -628,6 +618,8 @@ class Additive(Estimator):
     _state_type: ClassVar[Any] = ClassStats
     _only_route: ClassVar[Any] = Sums
     _presence: ClassVar[bool] = False
+    _gathers: ClassVar[Any] = Gathered  # the state of all samples at once
+    _by_products: ClassVar[bool] = True  # whether `_from_samples` only needs products with X
     _of_map: ClassVar[str] = ""  # which models have a map, where some have
     _wide: ClassVar[Any] = None  # the Route where there are too many features; None: `route_of`
     _constraints: ClassVar[dict[str, Constraint]] = {
@@ -810,10 +802,7 @@ class Additive(Estimator):
         if len({isinstance(state, Mapped) for state in states}) > 1:
             raise ValueError(
                 f"{type(self).__name__}: expected estimators that all have a map, or none that "
-                "has, got both. "
-                + fit_alike(
-                    "map", "Fit one, and let emptied() copies of it learn the other samples."
-                )
+                "has, got both. " + fit_alike("map", ONE_MAP)
             )
         return type(states[0]).summed(states)
 

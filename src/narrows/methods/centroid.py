@@ -193,8 +193,7 @@ class OC(Certified, _OrthogonalCentroid):
                 return np.zeros(len(weights))
             scatter = np.diag(L) + np.tensordot(weights, errors, 1)
             chosen = np.trace(scatter[:, :size, :size], axis1=1, axis2=2)
-            largest: np.ndarray = np.linalg.eigvalsh(scatter)[:, -size:].sum(axis=1) - chosen
-            return largest
+            return np.linalg.eigvalsh(scatter)[:, -size:].sum(axis=1) - chosen
 
         return HeldOutScores(
             held_out,

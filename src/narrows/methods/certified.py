@@ -131,8 +131,7 @@ class Certified(Additive):
         found = vars(solution).setdefault("certificates", {})  # a solution is of one state
         if self.confidence not in found:
             found[self.confidence] = self._certify(stats, solution)
-        certificate: Certificate = found[self.confidence]
-        return certificate
+        return found[self.confidence]
 
     # -- inside -----------------------------------------------------------------------------
 

@@ -257,8 +257,7 @@ def _foreseen(
     shares = P + more * p
     np.divide(shares, p * (total + more), out=shares, where=p > 0)
     shares[p[:, 0] == 0] = 1.0
-    foreseen: np.ndarray = np.multiply(np.log2(shares, out=shares), P_fold, out=shares).sum(axis=0)
-    return foreseen
+    return np.multiply(np.log2(shares, out=shares), P_fold, out=shares).sum(axis=0)
 
 
 def _without_rounding(bits: np.ndarray) -> np.ndarray:
@@ -269,9 +268,6 @@ def _without_rounding(bits: np.ndarray) -> np.ndarray:
 def _bits(part: np.ndarray, chance: np.ndarray) -> np.ndarray:
     """Return part log2(part / chance), 0 where part is 0."""
     return rel_entr(part, chance) / np.log(2)
-
-
-_ROUNDING_CHI_SQUARED = 1e-13  # relative: smaller differences are rounding
 
 
 class CHI(CertifiedSelector, HeldOutInformation):
@@ -373,7 +369,7 @@ class CHI(CertifiedSelector, HeldOutInformation):
     def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         present, absent = P.sum(axis=0), np.maximum(p - P, 0.0).sum(axis=0)
         apart = P - p * present
-        apart[np.abs(apart) <= _ROUNDING_CHI_SQUARED * P] = 0.0
+        apart[np.abs(apart) <= _ROUNDING * P] = 0.0
         apart = n * apart**2
         margins = p * (1 - p) * (present * absent)
         return np.divide(apart, margins, out=np.zeros_like(apart), where=margins > 0)

@@ -17,18 +17,17 @@ from narrows.methods.parameters import KEPT, Constraint, check_keep, is_cv, whol
 from narrows.methods.projector import EIGENVALUES, Directions, Found, Projector
 from narrows.methods.routes import (
     Data,
-    Gathered,
     Solved,
-    Spread,
     Sums,
     can_add,
     route_of,
 )
 from narrows.methods.standardize import check_units, unit_of
 from narrows.solve.exact import Centred, criterion_eigh
-from narrows.solve.held_out import NO_CURVE, Curve, by_components, curve_of
+from narrows.solve.held_out import GRID, NO_CURVE, Curve, by_components, curve, curve_of
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.scatter import Answer, Scatter, leading, regressions, rule
+from narrows.state.arrays import read_only
 from narrows.state.class_stats import ClassStats, Second
 from narrows.state.cross import MOST
 from narrows.state.labels import is_matrix, one_a_row
@@ -45,11 +44,12 @@ BANDS: dict[str, Constraint] = {  # parameters of the two passes
 class Choice(NamedTuple):
     """A parameter that kept samples choose where it is "cv": the ridge, or what is in its place.
 
-    `compare` returns how well samples are predicted with several numbers, about the given one.
+    Its numbers are those of a grid, times the given one; see `curve` for `by`.
     """
 
     parameter: str
-    compare: Callable[..., Curve]
+    grid: np.ndarray = GRID
+    by: Callable[..., Any] | None = None
     required: bool = True  # whether there has to be something to choose by
 
     def of(self, stats: Any, S: Scatter, near: float) -> tuple[float, Curve | None]:
@@ -58,7 +58,7 @@ class Choice(NamedTuple):
         held = stats.held_out(S, COMPARED) if near and len(counts) > 1 else []
         if not held:
             return near, None
-        result = self.compare(S, counts, held, near)
+        result = curve(S, counts, held, near * self.grid, self.by)
         return result.nearest(near), result
 
 
@@ -75,7 +75,6 @@ class CrossProjector(Projector, Additive):
 
     _state_type: ClassVar[Any] = (ClassStats, Solved, Mapped)
     _only_route: ClassVar[Any] = None
-    _by_products: ClassVar[bool] = True  # whether `_from_samples` only needs products with X
     _several_labels: ClassVar[bool] = False  # whether a sample may have, where there is a state
     _choice: ClassVar[Choice | None] = None
     # returns what `_from_scatter` does, from all samples; of methods that can be `AllAtOnce`
@@ -109,9 +108,6 @@ class CrossProjector(Projector, Additive):
     def _map_of(self, stats: Any) -> Any:
         """Return the map for the samples of a first pass."""
         return Bands.of(stats, self.head, self.bands)
-
-    def _finished(self, state: Any) -> Any:
-        return state.solved(self) if isinstance(state, Gathered | Spread) else state
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         """Return the state that gave these arrays."""
@@ -173,10 +169,6 @@ class CrossProjector(Projector, Additive):
         if getattr(self, "solver", "auto") not in ("auto", *self._summing):
             self._check_no_choice()
 
-    def _chooses(self, stats: Any) -> bool:
-        """Whether held-out samples choose the ridge for a state."""
-        return self._choice is not None and is_cv(getattr(self, self._choice.parameter))
-
     # -- solving --------------------------------------------------------------------------------
 
     @abstractmethod
@@ -185,7 +177,8 @@ class CrossProjector(Projector, Additive):
 
     def _ridge(self, mean_square: float) -> float:
         """Return the ridge for samples of this mean squared length."""
-        return 0.0
+        value = getattr(self, self._choice.parameter) if self._choice else 0.0
+        return mean_square if isinstance(value, str) else float(value)
 
     def _total(self, of_found: float, mean_square: float) -> float:
         """Return the sum of all eigenvalues, from that of the directions that were found."""
@@ -195,8 +188,7 @@ class CrossProjector(Projector, Additive):
         if isinstance(state, Solved):
             return self._of_solved(state)
         if not state.n or self._lacks_classes(state):
-            none = np.zeros((state.n_features, 0))
-            return Found(none, np.zeros(0), available=0, size=self._size)
+            return Found.best(np.zeros((state.n_features, 0)), np.zeros(0), self._size)
         state = self._shown(state)
         with one_blas_thread(min(state.n_features, state.n_samples) <= SMALL):
             S, mean_square = self._scatters(state)
@@ -220,12 +212,13 @@ class CrossProjector(Projector, Additive):
         for what in self._chosen:
             self._check_kept(stats, what)
         curve, each, counts = None, None, stats.counts[stats.counts > 0]
-        if self._choice is not None and self._chooses(stats):
-            alpha, curve = self._choice.of(stats, S, alpha)
+        choice = self._choice
+        value = getattr(self, choice.parameter) if choice else None
+        if choice and (is_cv(value) or (value == "auto" and isinstance(stats, ClassStats))):
+            alpha, curve = choice.of(stats, S, alpha)
             regresses = curve is not None and curve.regresses_at(alpha)
-        if (
-            is_cv(self.n_components) and len(counts) > 1 and S.C.size
-        ):  # else there are no directions
+        # else there are no directions
+        if is_cv(self.n_components) and len(counts) > 1 and S.C.size:
             each = by_components(S, counts, stats.held_out(S), alpha)
         found = self._of_ridge(stats, S, alpha, regresses)  # may change S
         found.curve = found.curve if curve is None else curve
@@ -257,8 +250,7 @@ class CrossProjector(Projector, Additive):
                 f"{type(self).__name__}: expected n_components<={found}, the number that fit "
                 f"computed, got {p}. Call fit again."
             )
-        W = np.ascontiguousarray(state.W[:, :p]).view()
-        W.flags.writeable = False  # it may be the state itself
+        W = read_only(np.ascontiguousarray(state.W[:, :p]))  # it may be the state itself
         best = Found(W, state.eigenvalues[:p], found, more=state.more, alpha=state.alpha)
         best.separating, L = state.separating, state.eigenvalues[: state.separating]
         best.total = self._total(float(L.sum()), state.mean_square or 0.0)
@@ -316,8 +308,8 @@ class CriterionCrossProjector(CrossProjector):
     """The leading eigenvectors of a criterion that has the covariance in it."""
 
     @abstractmethod
-    def _criterion(self) -> Criterion:
-        """Return the criterion to maximise."""
+    def _criterion(self, alpha: float) -> Criterion:
+        """Return the criterion to maximise, with the number that was given or chosen."""
 
     @abstractmethod
     def _most(self, n_classes: int, rank: int) -> int:
@@ -328,12 +320,12 @@ class CriterionCrossProjector(CrossProjector):
         return 0
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
-        criterion = self._criterion()
+        criterion = self._criterion(alpha)
         L, W = leading(S, criterion.between, criterion.total, self._most(len(S.H), len(S.C)))
         return Answer(L, W, self._count(L))
 
     def _from_samples(self, A: Centred, alpha: float) -> Answer:
-        criterion, p = self._criterion(), self._most(len(A.counts), min(A.shape))
+        criterion, p = self._criterion(alpha), self._most(len(A.counts), min(A.shape))
         L, W, converged = criterion_eigh(A, criterion.between, criterion.total, p)
         L = np.ldexp(L, 2 * A.power)
         if not converged:

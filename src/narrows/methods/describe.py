@@ -48,7 +48,7 @@ def certified(summary: dict[str, Any]) -> str:
 
 def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]:
     """Return the ridge, and the best features per component, or overall and per class, for JSON."""
-    if per_class and not _has_class_scores(estimator):
+    if per_class and not hasattr(type(estimator), "class_scores_"):
         raise ParameterError(
             "per_class (--per-class): expected a method with class scores, such as OCFS, IG, CHI "
             f"or MI, got {method_of(estimator)}. Leave it out."
@@ -57,12 +57,6 @@ def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]
     ridges = {name: getattr(estimator, f"{name}_", 0.0) for name in _RIDGES}
     ridge = {name: value for name, value in ridges.items() if value}
     return _json({**ridge, "top": _top(estimator, top), **more})
-
-
-def _has_class_scores(estimator: Any) -> bool:
-    from narrows.methods.selector import PerClassSelector  # not for models that are only applied
-
-    return isinstance(estimator, PerClassSelector)
 
 
 def _json(value: Any) -> Any:

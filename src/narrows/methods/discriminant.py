@@ -12,12 +12,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.methods.base import Estimator, lock_of, read_only
+from narrows.methods.base import Estimator, lock_of
 from narrows.methods.cross import CrossProjector
 from narrows.methods.projector import EXPLAINED, Found
 from narrows.methods.routes import Solved
 from narrows.solve.applied import Applied, Classes, Decision
 from narrows.solve.held_out import temperature
+from narrows.state.arrays import read_only
 from narrows.state.labels import is_matrix
 
 
@@ -205,8 +206,7 @@ class Classifier(ClassifierMixin, Estimator):
         """
         classes, scores = self._scores(X)
         several = classes.several
-        logarithm: np.ndarray = log_expit(scores) if several else log_softmax(scores, axis=1)
-        return logarithm
+        return log_expit(scores) if several else log_softmax(scores, axis=1)
 
 
 class Discriminant(Classifier, CrossProjector):

@@ -252,7 +252,7 @@ class ILDA(OnlineProjector):
 
     def _rule(self, stream: Stream) -> Rule:
         eta = 0.0 if isinstance(self.eta, str) else float(self.eta)
-        return Rule(1.0, 1.0, np.zeros(stream.core.p), eta=eta, **self._rule_options())
+        return super()._rule(stream)._replace(total=1.0, eta=eta)
 
     def _eigenvalues(self, span: Span) -> np.ndarray:
         SV, N = span.state.SV, span.state.N

@@ -11,12 +11,10 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import ParameterError, warn
-from narrows.methods.base import read_only
 from narrows.methods.cross import emptied
 from narrows.methods.names import listed_indices
 from narrows.methods.parameters import (
     CV,
-    FOLDS,
     KEPT,
     LIST,
     NONE,
@@ -31,12 +29,13 @@ from narrows.methods.parameters import (
     word,
 )
 from narrows.methods.routes import InBands
-from narrows.methods.selector import SHARE, Selector, warn_of_no_held_out_score
+from narrows.methods.selector import SHARE, HeldOutSelector, Selector, warn_of_no_held_out_score
 from narrows.methods.targets import Numeric
 from narrows.solve import columns
 from narrows.solve.forward import Path, forward, held_out_shares
 from narrows.solve.held_out import NO_CURVE, Curve
 from narrows.solve.scatter import VARIES, Scatter
+from narrows.state.arrays import read_only
 from narrows.state.class_stats import ClassStats, Second
 from narrows.state.cross import MOST
 from narrows.state.halves import Halves
@@ -48,7 +47,6 @@ from narrows.state.targets import TargetStats
 N_FEATURES = 10  # by default; all where there are fewer
 RIDGE = 0.01  # of the variance of each feature
 _POWER = 0.5  # of the priors, as the weights of classes
-_USELESS = "varies with the targets"  # what a feature that is of no use does not do
 _LONGEST = 200  # features that "cv" compares
 
 
@@ -86,8 +84,7 @@ class Targets(NamedTuple):
 
         D are the class means less the mean.
         """
-        found: np.ndarray = H.T * (np.sqrt(self.share) * self.scale)
-        return found
+        return H.T * (np.sqrt(self.share) * self.scale)
 
 
 class NumericTargets(NamedTuple):
@@ -117,8 +114,7 @@ class NumericTargets(NamedTuple):
 
     def products(self, H: np.ndarray) -> np.ndarray:
         """Return the mean of x t', of shape (k, n_targets), from the root of n times their mean."""
-        found: np.ndarray = H.T / np.sqrt(self.n) / self.unit
-        return found
+        return H.T / np.sqrt(self.n) / self.unit
 
 
 class Correlated(NamedTuple):
@@ -192,8 +188,7 @@ class Correlated(NamedTuple):
 
         def centred(J: np.ndarray) -> np.ndarray:
             x = by_column[:, features[J]]
-            less: np.ndarray = (x.toarray() if sparse.issparse(x) else x) - m[features[J]]
-            return less
+            return (x.toarray() if sparse.issparse(x) else x) - m[features[J]]
 
         def block(J: np.ndarray) -> np.ndarray:
             x = centred(J)
@@ -439,18 +434,14 @@ class ForwardFS(Selector):
     @property
     def _explained(self) -> np.ndarray:
         """The entry of `gain_curve_` for each selected feature, in the order of selection."""
-        explained: np.ndarray = self._solution.explained
-        return explained
+        return self._solution.explained
 
     @property
     def held_out_scores_(self) -> np.ndarray:
         """With ``n_features="cv"``, the held-out score by the number of steps; else empty."""
         return read_only(self._solution.held_out.scores)
 
-    @property
-    def held_out_errors_(self) -> np.ndarray:
-        """The standard errors of `held_out_scores_`, from the differences between folds."""
-        return read_only(self._solution.held_out.errors)
+    held_out_errors_ = HeldOutSelector.held_out_errors_
 
     def _of_steps(self, p: int) -> np.ndarray:
         """Return the features of the first p steps, or of all, in the order of the features."""
@@ -540,7 +531,7 @@ class ForwardFS(Selector):
 
     @property
     def _useless(self) -> str:  # type: ignore[override]
-        return _USELESS if _is_numeric(self._state) else super()._useless
+        return Numeric._useless if _is_numeric(self._state) else super()._useless
 
     @property
     def classes_(self) -> np.ndarray:
@@ -608,9 +599,6 @@ class ForwardFS(Selector):
     def _second(self) -> Second:
         return "cross"
 
-    def _folds(self) -> int | None:
-        return FOLDS if is_cv(self.n_features) else None
-
     def _check_width(self, n_features: int) -> None:
         """Any number of features has candidates."""
 
@@ -646,8 +634,7 @@ class ForwardFS(Selector):
         d, X = stats.n_features, X.astype(np.float64, copy=False)
         found = Correlated.of_rows(stats, targets, np.arange(d), X, weight, stats.mean)
         chosen = self._path(found, d, self._wanted(self._most_steps(d))).order
-        selected: np.ndarray = found.features[chosen]
-        return selected
+        return found.features[chosen]
 
     # -- solving -----------------------------------------------------------------------------------
 

@@ -68,10 +68,7 @@ class TwoPasses:
 class MeansThenScatter(InOrder):
     """The two passes of `fit` over a data set in chunks."""
 
-    @property
-    def passes(self) -> int:
-        """A pass for the means, and one for the scatter about them."""
-        return 2
+    passes = 2  # for the means, and for the scatter about them
 
     def next(self, state: Any, number: int) -> Any:
         """Fix the class means."""

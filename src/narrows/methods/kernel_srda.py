@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from narrows.errors import WidthError, errors_named_after
 from narrows.methods.base import Fitted
-from narrows.methods.cross import emptied
+from narrows.methods.cross import COMPARED, emptied
 from narrows.methods.discriminant import Discriminant
 from narrows.methods.parameters import (
     KEPT,
@@ -25,7 +25,7 @@ from narrows.methods.parameters import (
 from narrows.methods.projector import Found, of_curve, of_solution
 from narrows.methods.routes import InBands, is_first_pass
 from narrows.methods.standardize import unit_of
-from narrows.solve.held_out import GRID, TIMID, Kept, by_time, curve, leads
+from narrows.solve.held_out import GRID, Kept, by_time, curve, leads
 from narrows.solve.kernel_map import KERNELS, MOST_HIDDEN
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.scatter import Answer, Scatter, continued, discriminants, scaled
@@ -39,7 +39,6 @@ from narrows.state.mapped import Mapped
 from narrows.state.maps import RandomFeatures
 
 _GAMMA = 0.15  # times 1 / the mean squared length of samples less their mean
-_COMPARED = 1_000  # kept samples that ridges are compared by; all of them calibrate
 _GATHERED = 1_000  # samples of a stream, before the map is made
 _SURE = 2.0  # standard errors: curved is better
 
@@ -341,8 +340,7 @@ class KernelSRDA(Discriminant):
 
     def _solve(self, state: Any) -> Found:
         if not state.n:
-            none = np.zeros((state.n_features, 0))
-            return Found(none, np.zeros(0), available=0, size=self.n_components)
+            return Found.best(np.zeros((state.n_features, 0)), np.zeros(0), self.n_components)
         curved = self._shown(self._mapped(state))
         linear, S = curved.without_hidden(), curved.scatters()
         width = len(S.C)
@@ -362,11 +360,11 @@ class KernelSRDA(Discriminant):
         """Return the solution behind a map."""
         counts, unit = state.counts[state.counts > 0], state.mean_square()
         alpha = unit if isinstance(self.alpha, str) else float(self.alpha)
-        held = state.held_out(S, _COMPARED, width) if unit and len(counts) > 1 else []
+        held = state.held_out(S, COMPARED, width) if unit and len(counts) > 1 else []
         result = None
         if held:
             alphas = unit * GRID if self.alpha in ("auto", "cv") else np.array([alpha])
-            result = curve(S, counts, held, alphas, TIMID)
+            result = curve(S, counts, held, alphas)
             alpha = result.nearest(unit) if len(alphas) > 1 else alpha
         regresses = may_regress and result is not None and result.regresses_at(alpha)
         found = self._solve_sums(state.stats, S, alpha, regresses)

@@ -22,7 +22,6 @@ from narrows.methods.parameters import (
 from narrows.methods.projector import HELD_OUT_ERRORS, HELD_OUT_SCORES, of_curve
 from narrows.solve.eigen import DROPPED, best_ratios, rank_tolerance, row_basis
 from narrows.solve.exact import Centred, total_space, with_rule
-from narrows.solve.held_out import choose
 from narrows.solve.scatter import (
     Answer,
     Scatter,
@@ -31,7 +30,6 @@ from narrows.solve.scatter import (
     discriminants_of_span,
     rank_within,
 )
-from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 
 _SMALLEST_MU = 1e-250  # in the units of the scaled data: below, mu and its inverse are lost
@@ -184,7 +182,7 @@ class LDA(Discriminant):
     _by_products = False
     _summing = ("regularized",)
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
-    _choice = Choice("mu", choose)
+    _choice = Choice("mu")
     mus_, mu_scores_, mu_errors_ = of_curve("mus_", "values of mu")
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_components": whole(1) | CV | NONE,
@@ -206,12 +204,6 @@ class LDA(Discriminant):
         """The mu of "regularized"; 0 for the other forms."""
         alpha = float(self._solution.alpha)
         return alpha if self.solver == "regularized" else 0.0
-
-    def _ridge(self, mean_square: float) -> float:
-        return mean_square if isinstance(self.mu, str) else float(self.mu)
-
-    def _chooses(self, stats: Any) -> bool:
-        return self.mu == "cv" or (self.mu == "auto" and isinstance(stats, ClassStats))
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         if alpha:

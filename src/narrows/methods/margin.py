@@ -24,9 +24,8 @@ from narrows.methods.parameters import (
 from narrows.methods.projector import of_curve
 from narrows.methods.selector import CriterionSelector, Selection
 from narrows.methods.streams import OnlineProjector, Stream
-from narrows.solve.held_out import choose_eps
+from narrows.solve.held_out import EPS_GRID, by_leading
 from narrows.solve.iterations import Span
-from narrows.solve.scatter import Answer, Scatter, leading
 from narrows.state.class_stats import Second
 from narrows.state.labels import second_for
 
@@ -276,7 +275,7 @@ class MMC(CriterionCrossProjector):
     """
 
     _instead = "MMCFS to select features, or IMMC to learn from single samples"
-    _choice = Choice("eps", choose_eps)
+    _choice = Choice("eps", EPS_GRID, by_leading)
     _of_map = "was fitted in bands"
     _several_labels = True
     eps_values_, eps_scores_, eps_errors_ = of_curve("eps_values_", "values of eps")
@@ -314,12 +313,8 @@ class MMC(CriterionCrossProjector):
     def _ridge(self, mean_square: float) -> float:
         return 1.0 if is_cv(self.eps) else float(self.eps)
 
-    def _criterion(self) -> Criterion:
-        return margin(float(self.eps))
-
-    def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
-        L, W = leading(S, 1 + alpha, -alpha, self._most(len(S.H), len(S.C)))
-        return Answer(L, W, self._count(L))
+    def _criterion(self, alpha: float) -> Criterion:
+        return margin(alpha)
 
     def _most(self, n_classes: int, rank: int) -> int:
         return max(self.n_components or 0, n_classes - 1)
@@ -456,14 +451,11 @@ class IMMC(OnlineProjector):
     def _rule(self, stream: Stream) -> Any:
         auto = isinstance(self.theta, str)
         theta = 0.0 if auto else np.asarray(self.theta, dtype=np.float64)
-        return (
-            super()
-            ._rule(stream)
-            ._replace(
-                theta=np.zeros(stream.core.p) + theta,
-                margin=_MARGIN / stream.n_features if auto else 0.0,
-                deflate=auto if self.deflate_shift == "auto" else bool(self.deflate_shift),
-            )
+        rule = super()._rule(stream)
+        return rule._replace(
+            theta=rule.theta + theta,
+            margin=_MARGIN / stream.n_features if auto else 0.0,
+            deflate=auto if self.deflate_shift == "auto" else bool(self.deflate_shift),
         )
 
     def _eigenvalues(self, span: Span) -> np.ndarray:

@@ -17,8 +17,7 @@ _DIGITS = re.compile("[0-9]{1,15}")  # of an index
 
 def method_of(model: Any) -> str:
     """Return the name of the method."""
-    name: str = vars(model).get("_method", type(model).__name__)
-    return name
+    return vars(model).get("_method", type(model).__name__)
 
 
 def column_names(model: Any) -> np.ndarray | None:

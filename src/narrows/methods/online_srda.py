@@ -379,8 +379,8 @@ def check_range(X: Any) -> None:
 class Weights(Directions):
     """The directions, and the classifier, which is computed when it is first asked for."""
 
-    reading: Reading | None = None
-    live: np.ndarray = field(default_factory=lambda: np.zeros(0, np.intp))
+    reading: Reading = field(kw_only=True)
+    live: np.ndarray = field(kw_only=True)
 
     @classmethod
     def leading(cls, reading: Reading, live: np.ndarray, p: int | None) -> Self:
@@ -398,7 +398,6 @@ class Weights(Directions):
     @cached_property
     def rule(self) -> tuple[np.ndarray, np.ndarray]:
         """W and b of the classifier, of samples as they are."""
-        assert self.reading is not None
         W, b = self.reading.rule
         if self.reading.core.origin is not None:
             b = b - self.reading.core.origin @ W
@@ -409,7 +408,6 @@ class Weights(Directions):
     @property
     def temperature(self) -> float:
         """What outputs are divided by for probabilities."""
-        assert self.reading is not None
         return self.reading.model.temperature
 
 

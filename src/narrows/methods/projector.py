@@ -14,13 +14,14 @@ from sklearn.exceptions import NotFittedError
 
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError
-from narrows.methods.base import Additive, Estimator, accepts_collections, read_only
+from narrows.methods.base import Additive, Estimator, accepts_collections
 from narrows.methods.parameters import FLAG, LIST, NONE, Constraint, is_cv, whole
 from narrows.methods.standardize import standardized
 from narrows.solve.applied import Applied, Projection
 from narrows.solve.eigen import set_signs
 from narrows.solve.held_out import NO_CURVE, Curve
 from narrows.solve.sums import TINY, divided
+from narrows.state.arrays import read_only
 from narrows.state.class_stats import ClassStats
 
 
@@ -77,7 +78,7 @@ class Found(Directions):
     alpha: float = 0.0  # the ridge
     # of a classifier: weights of shape (n_features, n_classes), and intercepts
     rule: tuple[np.ndarray, np.ndarray] | None = None
-    curve: Curve = field(default_factory=lambda: Curve(*np.empty((6, 0))))  # of ridges compared
+    curve: Curve = NO_CURVE  # of ridges compared
     regresses: bool = False  # whether its scores are outputs of regressions, or log posteriors
     temperature: float | None = None  # what scores are divided by, once it is needed
 
@@ -212,8 +213,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
     @property
     def _separating(self) -> int | None:
         """How many directions separate the classes; None if all do."""
-        separating: int | None = self._solution.separating
-        return separating
+        return self._solution.separating
 
     @property
     def _is_linear(self) -> bool:
@@ -230,8 +230,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     @property
     def _n_features_out(self) -> int:
-        width: int = self._applied.width
-        return width
+        return self._applied.width
 
     @property
     def _size(self) -> int | None:

@@ -12,7 +12,6 @@ from sklearn.base import RegressorMixin
 from sklearn.exceptions import NotFittedError
 
 from narrows.errors import ParameterError, RangeError, warn
-from narrows.methods.base import read_only
 from narrows.methods.parameters import (
     CV,
     FOLDS,
@@ -37,7 +36,7 @@ from narrows.methods.projector import (
     of_curve,
     of_solution,
 )
-from narrows.methods.routes import AllAtOnce, Gathered, Solved, check_adds_up, refuse_more
+from narrows.methods.routes import Gathered, Solved, check_adds_up
 from narrows.methods.standardize import unit_of, unit_of_samples
 from narrows.methods.targets import Numeric
 from narrows.solve.applied import Applied, Decision
@@ -45,17 +44,17 @@ from narrows.solve.eigen import set_signs
 from narrows.solve.exact import Centred, occupied
 from narrows.solve.held_out import GRID, NO_CURVE, Curve
 from narrows.solve.products import product
-from narrows.solve.scatter import Answer, Scatter, of_samples
+from narrows.solve.scatter import Answer, Scatter, discriminants, of_samples
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import divided
 from narrows.solve.targets import (
     held_out_shares,
     pls_of_samples,
     pls_of_scatter,
-    reduced_rank,
     reduced_rank_of_samples,
     transposed,
 )
+from narrows.state.arrays import read_only
 from narrows.state.class_stats import Second
 from narrows.state.cross import MOST
 from narrows.state.labels import weights
@@ -111,25 +110,13 @@ class GatheredTargets(Gathered):
         )  # fmt: skip
 
 
-class TargetsAtOnce(AllAtOnce):
-    """One pass that gathers the samples, which are then solved for together."""
-
-    def empty(self, n_features: int) -> Any:
-        """Return an empty state that gathers samples."""
-        self.estimator._check_no_choice()
-        return GatheredTargets(n_features)
-
-    def of_parts(self, parts: Any) -> Any:
-        """Raise WidthError: the samples have to be in one place."""
-        refuse_more(self.estimator, parts.n_features)
-
-
 class TargetProjector(RegressorMixin, Numeric, Projector):
     """Directions that predict numeric targets, and the linear regression by them."""
 
     _state_type: ClassVar[Any] = (TargetStats, Solved)
     _only_route: ClassVar[Any] = None
-    _wide: ClassVar[Any] = TargetsAtOnce
+    _gathers: ClassVar[Any] = GatheredTargets
+    _by_products = False
     _instead = "CorrelationFS to select features first, or fit with all samples in memory"
     _chosen: ClassVar[tuple[str, ...]] = ("n_components",)  # the parameters that may be "cv"
     explained_variance_ratio_ = EXPLAINED
@@ -141,8 +128,7 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
     def mean_(self) -> np.ndarray:
         """The mean of the features, of shape (n_features,)."""
         check_adds_up(self, self._state)
-        mean: np.ndarray = self._state.mean
-        return mean
+        return self._state.mean
 
     @property
     def coef_(self) -> np.ndarray:
@@ -165,8 +151,7 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
                 f"{type(self).__name__}: expected samples to predict by, got none so far. "
                 "Continue with partial_fit."
             )
-        rule: tuple[np.ndarray, np.ndarray] = solution.rule
-        return rule
+        return solution.rule
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the targets.
@@ -209,9 +194,6 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
 
     def _folds(self) -> int | None:
         return FOLDS if is_cv(self.n_components) else None
-
-    def _finished(self, state: Any) -> Any:
-        return state.solved(self) if isinstance(state, Gathered) else state
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         if "W" not in arrays:
@@ -257,8 +239,7 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
         if isinstance(state, Solved):
             return self._of_solved(state)
         if not state.n:
-            none = np.zeros((state.n_features, 0))
-            return Found(none, np.zeros(0), available=0, size=self._size)
+            return Found.best(np.zeros((state.n_features, 0)), np.zeros(0), self._size)
         state = self._shown(state)
         unit = unit_of(self, state)
         alpha, curve = self._choose(state, unit)
@@ -276,7 +257,7 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
         found.alpha = alpha
         return found
 
-    def _of_solved(self, state: Solved) -> Found:
+    def _of_solved(self, state: Any) -> Found:
         self._check_no_choice()
         found, p = len(state.eigenvalues), self._size
         if p is not None and p > state.more:
@@ -286,9 +267,6 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
             )
         W, L = np.ascontiguousarray(state.W[:, :p]), state.eigenvalues[:p]
         best = Found(W, L, available=found, size=p)
-        assert state.coef is not None
-        assert state.intercept is not None
-        assert state.centre is not None
         coef = state.coef[:p]
         best.rule = state.W[:, :p] @ coef, state.intercept - state.centre[:p] @ coef
         best.total, best.alpha = state.mean_square or 0.0, state.alpha
@@ -607,7 +585,7 @@ class ReducedRank(TargetProjector):
         return float(alphas[int(curve.scores.argmax())]), curve._replace(values=alphas)
 
     def _from_scatter(self, S: Scatter, alpha: float, most: int | None, total: float) -> Answer:
-        answer, unit = reduced_rank(S, alpha), np.sqrt(S.n)
+        answer, unit = discriminants(S, alpha, total=True), np.sqrt(S.n)
         assert answer.between is not None
         return replace(answer, W=answer.W * unit, between=answer.between / unit)
 

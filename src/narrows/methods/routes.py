@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import ParameterError, RangeError, WidthError, caller
+from narrows.errors import ParameterError, RangeError, WidthError, caller, features_in_errors
 from narrows.methods.parameters import check_parts
 from narrows.methods.standardize import check_units, unit_of_samples
 from narrows.solve.eigen import set_signs
@@ -126,10 +126,7 @@ class InOrder(Route):
 class InBands(Route):
     """Two passes: sums that a map of the features is made of, and sums behind the map."""
 
-    @property
-    def passes(self) -> int:
-        """Two."""
-        return 2
+    passes = 2
 
     def empty(self, n_features: int) -> Any:
         """Return an empty state for the first pass."""
@@ -161,7 +158,7 @@ class AllAtOnce(Route):
     def empty(self, n_features: int) -> Any:
         """Return an empty state that gathers samples."""
         self.estimator._check_no_choice()
-        return Gathered(n_features)
+        return self.estimator._gathers(n_features)
 
     def of_parts(self, parts: Any) -> Any:
         """Return the samples as an operator, where they are."""
@@ -204,8 +201,7 @@ def route_of(estimator: Any, data: Any, where: Where) -> Route:
             refuse_more(estimator, data.n_features)
         return Sums(estimator)
     if route is not None:
-        chosen: Route = route(estimator)
-        return chosen
+        return route(estimator)
     if solver in _AT_ONCE:
         return AllAtOnce(estimator)
     if solver == "bands":
@@ -213,8 +209,7 @@ def route_of(estimator: Any, data: Any, where: Where) -> Route:
     if solver == "cross" or data.n_features <= MOST:
         return Sums(estimator)
     if estimator._wide is not None:
-        wide: Route = estimator._wide(estimator)
-        return wide
+        return estimator._wide(estimator)
     if where != "memory" and hasattr(estimator, "bands") and data.is_sparse:
         return InBands(estimator)
     return AllAtOnce(estimator)
@@ -380,12 +375,8 @@ class Gathered:
         if unit is not None and columns is not None:
             unit = unit[columns]
         A = Centred(X if columns is None else X[:, columns], codes, weight)
-        try:
+        with features_in_errors(lambda k: k if columns is None else int(columns[k])):
             complete(estimator, solved, A, unit)
-        except RangeError as error:
-            if columns is not None and error.feature is not None:
-                raise error.of_feature(int(columns[error.feature])) from None
-            raise
         if columns is not None:
             narrow, solved.W = solved.W, np.zeros((d, solved.W.shape[1]))
             solved.W[columns] = narrow

@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError, warn
-from narrows.methods.base import Additive, accepts_collections, read_only
+from narrows.methods.base import Additive, accepts_collections
 from narrows.methods.parameters import (
     CV,
     FOLDS,
@@ -33,6 +33,7 @@ from narrows.methods.parameters import (
 from narrows.solve import columns
 from narrows.solve.applied import Applied
 from narrows.solve.held_out import NO_CURVE, Curve
+from narrows.state.arrays import read_only
 from narrows.state.class_stats import ClassStats
 from narrows.state.halves import Halves
 
@@ -67,17 +68,11 @@ class Scores(NamedTuple):
 class Selection:
     """Ranked features and the best of them; each part is computed when it is first read."""
 
-    def __init__(
-        self,
-        scores: Scores,
-        sizes: dict[str, Any],
-        class_scores: Callable[[], np.ndarray],
-        held_out: Callable[[], Curve],
-    ):
-        self.scores, self.varies, gain = scores
+    def __init__(self, selector: Any, stats: Any):
+        self.scores, self.varies, gain = selector._score(stats)
         self.gain = self.scores if gain is None else gain
-        self._sizes, self._class_scores, self._held_out = sizes, class_scores, held_out
-        self.by_energy = all(size is None for key, size in sizes.items() if key != "energy")
+        self._selector, self._stats, self._sizes = selector, stats, selector._sizes()
+        self.by_energy = all(size is None for key, size in self._sizes.items() if key != "energy")
         self.order = columns.rank(self.scores, self.varies)
 
     @cached_property
@@ -86,7 +81,7 @@ class Selection:
 
     @cached_property
     def held_out(self) -> Curve:
-        return self._held_out()
+        return self._selector._held_out_curve(self._stats)
 
     @cached_property
     def n_positive(self) -> int:
@@ -101,7 +96,7 @@ class Selection:
             return self.scores >= size
         mask = np.zeros(len(self.scores), dtype=bool)
         if kind == "per_class":
-            for scores in self._class_scores():
+            for scores in self._selector._class_scores(self._stats):
                 mask[columns.rank(scores, self.varies)[:size]] = True
             return mask
         if is_cv(size):
@@ -160,6 +155,9 @@ class Selector(SelectorMixin, Additive):
         if set(params) <= set(known) and any(params.get(size) is not None for size in _SIZES):
             params = dict.fromkeys(size for size in _SIZES if size in known) | params
         return super().set_params(**params)
+
+    def _folds(self) -> int | None:
+        return FOLDS if is_cv(self.n_features) else None
 
     def _held_out_curve(self, stats: ClassStats) -> Curve:
         """Return held-out scores by the number of features; empty where they are not asked for."""
@@ -287,12 +285,7 @@ class Selector(SelectorMixin, Additive):
                 )
 
     def _solve(self, stats: Any) -> Any:
-        selection = Selection(
-            self._score(stats),
-            self._sizes(),
-            lambda: self._class_scores(stats),
-            lambda: self._held_out_curve(stats),
-        )
+        selection = Selection(self, stats)
         advice = self._advice(selection)
         if advice:
             warn(f"{type(self).__name__}: {advice}")
@@ -396,9 +389,6 @@ class HeldOutSelector(Selector):
     def held_out_errors_(self) -> np.ndarray:
         """The standard errors of `held_out_scores_`, from the differences between folds."""
         return read_only(self._solution.held_out.errors)
-
-    def _folds(self) -> int | None:
-        return FOLDS if is_cv(self.n_features) else None
 
     def _solve(self, stats: ClassStats) -> Selection:
         if is_cv(self.n_features):

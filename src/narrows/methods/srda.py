@@ -21,9 +21,7 @@ from narrows.methods.parameters import (
 )
 from narrows.methods.projector import HELD_OUT_ERRORS, HELD_OUT_SCORES, of_curve, of_solution
 from narrows.solve.exact import Centred, by_discriminant_power, lsqr_regressions
-from narrows.solve.held_out import choose
 from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
-from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 
 
@@ -196,7 +194,7 @@ class SRDA(Discriminant):
         "scale": word("mean", "within"),
     }
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
-    _choice = Choice("alpha", choose, required=False)
+    _choice = Choice("alpha", required=False)
     _of_map = "was fitted in bands"
     _several_labels = True
     alpha_ = of_solution(lambda found: float(found.alpha), "The ridge.")
@@ -220,12 +218,6 @@ class SRDA(Discriminant):
     def n_iter_(self) -> int:
         """The number of LSQR steps of the slowest response; 1 where no steps are needed."""
         return max(1, int(self._solution.more))
-
-    def _ridge(self, mean_square: float) -> float:
-        return mean_square if isinstance(self.alpha, str) else float(self.alpha)
-
-    def _chooses(self, stats: Any) -> bool:
-        return self.alpha == "cv" or (self.alpha == "auto" and isinstance(stats, ClassStats))
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         return scaled(discriminants(S, alpha, total=True, overwrite=True), S.n, self.scale)

@@ -48,8 +48,7 @@ def unit_of(estimator: Any, stats: Any) -> np.ndarray | None:
         return None
     if isinstance(stats, Mapped):
         check_units(estimator)
-    found: np.ndarray = stats.units(chosen)
-    return found
+    return stats.units(chosen)
 
 
 def unit_of_samples(estimator: Any, X: Any, weight: np.ndarray) -> np.ndarray | None:

@@ -51,9 +51,8 @@ class Arrivals(ChangesInPlace):
         The number, in order of arrival, of each of `classes`.
     """
 
-    _of_classes: ClassVar[tuple[str, ...]] = (
-        "column",
-    )  # attributes with an entry for each of `classes`
+    # attributes with an entry for each of `classes`
+    _of_classes: ClassVar[tuple[str, ...]] = ("column",)
 
     def __init__(self, core: Any):
         self.core = core
@@ -449,17 +448,16 @@ class OnlineProjector(Sequential):
     def _rule(self, stream: Stream) -> Rule:
         """Return the iteration by the present parameters."""
         criterion, theta = self._criterion(), np.zeros(stream.core.p)
-        return Rule(criterion.between, criterion.total, theta, **self._rule_options())
-
-    def _rule_options(self) -> dict[str, Any]:
-        """Return the fields that every rule has."""
-        return {
-            "tol": float(self.tol or 0.0),
-            "patience": float(self.patience),
-            "least": 2 if self._by_class else 0,
-            "stop": bool(self.early_stopping),
-            "orthonormal": bool(self.orthonormalize),
-        }
+        return Rule(
+            criterion.between,
+            criterion.total,
+            theta,
+            tol=float(self.tol or 0.0),
+            patience=float(self.patience),
+            least=2 if self._by_class else 0,
+            stop=bool(self.early_stopping),
+            orthonormal=bool(self.orthonormalize),
+        )
 
     def _how(self, stream: Stream, y: Any) -> tuple[Any, ...]:
         p = self._p(stream.n_features)

@@ -8,7 +8,6 @@ import numpy as np
 
 from narrows.errors import ParameterError
 from narrows.methods.base import Additive
-from narrows.methods.parameters import parameters
 from narrows.methods.selector import Scores, Selector
 from narrows.solve.sums import BLOCK, blocks
 from narrows.state.class_stats import Second
@@ -20,6 +19,7 @@ class Numeric(Additive):
 
     _state_type: ClassVar[Any] = TargetStats
     _takes_numbers: ClassVar[bool | None] = True
+    _useless: ClassVar[str] = "varies with the targets"  # what features should do
     _unsupported: ClassVar[dict[str, str]] = dict.fromkeys(
         ("classes_", "class_count_"), "its targets are numbers. Use SRDA or OCFS for classes."
     )
@@ -29,10 +29,7 @@ class Numeric(Additive):
         """Not available: targets are numbers."""
         raise AttributeError
 
-    @property
-    def class_count_(self) -> np.ndarray:
-        """Not available: targets are numbers."""
-        raise AttributeError
+    class_count_ = classes_
 
     @property
     def _n_targets(self) -> int:
@@ -87,7 +84,6 @@ class Numeric(Additive):
         return tags
 
 
-@parameters
 class CorrelationFS(Numeric, Selector):
     """Selection of features by their correlation with numeric targets.
 
@@ -154,13 +150,6 @@ class CorrelationFS(Numeric, Selector):
     >>> selector.get_support(indices=True).tolist(), round(float(selector.scores_.max()), 3)
     ([2, 3, 8], 0.344)
     """
-
-    _useless: ClassVar[str] = "varies with the targets"
-
-    n_features: int | float | None = None
-    energy: float | None = None
-    threshold: float | None = None
-    half_life: float | None = None
 
     def _second(self) -> Second:
         return "targets"

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_array
 
 from narrows.criteria import TOTAL, Criterion
 from narrows.errors import ParameterError
-from narrows.methods.base import lock_of, read_only
+from narrows.methods.base import lock_of
 from narrows.methods.cross import CriterionCrossProjector
 from narrows.methods.parameters import (
     KEPT,
@@ -27,6 +27,7 @@ from narrows.methods.selector import CriterionSelector
 from narrows.methods.standardize import unit_of
 from narrows.methods.streams import OnlineProjector, Stream
 from narrows.solve.held_out import NO_CURVE
+from narrows.state.arrays import read_only
 from narrows.state.class_stats import Second
 from narrows.state.cross import MOST
 
@@ -208,8 +209,7 @@ class PCA(CriterionCrossProjector):
                 f"{type(self).__name__}: expected at most {MOST:,} features for mean_ and "
                 f"inverse_transform, got {self.n_features_in_:,}. Select features first."
             )
-        mean: np.ndarray = self._state.mean
-        return mean
+        return self._state.mean
 
     @property
     def explained_variance_(self) -> np.ndarray:
@@ -251,8 +251,7 @@ class PCA(CriterionCrossProjector):
                 f"{X.shape[1]}. Use those that transform returns."
             )
         back = V if unit is None else V * np.where(np.isfinite(unit), unit, 0.0) ** 2
-        found: np.ndarray = (X @ back + (mean - V @ mean @ back)).astype(X.dtype, copy=False)
-        return found
+        return (X @ back + (mean - V @ mean @ back)).astype(X.dtype, copy=False)
 
     @property
     def _share(self) -> bool:
@@ -276,7 +275,7 @@ class PCA(CriterionCrossProjector):
             found = found.first(min(p, len(shares)), NO_CURVE)
         return found
 
-    def _criterion(self) -> Criterion:
+    def _criterion(self, alpha: float) -> Criterion:
         return TOTAL
 
     def _labels(self, X: Any, y: Any) -> Any:

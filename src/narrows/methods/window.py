@@ -300,8 +300,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     @property
     def classes_(self) -> np.ndarray:
         """The classes of the samples of the window; of no other estimators than those with some."""
-        found: np.ndarray = self.estimator_.classes_
-        return found
+        return self.estimator_.classes_
 
     @_if_there("predict")
     def predict(self, X: Any) -> np.ndarray:
@@ -322,8 +321,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         predict_proba : Estimate probabilities.
         score : Return the accuracy, or R^2.
         """
-        found: np.ndarray = self.estimator_.predict(X)
-        return found
+        return self.estimator_.predict(X)
 
     @_if_there("predict_proba")
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -343,8 +341,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         --------
         predict : Predict classes.
         """
-        found: np.ndarray = self.estimator_.predict_proba(X)
-        return found
+        return self.estimator_.predict_proba(X)
 
     @_if_there("decision_function")
     def decision_function(self, X: Any) -> np.ndarray:
@@ -364,8 +361,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         --------
         predict : Predict the class with the largest score.
         """
-        found: np.ndarray = self.estimator_.decision_function(X)
-        return found
+        return self.estimator_.decision_function(X)
 
     @_if_there("score")
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -51,17 +51,13 @@ class Projection:
 
     def reduce(self, X: Any) -> Any:
         """Return X W, in the float type of X."""
-        return self.padded(self.times(X, self.of_type(X.dtype)))
+        if X.dtype not in self.in_type:
+            self.in_type[X.dtype] = self.W.astype(X.dtype, copy=False)
+        return self.padded(self.times(X, self.in_type[X.dtype]))
 
     def times(self, X: Any, V: np.ndarray) -> Any:
         """Return the coordinates of samples times V."""
         return product(X, V) if self.map is None else self.map.times(X, V)
-
-    def of_type(self, dtype: Any) -> np.ndarray:
-        """Return W in a float type."""
-        if dtype not in self.in_type:
-            self.in_type[dtype] = self.W.astype(dtype, copy=False)
-        return self.in_type[dtype]
 
 
 class Decision(NamedTuple):
@@ -88,8 +84,7 @@ class Decision(NamedTuple):
         """Return the score of each class, of shape (n_samples, n_classes)."""
         X = X.astype(np.float64, copy=False)
         products = product(X, self.weights) if self.map is None else self.map.times(X, self.weights)
-        found: np.ndarray = (products + self.intercept) / self.temperature
-        return found
+        return (products + self.intercept) / self.temperature
 
 
 class Classes(NamedTuple):
@@ -123,8 +118,7 @@ class Classes(NamedTuple):
     def predicted(self, scores: np.ndarray) -> np.ndarray:
         """Return the class of the largest score of all, or the indicators of those above 0."""
         if not self.several:
-            best: np.ndarray = self.labels[scores.argmax(axis=1)]
-            return best
+            return self.labels[scores.argmax(axis=1)]
         every = np.zeros((len(scores), self.n_labels), np.int64)
         every[:, self.labels] = scores > 0
         return every
@@ -134,8 +128,7 @@ class Classes(NamedTuple):
         if self.several:
             from scipy.special import expit
 
-            each: np.ndarray = expit(scores)
-            return each
+            return expit(scores)
         found = np.exp(scores - scores.max(axis=1, keepdims=True))  # as SciPy's softmax
         found /= found.sum(axis=1, keepdims=True)
         return found
@@ -161,9 +154,7 @@ def _fits(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
     """Whether classes are those of the decision, and there is one kind of reduction."""
     decides = {"weights", "intercept", "temperature"}
     classes = {"classes", "seen", "n_labels", "several"}
-    if not (decides <= set(arrays) or decides.isdisjoint(arrays)):
-        return False
-    if not (classes <= set(arrays) or classes.isdisjoint(arrays)):
+    if any(0 < len(some & arrays.keys()) < len(some) for some in (decides, classes)):
         return False
     if "classes" in arrays:
         labels = arrays["classes"]

@@ -99,8 +99,7 @@ def checked_samples(
     options["ensure_all_finite"] = finite and not all_finite(X)
     # scikit-learn checks a sum
     with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, who, inner, estimator):
-        kinds = list(types) if isinstance(types, tuple) else types
-        X = validate_data(estimator, X, accept_sparse="csr", dtype=kinds, **options)
+        X = validate_data(estimator, X, accept_sparse="csr", dtype=types, **options)
     return with_one_index_type(X)
 
 

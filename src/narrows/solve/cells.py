@@ -41,7 +41,8 @@ class CellError(ParameterError):
         return CellError(self.problem, self.advice, self.column, row)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value is missing, or the text of a missing value."""
     if isinstance(value, str):
         return len(value) < 12 and value.strip().lower() in NULLS
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
@@ -115,7 +116,7 @@ class Cells:
                 f"TableEncoder: expected texts, numbers or dates in column {self.column!r}, got "
                 "lists or other objects. Name the column in drop (--drop)."
             ) from None
-        values = [value for value in numbers if not _is_missing(value)]
+        values = [value for value in numbers if not is_missing(value)]
         numbers.update(zip(values, range(len(values)), strict=True))
         return values, np.fromiter(map(numbers.__getitem__, cells), np.int64, len(cells))
 

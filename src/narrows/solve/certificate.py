@@ -86,8 +86,7 @@ def errors_of(fold_values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     count = len(sizes)
     part = (sizes * count / sizes.sum()).reshape(-1, *[1] * (fold_values.ndim - 1))
     mean = (part * fold_values).mean(axis=0)
-    errors: np.ndarray = part * (fold_values - mean) / np.sqrt(count * (count - 1))
-    return errors
+    return part * (fold_values - mean) / np.sqrt(count * (count - 1))
 
 
 def certify(

@@ -19,7 +19,7 @@ from narrows.solve.eigen import (
 )
 from narrows.solve.products import Products, each
 from narrows.solve.scatter import Answer, Scatter, leading, of_samples
-from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums, row_squares, with_values
+from narrows.solve.sums import BLOCK, blocks, class_sums, row_squares, with_values
 
 _ROUNDING = 1e-15
 LARGEST = 1e40  # entries that are larger, or all below its inverse, are rescaled
@@ -207,11 +207,7 @@ class Centred(LinearOperator):
         """Return E'A, of shape (n_classes, n_features): row j is N_j^(1/2) (m_j - m)."""
         E = self.indicators()
         E.data *= self.root
-        if sparse.issparse(self.X):
-            H = np.zeros((len(self.counts), self.shape[1]))
-            add_sparse(self.X, E, H)
-        else:
-            H, _ = dense_sums(self.X, E)
+        H = class_sums(self.X, E)
         H -= np.outer(np.sqrt(self.counts), self.m)
         return H
 

@@ -230,8 +230,7 @@ def held_out_shares(path: Path, C: np.ndarray, K: np.ndarray, total: float) -> n
     """
     V = np.linalg.inv(path.factor).T  # B_k = V[:, :k] solved[:k], so that each step adds a term
     by_feature = explained(V.T @ K, V.T @ C @ V, path.solved)
-    found: np.ndarray = np.append(0.0, by_feature)[path.ends] / total
-    return found
+    return np.append(0.0, by_feature)[path.ends] / total
 
 
 def explained(K: np.ndarray, C: np.ndarray, Q: np.ndarray) -> np.ndarray:
@@ -257,5 +256,4 @@ def explained(K: np.ndarray, C: np.ndarray, Q: np.ndarray) -> np.ndarray:
     """
     linear = np.cumsum(np.einsum("ij,ij->i", K, Q))
     upto = np.cumsum(np.cumsum(C * (Q @ Q.T), axis=0), axis=1).diagonal()
-    found: np.ndarray = 2 * linear - upto
-    return found
+    return 2 * linear - upto

@@ -22,9 +22,10 @@ from narrows.solve.scatter import (
     regressions,
     rule,
 )
+from narrows.solve.sums import number_in_class
 
 GRID = 10.0 ** np.arange(-7, 3)  # of alpha, times the mean squared length of samples
-_EPS_GRID = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of eps, times `unit`
+EPS_GRID = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of eps, times `unit`
 _SHARE = 4  # at most 1 / 4 of the samples are held out at a time
 _TOO_WIDE = 1_000  # coordinates: with more, one part has to do
 _HELD = 0.5  # standard errors: as good as the best
@@ -49,8 +50,6 @@ class Curve(NamedTuple):
     ----------
     values, scores, errors : ndarray of shape (n_values,)
         The values, such as ridges or sizes; the means, and their standard errors.
-    temperatures : ndarray of shape (n_values,)
-        What divides log posteriors, if these are scored.
     each : ndarray of shape (n_values, n_held)
         The scores of single samples, if they are kept.
     weight : ndarray of shape (n_held,)
@@ -62,7 +61,6 @@ class Curve(NamedTuple):
     values: np.ndarray = _NONE
     scores: np.ndarray = _NONE
     errors: np.ndarray = _NONE
-    temperatures: np.ndarray = _NONE
     each: np.ndarray = _NONE
     weight: np.ndarray = _NONE
     regresses: np.ndarray = _NONE
@@ -88,8 +86,7 @@ class Curve(NamedTuple):
 
     def at(self, value: float) -> np.ndarray:
         """Return the score of each held-out sample with one of the values."""
-        found: np.ndarray = self.each[int(np.abs(self.values - value).argmin())]
-        return found
+        return self.each[int(np.abs(self.values - value).argmin())]
 
     def regresses_at(self, value: float) -> bool:
         """Whether regressions predict held-out samples better with one of the values."""
@@ -203,7 +200,6 @@ def curve(
     counts: np.ndarray,
     held: Sequence[HeldOut],
     alphas: np.ndarray,
-    timid: float,
     by: Callable[[Scatter, np.ndarray, np.ndarray], Posterior] | None = None,
 ) -> Curve:
     """Return how well held-out samples are predicted with each ridge.
@@ -218,8 +214,6 @@ def curve(
         Parts of the samples in S; each is predicted from all others.
     alphas : ndarray of shape (n_alphas,)
         The ridges.
-    timid : float
-        The weight of (log T)^2 beside the log-losses, of which T minimises the sum.
     by : callable, optional
         What classifies, for another number than the ridge; as `classifier`.
 
@@ -231,17 +225,17 @@ def curve(
     if not posteriors:
         same = np.zeros(len(alphas))
         each = np.zeros((len(alphas), 0))
-        return Curve(alphas, same, same, same + 1, each, weight, same > 0)
+        return Curve(alphas, same, same, each, weight, same > 0)
     found, regresses, start = [], [], 1.0
     for alpha in alphas:  # one at a time, since there may be many classes
         every = np.concatenate([posterior(float(alpha)) for posterior in posteriors], axis=1)
-        normal, *others = (calibrated(scores, code, weight, timid, start) for scores in every)
+        normal, *others = (calibrated(scores, code, weight, TIMID, start) for scores in every)
         ahead = (leads(other[3] - normal[3], weight, _CLEAR) for other in others)
         regresses.append(len(counts) > 2 and any(ahead))
         found.append(normal)
         start = normal[2]
-    scores, errors, temperatures, each = (np.array(values) for values in zip(*found, strict=True))
-    return Curve(alphas, scores, errors, temperatures, each, weight, np.array(regresses))
+    scores, errors, _, each = (np.array(values) for values in zip(*found, strict=True))
+    return Curve(alphas, scores, errors, each, weight, np.array(regresses))
 
 
 def temperature(
@@ -256,11 +250,6 @@ def temperature(
         return 1.0
     every = np.concatenate([posterior(alpha)[int(regresses)] for posterior in found])
     return calibrated(every, code, weight, SURE, 1.0)[2]
-
-
-def choose(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], unit: float) -> Curve:
-    """Return the curve over `GRID` times `unit`."""
-    return curve(S, counts, held, unit * GRID, TIMID)
 
 
 def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
@@ -301,13 +290,10 @@ def _solved(within: np.ndarray, ridge: np.ndarray, noise: np.ndarray, B: np.ndar
         A = within.copy(order="F")
         A[np.diag_indices_from(A)] += ridge + (noise * 16.0**attempt if attempt else 0.0)
         try:
-            found: np.ndarray = lapack.dpotrs(factorised(A), np.asfortranarray(B), lower=1)[0]
-        except np.linalg.LinAlgError:
-            if attempt == _ATTEMPTS - 1:
-                raise
-        else:
-            break
-    return found
+            return lapack.dpotrs(factorised(A), np.asfortranarray(B), lower=1)[0]
+        except np.linalg.LinAlgError as error:
+            refused = error
+    raise refused
 
 
 def calibrated(
@@ -357,21 +343,12 @@ def calibrated(
 # -- eps of the margin -----------------------------------------------------------------------------
 
 
-def choose_eps(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], unit: float) -> Curve:
-    """Return how well held-out samples are predicted for each eps, `_EPS_GRID` times `unit`.
+def by_leading(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
+    """Return a function of eps: the log posteriors of samples, (1, n_samples, n_classes).
 
-    They are classified by the c - 1 leading directions of all others, as normal classes with the
-    common covariance that these have in that space.
-
-    Notes
-    -----
-    **Cost**: an eigenproblem for each part and eps.
+    By the c - 1 leading directions, as normal classes with the common covariance that these have in
+    that space: an eigenproblem for each eps.
     """
-    return curve(S, counts, held, unit * _EPS_GRID, TIMID, by=_by_leading)
-
-
-def _by_leading(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
-    """Return a function of eps: the log posteriors of samples, (1, n_samples, n_classes)."""
     live = counts > 0
     L = S.within()
     within = L + np.tril(L, -1).T
@@ -480,8 +457,7 @@ def _brier(posterior: np.ndarray, code: np.ndarray, temperature: float) -> np.nd
     """Return the score of each sample, by log posteriors but for a term of the sample."""
     share = np.exp((posterior - posterior.max(axis=1, keepdims=True)) / temperature)
     share /= share.sum(axis=1, keepdims=True)
-    found: np.ndarray = 2 * share[np.arange(len(code)), code] - (share**2).sum(axis=1)
-    return found
+    return 2 * share[np.arange(len(code)), code] - (share**2).sum(axis=1)
 
 
 # -- drift -----------------------------------------------------------------------------------------
@@ -492,12 +468,8 @@ def by_time(code: np.ndarray, when: np.ndarray, folds: int) -> np.ndarray:
 
     So a stream that is sorted by label does not seem to drift.
     """
-    order = np.lexsort((when, code))
-    counts = np.bincount(code)
-    rank = np.empty(len(code), np.int64)
-    rank[order] = np.arange(len(code)) - np.repeat(np.cumsum(counts) - counts, counts)
-    found: np.ndarray = rank * folds // counts[code]
-    return found
+    number = number_in_class(code, np.lexsort((when, code)))
+    return number * folds // np.bincount(code)[code]
 
 
 class Kept(NamedTuple):

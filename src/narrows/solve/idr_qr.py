@@ -33,7 +33,7 @@ from narrows.solve.eigen import DROPPED, best_ratios, orthogonal_part
 from narrows.solve.iterations import DenseBlock, SparseBlock, restorer
 from narrows.solve.products import compiled_pays
 from narrows.solve.schema import FINITE, WHOLE, Field, checked
-from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums, too_large
+from narrows.solve.sums import BLOCK, blocks, class_sums, too_large
 
 _RENEWED = 4096  # samples after which S'S is computed from S again; a multiple of the next
 _BLOCK_ROWS = 64  # dense samples whose products with S are one matrix product
@@ -117,12 +117,7 @@ class CentroidQR:
         """Add samples to the means alone; `settle` and `spread` have to follow."""
         n, c = len(labels), len(self.N)
         Y = sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, c))
-        if isinstance(X, np.ndarray):
-            sums, _ = dense_sums(X, Y)
-        else:
-            sums = np.zeros((c, self.n_features))
-            add_sparse(X, Y, sums)
-        self.S += sums.T
+        self.S += class_sums(X, Y).T
         self.N += np.bincount(labels, minlength=c)
 
     def settle(self) -> np.ndarray:

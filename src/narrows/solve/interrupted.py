@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 
 class ChangesInPlace:
@@ -14,8 +14,6 @@ class ChangesInPlace:
     attributes: whoever reads one gets an error that says so.
     """
 
-    _named: ClassVar[str] = "ClassStats"  # in the error
-
     if not TYPE_CHECKING:  # so that a wrong attribute is still found by mypy
 
         def __getattr__(self, name: str) -> Any:
@@ -23,7 +21,7 @@ class ChangesInPlace:
             if vars(self) or name.startswith("__"):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             raise ValueError(
-                f"{self._named}: expected a complete state, got one whose last update was "
+                "ClassStats: expected a complete state, got one whose last update was "
                 "interrupted. Load a checkpoint, or fit again."
             )
 

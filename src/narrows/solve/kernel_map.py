@@ -16,7 +16,6 @@ MOST_HIDDEN = 8_000
 _COORDINATES_AT_ONCE = 1 << 22  # of the coordinates of a block of samples
 _SAMPLES_AT_ONCE = 256  # samples in a block
 _UNIFORM = 12  # numbers whose sum is a weight
-_LINEAR = 1.0  # the length of the features themselves, beside the hidden ones
 _RANDOM_SCHEMA = {
     "map_seed": Field("u8"),
     "map_kernel": Field("i8", (), between(0, len(KERNELS) - 1)),
@@ -84,7 +83,7 @@ class KernelMap:
     @property
     def unit(self) -> float:
         """What the features themselves, divided by their scale, are multiplied by."""
-        return float(_LINEAR * np.sqrt(2 * self.gamma))
+        return float(np.sqrt(2 * self.gamma))
 
     def n_samples_at_once(self, X: Any) -> int:
         """Return how many of these samples to map at a time."""

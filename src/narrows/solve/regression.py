@@ -15,7 +15,7 @@ from narrows.solve.arrays import wider
 from narrows.solve.products import compiled_pays
 from narrows.solve.regression_rule import SOFT, Rule
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
-from narrows.solve.sums import BLOCK, blocks
+from narrows.solve.sums import BLOCK, blocks, number_in_class, ranges
 
 FEW = 64  # sparse samples of at most so many features are learned about an origin too
 WINDOW = 1_000  # samples of the moving score
@@ -23,15 +23,6 @@ _OFTEN = 32  # samples, at least, from one move of the origin to the next where 
 _PRODUCTS = 1 << 22  # entries times classes from one return to Python to the next
 
 Samples = tuple[sparse.csr_array, sparse.csr_array, np.ndarray]  # X, indicators, weights
-
-_RESERVOIR_SCHEMA = {
-    "arena_of": Field("i4", ("a",)),
-    "arena": Field("f4 f8", ("a",), FINITE),
-    "slots": Field("i8", ("m", 5)),
-    "kept": Field("f8", (2, "m"), NOT_NEGATIVE),
-    "use": Field("i8", ("c+2",)),
-    "random": Field("u8", (1,)),
-}
 
 
 def _slots_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
@@ -47,8 +38,8 @@ def _slots_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bo
     ends, next_start = (start + room)[order], np.append(start[order][1:], end)
     if (entries + labels > room).any() or (ends > next_start).any():
         return False
-    features = arrays["arena_of"][_runs(start, entries)]
-    classes = arrays["arena_of"][_runs(start + entries, labels)]
+    features = arrays["arena_of"][ranges(start, entries)]
+    classes = arrays["arena_of"][ranges(start + entries, labels)]
     if not (between(0, "d").holds(features, sizes) and between(0, "c").holds(classes, sizes)):
         return False
     alone = np.full(used, -1)
@@ -134,7 +125,7 @@ class Reservoir:
         arena = np.zeros(len(arena_of), self.arena.dtype)
         # they are close together as long as none has replaced another
         close = used == self.use[1] and np.array_equal(self.slots[:size, 0], ends - lengths)
-        place = slice(used) if close else _runs(self.slots[:size, 0], lengths)
+        place = slice(used) if close else ranges(self.slots[:size, 0], lengths)
         arena_of[:used], arena[:used] = self.arena_of[place], self.arena[place]
         self.arena_of, self.arena = arena_of, arena
         self.slots[:size, 0], self.slots[:size, 3] = ends - lengths, lengths
@@ -146,7 +137,7 @@ class Reservoir:
         start = np.append(0, np.cumsum(entries + labels))
         self.arena_of = np.zeros(start[-1], np.int32)
         self.arena = np.zeros(start[-1], self.arena.dtype)
-        where, those = _runs(start[:-1], entries), _runs(start[:-1] + entries, labels)
+        where, those = ranges(start[:-1], entries), ranges(start[:-1] + entries, labels)
         self.arena_of[where], self.arena[where] = X.indices, X.data
         self.arena_of[those], self.arena[those] = Y.indices, 1.0
         one = np.full(size, -1)
@@ -160,7 +151,7 @@ class Reservoir:
         """Return the samples, their labels as indicators, and their decayed weights."""
         size = self.used
         start, length, labels = self.slots[:size, :3].T
-        where, those = _runs(start, length), _runs(start + length, labels)
+        where, those = ranges(start, length), ranges(start + length, labels)
         X = (self.arena[where], self.arena_of[where], np.append(0, np.cumsum(length)))
         Y = (np.ones(len(those)), self.arena_of[those], np.append(0, np.cumsum(labels)))
         return (
@@ -202,10 +193,7 @@ def balanced(
     chosen = np.argsort([_hash(X, i) for i in range(X.shape[0])], kind="stable")
     if not several:
         label = Y.indices[chosen]
-        order = np.argsort(label, kind="stable")
-        counts = np.bincount(label, minlength=n_classes)
-        number = np.empty(len(label), np.int64)  # of a sample among those of its class
-        number[order] = np.arange(len(label)) - np.repeat(np.cumsum(counts) - counts, counts)
+        number = number_in_class(label, np.argsort(label, kind="stable"))
         first = np.argsort(number, kind="stable")[: len(reservoirs[0])]
         chosen = chosen[np.sort(first)]
     chosen = chosen[: len(reservoirs[0])]
@@ -220,12 +208,6 @@ def _hash(X: sparse.csr_array, i: int) -> int:
     return int.from_bytes(found.digest(), "little")
 
 
-def _runs(start: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """Return start[0], start[0] + 1, … for length[0] numbers, then those from start[1], …"""
-    ends = np.cumsum(length)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(start - (ends - length), length)
-
-
 _SCHEMA = {
     "W": Field("f4 f8", ("d", "c"), FINITE),
     "Q": Field("f8", ("d",), NOT_NEGATIVE),
@@ -237,7 +219,13 @@ _SCHEMA = {
     "origin": Field("f8", ("d",), between(-1e100, 1e100), optional=True),
     "first": Field("f8", (2, "d"), FINITE, optional=True),
     "sums": Field("f8", ("d", "c"), FINITE, optional=True),
-    **_RESERVOIR_SCHEMA,
+    # of the reservoir
+    "arena_of": Field("i4", ("a",)),
+    "arena": Field("f4 f8", ("a",), FINITE),
+    "slots": Field("i8", ("m", 5)),
+    "kept": Field("f8", (2, "m"), NOT_NEGATIVE),
+    "use": Field("i8", ("c+2",)),
+    "random": Field("u8", (1,)),
 }
 
 

@@ -302,8 +302,7 @@ def _whitened(G: np.ndarray) -> np.ndarray:
     scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
     L, V = linalg.eigh(scale[:, None] * G * scale)
     kept = L > _DEPENDENT * max(L[-1], 0.0)
-    T: np.ndarray = scale[:, None] * V[:, kept] / np.sqrt(L[kept])
-    return T
+    return scale[:, None] * V[:, kept] / np.sqrt(L[kept])
 
 
 # -- outputs without a sample ---------------------------------------------------------------
@@ -362,8 +361,7 @@ def _without_each(core: DiagonalRLS, held: Held, outputs: np.ndarray) -> np.ndar
     e[:, live] -= softmax(outputs[:, live], axis=1)
     h = np.maximum(SOFT * np.sum(e**2, axis=1), _FAINT)
     left = _left_by_steps(core, held, SOFT, held.stands * h).diagonal()
-    without: np.ndarray = outputs - ((1 - left) / h)[:, None] * e
-    return without
+    return outputs - ((1 - left) / h)[:, None] * e
 
 
 # -- the classifier -------------------------------------------------------------------------
@@ -385,8 +383,7 @@ def fitted_once_more(core: DiagonalRLS, held: Held) -> np.ndarray:
     A = X.T @ (weight * X)
     A[np.diag_indices_from(A)] += np.append(L, L_b)
     D = linalg.solve(A, X.T @ (weight * E), assume_a="pos")
-    W: np.ndarray = (core.W + D[:-1]).astype(core.W.dtype, copy=False)
-    return W
+    return (core.W + D[:-1]).astype(core.W.dtype, copy=False)
 
 
 def polished(

@@ -376,6 +376,15 @@ def add_sparse(
         )  # fmt: skip
 
 
+def class_sums(X: Any, Y: sparse.csr_array) -> np.ndarray:
+    """Return the sums of the samples of each class."""
+    if not sparse.issparse(X):
+        return dense_sums(X, Y)[0]
+    sums = np.zeros((Y.shape[1], X.shape[1]))
+    add_sparse(X, Y, sums)
+    return sums
+
+
 def _add_class_rows(
     indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, label_ptr: np.ndarray,
     label_row: np.ndarray, label_weight: np.ndarray, presence: bool, sums: np.ndarray,
@@ -399,6 +408,13 @@ def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Return the integers of several ranges, one range after the other."""
     ends = np.cumsum(lengths)
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)
+
+
+def number_in_class(code: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return the number of each sample among those of its class; `order` has classes in turn."""
+    counts, number = np.bincount(code), np.empty(len(code), np.int64)
+    number[order] = np.arange(len(code)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return number
 
 
 def add_at(A: np.ndarray, rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> None:

@@ -15,7 +15,7 @@ from scipy.linalg import blas
 
 from narrows.solve.exact import Centred, lsqr
 from narrows.solve.forward import explained
-from narrows.solve.scatter import Answer, Scatter, discriminants
+from narrows.solve.scatter import Answer, Scatter
 
 _EPS = float(np.finfo(np.float64).eps)
 _STEPS, _TOL = 1000, 1e-12  # of LSQR
@@ -95,8 +95,8 @@ def pls_of_samples(A: Centred, Y: np.ndarray, most: int) -> Answer:
     return pls(lambda v: A.rmatvec(A.matvec(v)), A.rmatmat(Y), min(most, *A.shape), noise, total)
 
 
-def reduced_rank(S: Scatter, alpha: float) -> Answer:
-    """Return the components of ridge regression, best first, of a scatter and its products.
+def reduced_rank_of_samples(A: Centred, Y: np.ndarray, alpha: float) -> Answer:
+    """Return the components of ridge regression, best first, from that of each target by LSQR.
 
     The first p of them minimise ``|Y - X B|^2 + alpha |B|^2`` over all B of rank p. Their
     eigenvalues are by how much each lowers that sum.
@@ -104,17 +104,12 @@ def reduced_rank(S: Scatter, alpha: float) -> Answer:
     Notes
     -----
     B is the p leading parts of the singular value decomposition of L^-1 X'Y, for the Cholesky
-    factor L of C + alpha I; those are the discriminants of a scatter with the rows of Y'X in the
-    place of class means.
+    factor L of C + alpha I. So `discriminants`, with `total`, gives the same of a scatter that has
+    the rows of Y'X in the place of class means.
 
     **Source**: A. Mukherjee, J. Zhu, "Reduced rank ridge regression and its kernel extensions",
     Statistical Analysis and Data Mining 4(6), 2011.
     """
-    return discriminants(S, alpha, total=True)
-
-
-def reduced_rank_of_samples(A: Centred, Y: np.ndarray, alpha: float) -> Answer:
-    """Return `reduced_rank` of samples, from the ridge regression of each target by LSQR."""
     unit = float(2.0 ** np.round(np.log2(A.length or 1.0)))  # LSQR expects numbers of about 1
     size = np.linalg.norm(Y, axis=0)
     T = Y / np.where(size > 0, size, 1.0)

@@ -282,8 +282,7 @@ def count(
 
 def idf(frequency: np.ndarray, n_documents: int) -> np.ndarray:
     """Return ln((1 + n) / (1 + df)) + 1 of each feature."""
-    found: np.ndarray = np.log((1 + n_documents) / (1 + frequency.astype(np.float64))) + 1
-    return found
+    return np.log((1 + n_documents) / (1 + frequency.astype(np.float64))) + 1
 
 
 def with_feature(

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 import numpy as np
 from scipy import sparse
-from scipy.special import softmax
 
 from narrows.engines import learn, parts
 from narrows.engines.spark import NAME, Spark, stream_of
@@ -23,7 +22,7 @@ from narrows.io.extras import needing
 from narrows.io.formats.arrow import DENSE, FIELDS, INDICES, SPARSE, VALUES, pyarrow
 from narrows.io.source import is_of_texts, kind_of
 from narrows.methods.base import Estimator
-from narrows.solve.applied import Decision
+from narrows.solve.applied import Classes, Decision
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
@@ -287,11 +286,11 @@ def predict(
         raise ParameterError(
             f"{name}: expected one label for each sample, got several. Use its predict locally."
         )
-    classes, seen = estimator.classes_, estimator.class_count_ > 0
-    kinds = {output_col: _LABELS.get(classes.dtype.kind, "string")}
+    classes = estimator._classes
+    kinds = {output_col: _LABELS.get(classes.labels.dtype.kind, "string")}
     if probability_col is not None:
         kinds[probability_col] = VECTOR
-    rule = Spark(df.sparkSession).broadcast(_Rule(estimator._decision(), classes, seen))
+    rule = Spark(df.sparkSession).broadcast((estimator._decision(), classes))
     new = partial(_predicted, rule=rule, with_probability=probability_col is not None)
     return _with_columns(df, estimator, columns.names, options, kinds, new)
 
@@ -645,24 +644,14 @@ def _reduced(X: Any, reduce: Callable[[Any], Any], convert: Callable[[Any], Any]
     return [convert(reduce(X))]
 
 
-class _Rule(NamedTuple):
-    """What predicts classes, of which only those seen are ever predicted."""
-
-    decision: Decision
-    classes: np.ndarray
-    seen: np.ndarray
-
-
-def _predicted(X: Any, rule: _Rule, with_probability: bool) -> list[Any]:
-    scores = rule.decision.scores(X)
-    pa = pyarrow()
+def _predicted(X: Any, rule: tuple[Decision, Classes], with_probability: bool) -> list[Any]:
+    decision, classes = rule
+    scores, pa = classes.every(decision.scores(X)), pyarrow()
     kinds = {"i": pa.int64(), "u": pa.int64(), "f": pa.float64()}
-    labels = rule.classes[rule.seen][scores.argmax(axis=1)]
+    labels = classes.predicted(scores)
     found = [pa.array(labels.tolist(), kinds.get(labels.dtype.kind))]
     if with_probability:
-        every = np.zeros((len(scores), len(rule.classes)))
-        every[:, rule.seen] = softmax(scores, axis=1)
-        found.append(as_vectors(every))
+        found.append(as_vectors(classes.probabilities(scores)))
     return found
 
 
@@ -725,8 +714,7 @@ def _connect(session: Any, progress: bool = False) -> Iterator[Any]:
             _check_reached(session)  # Spark would try for ten minutes, deaf to signals
             started = builder.remote(session).getOrCreate()
         else:
-            for name, value in {**_SETTINGS, **shown}.items():
-                builder = builder.config(name, value)
+            builder = builder.config(map=_SETTINGS | shown)
             started = builder.master(session or "local[*]").getOrCreate()
         started.range(1).count()  # Connect asks the server, and a master its executors
     except Exception as error:  # of py4j, gRPC, sockets and Spark

@@ -68,8 +68,7 @@ class _Stage(HasFeaturesCol, HasLabelCol, HasWeightCol, HasOutputCol, MLWritable
 
     def _given(self, name: str) -> Any:
         """Return the value of a parameter, None if it has none."""
-        param = self.getParam(name)
-        return self.getOrDefault(param) if self.isDefined(param) else None
+        return self.getOrDefault(name) if self.isDefined(name) else None
 
     def getEstimator(self) -> Any:
         """Return the estimator of narrows."""
@@ -479,9 +478,8 @@ def _copy_sent(name: str, path: str, batches: Iterator[Any]) -> Iterator[Any]:
 
     for batch in batches:
         if batch.num_rows:
-            part = (
-                f"{path}.{TaskContext.get().taskAttemptId()}.part"  # a task may run twice at once
-            )
+            # a task may run twice at once
+            part = f"{path}.{TaskContext.get().taskAttemptId()}.part"
             shutil.copyfile(SparkFiles.get(name), part)
             os.replace(part, path)
     yield from ()

@@ -53,6 +53,8 @@ SQUARES: dict[Any, str] = {
 }
 
 FAINT = 1e-280  # a smaller weight is lost in the rounding of the smallest numbers
+# what makes the kind of a state: parameters and attributes
+KIND = "n_features", "second", "presence", "kept", "folds", "n_targets"
 MOST_FOLDS = 1000
 MOST_TARGETS = 1000
 
@@ -261,9 +263,8 @@ class StateArrays(ChangesInPlace):
         raw = [origin is None for origin in origins]
         if any(raw) != all(raw):
             raise ValueError("ClassStats: expected parts of the same samples, got others.")
-        new = (
-            parts[0].copy() if len(parts) == 1 else self._with()
-        )  # that of products is the only one
+        # that of products is the only one
+        new = parts[0].copy() if len(parts) == 1 else self._with()
         new._origin = None if raw[0] else np.concatenate(origins)
         new._tables = {
             name: Table.beside([part._tables[name] for part in parts], in_memory)
@@ -465,7 +466,7 @@ class StateArrays(ChangesInPlace):
                 f"ClassStats: expected another state, got {type(other).__name__}. "
                 "Use ClassStats.of(X, y) to make a state of samples."
             )
-        for what in ("n_features", "second", "presence", "kept", "folds", "n_targets"):
+        for what in KIND:
             mine, theirs = getattr(self, what), getattr(other, what)
             if mine != theirs:
                 raise ValueError(
@@ -502,13 +503,12 @@ class StateArrays(ChangesInPlace):
         new._sizes = np.concatenate([state._sizes for state in states])
         d, new._tables = new.n_features, {}
         for name in ROWS[new.second]:
-            own = [state._tables.get(name) for state in states]
-            n = next((table.shape[0] for table in own if table is not None), 0)
-            if any(table is not None for table in own):
+            own = [(k, s._tables[name]) for k, s in enumerate(states) if name in s._tables]
+            if own:
+                n = own[0][1].shape[0]
                 new._tables[name] = whole = Table((len(states) * n, d), n_folds=new.folds)
-                for k, table in enumerate(own):
-                    if table is not None:
-                        whole.add(np.arange(k * n, (k + 1) * n), table)
+                for k, table in own:
+                    whole.add(np.arange(k * n, (k + 1) * n), table)
         for name in new._parts:
             new._parts[name] = tuple(state._parts[name][0] for state in states)
         new._check_weight(0.0)

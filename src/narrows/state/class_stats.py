@@ -37,6 +37,7 @@ from narrows.solve.sums import (
     with_values,
 )
 from narrows.state.arrays import (
+    KIND,
     SQUARES,
     Origin,
     StateArrays,
@@ -553,14 +554,7 @@ class ClassStats(StateArrays):
     def emptied(self) -> Self:
         """Return an empty state of the same kind."""
         kind: Any = type(self)
-        empty: Self = kind(
-            self.n_features,
-            second=self.second,
-            presence=self.presence,
-            kept=self.kept,
-            folds=self.folds,
-            n_targets=self.n_targets,
-        )
+        empty: Self = kind(**{name: getattr(self, name) for name in KIND})
         empty._first = self._first + self._added
         return empty
 
@@ -909,8 +903,7 @@ class ClassStats(StateArrays):
     def samples(self) -> Samples:
         """The samples that are kept, in the order of their hashes."""
         each = self._parts["kept"]
-        kept: Samples = (each[0] if len(each) == 1 else summed_up(each)).samples
-        return kept
+        return (each[0] if len(each) == 1 else summed_up(each)).samples
 
     def held_out(
         self,

@@ -49,10 +49,7 @@ class Rows(NamedTuple):
     @property
     def squares(self) -> np.ndarray:
         """The weighted sums of the squares of each feature."""
-        squares: np.ndarray = self.weight @ (
-            self.X.power(2) if sparse.issparse(self.X) else self.X**2
-        )
-        return squares
+        return self.weight @ (self.X.power(2) if sparse.issparse(self.X) else self.X**2)
 
 
 def rows_of(X: Any, weight: np.ndarray, presence: bool) -> Rows:
@@ -110,8 +107,7 @@ def _add_scattered(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> No
 
 def _products(X: sparse.csr_array) -> np.ndarray:
     """Return the number of products of each non-zero, with itself and those after it."""
-    products: np.ndarray = np.repeat(X.indptr[1:], np.diff(X.indptr)) - np.arange(X.nnz)
-    return products
+    return np.repeat(X.indptr[1:], np.diff(X.indptr)) - np.arange(X.nnz)
 
 
 def _add_pairs(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> None:

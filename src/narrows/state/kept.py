@@ -122,9 +122,7 @@ class Kept:
         """Sort the samples by their hashes, and keep the first ones."""
         every = self._held
         X = stacked([s.X for s in every if len(s.keys)] or [every[0].X])
-        code, weight = (np.concatenate([s[k] for s in every]) for k in (1, 2))
-        keys = np.concatenate([s.keys for s in every])
-        when = np.concatenate([s.when for s in every])
+        code, weight, keys, when = (np.concatenate([s[k] for s in every]) for k in range(1, 5))
         order = np.lexsort((code, keys))
         code, weight, keys, when = code[order], weight[order], keys[order], when[order]
         new = np.append(True, (keys[1:] != keys[:-1]) | (code[1:] != code[:-1]))[: len(keys)]

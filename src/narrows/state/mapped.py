@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import RangeError, fit_alike
+from narrows.errors import features_in_errors, fit_alike
 from narrows.solve.held_out import HeldOut
 from narrows.solve.scatter import Scatter
 from narrows.solve.schema import SchemaError, check_known
@@ -19,6 +18,7 @@ from narrows.state.kept import EVERY
 from narrows.state.labels import indicator
 from narrows.state.maps import Bands, Map, RandomFeatures
 
+ONE_MAP = "Fit one, and let emptied() copies of it learn the other samples."  # in errors
 _MAPS: tuple[type[Map], ...] = (Bands, RandomFeatures)
 _OF_SAMPLES = {"classes", "counts", "known", "n", "n_held", "n_samples", "priors", "register"}
 
@@ -82,7 +82,7 @@ class Mapped:
         new = self.stats if len(parts) < 2 else self.stats.copy()  # all of them or none
         for part in parts:
             Z, kept = self.map.mapped(X[part], weight, bool(new.kept))
-            with self._features_in_errors():
+            with features_in_errors(self.map.feature):
                 new.add_samples(Z, classes, Y[part], kept)
         self.stats = new
         return self
@@ -111,7 +111,7 @@ class Mapped:
         first, *others = states
         for other in others:
             first._check_map(other)
-        with first._features_in_errors():
+        with features_in_errors(first.map.feature):
             stats = ClassStats.summed([first.stats, *(each.stats for each in others)])
         return cls(first.map, stats)
 
@@ -120,7 +120,7 @@ class Mapped:
 
     def __sub__(self, other: Any) -> Self:
         other = self._like(other)
-        with self._features_in_errors():
+        with features_in_errors(self.map.feature):
             return type(self)(self.map, self.stats - other.stats)
 
     def _like(self, other: Any) -> Any:
@@ -156,26 +156,15 @@ class Mapped:
     def fade(self, weight: float, fresh: Self) -> Self:
         """Scale all weights, add a state, and return self."""
         self._check_map(fresh)
-        with self._features_in_errors():
+        with features_in_errors(self.map.feature):
             self.stats.fade(weight, fresh.stats)
         return self
-
-    @contextmanager
-    def _features_in_errors(self) -> Iterator[None]:
-        """Name features in errors, not coordinates, of which some are of many features."""
-        try:
-            yield
-        except RangeError as error:
-            k = error.feature
-            raise error.of_feature(None if k is None else self.map.feature(k)) from None
 
     def _check_map(self, other: Self) -> None:
         if self.map is not other.map and not self.map.is_same(other.map):
             raise ValueError(
                 "ClassStats: expected states with one map to add up, got two maps. "
-                + fit_alike(
-                    "map", "Fit one, and let emptied() copies of it learn the other samples."
-                )
+                + fit_alike("map", ONE_MAP)
             )
 
     # -- reading --------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -98,6 +98,7 @@ _BANDS_SCHEMA = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class Bands(Map):
     """The best features by themselves, and class means in bands of the other features.
 
@@ -130,20 +131,18 @@ class Bands(Map):
 
     marker = "map_band"
 
-    def __init__(
-        self,
-        band: np.ndarray,
-        head: np.ndarray,
-        ends: np.ndarray,
-        codes: np.ndarray,
-        sums: np.ndarray,
-        mix: np.ndarray,
-        sizes: np.ndarray,
-    ):
-        self.band, self.head, self.mix, self.sizes = band, head, mix, sizes
-        self.ends, self.codes, self.sums = ends, codes, sums
-        self.first = len(head) + np.append(0, np.cumsum(sizes))  # coordinate of each band
-        self._place = np.where(band < 0, NOWHERE, -2 - band).astype(np.int32)
+    band: np.ndarray
+    head: np.ndarray
+    ends: np.ndarray
+    codes: np.ndarray
+    sums: np.ndarray
+    mix: np.ndarray
+    sizes: np.ndarray
+
+    def __post_init__(self) -> None:
+        head = self.head
+        self.first = len(head) + np.append(0, np.cumsum(self.sizes))  # coordinate of each band
+        self._place = np.where(self.band < 0, NOWHERE, -2 - self.band).astype(np.int32)
         self._place[head] = np.arange(len(head), dtype=np.int32)
 
     @classmethod

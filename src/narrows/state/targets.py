@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import RangeError
+from narrows.errors import features_in_errors
 from narrows.solve.arrays import as_numpy
 from narrows.solve.scatter import Scatter, of_samples
 from narrows.solve.schema import FINITE, Field, SchemaError, checked
@@ -173,7 +173,7 @@ class TargetStats:
         parts = list(blocks(len(Y), size if not sparse.issparse(X) else len(Y)))
         stats = self._about(q, origin)
         stats = stats if len(parts) < 2 else stats.copy()  # all samples or none
-        with self._features_in_errors(q):
+        with features_in_errors(lambda k: k - q if k >= q else None):
             for part in parts:
                 raw = _beside(Y[part], X[part]) if stats.kept else None  # whatever the origin is
                 to_keep = None if raw is None else ToKeep(raw, hashes(raw))
@@ -226,7 +226,7 @@ class TargetStats:
         q, origin = first.n_targets, first.target_origin
         for each in states:
             first._check_kind(each)
-        with first._features_in_errors(q):
+        with features_in_errors(lambda k: k - q if k >= q else None):
             return first._like(ClassStats.summed([each._about(q, origin) for each in states]))
 
     def __add__(self, other: Self) -> Self:
@@ -408,8 +408,7 @@ class TargetStats:
 
     def _variances(self) -> np.ndarray:
         p = self.stats.priors()
-        found: np.ndarray = np.where(self.stats.varying(p), self.stats.variances(p), 0.0)
-        return found
+        return np.where(self.stats.varying(p), self.stats.variances(p), 0.0)
 
     def _check_targets(self, q: int) -> None:
         if self.n_targets not in (0, q):
@@ -429,15 +428,6 @@ class TargetStats:
         kinds = ("n_features", "second", "kept", "folds")
         if any(getattr(self, kind) != getattr(other, kind) for kind in kinds):
             raise ValueError(f"TargetStats: expected states of one kind, got {self} and {other}.")
-
-    @contextmanager
-    def _features_in_errors(self, q: int) -> Iterator[None]:
-        """Number features in errors without the targets before them."""
-        try:
-            yield
-        except RangeError as error:
-            k = error.feature
-            raise error.of_feature(None if k is None or k < q else k - q) from None
 
 
 def _beside(Y: np.ndarray, X: Any) -> Any:

@@ -63,11 +63,10 @@ class Subject:
         priors = params.get("priors")
         self.given_priors = not isinstance(priors, str | None)
         self.n_classes = np.size(priors) if self.given_priors else 3
-        adds_up, two_d = hasattr(estimator, "fit_stats"), tags.target_tags.multi_output
         preserved = tags.transformer_tags.preserves_dtype if tags.transformer_tags else []
         own = METHODS.get(type(estimator).__name__) is type(estimator)
         self.numeric = is_regressor(estimator) or bool(getattr(estimator, "_takes_numbers", False))
-        adds_up, two_d = adds_up and not self.numeric, two_d and not self.numeric
+        one = self.numeric or not (hasattr(estimator, "fit_stats") or tags.target_tags.multi_output)
         self._missing = {
             verb: "" if hasattr(estimator, verb) else f"the estimator has no {verb}"
             for verb in ("partial_fit", "merge", "fit_stats", "get_support")
@@ -86,7 +85,7 @@ class Subject:
                     "float32" in preserved,
                     "the tags do not have float32 in preserves_dtype",
                 ),
-                ("indicator", adds_up or two_d, "the tags do not say that y may be an indicator"),
+                ("indicator", not one, "the tags do not say that y may be an indicator"),
                 ("half_life", "half_life" in params, "the estimator has no parameter half_life"),
                 ("no half_life", params.get("half_life") is None, "half_life is set"),
                 ("one ranking", params.get("per_class") is None, "per_class is set"),
@@ -165,10 +164,9 @@ class Subject:
         names = {*dir(type(fitted)), *vars(fitted)}  # dir(fitted) would read each of them
         public = (name for name in names if name.endswith("_") and not name.startswith("_"))
         read: dict[str, Any] = {name: partial(getattr, fitted, name) for name in public}
-        if hasattr(fitted, "get_support"):
-            read["get_support()"] = fitted.get_support
-        if hasattr(fitted, "get_feature_names_out"):
-            read["get_feature_names_out()"] = fitted.get_feature_names_out
+        for verb in ("get_support", "get_feature_names_out"):
+            if hasattr(fitted, verb):
+                read[f"{verb}()"] = getattr(fitted, verb)
         for verb in ("transform", "predict", "predict_proba", "decision_function"):
             if hasattr(fitted, verb):
                 read[f"{verb}()"] = partial(getattr(fitted, verb), X)

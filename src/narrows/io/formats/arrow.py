@@ -48,10 +48,8 @@ _CELLS = 4_000_000  # of dense samples in a chunk, at most
 _BUFFER = 1 << 20  # bytes of a column that are read at a time
 _BUFFERS = 64  # at most
 FIELDS = ("type", "size", "indices", "values")
-SPARSE, DENSE = (
-    0,
-    1,
-)  # what `type` of a vector of Spark holds; a dense vector has neither size nor indices
+# what `type` of a vector of Spark holds; a dense vector has neither size nor indices
+SPARSE, DENSE = 0, 1
 
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
@@ -408,8 +406,7 @@ def anything(table: Any, column: str, name: str, lines: range) -> np.ndarray:
         problem = f"column {column!r}: expected numbers, dates or strings, got {shown(kind)}."
         raise DataError(name, f"{problem} Write the file without it.")
     array = array.cast(pa.timestamp("us") if is_date else pa.float64(), safe=False)
-    found: np.ndarray = array.to_numpy(zero_copy_only=False)
-    return found
+    return array.to_numpy(zero_copy_only=False)
 
 
 def _is_number(types: Any, kind: Any) -> bool:

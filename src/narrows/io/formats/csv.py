@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain, dropwhile, islice
@@ -54,7 +54,7 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
     Where options name columns of texts, X is a list of those of each row, joined by a newline; of
     a table X is `TableRows`.
     """
-    lines_in = _lines(stream, name, options, delimiter)
+    lines_in = Lines(stream, name, options.max_line_mb, delimiter)
     texts = options.text
     with nullcontext() if texts is None else _cells_up_to(lines_in.longest):
         rows, header, label = _open(lines_in, name, options)
@@ -72,7 +72,10 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
 
         def picked() -> Iterator[tuple[int, Any, Sequence[str]]]:
             for line, cells in rows:
-                _check_length(cells, header, name, line)
+                if len(cells) != len(header):
+                    problem = f"expected {len(header)} cells, got {len(cells)}."
+                    quoted = " Put cells that hold commas or several lines in double quotes."
+                    raise DataError(name, problem + quoted * (len(cells) > len(header)), line)
                 found = pick(cells)
                 yield line, "\n".join(found) if texts else found, pick_y(cells)
 
@@ -97,18 +100,12 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
 
 def survey(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -> dict[str, bool]:
     """Find whether all labels are integers: one that is not makes the others text, too."""
-    lines = _lines(stream, name, options, delimiter)
+    lines = Lines(stream, name, options.max_line_mb, delimiter)
     with _cells_up_to(lines.longest):
         rows, header, label = _open(lines, name, options)
         at = None if label is None else header.index(label)
         found = at is not None and all(is_integer(row[at]) for _, row in rows if len(row) > at)
     return {NUMBERS: found}
-
-
-def _lines(stream: IO[bytes], name: str, options: Options, delimiter: str) -> Lines:
-    lines = Lines(stream, name, options.max_line_mb)
-    lines.delimiter = delimiter
-    return lines
 
 
 def _open(
@@ -271,13 +268,6 @@ def _picker(at: list[int]) -> Callable[[Sequence[str]], Sequence[str]]:
     return itemgetter(*at) if len(at) > 1 else lambda cells: [cells[k] for k in at]
 
 
-def _check_length(cells: Sequence[str], header: list[str], name: str, line: int) -> None:
-    if len(cells) != len(header):
-        problem = f"expected {len(header)} cells, got {len(cells)}."
-        quoted = " Put cells that hold commas or several lines in double quotes."
-        raise DataError(name, problem + quoted * (len(cells) > len(header)), line)
-
-
 def _as_numbers(
     rows: list[Sequence[str]],
     lines: list[int],
@@ -286,11 +276,9 @@ def _as_numbers(
     of_words: str = _OF_FEATURES,
 ) -> np.ndarray:
     table = np.array(rows, dtype=object)
-    try:
+    with suppress(ValueError):
         if not any("_" in cell for cell in table.flat):  # Python takes 1_000, too
             return table.astype(np.float64)
-    except ValueError:
-        pass
     for line, cells in zip(lines, table, strict=True):
         for column, cell in zip(features, cells, strict=True):
             try:

@@ -293,8 +293,7 @@ class _Archive(dict[str, Any]):
     def small(self, part: str) -> np.ndarray:
         """Return an array of a few numbers, or a text."""
         with self.file.open(self[part]) as stream:
-            found: np.ndarray = np.lib.format.read_array(stream)
-            return found
+            return np.lib.format.read_array(stream)
 
     def csr(self, data: str, indices: str, indptr: str, shape: str) -> Rows:
         """Return the CSR matrix of these arrays."""
