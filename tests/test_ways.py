@@ -54,9 +54,9 @@ def samples():
 @pytest.mark.parametrize(
     ("way", "limits"),
     [
-        ("SRDA.fit", (209, 24, 312)),
-        ("OCFS.partial_fit", (95, 14, 64)),
-        ("narrows fit", (391, 50, 836)),
+        ("SRDA.fit", (207, 24, 309)),
+        ("OCFS.partial_fit", (95, 14, 63)),
+        ("narrows fit", (388, 50, 831)),
     ],
 )
 def test_a_way_passes_through_few_functions(way, limits, samples, tmp_path):
