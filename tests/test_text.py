@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.feature_extraction.text import (
     HashingVectorizer,
@@ -129,6 +130,7 @@ def test_hashed_rows_are_scikit_learn_s(words):
         ("a text", "got one text"),
         (["one", None], "got a missing value at position 1"),
         (["one", float("nan")], "got a missing value at position 1"),
+        (["one", pd.NA], "got a missing value at position 1"),
         (["one", 2], "got int at position 1"),
         ([b"\xe9"], "can't decode byte 0xe9"),
     ],
