@@ -175,43 +175,6 @@ def test_one_chunk_is_in_memory(tmp_path, monkeypatch):
     assert peak < os.path.getsize(path) / 5
 
 
-PIECES = [*'aé,,"" \0', "\n", "\n", '""', "\r", "\r\n", "x,y\n", '"q\n",l\n']
-
-
-def rows_or_error(path, **options):
-    """The texts, labels and lines of a file, or the message of its error."""
-    try:
-        chunks = list(Dataset([path], Options(text=("t",), **options)))
-    except DataError as error:
-        return str(error)
-    return [(X, None if y is None else y.tolist(), list(lines)) for X, y, lines, *_ in chunks]
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*expected an end of the last line")
-@pytest.mark.parametrize("seed", range(20))
-def test_pyarrow_reads_the_rows_and_errors_of_the_standard_module(tmp_path, monkeypatch, seed):
-    """Quotes, line ends, empty lines and rows of wrong lengths, mostly and seldom."""
-    rng = np.random.default_rng(seed)
-    for k in range(150):
-        columns = ["t,label", "label,t", "t", 'label,"t"'][k % 4]
-        valid = {"t,label": '"a,\n""b",x\r\n', "t": '"é,\n"\n'}.get(columns, 'x,"a\rb"\n')
-        odd = "".join(rng.choice(PIECES, rng.integers(0, 12))) if k % 3 else ""
-        rows = [valid * int(rng.integers(0, 5)), odd, valid * int(rng.integers(0, 5))]
-        content = f"{columns}\n{''.join(rows)}".encode()
-        content = content.replace(b"a", b"\xff", 1) if k % 40 == 7 else content
-        path = str(tmp_path / "a.csv")
-        (tmp_path / "a.csv").write_bytes(content)
-        options = {"chunk_rows": int(rng.integers(1, 6)), "after": int(rng.integers(0, 3))}
-        expected = rows_or_error(path, **options)
-        with monkeypatch.context() as patch:
-            pretend(patch, "small files are large")
-            pretend(patch, "blocks of lines", int(rng.choice([4, 50, 1 << 22])))
-            assert rows_or_error(path, **options) == expected, content
-            patch.setitem(sys.modules, "pyarrow", None)
-            assert rows_or_error(path, **options) == expected, content
-
-
 # -- errors --------------------------------------------------------------------------------------
 
 WRONG_CSV = [

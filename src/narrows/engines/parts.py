@@ -42,7 +42,8 @@ from narrows.state.cross import MOST
 from narrows.table import TableEncoder
 from narrows.text import Tfidf
 
-_DRAWN, _SMALL = 1000, 1 << 16  # parts to draw from, and the bytes of the smallest of these
+_DRAWN, _FEW = 1000, 100  # parts to draw from: of large files, and of others
+_SMALL, _SLOW = 1 << 16, 1 << 18  # bytes of the smallest; and of one that is slow to read, too
 _SURVEYED = 20  # of the parts to draw from
 _NAMED = 5  # features that a message lists
 # bytes of a state that is collected in memory; a larger one goes into files
@@ -65,7 +66,7 @@ class Parts:
     progress : bool
         Show how many parts are done.
     drawn : bool
-        Whether few parts may be enough. Files are then cut into a thousand parts, and a few of
+        Whether few parts may be enough. Files are then cut into up to 1,000 parts, and a few of
         these show how to read them.
 
     Attributes
@@ -462,7 +463,8 @@ def _cut(data: Sequence[Any], drawn: bool) -> list[Any]:
     size = SIZE
     if drawn:
         files = [each for each in data if isinstance(each, str) and os.path.isfile(each)]
-        size = min(SIZE, max(_SMALL, sum(map(os.path.getsize, files)) // _DRAWN))
+        total = sum(map(os.path.getsize, files))
+        size = min(SIZE, max(_SMALL, total // _DRAWN, min(_SLOW, total // _FEW)))
     cut = [parts_of(each, size) if isinstance(each, str) else [each] for each in data]
     return [part for parts in cut for part in parts]
 

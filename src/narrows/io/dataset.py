@@ -21,6 +21,8 @@ from narrows.io.table_rows import TableRows
 from narrows.solve.late import has_parts, sparse
 
 _FIRST = 1000  # rows that show whether a file is a table
+_headers: dict[tuple[str, int, int, int], Any] = {}  # of files, each read in up to 1,000 parts
+_MOST_HEADERS = 16
 
 
 class Dataset:
@@ -253,8 +255,9 @@ class Dataset:
                 yield stream, raw
                 return
             raw.seek(part.first)
+            size = part.last - part.first
             try:
-                yield io.BufferedReader(Section(raw, most=part.last - part.first)), raw
+                yield io.BufferedReader(Section(raw, most=size), min(size, streams.BLOCK)), raw
             except DataError as error:
                 if error.line is None:
                     raise
@@ -268,9 +271,15 @@ class Dataset:
             return options.replace(after=part.first).with_found({"stop": part.last})
         if not format.has_header or not part.first:
             return options
-        with open(part.path, "rb") as stream:  # errors of the header are found here
-            first = next(format.read(stream, part.path, options.replace(chunk_rows=1)))
-        return options.with_found({"header": first.header})
+        file = os.stat(part.path)
+        key = part.path, file.st_ino, file.st_size, file.st_mtime_ns
+        if key not in _headers:
+            with open(part.path, "rb") as stream:  # errors of the header are found here
+                first = next(format.read(stream, part.path, options.replace(chunk_rows=1)))
+            if len(_headers) == _MOST_HEADERS:
+                _headers.clear()
+            _headers[key] = first.header
+        return options.with_found({"header": _headers[key]})
 
 
 def first_cells(path: str, options: Options) -> TableRows | None:

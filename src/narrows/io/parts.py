@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from narrows.io.streams import MARK
+
 SIZE = 1 << 26  # bytes of a part, about; a file of fewer than two is one part
 _BLOCK = 1 << 22
-_MARK = b"\xef\xbb\xbf"  # of byte order
 _NEWLINE, _QUOTE = b'\n"'
 ENDS = np.frombuffer(b',\n\r"', np.uint8)  # what may stand beside the quotes of a cell
 
@@ -45,7 +46,7 @@ def _before_text(path: str, cuts: list[int]) -> list[FilePart]:
 
         def starts_with_mark(cut: int) -> bool:
             file.seek(cut)
-            return file.read(len(_MARK)) == _MARK
+            return file.read(len(MARK)) == MARK
 
         return between(path, [cut for cut in cuts if not starts_with_mark(cut)])
 
@@ -76,7 +77,7 @@ def by_rows(path: str, size: int) -> list[FilePart]:
         while block := file.read(_BLOCK):
             at = file.tell() - len(block)
             found = np.frombuffer(block, np.uint8)
-            if at == 0 and block.startswith(_MARK):
+            if at == 0 and block.startswith(MARK):
                 found = found.copy()
                 found[2] = _NEWLINE
             marks = np.flatnonzero(found == _QUOTE)

@@ -23,6 +23,7 @@ from typing import IO, Any, NamedTuple, NoReturn, TypeVar
 from narrows.errors import DataError, ParameterError
 
 BLOCK = 1 << 22  # bytes at a time
+MARK = b"\xef\xbb\xbf"  # of byte order
 MAX_LINE_MB = 256
 _LONG = 1 << 22  # bytes of a line whose entries are counted, too
 _ENTRY = 16  # bytes that an entry counts for beside its length, as every object takes memory
@@ -63,7 +64,7 @@ class Lines:
     def __iter__(self) -> Iterator[bytes]:
         """Yield blocks; of a pipe the data so far, without waiting for more."""
         take = self.stream.read if self.stream.seekable() else self.stream.read1
-        held = [self.stream.readline(3).removeprefix(_MARK)]
+        held = [self.stream.readline(3).removeprefix(MARK)]
         if held[0].endswith(b"\n"):  # a pipe may have no more yet
             yield held.pop()
         length = sum(map(len, held))
@@ -173,9 +174,6 @@ def compressed(raw: IO[bytes], suffix: str) -> AbstractContextManager[Any]:
     return KINDS[suffix].write(raw) if suffix else nullcontext(raw)
 
 
-_MARK = b"\xef\xbb\xbf"  # of byte order
-
-
 def display_name(path: str) -> str:
     """Return how messages call a file."""
     return "standard input" if path == "-" else path
@@ -225,7 +223,7 @@ class StandardInput:
         row = b""
         left = max_line_mb * 1_000_000
         while not row.split(b"#")[0].strip() and (line := self._stream.readline(left + 1)):
-            row = line if head else line.removeprefix(_MARK)
+            row = line if head else line.removeprefix(MARK)
             head.append(line)
             left -= len(line)
             if left < 0:

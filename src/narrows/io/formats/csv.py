@@ -35,13 +35,14 @@ from narrows.io.chunk import (
 )
 from narrows.io.formats.base import Format, Writer, column_names, whole
 from narrows.io.parts import by_rows
-from narrows.io.streams import Lines, weight
+from narrows.io.streams import MARK, Lines, weight
 from narrows.io.table_rows import of_strings
 from narrows.solve.late import sparse
 from narrows.state.labels import is_integer
 
 _CELLS = 1_000_000  # in a chunk, at most
-_MANY = 3 << 20  # bytes behind the header that are worth loading pyarrow
+_MANY = 3 << 20  # bytes that are worth loading pyarrow
+_begun = 0  # bytes of the first blocks of all files, or parts of them, so far
 _SHOWN = 40  # characters of a cell in a message
 _OF_FEATURES = (
     "Set text (--text) to read texts, label (--label) if the column holds labels, or remove it."
@@ -54,75 +55,166 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
     Where options name columns of texts, X is a list of those of each row, joined by a newline; of
     a table X is `TableRows`.
     """
-    lines_in = Lines(stream, name, options.max_line_mb, delimiter)
-    texts = options.text
-    with nullcontext() if texts is None else _cells_up_to(lines_in.longest):
-        rows, header, label = _open(lines_in, name, options)
-        columns, size = texts, options.chunk_rows
-        if columns is None:
+    lines = Lines(stream, name, options.max_line_mb, delimiter)
+    texts, size = options.text, options.chunk_rows
+    with nullcontext() if texts is None else _cells_up_to(lines.longest):
+        rows = _Rows(lines, name, options)
+        header, label = rows.header, rows.label
+        if texts is None:
             columns = tuple(feature_columns(header, label, options, name, 1))
             # a cell takes fifteen times as much room as text as it does as a number
             size = max(1, min(size, _CELLS // len(header)))
         else:
+            columns = texts
             check_columns(header, columns, TEXT, name, 1)
-        places = {column: k for k, column in enumerate(header)}
-        pick = _picker([places[column] for column in columns])
         targets = target_columns(header, options, name, 1)
-        pick_y = _picker([places[column] for column in (targets if label is None else [label])])
-
-        def picked() -> Iterator[tuple[int, Any, Sequence[str]]]:
-            for line, cells in rows:
-                if len(cells) != len(header):
-                    problem = f"expected {len(header)} cells, got {len(cells)}."
-                    quoted = " Put cells that hold commas or several lines in double quotes."
-                    raise DataError(name, problem + quoted * (len(cells) > len(header)), line)
-                found = pick(cells)
-                yield line, "\n".join(found) if texts else found, pick_y(cells)
-
-        labels, each = Labels(name, options, f"{label!r}"), picked()
-        while block := list(islice(each, size)):
-            lines, samples, found = map(list, zip(*block, strict=True))
+        places = {column: k for k, column in enumerate(header)}
+        wanted = columns, targets, () if label is None else (label,)
+        groups = [[places[column] for column in group] for group in wanted]
+        holds_numbers = not texts and not options.table
+        instead = (OF_TABLE,) if options.get(MAY_BE_TABLE) else ()
+        labels = Labels(name, options, f"{label!r}")
+        for pieces in _cut(rows.pieces(groups, (holds_numbers, True, False), size), size):
+            at, samples, found, cells = (list(each) for each in zip(*pieces, strict=True))
+            every = list(chain.from_iterable(at))
             y: Any = None
             if label is not None:
-                y = labels.of_cells([cell for (cell,) in found], lines)
+                y = labels.of_cells([cell for (cell,) in chain.from_iterable(cells)], every)
             elif targets:
-                y = _as_numbers(found, lines, targets, name, OF_CLASSES)
-                y = as_targets(y, targets, name, lines)
-            X: Any = samples
-            if options.table:
-                X = of_strings(columns, samples)
-            elif not texts:
-                instead = (OF_TABLE,) if options.get(MAY_BE_TABLE) else ()
-                X = _as_numbers(samples, lines, columns, name, *instead)
-            names = None if texts else columns
-            yield Chunk(X, y, lines, names, tuple(header), lines_in.is_truncated)
+                y = _as_numbers(found, at, targets, name, OF_CLASSES)
+                y = as_targets(y, targets, name, every)
+            if holds_numbers:
+                X: Any = _as_numbers(samples, at, columns, name, *instead)
+            else:
+                X = list(chain.from_iterable(samples))
+                X = list(map("\n".join, X)) if texts else of_strings(columns, X)
+            yield Chunk(X, y, every, None if texts else columns, tuple(header), lines.is_truncated)
 
 
 def survey(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -> dict[str, bool]:
     """Find whether all labels are integers: one that is not makes the others text, too."""
     lines = Lines(stream, name, options.max_line_mb, delimiter)
     with _cells_up_to(lines.longest):
-        rows, header, label = _open(lines, name, options)
-        at = None if label is None else header.index(label)
-        found = at is not None and all(is_integer(row[at]) for _, row in rows if len(row) > at)
-    return {NUMBERS: found}
+        rows = _Rows(lines, name, options)
+        if rows.label is None:
+            return {NUMBERS: False}
+        k = rows.header.index(rows.label)
+        blocks = (columns[k] for _, columns in rows.blocks({k: False}))
+        cells = chain(chain.from_iterable(blocks), (row[k] for _, row in rows if len(row) > k))
+        return {NUMBERS: all(map(is_integer, cells))}
 
 
-def _open(
-    lines: Lines, name: str, options: Options
-) -> tuple[Iterator[tuple[int, Sequence[str]]], list[str], str | None]:
-    """Return the rows with their line numbers, the header, and the label column's name."""
-    blocks = iter(lines)
-    rows = _rows(lines, blocks, name)
-    header = list(options.get("header") or next(rows, (0, []))[1])  # known where a pipe goes on
-    if not header:
-        raise DataError(name, "expected a header and at least one row, got none.")
-    if len(header) == 1 and header[0] not in (options.text or options.columns or ()):
-        _check_separator(header[0], lines.delimiter, name)
-    label = label_column(header, options, name, 1)
-    if options.text is not None or options.table:
-        rows = _fast_rows(rows, blocks, lines, header, name)
-    return dropwhile(lambda row: row[0] <= options.after, rows), header, label
+# the lines of some rows; and their features, targets and labels, numbers in arrays or cells in rows
+_Piece = tuple[list[int], Any, Any, Any]
+
+
+def _cut(pieces: Iterable[_Piece], size: int) -> Iterator[list[_Piece]]:
+    """Yield pieces, or parts of them, that are `size` rows together; those at the end are fewer."""
+    held: list[_Piece] = []
+    n = 0
+    for at, X, Y, y in pieces:
+        first = 0
+        while first < len(at):
+            last = min(len(at), first + size - n)
+            held.append((at[first:last], X[first:last], Y[first:last], y[first:last]))
+            n += last - first
+            first = last
+            if n == size:
+                yield held
+                held, n = [], 0
+    if held:
+        yield held
+
+
+class _Rows:
+    """The rows behind the header, with their line numbers, without those to skip.
+
+    Iterating gives those that follow all blocks.
+
+    Attributes
+    ----------
+    header : list of str
+        The names of the columns.
+    label : str or None
+        The column of the labels.
+    """
+
+    def __init__(self, lines: Lines, name: str, options: Options):
+        self._lines, self._name, self._after = lines, name, options.after
+        self._blocks = iter(lines)
+        self._rows = _rows(lines, self._blocks, name)
+        known = options.get("header")  # of a part of a file, or where a pipe goes on
+        self.header = list(known or next(self._rows, (0, []))[1])
+        if not self.header:
+            raise DataError(name, "expected a header and at least one row, got none.")
+        if len(self.header) == 1 and self.header[0] not in (options.text or options.columns or ()):
+            _check_separator(self.header[0], lines.delimiter, name)
+        self.label = label_column(self.header, options, name, 1)
+        self._behind = None if known else lines.rest  # what follows the header in the first block
+        self._first = next(self._blocks, b"") if known else lines.rest.getvalue()
+        if known:
+            self._rows = _rows(lines, chain([self._first], self._blocks), name)
+
+    def __iter__(self) -> Iterator[tuple[int, Sequence[str]]]:
+        yield from dropwhile(lambda row: row[0] <= self._after, self._rows)
+
+    def blocks(self, numbers: dict[int, bool]) -> Iterator[tuple[list[int], dict[int, Any]]]:
+        """Yield lines and columns, of numbers or text, that pyarrow is known to read the same.
+
+        The standard module reads small files, what follows a row that it might read otherwise or
+        that is not valid, and all where pyarrow is not installed.
+        """
+        global _begun
+        lines, first = self._lines, self._first
+        _begun += len(first)
+        if _begun < _MANY:
+            return
+        if self._behind is not None:
+            first = self._behind.read()
+            lines.line += 1  # that of the header
+        whole = _whole_rows(chain([first], self._blocks), lines.long)
+        self._rows = iter(())
+        for block in whole:
+            found = _columns(block, len(self.header), numbers, lines.long, lines.delimiter)
+            if found is None:
+                self._rows = _rows(lines, chain([block], whole), self._name)
+                return
+            at, columns = found
+            at += lines.line
+            lines.line = int(at[-1]) + 1
+            n = int(np.searchsorted(at, self._after, side="right"))  # rows to skip
+            yield at[n:].tolist(), {k: column[n:] for k, column in columns.items()}
+
+    def pieces(
+        self, groups: Sequence[list[int]], of_numbers: Sequence[bool], size: int
+    ) -> Iterator[_Piece]:
+        """Yield groups of columns in blocks, and then of rows, each of which ends a chunk."""
+        done = 0
+        numbers = {k: n for group, n in zip(groups, of_numbers, strict=True) for k in group}
+        for at, columns in self.blocks(numbers):
+            done += len(at)
+            some = [[columns[k] for k in group] for group in groups]
+            X, Y, y = (
+                np.stack(each, axis=1) if each and n else list(zip(*each, strict=True))
+                for each, n in zip(some, of_numbers, strict=True)
+            )
+            yield at, X, Y, y
+        rows = self._picked([_picker(group) for group in groups])
+        while block := list(islice(rows, size - done % size)):
+            done += len(block)
+            yield tuple(map(list, zip(*block, strict=True)))  # type: ignore[misc]
+
+    def _picked(
+        self, pickers: list[Callable[[Sequence[str]], Sequence[str]]]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield the line of each row, and its groups of cells."""
+        for line, cells in self:
+            if len(cells) != len(self.header):
+                problem = f"expected {len(self.header)} cells, got {len(cells)}."
+                quoted = " Put cells that hold commas or several lines in double quotes."
+                more = len(cells) > len(self.header)
+                raise DataError(self._name, problem + quoted * more, line)
+            yield (line, *(pick(cells) for pick in pickers))
 
 
 def _check_separator(header: str, delimiter: str, name: str) -> None:
@@ -165,30 +257,6 @@ def _rows(lines: Lines, blocks: Iterable[bytes], name: str) -> Iterator[tuple[in
         raise DataError(name, problem, before + reader.line_num) from None
 
 
-def _fast_rows(
-    rows: Iterator[tuple[int, Sequence[str]]], blocks: Iterator[bytes], lines: Lines,
-    header: list[str], name: str,
-) -> Iterator[tuple[int, Sequence[str]]]:  # fmt: skip
-    """Yield the rows after the header, read by pyarrow as far as it is known to read the same.
-
-    The standard module reads small files, what follows a row that it might read otherwise or that
-    is not valid, and all where pyarrow is not installed.
-    """
-    if len(lines.rest.getvalue()) < _MANY:
-        yield from rows
-        return
-    whole = _whole_rows(chain([lines.rest.read()], blocks), lines.long)
-    lines.line += 1  # that of the header
-    for block in whole:
-        found = _columns(block, header, lines.long, lines.delimiter)
-        if found is None:
-            yield from _rows(lines, chain([block], whole), name)
-            return
-        sizes, columns = found
-        yield from zip(lines.line - 1 + np.cumsum(sizes), zip(*columns, strict=True), strict=True)
-        lines.line += int(sizes.sum())
-
-
 def _whole_rows(blocks: Iterable[bytes], most: int) -> Iterator[bytes]:
     """Yield blocks that end where rows do, if quotation marks are only at the borders of cells."""
     held = b""
@@ -208,12 +276,13 @@ def _whole_rows(blocks: Iterable[bytes], most: int) -> Iterator[bytes]:
 
 
 def _columns(
-    block: bytes, header: list[str], most: int, delimiter: str
-) -> tuple[np.ndarray, list[list[str]]] | None:
-    """Return the number of lines of each row, and the cells of each column.
+    block: bytes, width: int, numbers: dict[int, bool], most: int, delimiter: str
+) -> tuple[np.ndarray, dict[int, Any]] | None:
+    """Return the last line of each row, from 0 on, and columns: arrays of numbers, or cells.
 
     None where the standard module might not read the same: where quotation marks are not at the
-    borders of cells, lines are empty or end otherwise, rows are long, or pyarrow raises an error.
+    borders of cells, lines are empty or end otherwise, rows are long, the first begins with a mark
+    of byte order, numbers are not finite, or pyarrow raises an error.
     """
     found = np.frombuffer(block, np.uint8)
     marks, ends, returns = (np.flatnonzero(found == ord(each)) for each in '"\n\r')
@@ -223,25 +292,37 @@ def _columns(
     at_borders = len(marks) % 2 == 0 and all(np.isin(each, borders).all() for each in beside)
     last = np.flatnonzero(np.searchsorted(marks, ends) % 2 == 0)  # of the lines of a row
     longest = np.diff(ends[last], prepend=0).max(initial=0)
-    if not at_borders or (np.searchsorted(marks, returns) % 2 == 0).any() or longest > most:
+    ends_otherwise = (np.searchsorted(marks, returns) % 2 == 0).any()
+    if not at_borders or ends_otherwise or longest > most or block.startswith(MARK):
         return None
     try:
         import pyarrow as pa
         from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
     except ImportError:
         return None
+    names = list(map(str, range(width)))
+    types = {names[k]: pa.float64() if number else pa.string() for k, number in numbers.items()}
     try:
+        block.decode()  # also what no column takes
         table = read_csv(
             pa.BufferReader(block),
-            ReadOptions(use_threads=False, block_size=len(block), column_names=header),
+            ReadOptions(use_threads=False, block_size=len(block), column_names=names),
             ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            ConvertOptions(column_types=dict.fromkeys(header, pa.string())),
+            ConvertOptions(
+                check_utf8=False, column_types=types, null_values=[], include_columns=list(types)
+            ),
         )
-    except pa.ArrowInvalid:
+    except (UnicodeDecodeError, pa.ArrowInvalid):
         return None
     if len(table) != len(last):  # some of the lines are empty
         return None
-    return np.diff(last, prepend=-1), [column.to_pylist() for column in table.columns]
+    columns: dict[int, Any] = {}
+    for k, number in numbers.items():
+        column = table[names[k]]
+        columns[k] = column.to_numpy() if number else column.to_pylist()
+        if number and not np.isfinite(columns[k]).all():
+            return None
+    return last, columns
 
 
 _limits: list[int] = []  # that readers of long cells have found, one for each reader
@@ -269,18 +350,29 @@ def _picker(at: list[int]) -> Callable[[Sequence[str]], Sequence[str]]:
 
 
 def _as_numbers(
-    rows: list[Sequence[str]],
-    lines: list[int],
-    features: Sequence[str],
+    pieces: Sequence[Any],
+    at: Sequence[Sequence[int]],
+    columns: Sequence[str],
     name: str,
     of_words: str = _OF_FEATURES,
 ) -> np.ndarray:
-    table = np.array(rows, dtype=object)
+    """Return pieces, each numbers or rows of cells with their lines, as one array."""
+    each = [
+        piece if isinstance(piece, np.ndarray) else _of_cells(piece, lines, columns, name, of_words)
+        for piece, lines in zip(pieces, at, strict=True)
+    ]
+    return each[0] if len(each) == 1 else np.concatenate(each)
+
+
+def _of_cells(
+    rows: list[Sequence[str]], lines: Sequence[int], columns: Sequence[str], name: str,
+    of_words: str,
+) -> np.ndarray:  # fmt: skip
     with suppress(ValueError):
-        if not any("_" in cell for cell in table.flat):  # Python takes 1_000, too
-            return table.astype(np.float64)
-    for line, cells in zip(lines, table, strict=True):
-        for column, cell in zip(features, cells, strict=True):
+        if not any("_" in "".join(cells) for cells in rows):  # Python takes 1_000, too
+            return np.array(rows, dtype=object).astype(np.float64)
+    for line, cells in zip(lines, rows, strict=True):
+        for column, cell in zip(columns, cells, strict=True):
             try:
                 float(cell.replace("_", "?"))
             except ValueError:

@@ -1,0 +1,129 @@
+"""CSV files as pyarrow reads them, which are what the standard module reads."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from narrows.errors import DataError
+from narrows.read import Dataset
+from tests.inside import Options, parts_of, pretend
+
+PIECES = [*'aé,,"" \0\ufeff', "\n", "\n", '""', "\r", "\r\n", "x,y\n", '"q\n",l\n']
+
+
+def rows_or_error(path, **options):
+    """The texts, labels and lines of a file, or the message of its error."""
+    try:
+        chunks = list(Dataset([path], Options(text=("t",), **options)))
+    except DataError as error:
+        return str(error)
+    return [(X, None if y is None else y.tolist(), list(lines)) for X, y, lines, *_ in chunks]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*expected an end of the last line")
+@pytest.mark.parametrize("seed", range(20))
+def test_pyarrow_reads_the_rows_and_errors_of_the_standard_module(tmp_path, monkeypatch, seed):
+    """Quotes, line ends, empty lines and rows of wrong lengths, mostly and seldom."""
+    rng = np.random.default_rng(seed)
+    pretend(monkeypatch, "large files are small")
+    for k in range(150):
+        columns = ["t,label", "label,t", "t", 'label,"t"'][k % 4]
+        valid = {"t,label": '"a,\n""b",x\r\n', "t": '"é,\n"\n'}.get(columns, 'x,"a\rb"\n')
+        odd = "".join(rng.choice(PIECES, rng.integers(0, 12))) if k % 3 else ""
+        rows = [valid * int(rng.integers(0, 5)), odd, valid * int(rng.integers(0, 5))]
+        content = f"{columns}\n{''.join(rows)}".encode()
+        content = content.replace(b"a", b"\xff", 1) if k % 40 == 7 else content
+        path = str(tmp_path / "a.csv")
+        (tmp_path / "a.csv").write_bytes(content)
+        options = {"chunk_rows": int(rng.integers(1, 6)), "after": int(rng.integers(0, 3))}
+        expected = rows_or_error(path, **options)
+        with monkeypatch.context() as patch:
+            pretend(patch, "small files are large")
+            pretend(patch, "blocks of lines", int(rng.choice([4, 50, 1 << 22])))
+            assert rows_or_error(path, **options) == expected, content
+            patch.setitem(sys.modules, "pyarrow", None)
+            assert rows_or_error(path, **options) == expected, content
+
+
+NUMBERS = ["1", "-2.5e3", "+4", ".5", "5.", "1e5", "4.9e-324", "2.2250738585072011e-308", "0.1",
+           "1e23", "9007199254740993", "123456789012345678901234567890", "7.0000000000000001e-1",
+           "-0", "00012", "1E-7"]  # fmt: skip
+ODD = [" 7 ", "1_0", "nan", "inf", "", '"3"', '"4', "1e400", "1e-400", "x", "١", "0x1", "1,2", "\n",
+       "1e", "\r", "nan(1)", "\xa05"]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*expected an end of the last line")
+@pytest.mark.parametrize("seed", range(20))
+def test_numbers_are_those_of_python_to_the_last_bit(tmp_path, monkeypatch, seed):
+    """Of features and targets, with labels, in chunks that begin anywhere."""
+    rng = np.random.default_rng(seed)
+    path = tmp_path / "a.csv"
+    for k in range(150):
+        header = ["a,label,b", "b,a", "target,b,a", "label,a"][k % 4]
+        n = header.count(",") + 1
+        cells = rng.choice(
+            [*NUMBERS, *map(repr, rng.normal(size=3).tolist())], (rng.integers(1, 12), n)
+        )
+        if k % 3:
+            cells = cells.astype(object)
+            cells.flat[rng.integers(cells.size)] = rng.choice(ODD)
+        if header != "b,a" and k % 5:
+            cells[:, header.split(",").index("label" if "label" in header else "target")] = "3"
+        path.write_text("\n".join([header, *map(",".join, cells.tolist()), ""]))
+        options: dict[str, Any] = {
+            "chunk_rows": int(rng.integers(1, 6)), "after": int(rng.integers(0, 3)),
+            "target": ("target",) if "target" in header else None,
+        }  # fmt: skip
+        expected = numbers_or_error([str(path)], Options(**options))
+        with monkeypatch.context() as patch:
+            pretend(patch, "small files are large")
+            pretend(patch, "blocks of lines", int(rng.choice([4, 50, 1 << 22])))
+            assert numbers_or_error([str(path)], Options(**options)) == expected, path.read_text()
+
+
+def numbers_or_error(paths: Sequence[str], options: Any, part: Any = None) -> Any:
+    """The bits, labels and lines of each chunk, with the message of the error that follows."""
+    found: list[Any] = []
+    try:
+        for X, y, lines, *_ in Dataset(paths, options, None, part):
+            bits = [] if y is None else y.tolist() if y.dtype == object else [y.tobytes()]
+            found.append((X.shape, X.tobytes(), bits, list(lines)))
+    except DataError as error:
+        found.append(str(error))
+    return found
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["few rows", "rows for pyarrow"])
+def test_parts_of_a_file_hold_its_rows(tmp_path, monkeypatch, large):
+    if large:
+        pretend(monkeypatch, "small files are large")
+        pretend(monkeypatch, "blocks of lines", 100)
+    rows = [f"{k},{k / 7!r},c{k % 3}\n" for k in range(200)]
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,label\n" + "".join(rows))
+    parts, options = parts_of(str(path), 1600), Options(chunk_rows=40)
+    assert len(parts) == 3
+    chunks = [c for part in parts for c in Dataset([str(path)], options, None, part)]
+    assert max(len(c.X) for c in chunks) == 40
+    np.testing.assert_array_equal(
+        np.concatenate([c.X for c in chunks]), [[k, k / 7] for k in range(200)]
+    )
+    assert [label for c in chunks for label in c.y] == [f"c{k % 3}" for k in range(200)]
+
+
+def test_the_header_of_a_part_is_that_of_the_file_as_it_is_now(tmp_path):
+    path = tmp_path / "a.csv"
+    for names in ("a,b", "b,a", "c,a"):
+        path.write_text(f"{names},label\n1,2,x\n3,4,y\n")
+        part = parts_of(str(path), 11)[-1]
+        [chunk] = Dataset([str(path)], Options(), None, part)
+        assert chunk.columns == tuple(names.split(","))
+        assert chunk.X.tolist() == [[3, 4]]
+        path.unlink()
