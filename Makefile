@@ -31,7 +31,7 @@ SPARK := .venv-spark
 EXAMPLES_TYPED = MYPYPATH=src:examples/gallery $(VENV)/bin/mypy --config-file= --check-untyped-defs \
 	--ignore-missing-imports --follow-imports=silent
 
-.PHONY: demo test test-slow test-spark nightly check bench docs clean help
+.PHONY: demo test test-slow test-spark nightly check bench docs wheel clean help
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
@@ -73,6 +73,10 @@ docs: $(VENV)/.docs
 	rm -rf $(SITE)
 	$(VENV)/bin/sphinx-build -j auto --fail-on-warning --keep-going \
 		$(if $(filter no,$(GALLERY)),-D plot_gallery=0) docs docs/_build/html
+
+# in an environment of its own
+wheel: $(VENV)/.test
+	bash .ci/release wheel
 
 # the environment grows: each of these adds to the ones before
 $(VENV)/.demo: pyproject.toml constraints.txt

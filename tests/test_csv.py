@@ -11,8 +11,10 @@ import pytest
 
 from narrows.errors import DataError
 from narrows.read import Dataset
+from tests.conftest import nightly
 from tests.inside import Options, parts_of, pretend
 
+SEEDS = [*range(5), *map(nightly, range(5, 20))]
 PIECES = [*'aé,,"" \0\ufeff', "\n", "\n", '""', "\r", "\r\n", "x,y\n", '"q\n",l\n']
 
 
@@ -27,7 +29,7 @@ def rows_or_error(path, **options):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*expected an end of the last line")
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_pyarrow_reads_the_rows_and_errors_of_the_standard_module(tmp_path, monkeypatch, seed):
     """Quotes, line ends, empty lines and rows of wrong lengths, mostly and seldom."""
     rng = np.random.default_rng(seed)
@@ -60,7 +62,7 @@ ODD = [" 7 ", "1_0", "nan", "inf", "", '"3"', '"4', "1e400", "1e-400", "x", "١"
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*expected an end of the last line")
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_numbers_are_those_of_python_to_the_last_bit(tmp_path, monkeypatch, seed):
     """Of features and targets, with labels, in chunks that begin anywhere."""
     rng = np.random.default_rng(seed)

@@ -18,7 +18,6 @@ from sklearn.svm import LinearSVC
 import narrows
 from narrows.command import cli
 from narrows.read import source_of
-from tests.conftest import nightly
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 
@@ -188,7 +187,8 @@ print(memory("VmHWM") - before, 3 * csr + 4 * 8 * X.shape[1] * len(np.unique(y))
 RETURNED = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "1"}
 
 
-@pytest.mark.parametrize("cores", ["1", nightly("2")])
+@pytest.mark.nightly
+@pytest.mark.parametrize("cores", ["1", "2"])
 @pytest.mark.parametrize("method", ["OC()", "MMC()", "SRDA()", "IDRQR()"])
 def test_memory_stays_within_a_few_times_the_answer(terms, tmp_path, method, cores):
     """Three times the CSR matrix and four d x c arrays, at most, on top of the data."""

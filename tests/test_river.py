@@ -163,7 +163,7 @@ def test_clones_know_nothing_and_copies_all():
     assert one.clone(include_attributes=True).estimator_.n_samples_seen_ == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_river_may_come_later():
     code = """
 import pickle

@@ -276,7 +276,7 @@ def test_what_is_done_side_by_side(monkeypatch):
     assert len(done) == before  # none goes on
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs CPU affinity")
 def test_no_more_threads_than_cores_that_may_be_used():
     """Each environment has a fork; what all of them need is imported once, and ours in the fork."""

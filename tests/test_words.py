@@ -21,6 +21,7 @@ import narrows
 from narrows.errors import ParameterError
 from narrows.read import Source, iter_chunks
 from narrows.text import HashedTfidf, Tfidf
+from tests.conftest import nightly
 from tests.inside import pretend
 
 TOKEN = r"(?u)\b\w+\b"
@@ -136,7 +137,7 @@ def test_terms_of_random_unicode_are_scikit_learn_s(monkeypatch, cores, sizes, w
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", ["20news_bydate.jsonl.gz", "r8.jsonl.gz"])
+@pytest.mark.parametrize("name", [nightly("20news_bydate.jsonl.gz"), "r8.jsonl.gz"])
 @pytest.mark.slow
 def test_terms_of_real_texts_are_scikit_learn_s(data, name):
     texts = [text for X, _ in iter_chunks(data / name) for text in X][::7]

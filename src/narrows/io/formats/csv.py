@@ -74,7 +74,7 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
         holds_numbers = not texts and not options.table
         instead = (OF_TABLE,) if options.get(MAY_BE_TABLE) else ()
         labels = Labels(name, options, f"{label!r}")
-        for pieces in _cut(rows.pieces(groups, (holds_numbers, True, False), size), size):
+        for pieces in _chunks(rows.pieces(groups, (holds_numbers, True, False), size), size):
             at, samples, found, cells = (list(each) for each in zip(*pieces, strict=True))
             every = list(chain.from_iterable(at))
             y: Any = None
@@ -99,7 +99,7 @@ def survey(stream: IO[bytes], name: str, options: Options, delimiter: str = ",")
         if rows.label is None:
             return {NUMBERS: False}
         k = rows.header.index(rows.label)
-        blocks = (columns[k] for _, columns in rows.blocks({k: False}))
+        blocks = (columns[k].unique().to_pylist() for _, columns in rows.blocks({k: False}))
         cells = chain(chain.from_iterable(blocks), (row[k] for _, row in rows if len(row) > k))
         return {NUMBERS: all(map(is_integer, cells))}
 
@@ -108,20 +108,16 @@ def survey(stream: IO[bytes], name: str, options: Options, delimiter: str = ",")
 _Piece = tuple[list[int], Any, Any, Any]
 
 
-def _cut(pieces: Iterable[_Piece], size: int) -> Iterator[list[_Piece]]:
-    """Yield pieces, or parts of them, that are `size` rows together; those at the end are fewer."""
+def _chunks(pieces: Iterable[_Piece], size: int) -> Iterator[list[_Piece]]:
+    """Yield pieces that are `size` rows together; those at the end may be fewer."""
     held: list[_Piece] = []
     n = 0
-    for at, X, Y, y in pieces:
-        first = 0
-        while first < len(at):
-            last = min(len(at), first + size - n)
-            held.append((at[first:last], X[first:last], Y[first:last], y[first:last]))
-            n += last - first
-            first = last
-            if n == size:
-                yield held
-                held, n = [], 0
+    for piece in pieces:
+        held.append(piece)
+        n += len(piece[0])
+        if n == size:
+            yield held
+            held, n = [], 0
     if held:
         yield held
 
@@ -158,8 +154,8 @@ class _Rows:
     def __iter__(self) -> Iterator[tuple[int, Sequence[str]]]:
         yield from dropwhile(lambda row: row[0] <= self._after, self._rows)
 
-    def blocks(self, numbers: dict[int, bool]) -> Iterator[tuple[list[int], dict[int, Any]]]:
-        """Yield lines and columns, of numbers or text, that pyarrow is known to read the same.
+    def blocks(self, numbers: dict[int, bool]) -> Iterator[tuple[np.ndarray, dict[int, Any]]]:
+        """Yield lines and columns that pyarrow is known to read the same: numbers, or its text.
 
         The standard module reads small files, what follows a row that it might read otherwise or
         that is not valid, and all where pyarrow is not installed.
@@ -183,22 +179,28 @@ class _Rows:
             at += lines.line
             lines.line = int(at[-1]) + 1
             n = int(np.searchsorted(at, self._after, side="right"))  # rows to skip
-            yield at[n:].tolist(), {k: column[n:] for k, column in columns.items()}
+            yield at[n:], {k: column[n:] for k, column in columns.items()}
 
     def pieces(
         self, groups: Sequence[list[int]], of_numbers: Sequence[bool], size: int
     ) -> Iterator[_Piece]:
-        """Yield groups of columns in blocks, and then of rows, each of which ends a chunk."""
+        """Yield groups of columns in parts of blocks, and then of rows; none is of two chunks."""
         done = 0
         numbers = {k: n for group, n in zip(groups, of_numbers, strict=True) for k in group}
         for at, columns in self.blocks(numbers):
-            done += len(at)
-            some = [[columns[k] for k in group] for group in groups]
-            X, Y, y = (
-                np.stack(each, axis=1) if each and n else list(zip(*each, strict=True))
-                for each, n in zip(some, of_numbers, strict=True)
-            )
-            yield at, X, Y, y
+            while len(at):
+                part = slice(size - done % size)
+                some = [[columns[k][part] for k in group] for group in groups]
+                X, Y, y = (
+                    np.stack(each, axis=1)
+                    if each and n
+                    else list(zip(*(column.to_pylist() for column in each), strict=True))
+                    for each, n in zip(some, of_numbers, strict=True)
+                )
+                yield at[part].tolist(), X, Y, y
+                done += len(at[part])
+                rest = slice(part.stop, None)
+                at, columns = at[rest], {k: column[rest] for k, column in columns.items()}
         rows = self._picked([_picker(group) for group in groups])
         while block := list(islice(rows, size - done % size)):
             done += len(block)
@@ -319,7 +321,7 @@ def _columns(
     columns: dict[int, Any] = {}
     for k, number in numbers.items():
         column = table[names[k]]
-        columns[k] = column.to_numpy() if number else column.to_pylist()
+        columns[k] = column.to_numpy() if number else column
         if number and not np.isfinite(columns[k]).all():
             return None
     return last, columns
