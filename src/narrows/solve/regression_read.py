@@ -36,6 +36,7 @@ _LEAST = 0.01  # of a residual that a sample has left, at least
 _FAINT = 1e-6  # the least weight of a sample by softmax
 _FOLDS = 5  # of the samples held: log posteriors of each are those by the others
 _AHEAD = 0.5  # standard errors: better scores
+_FAR_AHEAD = 3.0  # after a bad order, where samples held are more like the steps than others are
 _ADDED = (0.1, 1.0)  # times the mean variance of outputs within classes, added to each
 _EPS = np.finfo(np.float64).eps
 
@@ -114,6 +115,8 @@ class Reading:
         The classifier. O(m^3 + m^2 nnz) for m samples held.
     rule : tuple of ndarray
         Its W and b: O(1) without polish.
+    odd : bool
+        Whether W was solved for once more, after a bad order or a merge.
 
     Notes
     -----
@@ -128,7 +131,8 @@ class Reading:
         self.polish = polish and not softmax and held >= _ENOUGH and core.clock[at.S2] > 0
         self._W, self._b = core.W, core.b
         self._shift: np.ndarray | float = 0.0
-        if polish and not (several or softmax) and is_odd(core):
+        self.odd = polish and not (several or softmax) and is_odd(core)
+        if self.odd:
             self._W, self._b, self._shift = resolved(core)
             self.directions = self._W
         elif self.polish and _FEW * (core.n_features + 1) <= held:
@@ -167,7 +171,7 @@ class Reading:
         live = np.flatnonzero(core.N[0] > 0)
         if not self.polish or self.several or not held.targets[:, live].any(axis=0).all():
             return model
-        return with_better_scores(held, live, outputs, model)
+        return with_better_scores(held, live, outputs, model, _FAR_AHEAD if self.odd else _AHEAD)
 
 
 # -- solving once more ----------------------------------------------------------------------
@@ -463,11 +467,13 @@ def _temperature(
     return unit * calibrated(logits, code, weight, SURE, 1.0)[2]
 
 
-def with_better_scores(held: Held, live: np.ndarray, outputs: np.ndarray, model: Model) -> Model:
+def with_better_scores(
+    held: Held, live: np.ndarray, outputs: np.ndarray, model: Model, ahead: float
+) -> Model:
     """Return a model by log posteriors of outputs, if these predict better, or the model itself.
 
     The outputs within the classes are taken as normal, with one covariance, that of samples that
-    are left out. They have to be ahead by half a standard error. Each sample has one label,
+    are left out. They have to be ahead by so many standard errors. Each sample has one label,
     and each of the classes `live` has samples.
     """
     Z, T, code = outputs[:, live] / UNIT, held.targets[:, live], np.searchsorted(live, held.code)
@@ -491,7 +497,7 @@ def with_better_scores(held: Held, live: np.ndarray, outputs: np.ndarray, model:
 
     found = {added: scored(by_others(added)) for added in _ADDED}
     added = max(found, key=lambda value: found[value][0])
-    if not leads(found[added][3] - scored(Z)[3], weight, _AHEAD):
+    if not leads(found[added][3] - scored(Z)[3], weight, ahead):
         return model
     A, a = _posteriors(Z, T, held.stands, added)
     W, b = np.zeros_like(model.W), np.zeros_like(model.b)
