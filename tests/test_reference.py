@@ -142,6 +142,16 @@ def test_one_pass_keeps_nearly_all_there_is_to_know(data, name, one_pass):
     assert few.score(X_test, y_test) > online.score(X_test, y_test) - 0.02
 
 
+def test_few_texts_are_predicted_as_well_as_by_an_svm(terms):
+    X, X_test, y, y_test = terms
+    y = np.array(y)
+    for seed in range(3):
+        rows = np.random.default_rng(seed).permutation(len(y))[:1000]
+        online = narrows.OnlineSRDA(random_state=seed).partial_fit(X[rows], y[rows])
+        svm = LinearSVC(random_state=0).fit(X[rows], y[rows])
+        assert online.score(X_test, y_test) > svm.score(X_test, y_test) - 0.02
+
+
 def test_shards_of_20_newsgroups_merge_with_little_loss(terms):
     X, X_test, y, y_test = terms
     y, order = np.array(y), np.random.default_rng(0).permutation(len(y))

@@ -529,8 +529,9 @@ class OnlineSRDA(Classifier, Sequential):
     **Scores**: with `polish`, squared loss and three classes or more, the outputs xW + b of stored
     samples, each left out (by leverages), also give log posteriors: of normal classes with one
     covariance, to whose diagonal 0.1 or 1 times the mean variance is added. They replace the
-    outputs if they predict stored samples better over five folds, by half a standard error, or by
-    three where W was computed again. `transform` is not affected.
+    outputs if they predict stored samples better over five folds: the mean logarithm of the
+    probability of the label by 0.03, and by half a standard error, or by three where W was computed
+    again. `transform` is not affected.
 
     **Probabilities** are softmax(scores/T). The temperature T maximises the likelihood of the
     stored samples that are left out.
