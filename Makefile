@@ -5,6 +5,7 @@
 # make nightly     run all tests with more and random data, and check pages, archives, lowest versions
 # make check       lint and types
 # make docs        the documentation site, in docs/_build/html; GALLERY=no leaves its pictures out
+# make wheel       build the wheel, and try it in an environment of its own
 # make bench       measure time and memory
 PYTHON ?= python3
 VENV := .venv
@@ -74,7 +75,6 @@ docs: $(VENV)/.docs
 	$(VENV)/bin/sphinx-build -j auto --fail-on-warning --keep-going \
 		$(if $(filter no,$(GALLERY)),-D plot_gallery=0) docs docs/_build/html
 
-# in an environment of its own
 wheel: $(VENV)/.test
 	bash .ci/release wheel
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -79,22 +77,22 @@ def test_numbers_are_those_of_python_to_the_last_bit(tmp_path, monkeypatch, seed
         if header != "b,a" and k % 5:
             cells[:, header.split(",").index("label" if "label" in header else "target")] = "3"
         path.write_text("\n".join([header, *map(",".join, cells.tolist()), ""]))
-        options: dict[str, Any] = {
+        options = {
             "chunk_rows": int(rng.integers(1, 6)), "after": int(rng.integers(0, 3)),
             "target": ("target",) if "target" in header else None,
         }  # fmt: skip
-        expected = numbers_or_error([str(path)], Options(**options))
+        expected = numbers_or_error(path, **options)
         with monkeypatch.context() as patch:
             pretend(patch, "small files are large")
             pretend(patch, "blocks of lines", int(rng.choice([4, 50, 1 << 22])))
-            assert numbers_or_error([str(path)], Options(**options)) == expected, path.read_text()
+            assert numbers_or_error(path, **options) == expected, path.read_text()
 
 
-def numbers_or_error(paths: Sequence[str], options: Any, part: Any = None) -> Any:
+def numbers_or_error(path, **options):
     """The bits, labels and lines of each chunk, with the message of the error that follows."""
-    found: list[Any] = []
+    found = []
     try:
-        for X, y, lines, *_ in Dataset(paths, options, None, part):
+        for X, y, lines, *_ in Dataset([str(path)], Options(**options)):
             bits = [] if y is None else y.tolist() if y.dtype == object else [y.tobytes()]
             found.append((X.shape, X.tobytes(), bits, list(lines)))
     except DataError as error:

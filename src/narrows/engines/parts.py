@@ -42,8 +42,9 @@ from narrows.state.cross import MOST
 from narrows.table import TableEncoder
 from narrows.text import Tfidf
 
-_DRAWN, _FEW = 1000, 100  # parts to draw from: of large files, and of others
-_SMALL, _SLOW = 1 << 16, 1 << 18  # bytes of the smallest; and of one that is slow to read, too
+_DRAWN, _FEW = 1000, 100  # parts to draw from: the most, and as many as small files should have
+_SMALL = 1 << 16  # bytes of the smallest of these
+_SLOW = 1 << 18  # bytes that take longer to read than a part takes besides
 _SURVEYED = 20  # of the parts to draw from
 _NAMED = 5  # features that a message lists
 # bytes of a state that is collected in memory; a larger one goes into files

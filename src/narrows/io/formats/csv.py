@@ -280,7 +280,7 @@ def _whole_rows(blocks: Iterable[bytes], most: int) -> Iterator[bytes]:
 def _columns(
     block: bytes, width: int, numbers: dict[int, bool], most: int, delimiter: str
 ) -> tuple[np.ndarray, dict[int, Any]] | None:
-    """Return the last line of each row, from 0 on, and columns: arrays of numbers, or cells.
+    """Return the last line of each row, from 0 on, and columns: numbers, or pyarrow's text.
 
     None where the standard module might not read the same: where quotation marks are not at the
     borders of cells, lines are empty or end otherwise, rows are long, the first begins with a mark
