@@ -56,7 +56,7 @@ class Embeddings1536(Embeddings):
 
 
 class Faces(Embeddings):
-    """1,638 rows of 8,888 numbers, 126 classes: of the size of the AR faces of paper 002."""
+    """1,638 rows of 8,888 numbers, 126 classes: of the size of the AR faces of Ye et al. (2005)."""
 
     name = "faces"
 

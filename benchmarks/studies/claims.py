@@ -43,7 +43,7 @@ _CLAIMS = [
         ),
     ),
     (
-        ("seconds, 100,000 x 384", "kernel"),
+        ("seconds, 100,000 x 384", "speed"),
         ("`KernelSRDA`", "speed | median s | embeddings_384 | KernelSRDA"),
         (
             "`Nystroem`, `RidgeClassifier`",

@@ -19,7 +19,7 @@ ROWS, COLUMNS = 2000, 2**16
 
 
 class Dicts:
-    """CPU microseconds a row: the first 2,000 mails, 170 words each."""
+    """CPU microseconds a row: the first 2,000 mails, 238 words each on average."""
 
     name = "dicts"
 
@@ -36,7 +36,7 @@ class Dicts:
             warnings.simplefilter("ignore")  # while few rows are there, few columns tell
             for method in (OC(), OCFS(n_features=500), OnlineSRDA(polish=False, random_state=0)):
                 cells = [
-                    _one_by_one(method, stream[:500], 1),
+                    _one_by_one(method, stream, 1),
                     _one_by_one(method, stream, 100),
                     _in_batches(method, stream),
                     _rows(method, X, y),

@@ -202,7 +202,7 @@ class IOC(_OnlineCentroid):
     --------
     OC : The exact solution, also on a stream.
     IIS : The same update with another start.
-    OnlineSRDA : More accurate learning from single samples.
+    OnlineSRDA : Discriminant analysis that learns from single samples.
     sklearn.decomposition.IncrementalPCA : Incremental projection without labels.
 
     Notes

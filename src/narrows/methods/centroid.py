@@ -99,7 +99,7 @@ class OC(Certified, _OrthogonalCentroid):
     See Also
     --------
     OCM : The span of the class means themselves, one direction more.
-    SRDA : Discriminant analysis, usually more accurate.
+    SRDA : Discriminant analysis.
     OCFS : Selection of features by the same criterion.
     IOC : The incremental iteration that converges to these directions.
     sklearn.neighbors.NearestCentroid : Classification by the nearest class mean.

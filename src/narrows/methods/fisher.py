@@ -207,7 +207,7 @@ class ILDA(OnlineProjector):
     --------
     LDA : The exact solution for dense data.
     SRDA : The exact solution for sparse and dense data.
-    OnlineSRDA : More accurate learning from single samples.
+    OnlineSRDA : Discriminant analysis that learns from single samples.
     sklearn.discriminant_analysis.LinearDiscriminantAnalysis : The exact solution for n > d.
 
     Notes

@@ -139,7 +139,7 @@ class IDRQR(Sequential):
     --------
     OCM : The span of the class means without the scatter within the classes; supports merging.
     LDA : Discriminant analysis in the span of all samples.
-    OnlineSRDA : More accurate learning from single samples.
+    OnlineSRDA : Discriminant analysis that learns from single samples.
     sklearn.discriminant_analysis.LinearDiscriminantAnalysis : Discriminant analysis for n > d.
 
     Notes
