@@ -230,6 +230,11 @@ def samples_of(vectoriser, texts):
     return vectoriser._samples_of(texts)
 
 
+def encoder_of(model):
+    """Return the encoder of a model of tables, as commands have it."""
+    return model._source.encoder
+
+
 def remember(model, source):
     """Let a model know how files became its features, as `narrows fit` does."""
     return model._remember(source)

@@ -11,6 +11,8 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 import narrows
 from narrows import (
@@ -30,6 +32,7 @@ from narrows import (
     SRDA,
     ClassStats,
     FisherFS,
+    ForwardFS,
     OnlineSRDA,
     VarianceFS,
     Window,
@@ -562,3 +565,38 @@ def test_equal_samples_reach_no_library_with_sizes_it_refuses(method, form, capf
         with contextlib.suppress(ValueError):
             method().fit(form(np.ones((9, d))), np.arange(9) % 3)
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, np.asarray])
+@pytest.mark.parametrize("method", [SRDA(), LDA(), MMC(eps="cv"), SRDA(n_components="cv")], ids=str)
+def test_equal_samples_of_more_features_are_a_clear_error(method, form):
+    X = form(np.full((6, 9), np.pi))
+    with pytest.raises(
+        ValueError, match=f"^{type(method).__name__}: expected (classes with|samples that) diff"
+    ):
+        clone(method).fit(X, [0, 1, 0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("method", [SRDA(), FisherFS(n_features=1), PCA(), ForwardFS(1)], ids=str)
+def test_a_column_of_sparse_samples_far_from_zero_is_named(method):
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
+    X = np.c_[rng.poisson(0.5, 300), 1.7e9 + y + rng.normal(size=300)]
+    with pytest.warns(UserWarning, match=f"^{type(method).__name__}: .* in column 1. They are not"):
+        clone(method).fit(sparse.csr_array(X), y)
+    with warnings.catch_warnings():  # of all of these, zeros, a spread, or one value are no reason
+        warnings.simplefilter("error")
+        clone(method).fit(X, y)
+        X[:, 1] -= 1.7e9
+        clone(method).fit(sparse.csr_array(X), y)
+        X[:, 1] = np.where(np.arange(300) == 7, 0, 1e6)
+        clone(method).fit(sparse.csr_array(X), y)
+        clone(method).fit(sparse.csr_array(np.c_[X[:, :1], np.full(300, np.pi)]), y)
+
+
+def test_one_sample_without_a_class_has_no_direction_yet():
+    X = np.random.default_rng(0).normal(size=(5, 3))
+    model = PCA().partial_fit(X[:1])
+    with pytest.raises(NotFittedError, match=r"^PCA: expected samples that differ, got none"):
+        model.transform(X)
+    assert model.partial_fit(X[1:]).transform(X).shape == (5, 3)

@@ -19,7 +19,17 @@ from narrows.errors import DataError
 from narrows.read import Dataset, iter_chunks
 from narrows.text import HashedTfidf, Tfidf
 from tests.cases import labelled
-from tests.inside import FewTexts, Options, Rows, StoredVectoriser, pretend, samples_of
+from tests.inside import (
+    FewTexts,
+    Options,
+    Rows,
+    StoredVectoriser,
+    encoder_of,
+    load_model,
+    open_model,
+    pretend,
+    samples_of,
+)
 
 HEAVY = ("sklearn", "numba", "joblib", "tqdm", "pandas", "pyarrow")
 WORDS = [
@@ -88,6 +98,45 @@ def test_sparse_samples_and_texts_need_no_more(files):
     lines += [f"predict {model}.narrows t.jsonl -o out.csv" for model in "th"]
     lines += ["transform t.narrows t.csv --text text -o out.csv"]
     assert run_apart(lines) == []
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A file of a table with columns of each kind, and a model of it."""
+    monkeypatch.chdir(tmp_path)
+    rng, lines = np.random.default_rng(0), ["size,plan,joined,note,sold,vip"]
+    days = np.arange("2021-01-01", "2025-01-01", dtype="M8[D]")
+    for k in range(200):
+        note = " ".join(rng.choice(WORDS[:7], 6))
+        size = "" if k % 9 == 0 else f"{rng.normal(k % 2, 1):.3f}"
+        plan = rng.choice(["basic", "pro", ""])
+        lines.append(f"{size},{plan},{rng.choice(days)},{note},{k % 2},{k % 3 == 0}")
+    Path("t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    line = "fit t.csv --label sold --method srda -o t.narrows"
+    assert cli.main(line.split()) == 0
+
+
+@pytest.mark.slow
+def test_tables_need_no_more(table):
+    lines = ["predict t.narrows t.csv -o p.csv", "transform t.narrows t.csv -o p.npy"]
+    assert run_apart([*lines, "info t.narrows"]) == []
+
+
+def test_tables_are_encoded_to_the_bit_as_by_their_encoder(table):
+    whole, light = load_model("t.narrows"), open_model("t.narrows")
+    columns = {"size": ["0.5", "", "7"], "plan": ["pro", "new", ""], "note": ["sea", "", "x sea"]}
+    columns |= {"joined": ["2022-02-03", "2030-01-01", ""], "vip": ["True", "x", "False"]}
+    of_encoder, stored = encoder_of(whole), encoder_of(light)
+    assert type(stored).__name__ == "StoredEncoder"
+    assert stored.decisions_ == of_encoder.decisions_
+    assert stored.get_feature_names_out().tolist() == of_encoder.get_feature_names_out().tolist()
+    found, expected = samples_of(stored, columns), samples_of(of_encoder, columns)
+    assert found.shape == expected.shape
+    for part in ("indptr", "indices", "data"):
+        a, b = getattr(found, part), getattr(expected, part)
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(light.predict_proba(found), whole.predict_proba(expected))
 
 
 @pytest.mark.slow

@@ -176,6 +176,16 @@ def test_class_indicators_span_the_directions_of_srda(alpha):
     assert subspace_angles(ours.components_.T, srda.components_.T).max() < 1e-7
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_dependent_targets_of_wide_sparse_samples_have_no_direction_of_rounding(seed):
+    X = sparse.random_array((60, 9000), density=0.02, format="csr", rng=np.random.default_rng(seed))
+    indicators = np.eye(4)[np.arange(60) % 4]
+    ours = ReducedRank(alpha=1.0).fit(X, indicators)
+    assert ours.components_.shape == (3, 9000)
+    W, A = ours.components_.T, X.toarray() - X.mean(axis=0)
+    near((A @ W).T @ (A @ W) / 60 + W.T @ W / 60, np.eye(3), 1e-9)
+
+
 # -- choices by held-out samples -----------------------------------------------------------------
 
 

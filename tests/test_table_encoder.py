@@ -102,7 +102,7 @@ def columns(encoder, X, name):
 def test_a_column_of_each_kind():
     encoder = TableEncoder(min_frequency=5).fit(mixed())
     assert kinds(encoder) == {
-        "row": "identifier", "size": "number", "steps": "number", "paid": "number",
+        "row": "identifier", "size": "number", "steps": "number", "paid": "category",
         "plan": "category", "town": "category", "key": "identifier", "joined": "date",
         "seen": "date", "note": "text", "unit": "constant",
     }  # fmt: skip
@@ -118,8 +118,17 @@ def test_a_column_of_each_kind():
 MANY = [f"v{k}" for k in range(60)]
 CASES = {
     "integers": ([1, 5, 2, 9] * 20, "number", "all values are numbers"),
-    "booleans": ([True, False] * 40, "number", "all values are numbers"),
-    "booleans or none": ([True, False, None, True] * 20, "number", "all values are numbers"),
+    "booleans": ([True, False] * 40, "category", "2 distinct values"),
+    "booleans or none": ([True, False, None, True] * 20, "category", "2 distinct values"),
+    "booleans of pandas": (
+        pd.array([True, None, False, True] * 20, dtype="boolean"), "category", "2 distinct values",
+    ),
+    "booleans and numbers": ([True, 2.5] * 40, "number", "all values are numbers"),
+    "dashes and dots": (["1", "-", "2.5", "."] * 20, "number", "all values are numbers"),
+    "a word among numbers": (
+        [*map(str, np.arange(80) / 8), "high"], "identifier",
+        "all values differ, and 1 are no numbers: 'high'",
+    ),
     "texts of numbers": (["1", " 2.5", "-3e2", None] * 20, "number", "all values are numbers"),
     "decimals": ([Decimal("1.5"), Decimal(3)] * 40, "number", "all values are numbers"),
     "durations": ((np.arange(80) % 7).astype("m8[h]"), "number", "all values are numbers"),
@@ -259,8 +268,8 @@ def test_numbers_are_those_of_standard_scaler_and_spline_transformer():
         new = encoder.transform(table.head(50).assign(**{name: more[:, 0]}))
         expected = np.hstack([z, theirs.transform(z)])
         np.testing.assert_allclose(columns(encoder, new, name), expected, atol=1e-11)
-    paid = StandardScaler().fit_transform(table[["paid"]].to_numpy(dtype=float))
-    np.testing.assert_allclose(columns(encoder, X, "paid"), paid, atol=1e-12)
+    paid = OneHotEncoder().fit_transform(table[["paid"]]).toarray()
+    np.testing.assert_array_equal(columns(encoder, X, "paid"), paid)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -20,24 +20,23 @@ from narrows.methods.parameters import (
     whole,
 )
 from narrows.solve.arrays import as_asked
-from narrows.solve.cells import CATEGORY, DATE, NUMBER, TEXT, Cells, size_of, table_of
-from narrows.solve.schema import COUNT, Field, between, check_known, checked
-from narrows.state.columns import OTHER, Column, TableMap
+from narrows.solve.cells import (
+    CATEGORY,
+    DATE,
+    NUMBER,
+    TEXT,
+    Cells,
+    reads_as_number,
+    size_of,
+    table_of,
+)
+from narrows.state.columns import LISTS, OTHER, Column, Decision, TableMap, stored
 from narrows.text import Tfidf
 
 __all__ = ["TableEncoder"]
 
 FEW = 40  # distinct values of a category, as in skrub, and samples in which all values may differ
 WORDS = 4  # of a text, on average
-
-
-class Decision(NamedTuple):
-    """What a column of the table was taken for, why, and how many features it has."""
-
-    column: str
-    kind: str
-    reason: str
-    n_features: int
 
 
 # -- decisions -----------------------------------------------------------------------------------
@@ -74,6 +73,8 @@ class _Rules:
             return self._number(cells, "listed in numbers")
         if cells.is_categorical:
             kind = CATEGORY
+        elif cells.are_booleans:  # as in a file of texts
+            kind = TEXT
         elif cells.array.dtype.kind == "M":
             kind = DATE
         else:
@@ -115,7 +116,11 @@ class _Rules:
         if n_words >= WORDS:
             return self._text(cells, f"{n_words:.1f} words on average")
         if len(labels) == (codes >= 0).sum():
-            return Column(cells.column, "identifier", "all values differ")
+            words = [label for label in labels if not reads_as_number(label)]
+            reason = "all values differ"
+            if 2 * len(words) < len(labels):
+                reason = f"all values differ, and {len(words):,} are no numbers: {words[0]!r:.40}"
+            return Column(cells.column, "identifier", reason)
         column = self._category(cells, "")
         if not column.values:
             return Column(cells.column, "identifier", "no value is frequent")
@@ -151,14 +156,6 @@ class _Rules:
 
 # -- the encoder ---------------------------------------------------------------------------------
 
-_LISTS = "categories", "text", "numbers", "drop"
-_NUMBERS = "splines", "min_frequency", "max_terms", "max_categories"
-_OPTIONAL = (*_LISTS, "max_categories")
-_SCHEMA = {
-    "n_samples": Field("i8", (), COUNT),
-    **{n: Field("i8 f8", (), between(0, 2**53), optional=n in _OPTIONAL) for n in _NUMBERS},
-    **{name: Field("O", (f"{name}_",), optional=True) for name in _LISTS},
-}
 _NAMES = NONE | Constraint(
     lambda value: (
         isinstance(value, Sequence | np.ndarray)
@@ -176,7 +173,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
     then frozen: later samples get the same features, in any batches. Samples become sparse. Columns
     are matched by name and may come in any order.
 
-    - **number**: integers, floats, booleans, and texts that all read as numbers. The features are
+    - **number**: integers, floats, and texts that all read as numbers. The features are
       the standardised number and cubic B-splines of it, with which a linear method fits a smooth
       curve for each column. There are no splines where quantiles of the numbers have fewer than
       three distinct values. A missing number is replaced by the mean.
@@ -184,19 +181,19 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
       those of a number, in days since 1970, and categories of the month, of the day of the week (1
       is Monday), and, if there are times, of the hour. Each needs dates in the first samples that
       span enough time: splines three years, months one year, days of the week two weeks, and hours
-      two days. The number of days is limited to the range of these dates, so that later samples
-      have that of the last date.
-    - **category**: fewer than 40 distinct texts, or more if some are frequent. Each frequent value
-      has the feature ``column=value``; the others share ``column=(other)``. A value that is not
-      known belongs to the others; its features are zero if there are none.
+      two days. Times with a zone are read in UTC. The number of days is limited to the range of
+      these dates, so that later samples have that of the last date.
+    - **category**: booleans, fewer than 40 distinct texts, or more if some are frequent. Each
+      frequent value has the feature ``column=value``; the others share ``column=(other)``. A value
+      that is not known belongs to the others; its features are zero if there are none.
     - **text**: at least 40 distinct texts, of 4 words or more on average. The features are those of
       `Tfidf`.
     - Columns without features: **identifier**, if all texts or nearly all differ, or integers count
       up; **constant**, if there is one value only; and **dropped**, as `drop` says.
 
     A column with missing values in the first samples also has the feature ``column=(missing)``.
-    None, NaN, empty texts, and ``NA``, ``NULL``, ``?`` and the like are missing values. In a column
-    without that feature, a missing category or text later is one that is not known.
+    None, NaN, empty texts, and ``NA``, ``NULL``, ``?``, ``-`` and the like are missing values. In a
+    column without that feature, a missing category or text later is one that is not known.
 
     Parameters
     ----------
@@ -296,7 +293,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         ),
         "max_categories": whole(2) | NONE,
         "max_terms": whole(1),
-        **dict.fromkeys(_LISTS, _NAMES),
+        **dict.fromkeys(LISTS, _NAMES),
     }
     _map: TableMap
 
@@ -383,7 +380,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         """
         table = table_of(X)
         new = self._decided(table)
-        X_new = new.encoded(table)
+        X_new = new.encoded(table).csr()
         self._take(new, size_of(table))
         return as_asked(X_new)
 
@@ -444,7 +441,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         return as_asked(self._samples_of(X))
 
     def _samples_of(self, X: Any) -> Any:
-        return self._map.encoded(self._map.checked(X))
+        return self._map.encoded(self._map.checked(X)).csr()
 
     def merge(self, *others: Self) -> Self:
         """Add the samples of other encoders with the same map.
@@ -494,7 +491,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
     def decisions_(self) -> list[Decision]:
         """What each column was taken for: (column, kind, reason, n_features)."""
         check_is_fitted(self)
-        return [Decision(c.name, c.kind, c.reason, len(c.features)) for c in self._map.columns]
+        return self._map.decisions
 
     @property
     def groups_(self) -> np.ndarray:
@@ -527,7 +524,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         found = {"n_samples": np.array(self.n_samples_seen_)}
         for name, value in self.get_params().items():
             if value is not None:
-                found[name] = np.array(value, dtype=object if name in _LISTS else None)
+                found[name] = np.array(value, dtype=object if name in LISTS else None)
         return found | {f"map.{name}": array for name, array in self._map.to_arrays().items()}
 
     @classmethod
@@ -538,18 +535,10 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
 
         `vectoriser` makes one of arrays.
         """
-        start = "map."
-        of_map = {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
-        own = {name: array for name, array in arrays.items() if not name.startswith(start)}
-        check_known("table", own, _SCHEMA)
-        checked(own, _SCHEMA)
-        n_samples = own.pop("n_samples").item()
-        values: dict[str, Any] = dict.fromkeys(_OPTIONAL) | {
-            name: own[name].tolist() for name in own
-        }
-        new = cls(**values)
+        parameters, n_samples, of_arrays = stored(arrays, vectoriser)
+        new = cls(**parameters)
         check_constraints(new)
-        return new._take(TableMap.of(of_map, vectoriser), n_samples)
+        return new._take(of_arrays, n_samples)
 
     def _take(self, new: TableMap, n: int) -> Self:
         """Have a map and so many samples."""
@@ -578,7 +567,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
     def _listed(self, known: list[str]) -> dict[str, str]:
         """Return the parameter that names a column, for each column that one names."""
         found: dict[str, str] = {}
-        for parameter in _LISTS:
+        for parameter in LISTS:
             for name in getattr(self, parameter) or ():
                 if name not in known:
                     raise ParameterError(

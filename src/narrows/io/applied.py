@@ -9,6 +9,7 @@ import numpy as np
 
 from narrows.errors import DataError, ParameterError
 from narrows.io.container import (
+    ENCODER,
     ESTIMATOR,
     NUMBERS,
     PASSES,
@@ -20,7 +21,7 @@ from narrows.io.container import (
     read_header,
     solution_of,
 )
-from narrows.io.source import Source, StoredVectoriser
+from narrows.io.source import Source, StoredEncoder, StoredVectoriser, source_of_step
 from narrows.methods.names import column_names, file_columns
 from narrows.solve.applied import Decision
 from narrows.solve.late import Rows
@@ -28,7 +29,7 @@ from narrows.solve.schema import Field, SchemaError, check_plain, checked
 
 _FLOATS = np.float32, np.float64
 _W = "solution.W"
-_GROUPS = "input.", "source.", "solution.", "tfidf."  # of the arrays that are needed
+_GROUPS = "input.", "source.", "solution.", "table.", "tfidf."  # of the arrays that are needed
 
 
 def _is_in(groups: tuple[str, ...], without: str, header: dict[str, Any], name: str) -> bool:
@@ -53,7 +54,7 @@ def _is_in(groups: tuple[str, ...], without: str, header: dict[str, Any], name: 
 def _of_one(
     header: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> tuple[dict[str, Any], dict[str, np.ndarray], Any]:
-    """Return the entry and the arrays of the one estimator of a file, and the vectoriser before it.
+    """Return the entry and the arrays of the one estimator of a file, and what makes its samples.
 
     Raises
     ------
@@ -71,13 +72,16 @@ def _of_one(
     if "solution" not in entry or len(before) > 1:
         raise NoSolutionError
     check_plain(entry, ESTIMATOR, "estimator")
-    tfidf = None
+    maker: Any = None
     for each, place in before:
-        if each["estimator"] not in VECTORISERS:
+        if each["estimator"] in VECTORISERS:
+            maker = StoredVectoriser(get(arrays, f"{place}tfidf"))
+        elif each["estimator"] == ENCODER:
+            maker = StoredEncoder(get(arrays, f"{place}table"))
+        else:
             raise NoSolutionError
-        tfidf = StoredVectoriser(get(arrays, f"{place}tfidf"))
     own = {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
-    return entry, own, tfidf
+    return entry, own, maker
 
 
 class NoSolutionError(Exception):
@@ -106,7 +110,7 @@ class Model:
         groups = _GROUPS + ("facts.",) * facts
         self._reduces = not predicts
         self._header, arrays = read_file(path, partial(_is_in, groups, _W * predicts))
-        entry, arrays, tfidf = _of_one(self._header, arrays)
+        entry, arrays, maker = _of_one(self._header, arrays)
         self._entry, applied = entry, solution_of(entry, arrays, reduces=not predicts)
         if predicts and applied.decision is None:
             raise NoSolutionError
@@ -119,9 +123,9 @@ class Model:
         if names:
             checked(names, {"names": Field("O", ("d",))})
             self.feature_names_in_ = names["names"]
-        self._source = tfidf and Source(tfidf=tfidf)
+        self._source = None if maker is None else source_of_step(maker)
         if entry["source"] is not None:
-            self._source = Source.of(entry["source"], get(arrays, "source"), StoredVectoriser)
+            self._source = Source.of(entry["source"], get(arrays, "source"), applies=True)
         self.n_features_in_ = applied.n_features
         self._needs_y, self._takes_numbers = (entry["solution"][k] for k in ("needs_y", "numbers"))
         self._has_text_labels = entry["labels"].lstrip("<>|=")[:1] in ("O", "U")

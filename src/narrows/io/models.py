@@ -33,7 +33,7 @@ from narrows.io.container import (
     solution_of,
     write_file,
 )
-from narrows.io.source import Source, of_maker, vectoriser_of
+from narrows.io.source import Source, encoder_of, source_of_step, vectoriser_of
 from narrows.methods.base import Estimator, Fitted, lock_of
 from narrows.methods.discriminant import Classifier
 from narrows.methods.methods import METHODS
@@ -185,7 +185,7 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
             if type(step).__name__ != kind:
                 raise SchemaError(f"steps[{k}]: expected {kind}, got {type(step).__name__}.")
         elif kind == ENCODER:
-            step = TableEncoder.from_arrays(get(own, "table"), vectoriser_of)
+            step = encoder_of(get(own, "table"))
         else:
             step = PASSES
         steps.append((name, step))
@@ -428,8 +428,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     (estimator,) = steps
     if maker is None:
         return estimator
-    columns = tuple(maker.feature_names_in_) if isinstance(maker, TableEncoder) else None
-    return estimator._remember(Source(columns=columns, **of_maker(maker)))
+    return estimator._remember(source_of_step(maker))
 
 
 def save_checkpoint(

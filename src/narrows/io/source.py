@@ -25,6 +25,7 @@ from narrows.solve.schema import (
     checked,
 )
 from narrows.solve.terms import Counted, Table, idf, with_feature
+from narrows.state.columns import Decision, stored
 
 if TYPE_CHECKING:
     from narrows.table import TableEncoder
@@ -124,10 +125,10 @@ class Source:
         return "texts" if self.tfidf is not None else "tables" if self.encoder else "numbers"
 
     @classmethod
-    def of(cls, settings: Any, arrays: Mapping[str, np.ndarray], vectoriser: Any = None) -> Source:
+    def of(cls, settings: Any, arrays: Mapping[str, np.ndarray], applies: bool = False) -> Source:
         """Return the source that `settings` and `to_arrays` described.
 
-        `vectoriser` makes one of arrays; by default `vectoriser_of`.
+        If it only `applies`, what makes samples is a `StoredVectoriser` or `StoredEncoder`.
         """
         check_plain(settings, _SETTINGS, "source")
         check_plain({name: settings.get(name) for name in _MORE}, _MORE, "source")
@@ -143,11 +144,9 @@ class Source:
         )
         made: dict[str, Any] = {}
         if tfidf:
-            made["tfidf"] = (vectoriser or vectoriser_of)(tfidf)
+            made["tfidf"] = (StoredVectoriser if applies else vectoriser_of)(tfidf)
         if table:
-            from narrows.table import TableEncoder
-
-            made["encoder"] = TableEncoder.from_arrays(table, vectoriser_of)
+            made["encoder"] = (StoredEncoder if applies else encoder_of)(table)
         return cls(**settings, columns=columns, **made)
 
 
@@ -155,7 +154,13 @@ def of_maker(maker: Any) -> dict[str, Any]:
     """Return what makes samples, if anything does, by its name in a `Source`."""
     if maker is None:
         return {}
-    return {"encoder" if type(maker).__name__ == "TableEncoder" else "tfidf": maker}
+    return {"encoder" if hasattr(maker, "decisions_") else "tfidf": maker}
+
+
+def source_of_step(maker: Any) -> Source:
+    """Return the source of a model with a step of a pipeline in front that makes its samples."""
+    made = of_maker(maker)
+    return Source(columns=tuple(maker.feature_names_in_) if "encoder" in made else None, **made)
 
 
 def remembered(source: Source, options: Options, format: Format) -> dict[str, Any]:
@@ -205,7 +210,7 @@ def check_kind(path: str, got: str, expected: str, before: str) -> None:
         )
 
 
-# -- stored vectorisers --------------------------------------------------------------------------
+# -- stored vectorisers and encoders -------------------------------------------------------------
 
 
 def _frequencies_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
@@ -330,3 +335,41 @@ class StoredVectoriser:
     @cached_property
     def _whole(self) -> Vectoriser:
         return vectoriser_of(self._arrays)
+
+
+def encoder_of(arrays: Mapping[str, np.ndarray]) -> TableEncoder:
+    """Return the encoder that `to_arrays` described."""
+    from narrows.table import TableEncoder
+
+    return TableEncoder.from_arrays(arrays, vectoriser_of)
+
+
+class StoredEncoder:
+    """An encoder of a file, which encodes tables without scikit-learn.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        Those of `TableEncoder.to_arrays`.
+    """
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]):
+        self._map = stored(arrays, StoredVectoriser)[2]
+
+    def _samples_of(self, X: Any) -> Any:
+        """Return the samples of a table, those of the encoder to the bit."""
+        return self._map.encoded(self._map.checked(X))
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """The names of the columns."""
+        return np.array([column.name for column in self._map.columns], dtype=object)
+
+    @property
+    def decisions_(self) -> list[Decision]:
+        """What each column was taken for."""
+        return self._map.decisions
+
+    def get_feature_names_out(self) -> np.ndarray:
+        """Return the names of the features."""
+        return self._map.names

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from narrows.errors import DataError
-from narrows.solve.cells import NULLS, CellError
+from narrows.solve.cells import NULLS, CellError, reads_as_number
 
 DECIDING = 50_000  # rows of a table, the first ones, that decide what its columns are
 
@@ -88,12 +88,4 @@ def _of_numbers(column: np.ndarray) -> bool:
         return column.dtype.kind in "biuf" and not np.isnan(column.astype(np.float64)).any()
     if any(cell is None or cell.strip().lower() in NULLS for cell in column):
         return False
-    return 2 * sum(map(_is_number, column)) >= len(column)
-
-
-def _is_number(cell: Any) -> bool:
-    try:
-        float(cell)
-    except (TypeError, ValueError):
-        return False
-    return True
+    return 2 * sum(map(reads_as_number, column)) >= len(column)

@@ -41,8 +41,8 @@ class FisherFS(HeldOutSelector):
     ----------
     {n_features}
     energy : float, optional
-        Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
-        default 0.8 if neither `n_features` nor `threshold` is given.
+        Select the fewest features that hold this share of the sum that `energy_` is of, in (0, 1].
+        By default 0.8 if neither `n_features` nor `threshold` is given.
     {threshold}
     {priors}
     optimum : {"score", "trace_ratio"}, default="score"
@@ -235,7 +235,7 @@ class ILDA(OnlineProjector):
 
     _constraints: ClassVar[dict[str, Constraint]] = {"eta": word("auto") | real(0, above=True)}
     _start = "unit"
-    _instead = "LDA for exact directions, FisherFS to select features, which supports merge"
+    _instead = "LDA for exact directions, or FisherFS to select features: both support merge"
 
     n_components: int | None = 2
     eta: float | str = "auto"

@@ -431,7 +431,7 @@ class IMMC(OnlineProjector):
         "eps": EPS,
         "deflate_shift": word("auto") | FLAG,
     }
-    _instead = "MMC for exact directions, MMCFS to select features, which supports merge"
+    _instead = "MMC for exact directions, or MMCFS to select features: both support merge"
 
     n_components: int | None = 2
     eps: float = 1.0

@@ -222,10 +222,13 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     def _check_any(self, solution: Projection) -> None:
         if not solution.width:
+            expected, got = "samples that differ", "none"
+            if self._needs_y:
+                expected = "classes with different means"
+                got = f"{len(self.classes_)} class(es) without a direction"
             raise NotFittedError(
-                f"{type(self).__name__}: expected classes with different means, got "
-                f"{len(self.classes_)} class(es) without a direction so far. "
-                "Continue with partial_fit."
+                f"{type(self).__name__}: expected {expected}, got {got} so far. Continue with "
+                "partial_fit."
             )
 
     @property

@@ -15,10 +15,10 @@ from narrows.errors import ParameterError
 
 NUMBER, DATE, CATEGORY, TEXT = "number", "date", "category", "text"
 MISSING = "(missing)"
-# texts of missing values in lower case, as skrub and pandas have them
+# texts of missing values in lower case: those of skrub and pandas, and dots and dashes of tables
 NULLS = {
     "", "na", "n/a", "nan", "-nan", "null", "none", "nat", "#na", "#n/a", "#n/a n/a", "<na>", "?",
-    "...", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan", MISSING,
+    ".", "...", "-", "--", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan", MISSING,
 }  # fmt: skip
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?\s*")
 # where tables on clusters are fitted, and a method that only these have
@@ -46,6 +46,15 @@ def is_missing(value: Any) -> bool:
     if isinstance(value, str):
         return len(value) < 12 and value.strip().lower() in NULLS
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def reads_as_number(value: Any) -> bool:
+    """Whether a value is a number, or the text of one."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _number(value: Any) -> float:
@@ -100,9 +109,25 @@ class Cells:
                 f"TableEncoder: expected one value in each cell of column {self.column!r}, got "
                 "others. Make a column of each value, or name the column in drop (--drop)."
             )
+        if array.dtype.kind == "c":
+            raise ParameterError(
+                f"TableEncoder: expected texts, numbers or dates in column {self.column!r}, got "
+                "complex numbers. Make a column of each part, or name it in drop (--drop)."
+            )
         if array.dtype.kind == "U" and isinstance(self.given, list | tuple):
             return np.array(self.given, dtype=object)  # 2.0 is no text
         return array
+
+    @property
+    def are_booleans(self) -> bool:
+        """Whether all cells that are not missing are true or false, and some are."""
+        if self.array.dtype.kind != "O":
+            return self.array.dtype.kind == "b"
+        some = (cell for cell in self.array.tolist() if not is_missing(cell))
+        booleans = bool, np.bool_
+        return isinstance(next(some, None), booleans) and all(
+            isinstance(cell, booleans) for cell in some
+        )
 
     @cached_property
     def distinct(self) -> tuple[list[Any], np.ndarray]:

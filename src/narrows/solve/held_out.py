@@ -165,6 +165,8 @@ def without(
     sums = np.sqrt(counts)[:, None] * S.H - Y @ part.Z
     n = float(left.sum())
     m = sums.sum(axis=0) / n
+    if not len(m):  # no coordinate varies
+        return Scatter(S.C, sums, n, S.noise, S.m), left, m
     C = blas.dsyr(-n, m, lower=1, a=S.C)  # a copy
     Z = part.Z if (part.weight == 1).all() else np.sqrt(part.weight)[:, None] * part.Z
     C = blas.dsyrk(-1.0, Z.T, beta=1.0, c=C, lower=1, overwrite_c=1)

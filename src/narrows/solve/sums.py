@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.errors import RangeError
+from narrows.errors import RangeError, warn
 from narrows.solve.late import sparse
 from narrows.solve.products import compiled_pays, cores, each
 
@@ -19,6 +19,9 @@ _ONE_CORE = 10_000  # numbers: BLAS starts threads for more, which costs more th
 TINY = float(np.finfo(np.float64).tiny)  # the smallest number with all digits
 HUGE = float(np.finfo(np.float64).max)
 _ABSORBED = 1e290  # adding a smaller number never gives infinity
+_LOOKED_AT = 100  # the first sparse samples, in which a column far from 0 is looked for
+_FAR = 1e5  # standard deviations: with a mean of more, a variance has fewer than 5 digits
+_SAME = 1e-14  # of the mean: a standard deviation of less is rounding
 _SHORT, _LONG = 1e-60, 1e60  # bounds of a sample's length, whose fourth power has to be finite
 
 
@@ -121,6 +124,31 @@ def check_sparse(X: sparse.csr_array, weight: float, squared: bool) -> None:
             raise too_large(expected, k, f"numbers up to {largest:.1e}")
     if squared and largest**2 < TINY:
         check_not_tiny(np.bincount([k], [largest]))
+
+
+def warn_if_far(X: sparse.csr_array) -> None:
+    """Warn where a column of the first sparse samples has a mean of far more than its spread.
+
+    Sums of sparse samples are not centred, so little is left of the variance of such a column. It
+    has no zeros, and is looked for in a hundred samples.
+    """
+    columns = X[[0]].indices if X.shape[0] else ()
+    for k in range(1, min(X.shape[0], _LOOKED_AT)):
+        columns = np.intersect1d(columns, X.indices[X.indptr[k] : X.indptr[k + 1]])
+        if not len(columns):
+            return
+    if len(columns):
+        some = X[:_LOOKED_AT][:, columns].toarray().astype(np.float64)
+        spread, mean = some.std(axis=0), np.abs(some.mean(axis=0))
+        far = (spread > _SAME * mean) & (mean > _FAR * spread)
+        if far.any():
+            k = int(far.argmax())
+            warn(
+                f"ClassStats: expected columns of sparse samples with a mean of at most {_FAR:g} "
+                f"standard deviations, got {mean[k] / spread[k]:.0e} in column {columns[k]}. They "
+                "are not centred, so its variance can be lost: subtract a number near the mean "
+                "from the column, or use dense samples."
+            )
 
 
 def check_lengths(X: Any) -> None:

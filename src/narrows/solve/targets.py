@@ -118,7 +118,8 @@ def reduced_rank_of_samples(A: Centred, Y: np.ndarray, alpha: float) -> Answer:
     B *= size / unit
     Z = np.vstack([A.matmat(B), np.sqrt(alpha) * B])
     squares, V = linalg.eigh(Z.T @ Z)
-    found = squares > _EPS * squares.max(initial=0.0)
+    rounding = 4 * _EPS * np.sqrt(len(Z)) * len(squares)  # of the products, and of the eigenproblem
+    found = squares > rounding * squares.max(initial=0.0)
     squares, V = squares[found][::-1], V[:, found][:, ::-1]
     length = np.sqrt(squares)
     return Answer(squares, B @ V / length, steps, V * length)

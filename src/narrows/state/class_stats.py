@@ -31,6 +31,7 @@ from narrows.solve.sums import (
     divided,
     near,
     too_large,
+    warn_if_far,
     weighted,
     with_labels,
     with_one_index_type,
@@ -248,6 +249,8 @@ class ClassStats(StateArrays):
         self._check_weight(weight)
         if sparse.issparse(X) and not self.presence:
             check_sparse(X, weight, self.has("total"))
+            if self.has("total") and not self.n:
+                warn_if_far(X)
         row = new._grow(classes)
         if sparse.issparse(X):
             new._move(None)  # centred sparse samples would be dense

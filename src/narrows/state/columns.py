@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from narrows.errors import ADD_MISSING, ParameterError, unlike
 from narrows.solve.cells import CATEGORY, DATE, MISSING, NUMBER, TEXT, Cells, table_of
-from narrows.solve.late import sparse
-from narrows.solve.schema import FINITE, Check, Field, SchemaError, between, check_known, checked
+from narrows.solve.late import Rows
+from narrows.solve.schema import (
+    COUNT,
+    FINITE,
+    Check,
+    Field,
+    SchemaError,
+    between,
+    check_known,
+    checked,
+)
 
 KINDS = NUMBER, DATE, CATEGORY, TEXT, "identifier", "constant", "dropped"  # numbered in files
 OTHER = "(other)"
@@ -24,6 +33,15 @@ _CURVED = 3 * 365 - 1  # and splines: over fewer years, their end is that of a s
 _EVER = 2e8  # days since 1970: more than a time has
 _DEGREE = 3
 _APART = 1e-9  # standard deviations between two knots
+
+
+class Decision(NamedTuple):
+    """What a column of the table was taken for, why, and how many features it has."""
+
+    column: str
+    kind: str
+    reason: str
+    n_features: int
 
 
 @dataclass(eq=False)
@@ -68,7 +86,7 @@ class Column:
             cells.check_finite()
 
     def encoded(self, cells: Cells) -> list[Any]:
-        """Return the features of cells, as sparse blocks side by side."""
+        """Return the features of cells, as sparse blocks that stand side by side."""
         if self.kind == NUMBER:
             numbers = cells.numbers
             blocks, missing = self._smooth(numbers), np.isnan(numbers)
@@ -127,11 +145,11 @@ class Column:
         """Return standardised numbers, and cubic B-splines of them; a missing one is the mean."""
         z = np.nan_to_num((numbers - self.mean) / self.scale)
         parts = z, np.zeros(len(z), np.int32), np.arange(len(z) + 1)
-        blocks = [sparse.csr_array(parts, shape=(len(z), 1))]
+        blocks = [Rows(parts, (len(z), 1))]
         return blocks + ([_curves(z, self.knots)] if len(self.knots) else [])
 
 
-def _curves(z: np.ndarray, knots: np.ndarray) -> Any:
+def _curves(z: np.ndarray, knots: np.ndarray) -> Rows:
     """Return cubic B-splines of numbers, constant outside of the knots; four are not zero.
 
     They are those of scikit-learn's SplineTransformer.
@@ -151,7 +169,7 @@ def _curves(z: np.ndarray, knots: np.ndarray) -> Any:
         values = [*higher, rest]
     indices = at[:, None] + np.arange(-_DEGREE, 1)
     parts = np.stack(values, axis=1).ravel(), indices.ravel(), np.arange(len(z) + 1) * len(values)
-    return sparse.csr_array(parts, shape=(len(z), len(t) - _DEGREE - 1))
+    return Rows(parts, (len(z), len(t) - _DEGREE - 1))
 
 
 def _days_of(moments: np.ndarray) -> np.ndarray:
@@ -170,11 +188,26 @@ def _part(moments: np.ndarray, part: str) -> np.ndarray:
     return np.where(np.isnat(moments), -1, found)
 
 
-def _one_hot(codes: np.ndarray, width: int) -> Any:
+def _one_hot(codes: np.ndarray, width: int) -> Rows:
     """Return a row for each code: 1 in its column, or zeros for -1."""
     has = codes >= 0
     ends = np.concatenate([[0], np.cumsum(has)])
-    return sparse.csr_array((np.ones(ends[-1]), codes[has], ends), shape=(len(codes), width))
+    return Rows((np.ones(ends[-1]), codes[has], ends), (len(codes), width))
+
+
+def _side_by_side(blocks: Sequence[Any]) -> Rows:
+    """Return sparse blocks with the same rows as one, with indices of 32 bits if these suffice."""
+    ends = np.sum([block.indptr for block in blocks], axis=0, dtype=np.int64)
+    data = np.empty(ends[-1])
+    indices = np.empty(ends[-1], np.int32 if ends[-1] < 2**31 else np.int64)
+    place, width = ends[:-1].copy(), 0  # where the next value of each row goes
+    for block in blocks:
+        sizes = np.diff(block.indptr)
+        at = np.repeat(place - block.indptr[:-1], sizes) + np.arange(block.indptr[-1])
+        data[at], indices[at] = block.data, block.indices + width
+        place += sizes
+        width += block.shape[1]
+    return Rows((data, indices, ends.astype(indices.dtype)), (len(place), width))
 
 
 # -- maps ----------------------------------------------------------------------------------------
@@ -251,14 +284,15 @@ class TableMap:
             column.check(table.get(column.name))
         return table
 
-    def encoded(self, table: Mapping[str, Cells]) -> Any:
-        """Return the features of checked columns, as CSR."""
+    def encoded(self, table: Mapping[str, Cells]) -> Rows:
+        """Return the features of checked columns."""
         with_features = [column for column in self.columns if column.features]
-        blocks = [block for c in with_features for block in c.encoded(table[c.name])]
-        X = sparse.hstack(blocks, format="csr", dtype=np.float64)
-        if X.nnz < 2**31:  # scikit-learn's classifiers need such indices
-            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-        return X
+        return _side_by_side([b for c in with_features for b in c.encoded(table[c.name])])
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """What each column was taken for."""
+        return [Decision(c.name, c.kind, c.reason, len(c.features)) for c in self.columns]
 
     def is_same(self, other: TableMap) -> bool:
         """Return whether another map gives the same features."""
@@ -328,3 +362,30 @@ class TableMap:
         if not len(new.names):
             raise SchemaError("map: expected a column with features, got none.")
         return new
+
+
+LISTS = "categories", "text", "numbers", "drop"  # parameters of an encoder
+_NUMBERS = "splines", "min_frequency", "max_terms", "max_categories"
+_OPTIONAL = (*LISTS, "max_categories")
+_OF_ENCODER = {
+    "n_samples": Field("i8", (), COUNT),
+    **{n: Field("i8 f8", (), between(0, 2**53), optional=n in _OPTIONAL) for n in _NUMBERS},
+    **{name: Field("O", (f"{name}_",), optional=True) for name in LISTS},
+}
+
+
+def stored(
+    arrays: Mapping[str, np.ndarray], vectoriser: Callable[[dict[str, np.ndarray]], Any]
+) -> tuple[dict[str, Any], int, TableMap]:
+    """Return parameters, number of samples and map of a stored encoder.
+
+    `vectoriser` makes one of arrays. SchemaError where arrays do not fit.
+    """
+    start = "map."
+    of_map = {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
+    own = {name: array for name, array in arrays.items() if not name.startswith(start)}
+    check_known("table", own, _OF_ENCODER)
+    checked(own, _OF_ENCODER)
+    n_samples = own.pop("n_samples").item()
+    parameters = dict.fromkeys(_OPTIONAL) | {name: own[name].tolist() for name in own}
+    return parameters, n_samples, TableMap.of(of_map, vectoriser)
