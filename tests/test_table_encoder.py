@@ -127,7 +127,7 @@ CASES = {
     "dashes and dots": (["1", "-", "2.5", "."] * 20, "number", "all values are numbers"),
     "a word among numbers": (
         [*map(str, np.arange(80) / 8), "high"], "identifier",
-        "all values differ, and 1 are no numbers: 'high'",
+        "all values differ, and 'high' is no number",
     ),
     "texts of numbers": (["1", " 2.5", "-3e2", None] * 20, "number", "all values are numbers"),
     "decimals": ([Decimal("1.5"), Decimal(3)] * 40, "number", "all values are numbers"),

@@ -119,7 +119,7 @@ class _Rules:
             words = [label for label in labels if not reads_as_number(label)]
             reason = "all values differ"
             if 2 * len(words) < len(labels):
-                reason = f"all values differ, and {len(words):,} are no numbers: {words[0]!r:.40}"
+                reason = f"all values differ, and {words[0]!r:.40} is no number"
             return Column(cells.column, "identifier", reason)
         column = self._category(cells, "")
         if not column.values:
