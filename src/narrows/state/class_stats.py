@@ -248,8 +248,9 @@ class ClassStats(StateArrays):
         # arrays are replaced, and not changed, until everything is checked
         self._check_weight(weight)
         if sparse.issparse(X) and not self.presence:
-            check_sparse(X, weight, self.has("total"))
-            if self.has("total") and not self.n:
+            squared = self.has("total")
+            check_sparse(X, weight, squared)
+            if squared and not self._weights.any():
                 warn_if_far(X)
         row = new._grow(classes)
         if sparse.issparse(X):

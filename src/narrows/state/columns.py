@@ -197,7 +197,7 @@ def _one_hot(codes: np.ndarray, width: int) -> Rows:
 
 def _side_by_side(blocks: Sequence[Any]) -> Rows:
     """Return sparse blocks with the same rows as one, with indices of 32 bits if these suffice."""
-    ends = np.sum([block.indptr for block in blocks], axis=0, dtype=np.int64)
+    ends = np.stack([block.indptr for block in blocks]).sum(axis=0, dtype=np.int64)
     data = np.empty(ends[-1])
     indices = np.empty(ends[-1], np.int32 if ends[-1] < 2**31 else np.int64)
     place, width = ends[:-1].copy(), 0  # where the next value of each row goes
