@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -573,3 +574,20 @@ def test_the_example_from_the_shell(tmp_path):
     assert done.stderr.count("resuming after") == 2
     with np.load(tmp_path / "reduced.npz") as reduced:
         assert reduced["X"].shape == (12_000, 2)
+
+
+def test_a_checkpoint_stays_if_a_pipe_had_no_more(run, monkeypatch):
+    lines = [f"{k},{k * k % 7},{'xy'[k % 2]}\n" for k in range(60)]
+    header, fit = "a,b,label\n", "fit - --method oc -o m.narrows --checkpoint c --chunk-rows 10"
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        status, _, err = run(f"{fit} --every 10", "".join([header, *lines]).encode())
+    assert status == 130
+    rows = int(re.search("interrupted after ([0-9]+) rows", err)[1])
+    rest = "".join([header, *lines[-rows:]]).encode()  # and not the whole input
+    status, _, err = run(f"{fit} --resume", rest)
+    assert status == 0
+    assert f"standard input had no row after the {rows} of c, which is kept." in err
+    assert run(f"{fit} --resume", "".join([header, *lines]).encode())[0] == 0
+    assert load("m.narrows").n_samples_seen_ == 60
+    assert not os.path.exists("c")

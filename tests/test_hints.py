@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -256,3 +260,79 @@ def test_a_window_is_saved_as_its_estimator(tmp_path):
     with pytest.raises(TypeError, match=r"got Window\. Save its estimator_ instead\.$"):
         narrows.save(window, tmp_path / "m.narrows")
     narrows.save(window.estimator_, tmp_path / "m.narrows")
+
+
+# -- at a shell ------------------------------------------------------------------------------------
+
+ROWS = "a,b,label\n1,2.5,x\n2,1.5,y\n3,2.5,x\n4,9.5,y\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "convert t.csv o.npz --label lable",
+        "fit t.csv --method pca --label lable -o p.narrows --table",
+        "transform m.narrows t.csv --label lable -o -",
+        "predict m.narrows t.csv --label lable -o -",
+        "predict n.narrows t.csv --target bb -o -",
+    ],
+)
+def test_a_column_that_was_typed_has_to_be_there(run, command):
+    run("fit t.csv --method srda -o m.narrows", t__csv=ROWS)
+    run("fit t.csv --method pls --target b --table --drop label -o n.narrows")
+    status, out, err = run(command)
+    assert (status, out) == (1, "")
+    assert "t.csv:1: expected " in err
+    assert "Did you mean 'label'?" in err or "'bb'" in err
+
+
+def test_first_rows_that_are_numbers_are_warned_of(run):
+    numbers = "0.5,1.5\n0.7,2.5\n1.5,0.1\n"
+    status, _, err = run("convert t.csv o.npz", t__csv=numbers)
+    assert status == 0
+    assert "t.csv:1: expected names of columns, got '0.5', '1.5'. If the file has no header" in err
+    for header in ("0,1,2\n", "a,1.5,2\n"):
+        assert run("convert u.csv o.npz", u__csv=header + "0,1,2\n")[2] == ""
+
+
+def test_decimal_commas_are_warned_of(run):
+    rows = "".join(f'"{k},{k % 7}",{k % 3},{"xy"[k % 2]}\n' for k in range(60))
+    err = run("fit t.csv --method oc -o m.narrows", t__csv="a,b,label\n" + rows)[2]
+    assert "numbers with a decimal point in column 'a', got '0,0'" in err
+    err = run("fit t.csv --method oc -o m.narrows --drop a")[2]
+    assert "decimal" not in err
+
+
+def test_labels_of_other_files_are_not_looked_for_beside_arrays(run):
+    run("fit t.csv --method srda --label kind -o m.narrows", t__csv=ROWS.replace("label", "kind"))
+    np.save("x.npy", np.array([[1.0, 2.5], [4.0, 9.5]]))
+    status, out, _ = run("predict m.narrows x.npy -o -")
+    assert (status, [line.rpartition(",")[2] for line in out.split()]) == (0, ["label", "x", "y"])
+
+
+def test_a_file_of_one_column_may_come_by_a_pipe(run):
+    texts = "queue,body\n" + "bill,pay the bill\nsite,page is down\n" * 5
+    run("fit t.csv --method srda --label queue --text body -o m.narrows", t__csv=texts)
+    status, out, _ = run("predict m.narrows - -o -", b"body\npage is down\nthe bill\n")
+    labels = [line.rpartition(",")[2] for line in out.split()]
+    assert (status, labels) == (0, ["label", "site", "bill"])
+
+
+def test_a_model_may_be_written_to_a_pipe(tmp_path):
+    (tmp_path / "t.csv").write_text(ROWS)
+    source, sink = os.pipe()
+    line = ["-m", "narrows", "fit", "t.csv", "--method", "oc", "-o", f"/dev/fd/{sink}"]
+    subprocess.run([sys.executable, *line], cwd=tmp_path, check=True, timeout=100, pass_fds=[sink])
+    os.close(sink)
+    with open(source, "rb") as pipe:
+        (tmp_path / "m.narrows").write_bytes(pipe.read())
+    assert narrows.load(tmp_path / "m.narrows").n_samples_seen_ == 4
+
+
+def test_a_command_needs_no_standard_error(tmp_path):
+    (tmp_path / "t.csv").write_text(ROWS)
+    line = f"{sys.executable} -m narrows fit t.csv --method oc -o m.narrows 2>&-"
+    subprocess.run(line, shell=True, cwd=tmp_path, check=True, timeout=100)
+    line = f"{sys.executable} -m narrows info nosuch 2>&-"
+    done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, timeout=100)
+    assert (done.returncode, done.stdout) == (2, b"")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -10,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.errors import ParameterError, did_you_mean
+from narrows.errors import ParameterError, did_you_mean, warn
 from narrows.methods.parameters import (
     NONE,
     Constraint,
@@ -37,6 +38,7 @@ __all__ = ["TableEncoder"]
 
 FEW = 40  # distinct values of a category, as in skrub, and samples in which all values may differ
 WORDS = 4  # of a text, on average
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
 
 # -- decisions -----------------------------------------------------------------------------------
@@ -110,6 +112,13 @@ class _Rules:
 
     def _words(self, cells: Cells) -> Column:
         labels, codes = cells.labels
+        commas = [label for label in labels if _DECIMAL_COMMA.fullmatch(label)]
+        if 2 * len(commas) > len(labels) >= FEW:
+            warn(
+                f"TableEncoder: expected numbers with a decimal point in column {cells.column!r}, "
+                f"got {commas[0]!r}. Write points, or name the column in categories "
+                "(--categories) or drop (--drop)."
+            )
         if len(labels) < FEW:
             return self._category(cells, f"{len(labels)} distinct values")
         n_words = np.mean([len(label.split()) for label in labels])
@@ -497,8 +506,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
     def groups_(self) -> np.ndarray:
         """The number of the column of each feature, of shape (n_features,)."""
         check_is_fitted(self)
-        sizes = [len(column.features) for column in self._map.columns]
-        return np.repeat(np.arange(len(sizes)), sizes)
+        return self._map.groups
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the features; `input_features` is ignored.

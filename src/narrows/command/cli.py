@@ -30,6 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(arguments: list[str] | None) -> int:
     if threading.current_thread() is threading.main_thread():  # unfinished files are removed
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if sys.stderr is None:  # it was closed, and nothing is to be printed elsewhere
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     completing = "_NARROWS_COMPLETE" in os.environ
     if not completing and not (sys.argv[1:] if arguments is None else arguments):
         click.echo(cli.get_help(click.Context(cli, info_name="narrows")), err=True)

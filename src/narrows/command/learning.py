@@ -241,12 +241,24 @@ class Run:
             self._report_interrupt()
             return 130
         _save(estimator, output, read, checkpoint.run if checkpoint and read else None)
-        if checkpoint is not None:
+        if checkpoint is not None and not self._pipe_had_no_more():
             checkpoint.remove()
         if self.samples.n_empty:
             say_empty(self.samples.n_empty)
         _report_model(estimator, output, as_json)
         return 0
+
+    def _pipe_had_no_more(self) -> bool:
+        """Whether standard input had no row after the position of the checkpoint; say so."""
+        resumed = self._resumed
+        if resumed is None or self.samples.chunk is not None or "-" not in self.samples.inputs:
+            return False
+        say(
+            f"standard input had no row after the {resumed.at.rows:,} of {self.checkpoint.path}, "  # type: ignore[union-attr]
+            "which is kept. --resume expects the whole input again, or with --from-position the "
+            "rows that are left."
+        )
+        return True
 
     def fit(self) -> Any:
         """Fit the estimator, from the beginning or from where it was stopped, and return it."""

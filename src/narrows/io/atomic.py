@@ -29,14 +29,14 @@ def replacing(path: str | os.PathLike[str], read: Version | None = None) -> Iter
 
     DataError where `path` is no longer the version that was `read`; None replaces any.
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         with room(tempfile.gettempdir(), "narrows") as folder:
             temporary = folder / "new"
             yield str(temporary)
-            with temporary.open("rb") as source, target.open("wb") as sink:
+            with temporary.open("rb") as source, open(path, "wb") as sink:
                 shutil.copyfileobj(source, sink)
         return
+    target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
     try:

@@ -170,6 +170,8 @@ def remembered(source: Source, options: Options, format: Format) -> dict[str, An
         found.pop("target", None)
     elif options.target is not None:
         found.pop("label", None)
+    if format.labels_apart:  # where these are names of files, not of columns
+        found = {name: found[name] for name in found if name not in ("label", "target")}
     if options.vector is not None:
         found.pop("text", None)
     elif options.text is not None:
@@ -369,6 +371,11 @@ class StoredEncoder:
     def decisions_(self) -> list[Decision]:
         """What each column was taken for."""
         return self._map.decisions
+
+    @property
+    def groups_(self) -> np.ndarray:
+        """The number of the column of each feature."""
+        return self._map.groups
 
     def get_feature_names_out(self) -> np.ndarray:
         """Return the names of the features."""

@@ -290,6 +290,12 @@ class TableMap:
         return _side_by_side([b for c in with_features for b in c.encoded(table[c.name])])
 
     @property
+    def groups(self) -> np.ndarray:
+        """The number of the column of each feature."""
+        sizes = [len(column.features) for column in self.columns]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    @property
     def decisions(self) -> list[Decision]:
         """What each column was taken for."""
         return [Decision(c.name, c.kind, c.reason, len(c.features)) for c in self.columns]

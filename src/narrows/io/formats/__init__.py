@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 
 from narrows.errors import DataError, ParameterError
@@ -17,6 +18,7 @@ FORMATS = (
     svmlight.FORMAT, arrow.FORMAT, numpy.NPZ, numpy.NPY, h5ad.FORMAT, jsonl.FORMAT, csv.FORMAT,
     csv.TSV,
 )  # fmt: skip
+_ONE_NAME = re.compile(rb"[^\x00-\x20\x7f,:]+\r?\n?")  # the header of a CSV file of one column
 OPTIONS = sorted({name for format in FORMATS for name in format.options})  # not those of all
 
 
@@ -74,6 +76,8 @@ def format_of_row(row: bytes) -> Format:
     for format in FORMATS:
         if format.first_row is not None and format.first_row.fullmatch(row):
             return format
+    if _ONE_NAME.fullmatch(row):
+        return csv.FORMAT
     names = ", ".join(format.name for format in FORMATS if format.first_row is not None)
     raise ParameterError(
         f"{name}: expected one of {names}, got a file that starts with {row[:40]!r}. "

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from narrows.errors import DataError, ParameterError
+from narrows.errors import DataError, ParameterError, some_names, warn
 from narrows.io import kinds
 from narrows.io.chunk import (
     MAY_BE_TABLE,
@@ -37,6 +37,7 @@ from narrows.io.formats.base import Format, Writer, column_names, whole
 from narrows.io.parts import by_rows
 from narrows.io.streams import MARK, Lines, weight
 from narrows.io.table_rows import of_strings
+from narrows.solve.cells import reads_as_number
 from narrows.solve.late import sparse
 from narrows.state.labels import is_integer
 
@@ -122,6 +123,15 @@ def _chunks(pieces: Iterable[_Piece], size: int) -> Iterator[list[_Piece]]:
         yield held
 
 
+def _warn_of_numbers(header: Sequence[str], name: str) -> None:
+    """Warn where a header is numbers, some of which are fractions, as if it were the first row."""
+    if all(map(reads_as_number, header)) and not all(cell.strip().isdecimal() for cell in header):
+        warn(
+            f"{name}:1: expected names of columns, got {some_names(header, 3)}. If the file has no "
+            "header, add one: the first row is not read as a sample."
+        )
+
+
 class _Rows:
     """The rows behind the header, with their line numbers, without those to skip.
 
@@ -145,6 +155,8 @@ class _Rows:
             raise DataError(name, "expected a header and at least one row, got none.")
         if len(self.header) == 1 and self.header[0] not in (options.text or options.columns or ()):
             _check_separator(self.header[0], lines.delimiter, name)
+        if not known and not set(self.header) & set(options.columns or ()):
+            _warn_of_numbers(self.header, name)
         self.label = label_column(self.header, options, name, 1)
         self._behind = None if known else lines.rest  # what follows the header in the first block
         self._first = next(self._blocks, b"") if known else lines.rest.getvalue()
