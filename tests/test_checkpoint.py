@@ -576,7 +576,7 @@ def test_the_example_from_the_shell(tmp_path):
         assert reduced["X"].shape == (12_000, 2)
 
 
-def test_a_checkpoint_stays_if_a_pipe_had_no_more(run, monkeypatch):
+def test_a_pipe_that_is_too_short_is_refused_and_its_checkpoint_stays(run, monkeypatch):
     lines = [f"{k},{k * k % 7},{'xy'[k % 2]}\n" for k in range(60)]
     header, fit = "a,b,label\n", "fit - --method oc -o m.narrows --checkpoint c --chunk-rows 10"
     with monkeypatch.context() as patch:
@@ -584,10 +584,23 @@ def test_a_checkpoint_stays_if_a_pipe_had_no_more(run, monkeypatch):
         status, _, err = run(f"{fit} --every 10", "".join([header, *lines]).encode())
     assert status == 130
     rows = int(re.search("interrupted after ([0-9]+) rows", err)[1])
-    rest = "".join([header, *lines[-rows:]]).encode()  # and not the whole input
+    rest = "".join([header, *lines[1 - rows :]]).encode()  # and not the whole input
     status, _, err = run(f"{fit} --resume", rest)
-    assert status == 0
-    assert f"standard input had no row after the {rows} of c, which is kept." in err
+    assert status == 1
+    assert f"standard input: expected the {rows} rows of the checkpoint again, got {rows}" in err
+    assert not os.path.exists("m.narrows")
     assert run(f"{fit} --resume", "".join([header, *lines]).encode())[0] == 0
     assert load("m.narrows").n_samples_seen_ == 60
     assert not os.path.exists("c")
+
+
+def test_a_pipe_without_more_rows_is_said(run, monkeypatch):
+    lines = ["a,b,label\n", *(f"{k},{k * k % 7},{'xy'[k % 2]}\n" for k in range(30))]
+    fit = "fit - --method oc -o m.narrows --checkpoint c --chunk-rows 10 --every 10"
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        assert run(fit, "".join(lines).encode())[0] == 130
+    status, _, err = run(f"{fit} --resume", "".join(lines).encode())
+    assert status == 0
+    assert ("standard input had no row after the 30" in err) == ("resuming after 30" in err)
+    assert load("m.narrows").n_samples_seen_ == 30

@@ -286,6 +286,13 @@ def test_a_column_that_was_typed_has_to_be_there(run, command):
     assert "Did you mean 'label'?" in err or "'bb'" in err
 
 
+def test_a_column_that_was_typed_may_have_empty_cells(run):
+    run("fit t.csv --method srda -o m.narrows", t__csv=ROWS)
+    unlabelled = ROWS.replace(",x\n", ",\n").replace(",y\n", ",\n")
+    status, out, _ = run("predict m.narrows u.csv --label label -o -", u__csv=unlabelled)
+    assert (status, len(out.splitlines())) == (0, 5)
+
+
 def test_first_rows_that_are_numbers_are_warned_of(run):
     numbers = "0.5,1.5\n0.7,2.5\n1.5,0.1\n"
     status, _, err = run("convert t.csv o.npz", t__csv=numbers)
@@ -301,6 +308,10 @@ def test_decimal_commas_are_warned_of(run):
     assert "numbers with a decimal point in column 'a', got '0,0'" in err
     err = run("fit t.csv --method oc -o m.narrows --drop a")[2]
     assert "decimal" not in err
+    rows = "".join(f'"{k},{k % 7}00",{k % 3},{"xy"[k % 2]}\n' for k in range(60))  # thousands
+    assert (
+        "decimal" not in run("fit t.csv --method oc -o m.narrows", t__csv="a,b,label\n" + rows)[2]
+    )
 
 
 def test_labels_of_other_files_are_not_looked_for_beside_arrays(run):

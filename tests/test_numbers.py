@@ -186,6 +186,15 @@ def test_dependent_targets_of_wide_sparse_samples_have_no_direction_of_rounding(
     near((A @ W).T @ (A @ W) / 60 + W.T @ W / 60, np.eye(3), 1e-9)
 
 
+def test_a_target_of_small_unit_is_predicted_from_wide_sparse_samples():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((60, 9000), density=0.02, format="csr", rng=rng)
+    Y = X @ rng.normal(size=(9000, 2)) * [1.0, 1e-7]
+    ours = ReducedRank(alpha=1e-4).fit(X, Y)
+    assert ours.components_.shape == (2, 9000)
+    assert (((Y - ours.predict(X)) ** 2).sum(axis=0) < 0.01 * Y.var(axis=0) * len(Y)).all()
+
+
 # -- choices by held-out samples -----------------------------------------------------------------
 
 

@@ -25,7 +25,7 @@ from sklearn.utils import get_tags
 
 import narrows
 from narrows import OC, PLS, SRDA, ClassStats, ForwardFS, OnlineSRDA
-from narrows.errors import DataError
+from narrows.errors import DataError, ParameterError
 from narrows.evaluate import compare
 from narrows.table import TableEncoder
 from narrows.text import Tfidf
@@ -124,7 +124,10 @@ CASES = {
         pd.array([True, None, False, True] * 20, dtype="boolean"), "category", "2 distinct values",
     ),
     "booleans and numbers": ([True, 2.5] * 40, "number", "all values are numbers"),
-    "dashes and dots": (["1", "-", "2.5", "."] * 20, "number", "all values are numbers"),
+    "booleans or NaN": (
+        pd.Series([True, float("nan"), False] * 30, dtype=object), "category", "2 distinct values",
+    ),
+    "ids with underscores": ([f"{k}_3" for k in range(80)], "identifier", "all values differ"),
     "a word among numbers": (
         [*map(str, np.arange(80) / 8), "high"], "identifier",
         "all values differ, and 'high' is no number",
@@ -212,6 +215,25 @@ def test_a_category_has_one_name_in_all_types():
             [1, 0],
             [0, 0],
         ]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        [True, False, None], [1.0, 0.0, None], [1, 0, None], ["true", "false", ""],
+        ["TRUE", "FALSE", "NA"], np.array([True, False, None], object), ["1", "0", None],
+    ],
+    ids=str,
+)  # fmt: skip
+def test_booleans_have_one_name_in_all_types(form):
+    encoder = TableEncoder().fit({"a": [True, False, None] * 20})
+    assert encoder.get_feature_names_out().tolist() == ["a=False", "a=True", "a=(missing)"]
+    assert encoder.transform({"a": form}).toarray().tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 1]]
+
+
+def test_cells_with_arrays_are_named():
+    with pytest.raises(ParameterError, match="in column 'e', got lists"):
+        TableEncoder().fit(pd.DataFrame({"e": [np.arange(3.0)] * 60, "b": range(60)}))
 
 
 def test_strings_of_a_file_are_the_same_as_types():
@@ -600,7 +622,7 @@ def test_models_with_encoders_that_are_damaged(tmp_path):
         ("map.knots", put(0, 99.0), "knots in order"),
         ("map.knot_ends", put(-1, 999), "ends of knots"),
         ("map.value_ends", put(0, -1), "ends of values"),
-        ("map.kinds", put(slice(None), 5), "expected known names|with features"),
+        ("map.kinds", put(slice(None), 5), "expected known names|with features|expected none of"),
         ("splines", lambda a: np.array(1), "splines must be 0 or an integer >= 2"),
         ("n_samples", lambda a: np.array(-1), "n_samples"),
     ):

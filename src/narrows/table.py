@@ -113,7 +113,8 @@ class _Rules:
     def _words(self, cells: Cells) -> Column:
         labels, codes = cells.labels
         commas = [label for label in labels if _DECIMAL_COMMA.fullmatch(label)]
-        if 2 * len(commas) > len(labels) >= FEW:
+        thousands = all(label.strip()[-4:-3] == "," for label in commas)
+        if 2 * len(commas) > len(labels) >= FEW and not thousands:
             warn(
                 f"TableEncoder: expected numbers with a decimal point in column {cells.column!r}, "
                 f"got {commas[0]!r}. Write points, or name the column in categories "
@@ -127,7 +128,7 @@ class _Rules:
         if len(labels) == (codes >= 0).sum():
             words = [label for label in labels if not reads_as_number(label)]
             reason = "all values differ"
-            if 2 * len(words) < len(labels):
+            if 0 < 2 * len(words) < len(labels):
                 reason = f"all values differ, and {words[0]!r:.40} is no number"
             return Column(cells.column, "identifier", reason)
         column = self._category(cells, "")
@@ -201,8 +202,8 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
       up; **constant**, if there is one value only; and **dropped**, as `drop` says.
 
     A column with missing values in the first samples also has the feature ``column=(missing)``.
-    None, NaN, empty texts, and ``NA``, ``NULL``, ``?``, ``-`` and the like are missing values. In a
-    column without that feature, a missing category or text later is one that is not known.
+    None, NaN, empty texts, and ``NA``, ``NULL``, ``?`` and the like are missing values. In a column
+    without that feature, a missing category or text later is one that is not known.
 
     Parameters
     ----------

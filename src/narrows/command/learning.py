@@ -241,24 +241,22 @@ class Run:
             self._report_interrupt()
             return 130
         _save(estimator, output, read, checkpoint.run if checkpoint and read else None)
-        if checkpoint is not None and not self._pipe_had_no_more():
+        if checkpoint is not None:
+            self._say_if_ended()
             checkpoint.remove()
         if self.samples.n_empty:
             say_empty(self.samples.n_empty)
         _report_model(estimator, output, as_json)
         return 0
 
-    def _pipe_had_no_more(self) -> bool:
-        """Whether standard input had no row after the position of the checkpoint; say so."""
+    def _say_if_ended(self) -> None:
+        """Say that standard input had no row after those that were learned before the stop."""
         resumed = self._resumed
-        if resumed is None or self.samples.chunk is not None or "-" not in self.samples.inputs:
-            return False
-        say(
-            f"standard input had no row after the {resumed.at.rows:,} of {self.checkpoint.path}, "  # type: ignore[union-attr]
-            "which is kept. --resume expects the whole input again, or with --from-position the "
-            "rows that are left."
-        )
-        return True
+        if resumed is not None and self.samples.chunk is None and "-" in self.samples.inputs:
+            say(
+                f"standard input had no row after the {resumed.at.rows:,} that were learned. If it "
+                "was not the whole input, learn the other rows by narrows update."
+            )
 
     def fit(self) -> Any:
         """Fit the estimator, from the beginning or from where it was stopped, and return it."""

@@ -126,8 +126,8 @@ def read_options(given: dict[str, Any], labels_required: bool = False) -> Option
     chosen |= {name: given[name] or None for name in ("text", "target")}
     if not given["zero_based"] and not given["one_based"]:
         chosen["zero_based"] = None
-    named = bool(given["label"] or given["target"])  # what was typed has to be there
-    return Options(**chosen, labels_required=labels_required or named)
+    named = bool(given["label"] or given["target"])
+    return Options(**chosen, labels_required=labels_required, named=named)
 
 
 def read_arguments(options: Options) -> dict[str, Any]:

@@ -55,6 +55,9 @@ class Options:
     columns: tuple[str, ...] | None = None  # the features of a fit
     chunk_rows: int = 10_000
     labels_required: bool = False
+    named: bool = (
+        False  # whether the caller named a column of labels or targets: it has to be there
+    )
     after: int = 0  # lines, or rows of arrays, to skip
     may_be_empty: bool = False  # a file, as one of many may be
     max_line_mb: int = MAX_LINE_MB  # of text
@@ -192,7 +195,7 @@ def label_column(
     if len(found) > 1:
         problem = "expected one label column, got 'class' and 'label'. Set label (--label)."
         raise DataError(name, problem, line)
-    if not found and options.labels_required:
+    if not found and (options.labels_required or options.named):
         expected = " ".join(["a label column", " or ".join(map(repr, candidates))]).strip()
         problem = f"expected {expected}, got the columns {some_names(header, 10)}."
         advice = "Set label (--label)."
@@ -207,7 +210,7 @@ def target_columns(
 ) -> tuple[str, ...]:
     """Return the columns of the targets; none where some are missing that are not required."""
     targets = options.target or ()
-    if options.labels_required:
+    if options.labels_required or options.named:
         check_columns(list(header), targets, "target", name, line)
     return targets if set(targets) <= set(header) and options.has_labels else ()
 

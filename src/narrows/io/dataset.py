@@ -131,6 +131,9 @@ class Dataset:
                 line, after = self._line, after - self._line
                 options = options.replace(after=after)
             with self._open(path) as (stream, raw):
+                lines = Section(stream)  # counts them
+                repeated = resumed and path == "-" and not line
+                stream = io.BufferedReader(lines) if repeated else stream
                 for chunk in self.format.read(stream, name, options):
                     rows += len(chunk.lines)
                     self._check(chunk, name, width)
@@ -157,6 +160,12 @@ class Dataset:
                     y = as_asked(chunk.y, options, name, chunk.lines)
                     yield chunk._replace(y=y, at=at)
             options = options.replace(after=0)
+            if repeated and rows == before and lines.n_lines < after:
+                raise DataError(
+                    name,
+                    f"expected the {before:,} rows of the checkpoint again, got {lines.n_lines:,} "
+                    "lines. Repeat the whole input, or add --from-position if it continues there.",
+                )
             if rows == before and not resumed and not options.may_be_empty:
                 raise DataError(name, "expected at least one row, got none.")
             done += 0 if path == "-" else os.path.getsize(path)

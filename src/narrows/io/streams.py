@@ -252,16 +252,24 @@ class Section(io.RawIOBase):
 
     def __init__(self, stream: Any, head: bytes = b"", most: int = sys.maxsize):
         self.stream, self.head, self.left = stream, head, most
+        self.ended, self.last = 0, b""  # lines, and the last byte so far
 
     def readable(self) -> bool:
         """Return True."""
         return True
+
+    @property
+    def n_lines(self) -> int:
+        """The number of lines so far, that of a last one without an end included."""
+        return self.ended + (self.last not in (b"", b"\n"))
 
     def readinto(self, buffer: Any) -> int:
         """Read into a buffer; of a pipe the data so far, without waiting for more."""
         most = min(self.left, len(buffer))
         piece = self.head[:most] or self.stream.read1(most)
         self.head, self.left = self.head[len(piece) :], self.left - len(piece)
+        self.ended += piece.count(b"\n")
+        self.last = piece[-1:] or self.last
         buffer[: len(piece)] = piece
         return len(piece)
 

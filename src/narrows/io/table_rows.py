@@ -86,6 +86,6 @@ def are_numbers(cells: TableRows) -> bool:
 def _of_numbers(column: np.ndarray) -> bool:
     if column.dtype != object:
         return column.dtype.kind in "biuf" and not np.isnan(column.astype(np.float64)).any()
-    if any(cell is None or cell.strip().lower() in NULLS for cell in column):
+    if any(cell is None or str(cell).strip().lower() in NULLS for cell in column):
         return False
     return 2 * sum(map(reads_as_number, column)) >= len(column)

@@ -15,10 +15,10 @@ from narrows.errors import ParameterError
 
 NUMBER, DATE, CATEGORY, TEXT = "number", "date", "category", "text"
 MISSING = "(missing)"
-# texts of missing values in lower case: those of skrub and pandas, and dots and dashes of tables
+# texts of missing values in lower case, as skrub and pandas have them
 NULLS = {
     "", "na", "n/a", "nan", "-nan", "null", "none", "nat", "#na", "#n/a", "#n/a n/a", "<na>", "?",
-    ".", "...", "-", "--", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan", MISSING,
+    "...", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan", MISSING,
 }  # fmt: skip
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?\s*")
 # where tables on clusters are fitted, and a method that only these have
@@ -48,10 +48,16 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
+def _is_none(value: Any) -> bool:
+    """Whether a value is missing, and no text."""
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ == "NAType"
+
+
 def reads_as_number(value: Any) -> bool:
     """Whether a value is a number, or the text of one."""
     try:
-        float(value)
+        _number(value)
     except (TypeError, ValueError):
         return False
     return True
@@ -123,11 +129,9 @@ class Cells:
         """Whether all cells that are not missing are true or false, and some are."""
         if self.array.dtype.kind != "O":
             return self.array.dtype.kind == "b"
-        some = (cell for cell in self.array.tolist() if not is_missing(cell))
-        booleans = bool, np.bool_
-        return isinstance(next(some, None), booleans) and all(
-            isinstance(cell, booleans) for cell in some
-        )
+        cells = self.array.tolist()
+        some = [cell for cell in cells if not _is_none(cell)]
+        return bool(some) and all(isinstance(cell, bool | np.bool_) for cell in some)
 
     @cached_property
     def distinct(self) -> tuple[list[Any], np.ndarray]:

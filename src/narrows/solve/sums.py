@@ -19,7 +19,7 @@ _ONE_CORE = 10_000  # numbers: BLAS starts threads for more, which costs more th
 TINY = float(np.finfo(np.float64).tiny)  # the smallest number with all digits
 HUGE = float(np.finfo(np.float64).max)
 _ABSORBED = 1e290  # adding a smaller number never gives infinity
-_LOOKED_AT = 100  # the first sparse samples, in which a column far from 0 is looked for
+_LOOKED_AT = 20  # sparse samples, in which a column far from 0 is looked for
 _FAR = 1e5  # standard deviations: with a mean of more, a variance has fewer than 5 digits
 _SAME = 1e-14  # of the mean: a standard deviation of less is rounding
 _SHORT, _LONG = 1e-60, 1e60  # bounds of a sample's length, whose fourth power has to be finite
@@ -132,13 +132,15 @@ def warn_if_far(X: sparse.csr_array) -> None:
     Sums of sparse samples are not centred, so little is left of the variance of such a column. It
     has no zeros, and is looked for in a hundred samples.
     """
-    columns = X[[0]].indices if X.shape[0] else ()
-    for k in range(1, min(X.shape[0], _LOOKED_AT)):
-        columns = np.intersect1d(columns, X.indices[X.indptr[k] : X.indptr[k + 1]])
+    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], _LOOKED_AT)).astype(np.int64)
+    columns: Any = None
+    for k in rows.tolist():
+        found = X.indices[X.indptr[k] : X.indptr[k + 1]]
+        columns = found if columns is None else np.intersect1d(columns, found)
         if not len(columns):
             return
-    if len(columns):
-        some = X[:_LOOKED_AT][:, columns].toarray().astype(np.float64)
+    if columns is not None:
+        some = X[rows][:, columns].toarray().astype(np.float64)
         spread, mean = some.std(axis=0), np.abs(some.mean(axis=0))
         far = (spread > _SAME * mean) & (mean > _FAR * spread)
         if far.any():

@@ -117,9 +117,14 @@ def reduced_rank_of_samples(A: Centred, Y: np.ndarray, alpha: float) -> Answer:
     B, steps = lsqr(A.over(unit).products(), T, A.shape[1], damp, _TOL, _STEPS)
     B *= size / unit
     Z = np.vstack([A.matmat(B), np.sqrt(alpha) * B])
-    squares, V = linalg.eigh(Z.T @ Z)
+    products = Z.T @ Z
+    squares, V = linalg.eigh(products)
+    lengths = np.sqrt(np.where(products.diagonal() > 0, products.diagonal(), 1.0))  # of targets
+    alike = linalg.eigvalsh(products / lengths / lengths[:, None])
     rounding = 4 * _EPS * np.sqrt(len(Z)) * len(squares)  # of the products, and of the eigenproblem
-    found = squares > rounding * squares.max(initial=0.0)
+    rank = int((alike > rounding * alike.max(initial=0.0)).sum())
+    found = squares > _EPS * squares.max(initial=0.0)
+    found[: len(found) - rank] = False
     squares, V = squares[found][::-1], V[:, found][:, ::-1]
     length = np.sqrt(squares)
     return Answer(squares, B @ V / length, steps, V * length)

@@ -31,6 +31,8 @@ PARTS = {"month": 12, "weekday": 7, "hour": 24}  # of a date, and how many value
 _SPANS = {"month": 364, "weekday": 13, "hour": 47 / 24}
 _CURVED = 3 * 365 - 1  # and splines: over fewer years, their end is that of a season or of a week
 _EVER = 2e8  # days since 1970: more than a time has
+_TRUE, _FALSE = ("1", "true", "TRUE"), ("0", "false", "FALSE")  # beside True and False
+_BOOLEANS = {**dict.fromkeys(_TRUE, "True"), **dict.fromkeys(_FALSE, "False")}
 _DEGREE = 3
 _APART = 1e-9  # standard deviations between two knots
 
@@ -98,6 +100,11 @@ class Column:
         elif self.kind == CATEGORY:
             labels, codes = cells.labels
             numbers_of = {value: k for k, value in enumerate(self.values)}
+            if numbers_of.keys() <= {"True", "False"}:  # as other files and types have them
+                others = {
+                    name: numbers_of[of] for name, of in _BOOLEANS.items() if of in numbers_of
+                }
+                numbers_of = others | numbers_of
             rest = len(self.values) if self.other else -1
             of = [numbers_of.get(label, rest) for label in labels]
             missing = codes < 0
@@ -348,6 +355,8 @@ class TableMap:
         for k, name in enumerate(own["names"].tolist()):
             column = Column(name, KINDS[own["kinds"][k]], own["reasons"][k])
             column.missing, hours, column.other = own["flags"][k].tolist()
+            if column.missing and column.kind not in (NUMBER, DATE, CATEGORY, TEXT):
+                raise SchemaError(f"flags: expected none of column {name!r:.100}, got one.")
             if column.kind == DATE:
                 known = *(own["calendar"][k] if "calendar" in own else (True, True)), hours
                 column.parts = [part for part, has in zip(PARTS, known, strict=True) if has]

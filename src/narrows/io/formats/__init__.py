@@ -18,7 +18,9 @@ FORMATS = (
     svmlight.FORMAT, arrow.FORMAT, numpy.NPZ, numpy.NPY, h5ad.FORMAT, jsonl.FORMAT, csv.FORMAT,
     csv.TSV,
 )  # fmt: skip
-_ONE_NAME = re.compile(rb"[^\x00-\x20\x7f,:]+\r?\n?")  # the header of a CSV file of one column
+_ONE_NAME = re.compile(
+    rb"[\w\"\x80-\xff][^\x00-\x20\x7f,:]*"
+)  # the header of a CSV file of one column
 OPTIONS = sorted({name for format in FORMATS for name in format.options})  # not those of all
 
 

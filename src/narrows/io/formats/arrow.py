@@ -393,7 +393,10 @@ def numbers(
 
 
 def anything(table: Any, column: str, name: str, lines: range) -> np.ndarray:
-    """Return a column of a table: float64 of which NaN is missing, dates, or objects of strings."""
+    """Return a column of a table: float64 of which NaN is missing, dates, booleans, or strings.
+
+    Strings are objects, and booleans are where some are missing, which is None.
+    """
     array, pa = _column(table, column), pyarrow()
     types, kind = pa.types, array.type
     kind = kind.value_type if types.is_dictionary(kind) else kind
@@ -402,7 +405,9 @@ def anything(table: Any, column: str, name: str, lines: range) -> np.ndarray:
     if _is_string(kind):
         return np.array(_strings(array, column, name, lines), dtype=object)
     is_date = types.is_date(kind) or types.is_timestamp(kind)
-    if not (is_date or types.is_boolean(kind) or types.is_decimal(kind) or _is_number(types, kind)):
+    if types.is_boolean(kind):
+        return np.array(array.to_pylist(), dtype=object if array.null_count else bool)
+    if not (is_date or types.is_decimal(kind) or _is_number(types, kind)):
         problem = f"column {column!r}: expected numbers, dates or strings, got {shown(kind)}."
         raise DataError(name, f"{problem} Write the file without it.")
     array = array.cast(pa.timestamp("us") if is_date else pa.float64(), safe=False)

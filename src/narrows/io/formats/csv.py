@@ -61,6 +61,8 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
     with nullcontext() if texts is None else _cells_up_to(lines.longest):
         rows = _Rows(lines, name, options)
         header, label = rows.header, rows.label
+        if not options.get("header") and not set(header) & set(options.columns or ()):
+            _warn_of_numbers(header, name)
         if texts is None:
             columns = tuple(feature_columns(header, label, options, name, 1))
             # a cell takes fifteen times as much room as text as it does as a number
@@ -155,8 +157,6 @@ class _Rows:
             raise DataError(name, "expected a header and at least one row, got none.")
         if len(self.header) == 1 and self.header[0] not in (options.text or options.columns or ()):
             _check_separator(self.header[0], lines.delimiter, name)
-        if not known and not set(self.header) & set(options.columns or ()):
-            _warn_of_numbers(self.header, name)
         self.label = label_column(self.header, options, name, 1)
         self._behind = None if known else lines.rest  # what follows the header in the first block
         self._first = next(self._blocks, b"") if known else lines.rest.getvalue()

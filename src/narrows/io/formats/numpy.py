@@ -347,7 +347,7 @@ def _labels(archive: _Archive, options: Options, n: int) -> Callable[[int, int],
 
         return next_rows
     if label not in archive:
-        if options.labels_required:
+        if options.labels_required or options.named:
             raise DataError(name, f"expected labels, got no array {label!r}.")
         return _none
     y = archive.array(label, "labels")
