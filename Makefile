@@ -25,6 +25,8 @@ INSTALL = $(UV) pip install --quiet --python $(VENV)/bin/python
 else
 ENVIRONMENT = $(PYTHON) -m venv $(VENV)
 INSTALL = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
+# a demo imports few of the files that are installed: these are compiled then
+LAZILY = --no-compile
 endif
 
 SPARK := .venv-spark
@@ -81,7 +83,7 @@ wheel: $(VENV)/.test
 # the environment grows: each of these adds to the ones before
 $(VENV)/.demo: pyproject.toml constraints.txt
 	$(ENVIRONMENT)
-	$(INSTALL) -c constraints.txt -e ".[plots]"
+	$(INSTALL) $(LAZILY) -c constraints.txt -e ".[plots]"
 	@touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt
