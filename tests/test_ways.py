@@ -56,7 +56,7 @@ def samples():
     [
         ("SRDA.fit", (207, 24, 309)),
         ("OCFS.partial_fit", (95, 14, 63)),
-        ("narrows fit", (389, 50, 831)),
+        ("narrows fit", (388, 50, 831)),
     ],
 )
 def test_a_way_passes_through_few_functions(way, limits, samples, tmp_path):

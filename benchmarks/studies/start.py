@@ -134,7 +134,7 @@ def _write(folder: Path) -> None:
 
 
 def _write_table(path: Path, n: int, seed: int) -> None:
-    """Write made orders: numbers, a category, a date and a text, with missing cells."""
+    """Write generated orders: numbers, a category, a date and a text, with missing cells."""
     rng = np.random.default_rng(seed)
     words, days = [f"word{k}" for k in range(300)], np.arange("2021", "2025", dtype="M8[D]")
     with open(path, "w") as file:

@@ -31,7 +31,7 @@ from narrows.solve.cells import (
     size_of,
     table_of,
 )
-from narrows.state.columns import LISTS, OTHER, Column, Decision, TableMap, stored
+from narrows.state.columns import LISTS, OTHER, Column, Decision, TableMap, stored_encoder
 from narrows.text import Tfidf
 
 __all__ = ["TableEncoder"]
@@ -544,7 +544,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
 
         `vectoriser` makes one of arrays.
         """
-        parameters, n_samples, of_arrays = stored(arrays, vectoriser)
+        parameters, n_samples, of_arrays = stored_encoder(arrays, vectoriser)
         new = cls(**parameters)
         check_constraints(new)
         return new._take(of_arrays, n_samples)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -55,9 +55,7 @@ class Options:
     columns: tuple[str, ...] | None = None  # the features of a fit
     chunk_rows: int = 10_000
     labels_required: bool = False
-    named: bool = (
-        False  # whether the caller named a column of labels or targets: it has to be there
-    )
+    named: bool = False  # whether a label or target was typed, whose column has to be there
     after: int = 0  # lines, or rows of arrays, to skip
     may_be_empty: bool = False  # a file, as one of many may be
     max_line_mb: int = MAX_LINE_MB  # of text
@@ -117,7 +115,7 @@ class Options:
 
     def with_found(self, found: Mapping[str, Any]) -> Self:
         """Return a copy with facts about the files; options that the caller has set stay."""
-        names = {option.name for option in fields(self)}
+        names = self.__dataclass_fields__
         found = {name: value for name, value in found.items() if value is not None}
         options = {name: found[name] for name in found if name in names and self.get(name) is None}
         facts = {name: found[name] for name in found if name not in names}

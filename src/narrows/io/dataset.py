@@ -131,9 +131,10 @@ class Dataset:
                 line, after = self._line, after - self._line
                 options = options.replace(after=after)
             with self._open(path) as (stream, raw):
-                lines = Section(stream)  # counts them
-                repeated = resumed and path == "-" and not line
-                stream = io.BufferedReader(lines) if repeated else stream
+                lines = None  # of an input that is repeated
+                if resumed and path == "-" and not line:
+                    lines = Section(stream)
+                    stream = io.BufferedReader(lines)
                 for chunk in self.format.read(stream, name, options):
                     rows += len(chunk.lines)
                     self._check(chunk, name, width)
@@ -160,7 +161,7 @@ class Dataset:
                     y = as_asked(chunk.y, options, name, chunk.lines)
                     yield chunk._replace(y=y, at=at)
             options = options.replace(after=0)
-            if repeated and rows == before and lines.n_lines < after:
+            if lines is not None and rows == before and lines.n_lines < after:
                 raise DataError(
                     name,
                     f"expected the {before:,} rows of the checkpoint again, got {lines.n_lines:,} "

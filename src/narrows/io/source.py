@@ -25,7 +25,7 @@ from narrows.solve.schema import (
     checked,
 )
 from narrows.solve.terms import Counted, Table, idf, with_feature
-from narrows.state.columns import Decision, stored
+from narrows.state.columns import Decision, stored_encoder
 
 if TYPE_CHECKING:
     from narrows.table import TableEncoder
@@ -356,7 +356,7 @@ class StoredEncoder:
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray]):
-        self._map = stored(arrays, StoredVectoriser)[2]
+        self._map = stored_encoder(arrays, StoredVectoriser)[2]
 
     def _samples_of(self, X: Any) -> Any:
         """Return the samples of a table, those of the encoder to the bit."""

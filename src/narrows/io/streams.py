@@ -200,8 +200,7 @@ class StandardInput:
         Whether it is in a temporary file.
     """
 
-    def __init__(self) -> None:
-        self.is_stored = False
+    is_stored = False
 
     def open(self) -> Any:
         """Return the stream, at the start if it is stored."""

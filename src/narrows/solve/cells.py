@@ -45,13 +45,9 @@ def is_missing(value: Any) -> bool:
     """Whether a value is missing, or the text of a missing value."""
     if isinstance(value, str):
         return len(value) < 12 and value.strip().lower() in NULLS
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
-
-
-def _is_none(value: Any) -> bool:
-    """Whether a value is missing, and no text."""
-    is_nan = isinstance(value, float) and value != value
-    return value is None or is_nan or type(value).__name__ == "NAType"
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return not hasattr(value, "__len__") and bool(value != value)  # an array is no value
 
 
 def reads_as_number(value: Any) -> bool:
@@ -129,9 +125,9 @@ class Cells:
         """Whether all cells that are not missing are true or false, and some are."""
         if self.array.dtype.kind != "O":
             return self.array.dtype.kind == "b"
-        cells = self.array.tolist()
-        some = [cell for cell in cells if not _is_none(cell)]
-        return bool(some) and all(isinstance(cell, bool | np.bool_) for cell in some)
+        some = (cell for cell in self.array.tolist() if not is_missing(cell))
+        kinds = bool, np.bool_
+        return isinstance(next(some, None), kinds) and all(isinstance(x, kinds) for x in some)
 
     @cached_property
     def distinct(self) -> tuple[list[Any], np.ndarray]:

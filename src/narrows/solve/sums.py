@@ -130,7 +130,7 @@ def warn_if_far(X: sparse.csr_array) -> None:
     """Warn where a column of the first sparse samples has a mean of far more than its spread.
 
     Sums of sparse samples are not centred, so little is left of the variance of such a column. It
-    has no zeros, and is looked for in a hundred samples.
+    has no zeros, and is looked for in a few of the samples.
     """
     rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], _LOOKED_AT)).astype(np.int64)
     columns: Any = None

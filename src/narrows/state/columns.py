@@ -379,6 +379,8 @@ class TableMap:
         return new
 
 
+# -- encoders ------------------------------------------------------------------------------------
+
 LISTS = "categories", "text", "numbers", "drop"  # parameters of an encoder
 _NUMBERS = "splines", "min_frequency", "max_terms", "max_categories"
 _OPTIONAL = (*LISTS, "max_categories")
@@ -389,7 +391,7 @@ _OF_ENCODER = {
 }
 
 
-def stored(
+def stored_encoder(
     arrays: Mapping[str, np.ndarray], vectoriser: Callable[[dict[str, np.ndarray]], Any]
 ) -> tuple[dict[str, Any], int, TableMap]:
     """Return parameters, number of samples and map of a stored encoder.

@@ -18,9 +18,8 @@ FORMATS = (
     svmlight.FORMAT, arrow.FORMAT, numpy.NPZ, numpy.NPY, h5ad.FORMAT, jsonl.FORMAT, csv.FORMAT,
     csv.TSV,
 )  # fmt: skip
-_ONE_NAME = re.compile(
-    rb"[\w\"\x80-\xff][^\x00-\x20\x7f,:]*"
-)  # the header of a CSV file of one column
+# the header of a CSV file of one column
+_ONE_NAME = re.compile(rb"[\w\"\x80-\xff][^\x00-\x20\x7f,:]*")
 OPTIONS = sorted({name for format in FORMATS for name in format.options})  # not those of all
 
 
