@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.stats import ks_2samp
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
 from narrows import OnlineSRDA
@@ -325,6 +326,22 @@ def test_the_polish_mends_features_that_go_together():
         for p in (False, True)
     ]
     assert scores[1] > scores[0] + 0.02
+
+
+def test_a_rare_class_is_found_without_weights():
+    rng = np.random.default_rng(0)
+    y = rng.choice(4, 6000, p=[0.66, 0.22, 0.10, 0.02])
+    rates = np.full((4, 300), 0.1)
+    for label in range(4):
+        rates[label, 10 * label : 10 * label + 10] = 0.6
+    X = sparse.csr_array(normalize(rng.poisson(rates[y]).astype(float)))
+    learned, others, rare = slice(4000), slice(4000, None), y[4000:] == 3
+
+    def found(**options):
+        online = OnlineSRDA(random_state=0, **options).partial_fit(X[learned], y[learned])
+        return (online.predict(X[others])[rare] == 3).mean()
+
+    assert found() > found(polish=False) + 0.2  # of outputs alone
 
 
 # -- samples held and others ----------------------------------------------------------------------

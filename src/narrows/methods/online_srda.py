@@ -530,8 +530,9 @@ class OnlineSRDA(Classifier, Sequential):
     samples, each left out (by leverages), also give log posteriors: of normal classes with one
     covariance, to whose diagonal 0.1 or 1 times the mean variance is added. They replace the
     outputs if they predict stored samples better over five folds: the mean logarithm of the
-    probability of the label by 0.03, and by half a standard error, or by three where W was computed
-    again. `transform` is not affected.
+    probability of the label by half a standard error (by three where W was computed again), and
+    either by 0.03 or with a mean recall of the classes that is higher by 0.03 and by two standard
+    errors. `transform` is not affected.
 
     **Probabilities** are softmax(scores/T). The temperature T maximises the likelihood of the
     stored samples that are left out.

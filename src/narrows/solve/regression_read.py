@@ -36,7 +36,8 @@ _LEAST = 0.01  # of a residual that a sample has left, at least
 _FAINT = 1e-6  # the least weight of a sample by softmax
 _FOLDS = 5  # of the samples held: log posteriors of each are those by the others
 _AHEAD = 0.5  # standard errors: better scores
-_GAIN = 0.03  # of the mean logarithm of the probability of the label; a smaller one may cost hits
+_GAIN = 0.03  # of the mean logarithm of the probability of the label, or of the mean recall
+_RECALLED = 2.0  # standard errors: a better mean recall
 _FAR_AHEAD = 3.0  # after a bad order, where samples held are more like the steps than others are
 _ADDED = (0.1, 1.0)  # times the mean variance of outputs within classes, added to each
 _EPS = np.finfo(np.float64).eps
@@ -474,8 +475,10 @@ def with_better_scores(
     """Return a model by log posteriors of outputs, if these predict better, or the model itself.
 
     The outputs within the classes are taken as normal, with one covariance, that of samples that
-    are left out. They have to be ahead by 0.03 and by so many standard errors. Each sample has one
-    label, and each of the classes `live` has samples.
+    are left out. The mean logarithm of the probability of the label has to be ahead by so many
+    standard errors, and by 0.03, or the mean recall of the classes by 0.03 and two standard errors:
+    a small gain may cost hits, but not where rare classes are found. Each sample has one label, and
+    each of the classes `live` has samples.
     """
     Z, T, code = outputs[:, live] / UNIT, held.targets[:, live], np.searchsorted(live, held.code)
     some = T.sum(axis=0)[code] > 1  # else no other sample is of the class
@@ -496,10 +499,15 @@ def with_better_scores(
             L[~left] = Z[~left] @ A + a
         return L
 
-    found = {added: scored(by_others(added)) for added in _ADDED}
+    posterior = {added: by_others(added) for added in _ADDED}
+    found = {added: scored(L) for added, L in posterior.items()}
     added = max(found, key=lambda value: found[value][0])
     gain = found[added][3] - scored(Z)[3]
-    if np.average(gain, weights=weight) < _GAIN or not leads(gain, weight, ahead):
+    hits, before = ((L.argmax(axis=1) == code)[some] for L in (posterior[added], Z))
+    more, of_class = hits.astype(np.float64) - before, (held.stands / (held.stands @ T)[code])[some]
+    recalled = np.average(more, weights=of_class) >= _GAIN and leads(more, of_class, _RECALLED)
+    likely = np.average(gain, weights=weight) >= _GAIN
+    if not (likely or recalled) or not leads(gain, weight, ahead):
         return model
     A, a = _posteriors(Z, T, held.stands, added)
     W, b = np.zeros_like(model.W), np.zeros_like(model.b)
