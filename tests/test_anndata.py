@@ -86,7 +86,7 @@ def test_scores_are_those_of_welchs_test(tmp_path, form, backed):
 
 def test_some_groups_against_a_reference():
     adata, X, code = cells("dense")
-    rank_genes(adata, "kind", groups=["T", "B"], reference="NK", key_added="t")
+    rank_genes(adata, "kind", groups=["T", "B", "T"], reference="NK", key_added="t")
     adata.uns["rank_genes_groups"] = adata.uns["t"]
     assert adata.uns["t"]["names"].dtype.names == ("T", "B")
     check_against_scipy(adata, X, code == 2, code == 1, "T")
@@ -237,6 +237,9 @@ def test_a_representation_or_a_layer_is_reduced():
     other = reduce(adata, "kind", method="lda", use_rep="X_pca", copy=True)
     assert "X_lda" not in adata.obsm
     assert (other.obsm["X_lda"].shape, "lda" in other.varm) == ((N, 3), False)
+    adata.obsm["counts"] = sparse.csc_array(X[:, :9])
+    same = reduce(adata, "kind", method="lda", use_rep="counts", copy=True)
+    np.testing.assert_allclose(same.obsm["X_lda"], other.obsm["X_lda"], atol=1e-8)
     reduce(adata, "kind", method="oc", layer="half")
     np.testing.assert_allclose(adata.varm["oc"], OC().fit(X, code).components_.T, atol=1e-10)
 

@@ -50,6 +50,7 @@ from tests.test_aliasing import warned_here
 from tests.test_bands import same_models, texts
 from tests.test_cross import METHODS, real
 from tests.test_engines import CUTS, DENSE_3, DENSE_5, SPARSE_5, SPREAD, WIDTHS
+from tests.test_kernel_srda import visits
 from tests.test_tables import NAMES, customers
 
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
@@ -1484,3 +1485,77 @@ def test_ctrl_c_ends_a_fit_on_a_cluster(tmp_path):
     assert (process.returncode, out) == (130, "")
     assert err.strip() == "narrows: interrupted; no file was changed."
     assert os.listdir(folder) == ["s.svm"]
+
+
+# -- names of features, and what `set_output` asks for ---------------------------------------------
+
+
+def frame(n=60):
+    X, y = labelled(n=n, d=4)
+    return pd.DataFrame(X, columns=list("abcd"), index=range(n, 0, -1)), y
+
+
+def test_pairs_with_tables_are_read_by_name(client, tmp_path):
+    X, y = frame()
+    local, other = OC().fit(X, y), X[list("dcba")]
+    spread = engine.fit(OC(), [(X, y)], client)
+    assert spread.feature_names_in_.tolist() == list("abcd")
+    for parts in ([(other, y)], [other]):
+        for oc in (local, spread):
+            found = engine.transform(oc, parts, client=client).compute()
+            np.testing.assert_allclose(found, local.transform(X), atol=1e-12)
+    (path,) = engine.transform(local, [(other, list(y))], tmp_path / "out", client=client)
+    written = pd.read_parquet(path)
+    np.testing.assert_allclose(written[["oc0", "oc1"]], local.transform(X), atol=1e-12)
+    with pytest.raises(DataError, match="expected the 4 columns of the fit, got all but 'a'"):
+        engine.transform(local, [(X.rename(columns={"a": "q"}), y)], client=client).compute()
+
+
+def test_a_frame_of_pandas_or_an_array_is_one_part(client):
+    X, y = frame()
+    spread = engine.fit(OC(), X.assign(label=y), client)
+    assert_same(spread, OC().fit(X, y))
+    assert_same(engine.fit(PCA(2), X.to_numpy(), client), PCA(2).fit(X.to_numpy()))
+
+
+def test_a_feature_of_the_fit_is_no_label():
+    X, y = frame()
+    X = X.rename(columns={"b": "class"})
+    oc = OC().fit(X, y)
+    found = oc.transform(dd.from_pandas(X, npartitions=2, sort=False))
+    np.testing.assert_allclose(found.compute(), oc.transform(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("method", [OC(), OCFS(n_features=2)])
+def test_set_output_keeps_the_index_and_collections_lazy(method):
+    X, y = frame()
+    method.fit(X, y).set_output(transform="pandas")
+    reduced = method.transform(dd.from_pandas(X, npartitions=2, sort=False))
+    assert isinstance(reduced, dd.DataFrame)
+    pd.testing.assert_frame_equal(reduced.compute(), method.transform(X))
+    for output in ("default", "pandas", "polars"):
+        lazy = method.set_output(transform=output).transform(da.from_array(X.to_numpy(), (20, 4)))
+        assert isinstance(lazy, da.Array)
+
+
+@pytest.mark.parametrize("method", [SRDA, MMC, PCA])
+def test_samples_that_stay_on_workers_do_not_decay(client, method, monkeypatch):
+    pretend(monkeypatch, "no products")
+    X, y = labelled(n=60, d=12)
+    with pytest.raises(ParameterError, match=r"expected half_life=None.*got 5"):
+        engine.fit(method(half_life=5), parts_of(X, y), client)
+
+
+def test_one_weight_may_be_that_of_all_samples(client):
+    X, y = labelled()
+    with client.as_current():
+        spread = OC().fit(da.from_array(X, (20, X.shape[1])), y, 2.0)
+    assert_same(spread, OC().fit(X, y, 2.0))
+
+
+@pytest.mark.parametrize("size", [300, 20])
+def test_parts_are_one_after_the_other_in_time(client, size):
+    X, y = visits()
+    parts = parts_of(X, y, range(0, len(y) + 1, size))
+    local = KernelSRDA(random_state=0).fit(X, y)
+    assert engine.fit(KernelSRDA(random_state=0), parts, client).uses_hidden_ == local.uses_hidden_

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from scipy import sparse
 from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -21,7 +22,7 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_selection import SelectKBest
 
 import narrows.river
-from narrows import LDA, OC, OCFS, SRDA, OnlineSRDA
+from narrows import LDA, OC, OCFS, PLS, SRDA, OnlineSRDA
 from narrows.errors import ParameterError
 from narrows.river import OneByOne, batches, rows_of
 
@@ -512,3 +513,32 @@ def test_the_comparison_with_other_libraries_is_true():
     select = feature_selection.SelectKBest(similarity=stats.PearsonCorr(), k=1)
     with pytest.raises(TypeError):
         select.learn_one({"a": 1.0}, "a class")
+
+
+def test_reduced_samples_are_whatever_set_output_asks_for():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 90)
+    X = pd.DataFrame(rng.normal(size=(90, 4)) + y[:, None], columns=list("abcd"))
+    model = OneByOne(OC(), n_features=64).learn_many(X, y)
+    some = X.iloc[[3, 2, 1, 0]].set_axis([9, 7, 5, 3])
+    expected = model.transform_many(some), model.transform_one({"a": 1.0})
+    for output in ("pandas", "polars"):
+        with sklearn.config_context(transform_output=output):
+            pd.testing.assert_frame_equal(model.transform_many(some), expected[0])
+            assert model.transform_one({"a": 1.0}) == expected[1]
+
+
+def test_selected_entries_of_value_0_are_kept():
+    X = pd.DataFrame({"a": [0.0, 1.0, 0.0, 2.0], "b": [1.0, 0.0, 3.0, 0.0], "c": [1.0] * 4})
+    model = OneByOne(OCFS(n_features=2), n_features=64).learn_many(X, [0, 1, 0, 1])
+    assert model.transform_one({"a": 0.0, "b": 1, "c": 0}) == {"a": 0.0, "b": 1}
+
+
+def test_several_targets_are_predicted_as_a_frame():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(50, 3)), columns=list("abc"))
+    Y = X[["a", "b"]].to_numpy() * 2
+    model = OneByOne(PLS(2), n_features=64).learn_many(X, Y)
+    found = model.predict_many(X)
+    assert found.shape == (50, 2)
+    assert found.index.equals(X.index)

@@ -184,7 +184,7 @@ def _chosen(
     for each in [*wanted, *others]:
         check_known(_RANK, "group", each, known)
     count = np.bincount(code[code >= 0], minlength=len(known))
-    chosen = [known.index(each) for each in wanted if each not in others]
+    chosen = [known.index(each) for each in dict.fromkeys(wanted) if each not in others]
     chosen = [g for g in chosen if count[g] or not every]  # of categories some may be unused
     compared = [known.index(each) for each in others]
     for g in [*chosen, *compared]:
@@ -366,7 +366,8 @@ def reduce(
         data = matrix_of(adata, layer, _REDUCE)
     else:
         check_known(_REDUCE, "use_rep", use_rep, list(adata.obsm))
-        data = Data(np.asarray(adata.obsm[use_rep]))
+        cells = adata.obsm[use_rep]
+        data = Data(cells.tocsr() if sparse.issparse(cells) else np.asarray(cells))
     if n_components is not None:
         estimator.set_params(n_components=n_components)
     genes = tuple(map(str, adata.var_names))

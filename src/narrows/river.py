@@ -459,9 +459,9 @@ class OneByOne(BaseEstimator):
             return {}
         try:
             if isinstance(self.estimator_, Selector):
-                kept = self._selected([{k: v} for k, v in x.items()])
+                kept = self._selected([{k: 1.0 if v == 0 else v} for k, v in x.items()])
                 return {k: v for (k, v), keep in zip(x.items(), kept, strict=True) if keep}
-            reduced = self.estimator_.transform(rows_of([x], self.n_features))[0]
+            reduced = self._reduced(rows_of([x], self.n_features))[0]
         except NotFittedError:  # classes are still to come
             return {}
         names = self.estimator_.get_feature_names_out()
@@ -478,7 +478,7 @@ class OneByOne(BaseEstimator):
         try:
             if isinstance(self.estimator_, Selector):
                 return selected_columns(X, self._selected)
-            reduced = self.estimator_.transform(rows)
+            reduced = self._reduced(rows)
         except NotFittedError:  # classes are still to come
             return X.iloc[:, :0]
         names = self.estimator_.get_feature_names_out()
@@ -490,12 +490,16 @@ class OneByOne(BaseEstimator):
         return None if found is None else found.tolist()[0]
 
     def predict_many(self, X: Any) -> Any:
-        """Return what is predicted of a DataFrame as a Series; None before the first batch."""
+        """Return what is predicted of a DataFrame as a Series; None before the first batch.
+
+        Several targets are the columns of a DataFrame.
+        """
         rows = rows_of_frame(X, self.n_features, type(self).__name__)
         found = self._ask("predict", lambda: rows, AttributeError)
         if found is None:
             return pandas().Series([None] * len(X), index=X.index, dtype=object)
-        return pandas().Series(found, index=X.index)
+        frame = pandas().DataFrame if np.ndim(found) > 1 else pandas().Series  # of several targets
+        return frame(found, index=X.index)
 
     def predict_proba_one(self, x: Row) -> dict[Any, float]:
         """Return the probability of each class for a dict; empty before the first batch."""
@@ -531,6 +535,10 @@ class OneByOne(BaseEstimator):
         return found
 
     # -- hashing --------------------------------------------------------------------------------
+
+    def _reduced(self, rows: sparse.csr_array) -> np.ndarray:
+        """Return reduced samples as an array, whatever `set_output` asks of the estimator."""
+        return np.asarray(self.estimator_.transform(rows))
 
     def _selected(self, entries: list[Row]) -> np.ndarray:
         """Whether the feature of each dict, of one entry at most, is selected."""

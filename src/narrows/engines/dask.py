@@ -326,8 +326,8 @@ def _blocks(X: Any, y: Any = None, weight: Any = None) -> list[Any]:
 def _blocks_of(y: Any, name: str, sizes: tuple[Any, ...]) -> list[Any]:
     """Return the labels or weights of each block of samples."""
     known = not any(np.isnan(size) for size in sizes)
-    if y is None:
-        return [None] * len(sizes)
+    if y is None or np.ndim(y) == 0:  # or one weight for all samples
+        return [y] * len(sizes)
     if _is_dask(y):
         if hasattr(y, "chunks"):
             y = y.rechunk({1: -1}) if y.ndim > 1 else y

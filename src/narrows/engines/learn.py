@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from narrows.errors import DataError, ParameterError, errors_named_after
-from narrows.io.chunk import Chunk, Options, check_finite
+from narrows.io.chunk import Chunk, Options, check_finite, feature_columns
 from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
 from narrows.io.formats.arrow import FORMAT as TABLE
@@ -30,7 +30,7 @@ from narrows.io.write import writer
 from narrows.methods.routes import Data, check_adds_up, route_of, route_of_state
 from narrows.solve.sums import stacked, widened
 from narrows.state.class_stats import ClassStats, checked_rows
-from narrows.state.labels import joined, one_a_row, weights
+from narrows.state.labels import as_array, joined, one_a_row, weights
 from narrows.state.mapped import Mapped
 from narrows.text import Vectoriser
 
@@ -351,8 +351,11 @@ def _read(part: Part, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
     is_table = options.table or getattr(source, "encoder", None) is not None
     if isinstance(data, tuple | list) and not is_file and not is_table:
         X, y, *weight = data
-        names = getattr(X, "columns", None)
+        names = Features.of(X, X.columns).names if hasattr(X, "columns") else None
+        if names is not None and options.columns is not None:
+            X, names = X[feature_columns(names, None, options, name)], options.columns
         X = checked_rows(X, finite=False)
+        y = y if y is None or sparse.issparse(y) else as_array(y)
         if options.width and X.shape[1] != options.width:
             raise DataError(name, f"expected {options.width} features, got {X.shape[1]}.")
         check_finite(Chunk(X, y, range(1, X.shape[0] + 1)), name)

@@ -311,6 +311,8 @@ class Parts:
             bar.update()
 
         pieces = self.engine.sum(partial(add_partial, add), seen, function, *iterables)
+        if self.names is None and not self.files and together.names is not None:
+            self.names = list(together.names)
         states = (self.engine.collect([piece.result])[0].state for piece in pieces)
         if len(pieces) == 1:
             return next(states)
@@ -479,7 +481,8 @@ def list_parts(partitions: Any) -> list[Any]:
     """Return the parts that are paths, patterns, pairs (X, y), triples with weights, or tables."""
     if isinstance(partitions, str | os.PathLike):
         return _paths(partitions)
-    if isinstance(partitions, tuple) and hasattr(partitions[0], "shape"):
+    of_one = isinstance(partitions, tuple) and hasattr(partitions[0], "shape")
+    if of_one or hasattr(partitions, "shape"):  # samples, or a table
         return [partitions]
     listed: list[Any] = []
     for part in partitions:
@@ -517,5 +520,7 @@ def label_of(frame: Any, options: Options) -> str | None:
     """Return the label column of a table, if it has one."""
     if options.target is not None or not options.has_labels:
         return None
-    names = LABELS if options.label is None else [options.label]
-    return next((name for name in names if name in frame.columns), None)
+    if options.label is not None:
+        return options.label if options.label in frame.columns else None
+    features = options.columns or ()  # of a fit
+    return next((name for name in LABELS if name in frame.columns and name not in features), None)

@@ -196,6 +196,8 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if "transform" in vars(cls):  # before `set_output` has a say: an engine knows the names
+            cls.transform = accepts_collections(vars(cls)["transform"])
         cls.__doc__ = with_shared_texts(cls.__doc__)
 
     if not TYPE_CHECKING:  # so that a wrong parameter or attribute is still found by mypy
@@ -760,9 +762,9 @@ class Additive(Estimator):
         )
 
     def _add_states(self, a: ClassStats, b: ClassStats) -> ClassStats:
-        """Return the state of the samples of both, which stay as they are."""
+        """Return the state of the samples of both, which stay as they are; b has the later ones."""
         with errors_named_after(self):
-            return a + b
+            return a + b._later(a.n_samples)
 
     @where(can_add)
     def merge(self, *others: Self) -> Self:

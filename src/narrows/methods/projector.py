@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError
-from narrows.methods.base import Additive, Estimator, accepts_collections
+from narrows.methods.base import Additive, Estimator
 from narrows.methods.parameters import FLAG, LIST, NONE, Constraint, is_cv, whole
 from narrows.methods.standardize import standardized
 from narrows.solve.applied import Applied, Projection
@@ -169,7 +169,6 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         if n_features < sys.maxsize:  # the data are known
             standardized(self, n_features)
 
-    @accepts_collections
     def transform(self, X: Any) -> Any:
         """Project X onto the directions: X W, not centred.
 

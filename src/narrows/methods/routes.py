@@ -162,6 +162,7 @@ class AllAtOnce(Route):
 
     def of_parts(self, parts: Any) -> Any:
         """Return the samples as an operator, where they are."""
+        check_parts(type(self.estimator).__name__, self.estimator.half_life)
         if not self.estimator._by_products:
             if parts.n_features > MOST:
                 refuse_more(self.estimator, parts.n_features)

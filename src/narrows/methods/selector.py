@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError, warn
-from narrows.methods.base import Additive, accepts_collections
+from narrows.methods.base import Additive
 from narrows.methods.parameters import (
     CV,
     FOLDS,
@@ -188,7 +188,6 @@ class Selector(SelectorMixin, Additive):
         """The features from the best to the worst, of shape (n_features,)."""
         return read_only(self._solution.order)
 
-    @accepts_collections
     def transform(self, X: Any) -> Any:
         """Keep the selected features of X, in their order.
 

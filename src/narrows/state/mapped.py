@@ -118,6 +118,10 @@ class Mapped:
     def __add__(self, other: Any) -> Self:
         return self.summed([self, self._like(other)])
 
+    def _later(self, first: int) -> Self:
+        """Return a state of samples that were learned after so many others."""
+        return type(self)(self.map, self.stats._later(first))
+
     def __sub__(self, other: Any) -> Self:
         other = self._like(other)
         with features_in_errors(self.map.feature):
