@@ -668,10 +668,7 @@ def test_options_of_texts_are_those_of_scikit_learn(run, options, parameters):
     assert status == 0, err
     expected = CountVectorizer(token_pattern=r"(?u)\b\w+\b", **parameters).fit(texts)
     terms = source_of(narrows.load("m.narrows")).names.tolist()
-    if "max_features" in parameters:  # scikit-learn does not say which of equally frequent terms
-        assert len(terms) == 4
-    else:
-        assert terms == expected.get_feature_names_out().tolist()
+    assert terms == expected.get_feature_names_out().tolist()
 
 
 @pytest.mark.parametrize(

@@ -413,6 +413,18 @@ def test_few_and_constant_features():
     assert SelectKBest(k=2).fit(X, y).transform(X).shape == chosen.transform(X).shape
 
 
+@pytest.mark.parametrize("values", [(0.1 + 0.2, 0.3), (1e8, np.nextafter(1e8, 2e8))])
+@pytest.mark.parametrize("how", ["fit", "partial_fit", "numeric", "few samples"])
+def test_columns_that_vary_by_rounding_are_never_chosen(values, how):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 80 if how == "few samples" else 5))
+    y = np.arange(60) % 4
+    X[:, 3] = np.where(y < 2, *values)
+    selector = ForwardFS(2, target="numeric" if how == "numeric" else "auto")
+    selector = selector.partial_fit(X, y) if how == "partial_fit" else selector.fit(X, y)
+    assert 3 not in selector.get_support(indices=True)
+
+
 def test_cv_of_wide_data_is_refused():
     X, y = wide(n=50)
     with pytest.raises(ParameterError, match='at most 8,192 features for n_features="cv"'):

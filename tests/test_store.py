@@ -24,9 +24,10 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import narrows
-from narrows import OC, OCFS
+from narrows import LDA, OC, OCFS, PCA, SRDA, ForwardFS, KernelSRDA
 from narrows.errors import DataError
 from narrows.read import Source, source_of
+from narrows.table import TableEncoder
 from narrows.text import Tfidf
 from tests.cases import assert_same, labelled
 from tests.forks import exit_code, forked
@@ -88,6 +89,34 @@ def test_parameters_survive(tmp_path, parameters):
     loaded = narrows.load(tmp_path / "a.narrows").get_params()
     for name, value in parameters.items():
         np.testing.assert_array_equal(loaded[name], value)
+
+
+COLUMNS = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 5)), columns=list("abcde"))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [OC(np.int32(2)), LDA(np.uint8(2)), KernelSRDA(np.uint8(2)), PCA(np.int16(2)),
+     SRDA(standardize=np.array(["a"])), SRDA(standardize=COLUMNS.columns[1:2]),
+     ForwardFS(2, groups=np.array(list("aabbc"))), ForwardFS(2, groups=pd.Series([0, 0, 1, 1, 2])),
+     ForwardFS(2, start=np.array(["b"], dtype=object)), OCFS(2, priors=pd.Series([0.1, 0.2, 0.7]))],
+    ids=str,
+)  # fmt: skip
+def test_parameters_of_other_types_survive(tmp_path, estimator):
+    estimator.fit(COLUMNS, np.arange(60) % 3)
+    narrows.save(estimator, tmp_path / "a.narrows")
+    loaded = narrows.load(tmp_path / "a.narrows")
+    np.testing.assert_array_equal(loaded.transform(COLUMNS), estimator.transform(COLUMNS))
+    for name, value in estimator.get_params().items():
+        np.testing.assert_array_equal(loaded.get_params()[name], value)
+
+
+@pytest.mark.parametrize("maker", [Tfidf(min_df=np.int32(1)), TableEncoder(splines=np.int32(3))])
+def test_settings_of_other_types_survive(tmp_path, maker):
+    maker.fit(["a b"] if isinstance(maker, Tfidf) else COLUMNS)
+    narrows.save(maker, tmp_path / "a.narrows")
+    loaded = narrows.load(tmp_path / "a.narrows")
+    assert loaded.get_feature_names_out().tolist() == maker.get_feature_names_out().tolist()
 
 
 def test_every_cut_of_a_file_is_an_error_that_names_it(model, tmp_path):

@@ -859,3 +859,15 @@ def test_pipelines_of_other_steps_are_not_loaded(tmp_path):
     same(narrows.load(path).transform(table), encoder.transform(table))
     with pytest.raises(NotFittedError):
         narrows.save(TableEncoder(), path)
+
+
+def test_nulls_of_categories_of_arrow_are_missing():
+    column = pa.array(["u", None, "v", "u"]).dictionary_encode()
+    table = pa.table({"c": column, "x": [1.0, 2.0, 4.0, 8.0]})
+    encoder = TableEncoder(splines=0).fit(table)
+    assert encoder.get_feature_names_out().tolist() == ["c=u", "c=v", "c=(missing)", "x"]
+    one_hot = [[1, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]]
+    np.testing.assert_array_equal(encoder.transform(table).toarray()[:, :3], one_hot)
+    with pytest.raises(ValueError, match="got None"):  # as labels
+        OC().fit(np.eye(4), table["c"])
+    assert OC().fit(np.eye(4), table["c"].fill_null("w")).class_count_.tolist() == [2, 1, 1]

@@ -249,6 +249,17 @@ def test_a_file_with_tabs_gives_the_same_model(folder, capsys, monkeypatch, larg
     assert tabs.replace("\t", ",") == commas
 
 
+def test_forward_selection_may_start_with_a_column(folder):
+    line = "fit churn.csv --label churn --method forwardfs --n-features 2 --start city -o m.narrows"
+    assert narrows_(line) == 0
+    model = load_model("m.narrows")
+    encoder = source_of(model).encoder
+    kept = {NAMES[k] for k in encoder.groups_[model.get_support()]}
+    assert "city" in kept
+    assert len(kept) == 2
+    assert NAMES[encoder.groups_[model.ranking_[0]]] == "city"
+
+
 def test_forward_selection_takes_whole_columns_in_their_order(folder, capsys):
     line = "fit churn.csv --label churn --method forwardfs --n-features 2 -o m.narrows"
     assert narrows_(line) == 0

@@ -193,6 +193,16 @@ def test_a_million_words_in_any_order():
 # -- settings ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("most", [10, 100, 300, 700])
+def test_of_equally_frequent_terms_those_of_scikit_learn_are_kept(most):
+    words = [f"w{k}" for k in range(1000)]
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(words, 20)) for _ in range(150)]
+    theirs = CountVectorizer(token_pattern=TOKEN, max_features=most).fit(texts)
+    ours = Tfidf(max_features=most).fit(texts).terms.tolist()
+    assert ours == theirs.get_feature_names_out().tolist()
+
+
 @pytest.mark.parametrize(
     "settings",
     [

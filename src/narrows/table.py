@@ -20,7 +20,7 @@ from narrows.methods.parameters import (
     is_integer,
     whole,
 )
-from narrows.solve.arrays import as_asked
+from narrows.solve.arrays import as_asked, plain
 from narrows.solve.cells import (
     CATEGORY,
     DATE,
@@ -533,7 +533,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         found = {"n_samples": np.array(self.n_samples_seen_)}
         for name, value in self.get_params().items():
             if value is not None:
-                found[name] = np.array(value, dtype=object if name in LISTS else None)
+                found[name] = np.array(plain(value), dtype=object if name in LISTS else None)
         return found | {f"map.{name}": array for name, array in self._map.to_arrays().items()}
 
     @classmethod

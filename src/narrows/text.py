@@ -27,7 +27,7 @@ from narrows.methods.parameters import (
     whole,
     word,
 )
-from narrows.solve.arrays import as_asked
+from narrows.solve.arrays import as_asked, plain
 from narrows.solve.cells import is_missing
 from narrows.solve.interrupted import ChangesInPlace
 from narrows.solve.terms import Counted, Kept, Words, count, idf, weighed, with_feature
@@ -284,7 +284,7 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
                     f"{value!r}. Set token_pattern, or save the model of the transformed texts."
                 )
             if not same(value, defaults[name]):
-                is_text = isinstance(value, str)
+                value, is_text = plain(value), isinstance(value, str)
                 arrays[name] = np.array([value], dtype=object) if is_text else np.array(value)
         return arrays
 
@@ -555,7 +555,8 @@ class Tfidf(Vectoriser):
         Terms in fewer or in more texts are counted, but have no feature. A float is a share of the
         texts.
     max_features : int, optional
-        The number of features: the terms that occur most often, ties in their order.
+        The number of features: the terms that occur most often; of ties those that
+        scikit-learn keeps.
     ngram_range : (int, int)
         The fewest and the most words of a term.
     token_pattern : str
@@ -697,7 +698,7 @@ class Tfidf(Vectoriser):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return settings and counts as named arrays; `narrows.io.source` reads them."""
-        return super().to_arrays() | {"min_df": np.array(self.min_df)}
+        return super().to_arrays() | {"min_df": np.array(plain(self.min_df))}
 
     def _arrays(self) -> dict[str, np.ndarray]:
         counts = self._known

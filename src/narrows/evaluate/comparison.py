@@ -30,7 +30,7 @@ from narrows.evaluate.splits import REPEATS, Fold, Splits, pairs_of
 from narrows.io.source import Source
 from narrows.methods.methods import METHODS as ALL_METHODS
 from narrows.methods.parameters import is_integer
-from narrows.solve.arrays import as_numpy
+from narrows.solve.arrays import as_numpy, plain
 from narrows.solve.paired import METRICS, Outcome, gradient, metric_of, score
 from narrows.solve.sums import all_finite
 from narrows.state.class_stats import checked_rows
@@ -473,7 +473,7 @@ def _constant(y: np.ndarray, y_test: np.ndarray) -> Line:
         return Line(ALWAYS + "the mean", "", None, 0, 0.0, 0.0, 0.0, 0.0, **scores)
     classes, counts = np.unique(y, return_counts=True)
     label = classes[counts.argmax()]
-    shown = printable(label.item() if isinstance(label, np.generic) else label)
+    shown = printable(plain(label))
     shown = shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
     scores = _scored(y, y_test, np.full(len(y_test), label, dtype=y.dtype))
     return Line(ALWAYS + shown, "", None, 0, 0.0, 0.0, 0.0, 0.0, **scores)

@@ -40,6 +40,7 @@ from narrows.methods.methods import METHODS
 from narrows.methods.parameters import copied, same
 from narrows.methods.selector import Selector
 from narrows.solve.applied import Applied
+from narrows.solve.arrays import plain
 from narrows.solve.schema import Field, SchemaError, check_known, check_plain, checked
 from narrows.state.class_stats import ClassStats
 from narrows.state.labels import by_class
@@ -143,7 +144,11 @@ def is_passing(step: Any) -> bool:
 
 def _plain(estimator: Any, name: str, value: Any) -> Any:
     """Return the value of a parameter as JSON has it."""
-    if isinstance(value, np.ndarray) and value.dtype != object:
+    if name != "priors" and hasattr(value, "to_list"):  # of pandas; a Series of priors has classes
+        value = value.to_list()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "OU":
+        value = value.tolist()
+    if isinstance(value, np.ndarray):
         return {"array": value.tolist(), "dtype": value.dtype.str}
     given = by_class(value)
     if given is not None:
@@ -152,7 +157,7 @@ def _plain(estimator: Any, name: str, value: Any) -> Any:
             return {"pairs": pairs}
     if isinstance(value, list | tuple):
         return [_plain(estimator, name, entry) for entry in value]
-    value = value.item() if isinstance(value, np.generic) else value
+    value = plain(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(

@@ -34,7 +34,7 @@ from narrows.methods.targets import Numeric
 from narrows.solve import columns
 from narrows.solve.forward import Path, forward, held_out_shares
 from narrows.solve.held_out import NO_CURVE, Curve
-from narrows.solve.scatter import VARIES, Scatter
+from narrows.solve.scatter import VARIES
 from narrows.state.arrays import read_only
 from narrows.state.class_stats import ClassStats, Second
 from narrows.state.cross import MOST
@@ -146,13 +146,16 @@ class Correlated(NamedTuple):
         rows = stats.few()
         if rows is not None:
             return cls.of_rows(stats, targets, head, *rows)
-        return cls.of_scatter(stats.scatters(by_samples=False), targets, head)
+        return cls.of_scatter(stats, targets, head)
 
     @classmethod
-    def of_scatter(cls, S: Scatter, targets: Targets | NumericTargets, head: np.ndarray) -> Self:
-        """Return those of a scatter, the first features of which are these of all features."""
+    def of_scatter(
+        cls, stats: ClassStats | TargetStats, targets: Targets | NumericTargets, head: np.ndarray
+    ) -> Self:
+        """Return those of a state by its scatter, as `of_sums` does."""
+        S = stats.scatters(by_samples=False)
         squares = S.C.diagonal()[: len(head)]
-        at = np.flatnonzero(squares > VARIES * S.noise[: len(head)])
+        at = np.flatnonzero((squares > VARIES * S.noise[: len(head)]) & _varying(stats, head))
         size, root = np.sqrt(squares[at]), np.sqrt(S.n or 1.0)
         R = targets.products(S.H[:, at] / size)
 
@@ -178,7 +181,7 @@ class Correlated(NamedTuple):
     ) -> Self:  # fmt: skip
         """Return those of the samples of a state, which have the mean m."""
         p = stats.priors()
-        features = np.flatnonzero(stats.varying(p)[: len(head)])
+        features = np.flatnonzero(stats.varying(p)[: len(head)] & _varying(stats, head))
         unit = np.sqrt(stats.variances(p)[features])
         D = np.empty((len(targets.share), stats.n_features))
         for some, deviation in stats.deviations(p):
@@ -701,8 +704,7 @@ class ForwardFS(Selector):
     def _correlated(self, stats: Any, head: np.ndarray) -> tuple[Correlated, float]:
         if _is_numeric(stats):
             numbers = NumericTargets.of(stats)
-            S = stats.scatters(by_samples=False)
-            return Correlated.of_scatter(S, numbers, head), numbers.total
+            return Correlated.of_scatter(stats, numbers, head), numbers.total
         targets = Targets.of(stats, stats.priors(self.priors))
         return Correlated.of_sums(stats, targets, head), targets.total
 
@@ -716,6 +718,12 @@ class ForwardFS(Selector):
             targets = Targets.of(halves.others, halves.p_others)
             found = Correlated.of_sums(halves.others, targets, np.arange(stats.n_features))
             yield halves.fold, found, partial(_share_of, halves, targets, found)
+
+
+def _varying(stats: Any, head: np.ndarray) -> np.ndarray:
+    """Return which of the first features vary by more than the rounding of their values."""
+    found: np.ndarray = np.isfinite(stats.units(np.ones(stats.n_features, dtype=bool)))[: len(head)]
+    return found
 
 
 def _is_numeric(state: Any) -> bool:

@@ -340,7 +340,7 @@ class KernelSRDA(Discriminant):
 
     def _solve(self, state: Any) -> Found:
         if not state.n:
-            return Found.best(np.zeros((state.n_features, 0)), np.zeros(0), self.n_components)
+            return Found.best(np.zeros((state.n_features, 0)), np.zeros(0), self._size)
         curved = self._shown(self._mapped(state))
         linear, S = curved.without_hidden(), curved.scatters()
         width = len(S.C)
@@ -399,6 +399,6 @@ class KernelSRDA(Discriminant):
         return mapped.without_hidden() if solution.map is None else mapped
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
-        p = self.n_components or 0
+        p = self._size or 0
         answer = discriminants(S, alpha, total=True, overwrite=not p)
         return scaled(continued(S, answer, alpha, p), S.n, "mean")

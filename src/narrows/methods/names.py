@@ -71,6 +71,11 @@ def use_names(model: Any, source: Any) -> None:
     given = listed(model)
     if any(isinstance(each, str) for each in given):
         known = _numbered(None if source is None else source.names)
+        encoder: Any = getattr(source, "encoder", None)
+        if encoder is not None:  # a column stands for its first feature; whole columns enter
+            columns, first = np.unique(encoder.groups_, return_index=True)
+            names = encoder.feature_names_in_[columns].tolist()
+            known = dict(zip(names, first.tolist(), strict=True)) | known
         found = [
             int(each)
             if isinstance(each, str) and each not in known and _DIGITS.fullmatch(each)

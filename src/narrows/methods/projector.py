@@ -237,7 +237,8 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
     @property
     def _size(self) -> int | None:
         """The number of components that was given; None if it follows from the samples."""
-        return None if is_cv(self.n_components) else self.n_components
+        p = self.n_components
+        return None if p is None or is_cv(p) else int(p)
 
     def _limit(self, classes: int) -> tuple[int, str]:
         """Return the most directions of so many classes, and what to use for more."""

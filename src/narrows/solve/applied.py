@@ -216,7 +216,9 @@ class Applied(Projection):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return it as named arrays."""
-        found: dict[str, Any] = {"W": self.W, "size": self.size, "chosen": self.chosen}
+        found: dict[str, Any] = {"W": self.W, "chosen": self.chosen}
+        if self.size is not None:
+            found["size"] = np.int64(self.size)
         if self.decision is not None:
             found |= self.decision._asdict()
             del found["map"]

@@ -25,6 +25,20 @@ def samples_as_numpy(X: Any, who: str = "ClassStats") -> Any:
     return X.astype(np.float32) if half else X
 
 
+def plain(value: Any) -> Any:
+    """Return a scalar of NumPy as one of Python, and anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def in_one_chunk(column: Any) -> Any:
+    """Return a column of an Arrow table as one array, if NumPy would read nulls of its chunks.
+
+    They would be the last category of a dictionary.
+    """
+    chunked = str(getattr(column, "type", "")).startswith("dictionary<")
+    return column.combine_chunks() if chunked and hasattr(column, "combine_chunks") else column
+
+
 def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
     """Return an array of another library as one of NumPy, and anything else as it is.
 
@@ -40,6 +54,7 @@ def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
     who : str
         The name of the caller in errors.
     """
+    array = in_one_chunk(array)
     kind = type(array)
     if issubclass(kind, np.ndarray | np.generic) or sparse.issparse(array):
         return array

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from narrows.errors import ParameterError
+from narrows.solve.arrays import in_one_chunk
 
 NUMBER, DATE, CATEGORY, TEXT = "number", "date", "category", "text"
 MISSING = "(missing)"
@@ -91,9 +92,9 @@ class Cells:
     """The cells of a column, which become numbers, dates or texts when they are asked for."""
 
     def __init__(self, column: str, given: Any):
-        self.column, self.given = column, given
         self.type = str(getattr(given, "dtype", getattr(given, "type", "")))
         self.is_categorical = _CATEGORICAL.match(self.type) is not None
+        self.column, self.given = column, in_one_chunk(given)
 
     def __len__(self) -> int:
         return len(self.given) if hasattr(self.given, "__len__") else len(self.array)

@@ -295,7 +295,7 @@ def with_feature(
     )
     chosen = np.flatnonzero((frequency > 0) & (frequency >= low) & (frequency <= high))
     if max_features is not None and total is not None and len(chosen) > max_features:
-        best = np.argsort(-total[chosen], kind="stable")[:max_features]
+        best = np.argsort(-total[chosen])[:max_features]  # of ties those that scikit-learn keeps
         chosen = chosen[np.sort(best)]
     return chosen
 
