@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import pickle
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -871,3 +872,26 @@ def test_nulls_of_categories_of_arrow_are_missing():
     with pytest.raises(ValueError, match="got None"):  # as labels
         OC().fit(np.eye(4), table["c"])
     assert OC().fit(np.eye(4), table["c"].fill_null("w")).class_count_.tolist() == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "written", ["{:.2f} €", "${:.2f}", "{:,.2f}", "{:_.2f}"], ids=["euro", "dollar", "comma", "space"]
+)
+def test_numbers_written_otherwise_are_named(written):
+    amounts = np.random.default_rng(0).uniform(1000, 99999, 200)
+    cells = [written.format(amount).replace("_", " ") for amount in amounts]
+    with pytest.warns(UserWarning, match="expected numbers such as 1234.5 in column 'c', got"):
+        TableEncoder().fit(pd.DataFrame({"c": cells, "x": amounts % 7}))
+
+
+def test_a_cell_that_is_no_number_among_numbers_is_named():
+    cells = [str(k) for k in np.random.default_rng(0).integers(1000, 99999, 2000)]
+    cells[7] = "unknown"
+    with pytest.warns(UserWarning, match="expected numbers such as 1234.5 in .*got 'unknown'"):
+        encoder = TableEncoder().fit(pd.DataFrame({"c": cells, "x": np.arange(2000) % 7}))
+    assert encoder.decisions_[0].reason.endswith("and 'unknown' is no number")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TableEncoder(categories=["c"]).fit(pd.DataFrame({"c": cells, "x": np.arange(2000) % 7}))
+        mixed = [f"PC {k}" if k % 3 else str(k) for k in range(1000)]  # such as tickets
+        TableEncoder().fit(pd.DataFrame({"c": mixed, "x": np.arange(1000) % 7}))

@@ -249,6 +249,16 @@ def test_a_file_with_tabs_gives_the_same_model(folder, capsys, monkeypatch, larg
     assert tabs.replace("\t", ",") == commas
 
 
+def test_numbers_taken_for_classes_are_pointed_out(folder, capsys):
+    rows = "".join(f"{k * 1.25},{k % 7}\n" for k in range(60))
+    Path("houses.csv").write_text(f"price,rooms\n{rows}")
+    assert narrows_("fit houses.csv --label price --method oc -o m.narrows") == 0
+    said = "60 of 60 labels are different numbers. If the label is a number to predict, use --tar"
+    assert said in capsys.readouterr().err
+    assert narrows_("fit houses.csv --label rooms --method oc -o m.narrows") == 0
+    assert "different numbers" not in capsys.readouterr().err
+
+
 def test_forward_selection_may_start_with_a_column(folder):
     line = "fit churn.csv --label churn --method forwardfs --n-features 2 --start city -o m.narrows"
     assert narrows_(line) == 0
@@ -387,7 +397,7 @@ def test_wrong_tables_are_one_line_each(folder, capsys):
     write("x.csv", [*rows[:7], (*rows[7][:-1], ""), *rows[8:]])
     err = error_of("fit x.csv --label churn --method srda -o o.narrows", capsys)
     assert "x.csv:9" in err
-    assert "expected a label, got none. Fill in a label, or remove the row." in err
+    assert "expected a label, got none. Fill in a label, or remove the row, or set --label." in err
     for options in ("--categories nothing", "--numbers plan", "--drop age,plan,nothing"):
         error_of(f"fit churn.csv --label churn --method srda {options} -o o.narrows", capsys)
     error_of("fit churn.csv --label churn --method srda --table --scheduler x -o o", capsys)

@@ -38,7 +38,11 @@ __all__ = ["TableEncoder"]
 
 FEW = 40  # distinct values of a category, as in skrub, and samples in which all values may differ
 WORDS = 4  # of a text, on average
-_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+_MOSTLY = 0.9  # of the values are numbers: the others are mistakes
+# of numbers: separators of thousands, a decimal point or comma, and symbols such as a currency
+_LIKE_NUMBER = re.compile(
+    r"\s*[-+]?[^\w\s]?\s?(\d+|\d{1,3}([.,'’\s]\d{3})+)([.,]\d+)?\s?[^\w\s]?\s*"
+)
 
 
 # -- decisions -----------------------------------------------------------------------------------
@@ -112,29 +116,28 @@ class _Rules:
 
     def _words(self, cells: Cells) -> Column:
         labels, codes = cells.labels
-        commas = [label for label in labels if _DECIMAL_COMMA.fullmatch(label)]
-        thousands = all(label.strip()[-4:-3] == "," for label in commas)
-        if 2 * len(commas) > len(labels) >= FEW and not thousands:
-            warn(
-                f"TableEncoder: expected numbers with a decimal point in column {cells.column!r}, "
-                f"got {commas[0]!r}. Write points, or name the column in categories "
-                "(--categories) or drop (--drop)."
-            )
         if len(labels) < FEW:
             return self._category(cells, f"{len(labels)} distinct values")
+        words = [label for label in labels if not reads_as_number(label)]
+        alike = sum(1 for label in words if _LIKE_NUMBER.fullmatch(label)) - len(words)
+        share = 1 + alike / len(labels)  # of numbers, and of what is meant as one
+        if words and share > _MOSTLY:
+            warn(
+                f"TableEncoder: expected numbers such as 1234.5 in column {cells.column!r}, got "
+                f"{words[0]!r:.40}. Write them so, and nothing for a missing value; or name the "
+                "column in categories (--categories) or drop (--drop)."
+            )
+        no_number = f", and {words[0]!r:.40} is no number" if words and share > 0.5 else ""
         n_words = np.mean([len(label.split()) for label in labels])
         if n_words >= WORDS:
             return self._text(cells, f"{n_words:.1f} words on average")
         if len(labels) == (codes >= 0).sum():
-            words = [label for label in labels if not reads_as_number(label)]
-            reason = "all values differ"
-            if 0 < 2 * len(words) < len(labels):
-                reason = f"all values differ, and {words[0]!r:.40} is no number"
-            return Column(cells.column, "identifier", reason)
+            return Column(cells.column, "identifier", f"all values differ{no_number}")
         column = self._category(cells, "")
         if not column.values:
-            return Column(cells.column, "identifier", "no value is frequent")
-        column.reason = f"{len(column.values)} frequent of {len(labels)} distinct values"
+            return Column(cells.column, "identifier", f"no value is frequent{no_number}")
+        frequent = f"{len(column.values)} frequent of {len(labels)} distinct values"
+        column.reason = frequent + no_number
         return column
 
     def _category(self, cells: Cells, reason: str) -> Column:

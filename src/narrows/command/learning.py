@@ -29,6 +29,7 @@ from narrows.io.streams import display_name, expand_patterns
 from narrows.methods.describe import certified, chosen, in_order, n_classes, summary
 from narrows.methods.names import listed
 from narrows.methods.routes import Data, check_adds_up, most_passes, route_of
+from narrows.solve.cells import reads_as_number
 from narrows.state.cross import MOST
 from narrows.state.labels import are_text, same_integer
 from narrows.text import Tfidf, Vectoriser
@@ -422,6 +423,9 @@ def _save(
             shutil.copyfileobj(file, sys.stdout.buffer)
 
 
+_MANY = 20  # rows, of which most are not expected to have classes of their own
+
+
 def _say_lost(estimator: Any) -> None:
     """Say what a model cannot do because no samples are kept, if anything."""
     if estimator._lost:
@@ -440,3 +444,9 @@ def _report_model(estimator: Any, output: str, as_json: bool) -> None:
         found["top"] = columns
         text += f"\n{in_order(columns)}"
     report(found, text, as_json, err=output == "-")
+    classes = [] if estimator._takes_numbers else estimator._fitted.state.classes
+    if 2 * len(classes) > found["rows"] >= _MANY and all(map(reads_as_number, map(str, classes))):
+        say(
+            f"{len(classes):,} of {found['rows']:,} labels are different numbers. If the label is "
+            "a number to predict, use --target instead of --label."
+        )

@@ -446,7 +446,7 @@ class Labels:
         if label is None:
             if self.required or self.present:
                 problem = f"{self.what}: expected a label, got none."
-                advice = "Fill in a label, or remove the row."
+                advice = "Fill in a label, or remove the row, or set label (--label)."
                 raise DataError(self.name, f"{problem} {advice}", line)
             return None
         if not self.present:

@@ -572,7 +572,7 @@ def check_alike(estimator: Estimator, other: Any) -> None:
         raise ValueError(
             f"{name}: expected an estimator with the same parameters to merge, got "
             + ", ".join(f"{key}={theirs[key]!r} instead of {mine[key]!r}" for key in unlike)
-            + ". Use set_params first if the difference is intended."
+            + ". Merge estimators with the same parameters."
         )
 
 

@@ -335,8 +335,9 @@ class PLS(TargetProjector):
 
     The predictions are those of scikit-learn's PLSRegression with ``scale=False`` and a small
     ``tol``. `transform` returns X R with the rotations R, not centred: subtract ``mean_ @ R`` for
-    the result of PLSRegression, up to the signs of the columns. Units of features matter:
-    see `standardize`.
+    the result of PLSRegression, up to the signs of the columns. Units of features matter (see
+    `standardize`), and so do units of targets: divide targets in different units by their standard
+    deviations, or those of small values are not predicted.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from narrows.errors import DataError
+from narrows.errors import DataError, some_names
 from narrows.io import kinds
 from narrows.io.chunk import TEXT, Chunk, Labels, Options, as_targets
 from narrows.io.formats.base import Format, Writer
@@ -53,7 +53,10 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         pieces: list[Any] = [row.get(key) for key in text_keys]
         for key, piece in zip(text_keys, pieces, strict=True):
             if not isinstance(piece, str):
-                raise DataError(name, f"{key!r}: expected text, got {_kind(piece)}.", number)
+                problem = f"{key!r}: expected text, got {_kind(piece)}."
+                if key not in row:
+                    problem += f" Set text (--text) to one of {some_names([*row])}."
+                raise DataError(name, problem, number)
         if targets:
             found.append(_numbers(row, targets, options.labels_required, name, number))
         else:
