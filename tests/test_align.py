@@ -27,6 +27,7 @@ from narrows import (
     OCM,
     PCA,
     SRDA,
+    KernelSRDA,
     OnlineSRDA,
     align,
     load,
@@ -251,3 +252,14 @@ def test_drift_says_what_it_cannot_compare():
         drift(OC(3).partial_fit(X[:1], y[:1]), oc)
     with pytest.raises(NotFittedError):
         drift(oc, OC())
+
+
+def test_hidden_features_have_no_directions_to_align():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 2))
+    y = (np.hypot(*X.T) > 1.1).astype(int) + (X[:, 0] > 0)
+    a, b = (KernelSRDA(n_hidden=60, random_state=seed).fit(X, y) for seed in (0, 1))
+    assert a.uses_hidden_
+    for verb in (align, drift):
+        with pytest.raises(ParameterError, match="directions in the features, got KernelSRDA"):
+            verb(a, b)

@@ -326,7 +326,11 @@ def amounts(n, sigma, seed=0):
     return np.column_stack([amount, gap * y + rng.normal(size=n)]), y
 
 
-@pytest.mark.parametrize("method", [OCFS(1, tolerance=0.1), OC(tolerance=0.1)], ids=repr)
+@pytest.mark.parametrize(
+    "method",
+    [OCFS(1, tolerance=0.1, random_state=0), OC(tolerance=0.1, random_state=0)],
+    ids=repr,
+)
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_heavy_tails_are_not_certified_and_all_samples_are_read(method, form, tmp_path):
     X, y = amounts(5000, 2.0)
@@ -340,7 +344,11 @@ def test_heavy_tails_are_not_certified_and_all_samples_are_read(method, form, tm
     assert load(tmp_path / "m.narrows").certificate_ == found.certificate_
 
 
-@pytest.mark.parametrize("method", [OCFS(1, tolerance=0.1), OC(tolerance=0.1)], ids=repr)
+@pytest.mark.parametrize(
+    "method",
+    [OCFS(1, tolerance=0.1, random_state=0), OC(tolerance=0.1, random_state=0)],
+    ids=repr,
+)
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.slow
 def test_heavy_tails_of_parts_are_not_certified_and_all_parts_are_read(method, form):

@@ -445,3 +445,34 @@ def test_a_rare_class_is_predicted_where_balanced_accuracy_compares(classifier):
     assert lines.recommendation_ is not None
     lines = compare(X, y.astype(int), ["srda"], [1], [classifier], repeats=2, metric="accuracy")
     assert lines[0].balanced_accuracy < 0.55
+
+
+def test_ilda_is_fitted_for_each_number_of_dimensions():
+    X, y = load_digits(return_X_y=True)
+    given = {"repeats": 1, "classifiers": ["knn"], "methods": ["ilda"]}
+    alone, beside = (compare(X[:600], y[:600], dims=d, **given) for d in ([3], [3, 7]))
+    errors = [[line.error for line in found if line.asked == 3] for found in (alone, beside)]
+    assert errors[0] == errors[1]
+
+
+def test_components_of_streams_are_not_limited_by_the_classes():
+    X, y = load_iris(return_X_y=True)
+    X = np.hstack([X, X**2])
+    found = compare(X, y, ["ccipca", "immc", "ioc"], dims=[6], repeats=1, classifiers=["knn"])
+    assert [line.dimensions for line in found if line.asked == 6] == [6, 6, 3]
+
+
+def test_tolerance_is_that_of_a_fit():
+    X, y = load_digits(return_X_y=True)
+    method = OCFS(tolerance=0.9, random_state=0)
+    found = compare(X, y, [method], dims=[20], repeats=1, classifiers=["knn"])
+    assert found._methods[0].fitted.n_samples_seen_ < 1000
+
+
+def test_reports_have_parameters_of_any_type(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    methods = ["oc", SRDA(alpha=np.float32(1)), OnlineSRDA(random_state=np.random.RandomState(0))]
+    found = compare(X, y, methods, dims=np.array([1, 2]), seed=np.int64(3), repeats=1)
+    json.dumps(found.as_dicts())
+    found.report(tmp_path / "x.html")
+    assert "</html>" in (tmp_path / "x.html").read_text()

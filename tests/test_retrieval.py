@@ -384,3 +384,16 @@ def test_the_study_has_a_row_for_each_method_and_a_column_for_each_size(monkeypa
         place = f"left-out: {sizes.get(line.dimensions, line.dimensions)}"
         assert rows[line.method][place] == f"{line.mean('left-out', 'recall@1'):.3f}"
     assert rows["all columns"]["seen: 16"] == rows["lda"]["seen: 64"] == ""
+
+
+@pytest.mark.parametrize("method", ["onlinesrda", "ilda", "oc"])
+def test_a_number_of_dimensions_has_one_answer_beside_any_others(method):
+    X, y = load_digits(return_X_y=True)
+    given = {"test": (X[500:], y[500:]), "left_out": 0, "repeats": 1}
+    alone, beside = (retrieval(X[:500], y[:500], [method], dims=d, **given) for d in ([3], [3, 7]))
+    lines = [[line for line in found if line.asked == 3] for found in (alone, beside)]
+    assert len(lines[0]) == len(lines[1]) == 1
+    (kind,) = lines[0][0].found
+    np.testing.assert_array_equal(*(of[0].found[kind] for of in lines))
+    asked = [line.asked for line in beside if line.asked]
+    assert asked == [3, 7]

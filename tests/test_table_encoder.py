@@ -875,7 +875,9 @@ def test_nulls_of_categories_of_arrow_are_missing():
 
 
 @pytest.mark.parametrize(
-    "written", ["{:.2f} €", "${:.2f}", "{:,.2f}", "{:_.2f}"], ids=["euro", "dollar", "comma", "space"]
+    "written",
+    ["{:.2f} €", "${:.2f}", "{:,.2f}", "{:_.2f}"],
+    ids=["euro", "dollar", "comma", "space"],
 )
 def test_numbers_written_otherwise_are_named(written):
     amounts = np.random.default_rng(0).uniform(1000, 99999, 200)

@@ -365,7 +365,7 @@ def over(
             groups = folds.groups(number) if isinstance(folds, Splits) else None
             if dims is None:
                 dims = sizes_of(X)  # of all folds, also if others have more or fewer terms
-            sizes = sorted(set(dims))
+            sizes = sorted({int(p) for p in dims})
             found.setdefault(ALWAYS, []).append(_constant(y, y_test))
             for method in (None, *made) if sizes else (None,):
                 if isinstance(method, Ours):

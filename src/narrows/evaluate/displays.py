@@ -323,7 +323,10 @@ class ComparisonDisplay:
         classifier: str | None = None,
         legend: Place = "right",
     ) -> ComparisonDisplay:
-        """Plot on given axes or in a new figure; return self. Bars are one standard error.
+        """Plot on given axes or in a new figure; return self.
+
+        Bars are one standard error, or, of scores that are not means over samples, one standard
+        deviation over the splits.
 
         Parameters
         ----------

@@ -24,7 +24,9 @@ from narrows.io.source import Source
 from narrows.methods import total
 from narrows.methods.base import Additive, Estimator
 from narrows.methods.describe import chosen
+from narrows.methods.fisher import ILDA
 from narrows.methods.forward import ForwardFS
+from narrows.methods.margin import IMMC
 from narrows.methods.methods import METHODS
 from narrows.methods.online_srda import OnlineSRDA
 from narrows.methods.parameters import same
@@ -32,6 +34,7 @@ from narrows.methods.regression import PLS
 from narrows.methods.routes import Data, Sums, route_of
 from narrows.methods.selector import Selector
 from narrows.methods.streams import OnlineProjector
+from narrows.methods.total import CCIPCA
 from narrows.solve.columns import take
 from narrows.solve.products import cores
 from narrows.state.class_stats import ClassStats, Second, checked_rows
@@ -84,6 +87,11 @@ def _labels(y: np.ndarray) -> np.ndarray:
     return np.zeros(len(y), np.int64) if y.ndim == 2 else y
 
 
+def is_nested(method: Any) -> bool:
+    """Whether the first p of more components are those of a fit with p."""
+    return not isinstance(method, ILDA)
+
+
 class Ours:
     """A method of narrows, fitted once for all numbers of dimensions.
 
@@ -97,6 +105,8 @@ class Ours:
     source: Source | None = None
     in_order: Sequence[str] = ()
     width: int | None = None  # the number of features that its own steps make
+    labels: Any = None  # of the samples of the fit
+    most = 0  # components of a method that is fitted for each number of them
 
     def __init__(self, name: str, estimator: Estimator):
         self.name, self.estimator, self.fitted = name, estimator, clone(estimator)
@@ -114,6 +124,8 @@ class Ours:
         is_additive = isinstance(self.estimator, Additive) and not self.fitted._takes_numbers
         if not is_additive or self.estimator.half_life is not None:
             return None
+        if getattr(self.estimator, "tolerance", None) is not None:  # it may stop early
+            return None
         route = route_of(self.estimator, Data(n_features, True), "memory")
         if not isinstance(route, Sums):
             return None
@@ -125,12 +137,14 @@ class Ours:
         first, most_found = np.empty(0, np.int64), X.shape[1]
         if y.ndim == 1:
             first = np.unique(y, return_index=True)[1]
-            most_found = min(most_found, len(first))
+            if not isinstance(self.estimator, CCIPCA | IMMC):
+                most_found = min(most_found, len(first))
         self.fitted = clone(self.estimator)
         if y.ndim == 2 and self.fitted._takes_numbers is None:
             self.fitted.set_params(target="numeric")
         if not self.fitted._takes_numbers:
             y = _labels(y)
+        self.labels = y
         if isinstance(self.fitted, PLS):
             self.fitted.set_params(n_components=min(most, X.shape[1]))
         if isinstance(self.fitted, ForwardFS):  # shorter selections are its first steps
@@ -138,7 +152,8 @@ class Ours:
                 self.fitted.set_params(groups=self.groups)
             self.fitted.set_params(n_features=min(most, self.fitted._most_steps(X.shape[1])))
         if isinstance(self.fitted, OnlineProjector):
-            self.fitted.set_params(n_components=min(most, most_found))
+            self.most = min(most, most_found)
+            self.fitted.set_params(n_components=self.most)
         few = np.unique(np.append(first, np.arange(min(64, len(y)))))
         with warnings.catch_warnings(), suppress(ValueError):  # few targets may be constant
             warnings.simplefilter("ignore")
@@ -166,6 +181,8 @@ class Ours:
 
     def at(self, p: int, X: Any) -> Callable[[Any], Any]:
         """Return the function that reduces samples to p dimensions, or to all there are."""
+        if not is_nested(self.fitted) and min(p, self.most) != self.fitted.n_components:
+            self.fitted.set_params(n_components=min(p, self.most)).fit(X, self.labels)
         if isinstance(self.fitted, Selector):
             if isinstance(self.fitted, ForwardFS):
                 columns = self.fitted._of_steps(p)

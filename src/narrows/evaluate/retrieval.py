@@ -15,10 +15,11 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler, normalize
 from sklearn.utils.extmath import row_norms
 
 from narrows.errors import ParameterError, did_you_mean
-from narrows.evaluate.methods import RIVALS
+from narrows.evaluate.methods import RIVALS, is_nested
 from narrows.evaluate.results import ALL, against, named
 from narrows.methods.lda import LDA
 from narrows.methods.methods import METHODS as OURS
+from narrows.methods.online_srda import OnlineSRDA
 from narrows.methods.parameters import real, whole, word
 from narrows.solve.paired import Difference, standard_error
 from narrows.solve.sums import number_in_class, stacked
@@ -334,23 +335,30 @@ def _reduced(
     method: _Method, X: Any, codes: np.ndarray, fitted: np.ndarray, sizes: Sequence[int]
 ) -> Iterator[tuple[int | None, Any]]:
     """Yield samples with each number of dimensions that a method has, or why it has none."""
-    is_nested = bool(method.size) or method.name == TRUNCATION
-    why, rows = "", X[fitted]
+    is_sized = bool(method.size) or method.name == TRUNCATION
+    last = method.estimator[-1] if isinstance(method.estimator, Pipeline) else method.estimator
+    once = is_nested(last) and not isinstance(last, OnlineSRDA)  # which has outputs of all classes
+    why, rows, left = "", X[fitted], list(sizes)
     scatter = 0.0 if method.ridge is None else _scatter(rows)
-    for most in sorted(sizes, reverse=True) if is_nested else [X.shape[1]]:
+    for most in sorted(sizes, reverse=once) if is_sized else [X.shape[1]]:
         try:
             Z = method.with_size(most, scatter).fit(rows, codes[fitted]).transform(X)
         except (ValueError, TypeError) as error:
             why = str(error).splitlines()[0]
             continue
         Z = Z if sparse.issparse(Z) else np.asarray(Z)
-        if not is_nested:
+        if not is_sized:
             yield None, Z
-        for p in sizes if is_nested else ():
-            if p <= most:
-                yield p, Z[:, :p]
-        return
-    yield None, why
+            return
+        here = [p for p in left if (p <= most if once else p == most)]
+        for p in here:
+            yield p, Z[:, :p]
+        left = [p for p in left if p not in here and not once]
+        why = ""
+        if not left:
+            return
+    if why:
+        yield None, why
 
 
 class _Draw:

@@ -40,7 +40,6 @@ from narrows.methods.methods import METHODS
 from narrows.methods.parameters import copied, same
 from narrows.methods.selector import Selector
 from narrows.solve.applied import Applied
-from narrows.solve.arrays import plain
 from narrows.solve.schema import Field, SchemaError, check_known, check_plain, checked
 from narrows.state.class_stats import ClassStats
 from narrows.state.labels import by_class
@@ -157,7 +156,7 @@ def _plain(estimator: Any, name: str, value: Any) -> Any:
             return {"pairs": pairs}
     if isinstance(value, list | tuple):
         return [_plain(estimator, name, entry) for entry in value]
-    value = plain(value)
+    value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(

@@ -185,6 +185,11 @@ def _check_projector(who: str, estimator: Any, what: str) -> None:
         raise ParameterError(
             f"{who}: expected {what} to be a projector of narrows, got {type(estimator).__name__}."
         )
+    if isinstance(estimator, Projector) and not estimator._is_linear:
+        raise ParameterError(
+            f"{who}: expected {what} with directions in the features, got "
+            f"{type(estimator).__name__} with hidden features. Use a linear method."
+        )
 
 
 def components_of(who: str, given: Any, what: str) -> np.ndarray:

@@ -60,14 +60,16 @@ def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]
 
 
 def _json(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, dict):
         return {str(name): _json(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_json(entry) for entry in value]
-    # JSON has neither infinity nor NaN
-    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    # JSON has neither infinity nor NaN, nor random states
+    return value if isinstance(value, float) and np.isfinite(value) else str(value)
 
 
 def _top(estimator: Any, top: int) -> list[Any]:
@@ -174,9 +176,13 @@ def _ranked(estimator: Any, values: np.ndarray, order: Iterable[int]) -> list[di
 
 
 def _per_class(estimator: Any, top: int) -> dict[str, Any]:
-    """Return the best features of each class, and whether its mean is above the overall mean."""
+    """Return the best features of each class, and whether its mean is above the mean of all.
+
+    The mean of all is that of the class means, weighted by the priors.
+    """
     stats = estimator.stats_
-    live, sums, mean = np.flatnonzero(stats.counts > 0), stats.sums, stats.mean
+    live, sums, p = np.flatnonzero(stats.counts > 0), stats.sums, stats.priors(estimator._priors())
+    mean = p[live] / stats.counts[live] @ sums[live]
     answer = {}
     for j, label, scores in zip(live, estimator.classes_, estimator.class_scores_, strict=True):
         best = _ranked(estimator, scores, _largest(scores, top))

@@ -54,7 +54,6 @@ def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
     who : str
         The name of the caller in errors.
     """
-    array = in_one_chunk(array)
     kind = type(array)
     if issubclass(kind, np.ndarray | np.generic) or sparse.issparse(array):
         return array
@@ -62,6 +61,7 @@ def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
         return array
     if any(hasattr(array, name) for name in _OF_TABLES):
         return array
+    array = in_one_chunk(array)
     _check_readable(array, what, who)
     try:
         if str(getattr(array, "dtype", "")).endswith("bfloat16") and hasattr(array, "float"):
