@@ -6,6 +6,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -13,6 +14,8 @@ from sklearn.datasets import dump_svmlight_file, load_digits, load_iris
 from sklearn.metrics import f1_score, precision_score, recall_score
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
@@ -476,3 +479,14 @@ def test_reports_have_parameters_of_any_type(tmp_path):
     json.dumps(found.as_dicts())
     found.report(tmp_path / "x.html")
     assert "</html>" in (tmp_path / "x.html").read_text()
+
+
+def test_tables_of_numbers_before_pipelines_have_a_line_of_all_columns():
+    X, y = load_iris(return_X_y=True)
+    method = make_pipeline(StandardScaler(), OCFS())
+    found = compare(pd.DataFrame(X), y, [method], repeats=1, classifiers=["knn"])
+    expected = compare(X, y, ["oc"], dims=[1], repeats=1, classifiers=["knn"])
+    assert found[0].error == expected[0].error
+    assert {line.asked for line in found} == {None, 2}
+    with pytest.raises(ValueError, match="got NaN or fractions"):
+        compare(X, np.where(np.arange(150) == 3, np.nan, y), ["oc"], dims=[1])

@@ -225,6 +225,15 @@ def test_a_vectoriser_in_front_of_other_steps_is_left_out():
     assert found["label"].tolist() == pipeline.predict(texts).tolist()
 
 
+def test_a_window_behind_a_scaler_goes_through_skl2onnx():
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), Window(SRDA(), samples=100)).fit(X, y)
+    model = InferenceSession(to_onnx(pipeline).SerializeToString())
+    (given,) = model.get_inputs()
+    found = model.run(["label"], {given.name: X.astype(np.float32)})[0]
+    np.testing.assert_array_equal(found, pipeline.predict(X))
+
+
 def test_a_transformer_behind_a_scaler_goes_through_skl2onnx():
     X, y = load_iris(return_X_y=True)
     pipeline = make_pipeline(StandardScaler(), OC()).fit(X, y)

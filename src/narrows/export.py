@@ -171,6 +171,8 @@ def _by_skl2onnx(pipeline: Any) -> Any:
     check_is_fitted(pipeline)
     if isinstance(pipeline[0], Vectoriser | TableEncoder):
         pipeline = pipeline[1:]
+    fitted = (step.estimator_ if isinstance(step, Window) else step for _, step in pipeline.steps)
+    pipeline = Pipeline([*zip(pipeline.named_steps, fitted, strict=True)])
     first = np.zeros((1, pipeline.n_features_in_), np.float32)
     last = pipeline[-1]
     options = {id(last): {"zipmap": False}} if is_classifier(last) else None

@@ -35,7 +35,7 @@ from narrows.solve.paired import METRICS, Outcome, gradient, metric_of, score
 from narrows.solve.sums import all_finite
 from narrows.state.class_stats import checked_rows
 from narrows.state.cross import MOST
-from narrows.state.labels import joined, one_a_row
+from narrows.state.labels import as_array, joined, one_a_row
 from narrows.state.targets import targets_of
 
 # each is made with `class_weight`, which is "balanced" where balanced accuracy compares
@@ -216,7 +216,8 @@ def _are_numbers(y: Any, target: str) -> bool:
     if target == "numeric" or sparse.issparse(y):
         return target == "numeric"
     given = np.asarray(as_numpy(y, "y", "compare"))
-    return given.dtype.kind == "f" and bool((given != np.floor(given)).any())
+    given = given[np.isfinite(given)] if given.dtype.kind == "f" else given[:0]
+    return bool((given != np.floor(given)).any())
 
 
 def _checked(X: Any, y: Any, is_raw: bool, numeric: bool) -> tuple[Any, np.ndarray]:
@@ -332,6 +333,7 @@ def sizes_of(X: Any) -> tuple[int, ...]:
 
 def _width(X: Any) -> int | None:
     """Return the number of features; None of what is still to be preprocessed."""
+    X = as_array(X) if hasattr(X, "columns") else X  # of objects where not all are numbers
     is_numbers = sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "fiub")
     return X.shape[1] if is_numbers and X.ndim == 2 and all_finite(X) else None
 
@@ -580,4 +582,4 @@ def _scored(y: np.ndarray, y_test: np.ndarray, found: np.ndarray) -> dict[str, A
 
 def _bytes(Z: Any) -> int:
     """Return the bytes of the numbers of samples, and of their columns if sparse."""
-    return int(Z.data.nbytes + Z.indices.nbytes if sparse.issparse(Z) else Z.nbytes)
+    return int(Z.data.nbytes + Z.indices.nbytes if sparse.issparse(Z) else np.asarray(Z).nbytes)
