@@ -1559,3 +1559,24 @@ def test_parts_are_one_after_the_other_in_time(client, size):
     parts = parts_of(X, y, range(0, len(y) + 1, size))
     local = KernelSRDA(random_state=0).fit(X, y)
     assert engine.fit(KernelSRDA(random_state=0), parts, client).uses_hidden_ == local.uses_hidden_
+
+
+def test_a_transform_of_a_subclass_is_that_of_collections_too():
+    class Absolute(OC):
+        def transform(self, X):
+            return abs(super().transform(X))
+
+    X, y = labelled()
+    oc = Absolute().fit(X, y)
+    found = oc.transform(da.from_array(X, (20, X.shape[1]))).compute()
+    np.testing.assert_allclose(found, oc.transform(X), atol=1e-12)
+
+
+def test_an_array_of_paths_names_parts(client, tmp_path):
+    X, y = labelled()
+    paths, code = [], np.unique(y, return_inverse=True)[1]
+    for k, (some, labels) in enumerate(parts_of(X, code, [0, 20, 60])):
+        paths.append(str(tmp_path / f"{k}.svm"))
+        dump_svmlight_file(some, labels, paths[-1])
+    for given in (np.array(paths), pd.Series(paths)):
+        assert engine.fit(OC(), given, client).n_samples_seen_ == 60

@@ -395,5 +395,7 @@ def test_a_number_of_dimensions_has_one_answer_beside_any_others(method):
     assert len(lines[0]) == len(lines[1]) == 1
     (kind,) = lines[0][0].found
     np.testing.assert_array_equal(*(of[0].found[kind] for of in lines))
-    asked = [line.asked for line in beside if line.asked]
-    assert asked == [3, 7]
+    assert [line.asked for line in beside] == [None, 3, 7]
+    many = retrieval(X[:500], y[:500], [method], dims=[3, 60], **given)
+    assert [line.asked for line in many][:2] == [None, 3]
+    assert not any(line.skipped for line in many)

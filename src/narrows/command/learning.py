@@ -444,9 +444,10 @@ def _report_model(estimator: Any, output: str, as_json: bool) -> None:
         found["top"] = columns
         text += f"\n{in_order(columns)}"
     report(found, text, as_json, err=output == "-")
-    classes = [] if estimator._takes_numbers else estimator._fitted.state.classes
+    of_classes = estimator._needs_y and not estimator._takes_numbers
+    classes = estimator._fitted.state.classes if of_classes else []
     if 2 * len(classes) > found["rows"] >= _MANY and all(map(reads_as_number, map(str, classes))):
         say(
             f"{len(classes):,} of {found['rows']:,} labels are different numbers. If the label is "
-            "a number to predict, use --target instead of --label."
+            "a number to predict, use --target instead of --label, with --method pls or forwardfs."
         )

@@ -482,7 +482,7 @@ def list_parts(partitions: Any) -> list[Any]:
     if isinstance(partitions, str | os.PathLike):
         return _paths(partitions)
     of_one = isinstance(partitions, tuple) and hasattr(partitions[0], "shape")
-    if of_one or hasattr(partitions, "shape"):  # samples, or a table
+    if of_one or len(getattr(partitions, "shape", ())) == 2:  # samples, or a table
         return [partitions]
     listed: list[Any] = []
     for part in partitions:

@@ -338,7 +338,7 @@ def _reduced(
     is_sized = bool(method.size) or method.name == TRUNCATION
     last = method.estimator[-1] if isinstance(method.estimator, Pipeline) else method.estimator
     once = is_nested(last) and not isinstance(last, OnlineSRDA)  # which has outputs of all classes
-    why, rows, left = "", X[fitted], list(sizes)
+    why, rows, left, done = "", X[fitted], list(sizes), False
     scatter = 0.0 if method.ridge is None else _scatter(rows)
     for most in sorted(sizes, reverse=once) if is_sized else [X.shape[1]]:
         try:
@@ -353,11 +353,10 @@ def _reduced(
         here = [p for p in left if (p <= most if once else p == most)]
         for p in here:
             yield p, Z[:, :p]
-        left = [p for p in left if p not in here and not once]
-        why = ""
+        left, done = [p for p in left if p not in here and not once], True
         if not left:
             return
-    if why:
+    if not done:
         yield None, why
 
 

@@ -196,7 +196,8 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "transform" in vars(cls):  # before `set_output` has a say: an engine knows the names
+        own = cls.__module__.startswith("narrows.")  # others may change what is reduced
+        if own and "transform" in vars(cls):  # before `set_output`: an engine knows the names
             cls.transform = accepts_collections(vars(cls)["transform"])
         cls.__doc__ = with_shared_texts(cls.__doc__)
 
