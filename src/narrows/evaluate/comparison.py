@@ -216,7 +216,9 @@ def _are_numbers(y: Any, target: str) -> bool:
     if target == "numeric" or sparse.issparse(y):
         return target == "numeric"
     given = np.asarray(as_numpy(y, "y", "compare"))
-    given = given[np.isfinite(given)] if given.dtype.kind == "f" else given[:0]
+    if given.dtype.kind != "f":
+        return False
+    given = given[np.isfinite(given)]
     return bool((given != np.floor(given)).any())
 
 
