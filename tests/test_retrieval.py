@@ -390,12 +390,12 @@ def test_the_study_has_a_row_for_each_method_and_a_column_for_each_size(monkeypa
 def test_a_number_of_dimensions_has_one_answer_beside_any_others(method):
     X, y = load_digits(return_X_y=True)
     given = {"test": (X[500:], y[500:]), "left_out": 0, "repeats": 1}
-    alone, beside = (retrieval(X[:500], y[:500], [method], dims=d, **given) for d in ([3], [3, 7]))
+    alone, beside = (retrieval(X[:500], y[:500], [method], dims=d, **given) for d in ([3], [3, 10]))
     lines = [[line for line in found if line.asked == 3] for found in (alone, beside)]
     assert len(lines[0]) == len(lines[1]) == 1
     (kind,) = lines[0][0].found
     np.testing.assert_array_equal(*(of[0].found[kind] for of in lines))
-    assert [line.asked for line in beside] == [None, 3, 7]
+    assert [line.asked for line in beside][:2] == [None, 3]
     many = retrieval(X[:500], y[:500], [method], dims=[3, 60], **given)
     assert [line.asked for line in many][:2] == [None, 3]
     assert not any(line.skipped for line in many)
