@@ -270,6 +270,15 @@ def test_forward_selection_may_start_with_a_column(folder):
     assert NAMES[encoder.groups_[model.ranking_[0]]] == "city"
 
 
+@pytest.mark.parametrize("start", ["99", "citi"])
+def test_what_is_neither_a_column_nor_a_feature_is_named(folder, capsys, start):
+    line = f"fit churn.csv --label churn --method forwardfs --start {start} -o m.narrows"
+    assert narrows_(line) == 2
+    encoder = narrows.table.TableEncoder().fit(pd.read_csv("churn.csv").drop(columns="churn"))
+    n = len(encoder.get_feature_names_out())
+    assert f"of the {n} features, got" in capsys.readouterr().err
+
+
 def test_forward_selection_takes_whole_columns_in_their_order(folder, capsys):
     line = "fit churn.csv --label churn --method forwardfs --n-features 2 -o m.narrows"
     assert narrows_(line) == 0

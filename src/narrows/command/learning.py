@@ -34,6 +34,8 @@ from narrows.state.cross import MOST
 from narrows.state.labels import are_text, same_integer
 from narrows.text import Tfidf, Vectoriser
 
+_MANY = 20  # rows, of which most are not expected to have classes of their own
+
 
 def fit(
     inputs: tuple[str, ...], method: str | None, output: str, params: tuple[str, ...],
@@ -421,9 +423,6 @@ def _save(
         save_model(estimator, path)
         with open(path, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
-
-
-_MANY = 20  # rows, of which most are not expected to have classes of their own
 
 
 def _say_lost(estimator: Any) -> None:

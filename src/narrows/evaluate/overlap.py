@@ -192,7 +192,7 @@ def drift(a: Any, b: Any) -> np.ndarray:
     ------
     ParameterError
         An argument is neither a projector nor an array, the features differ, or there is no
-        direction.
+        direction, or only directions of hidden features.
     NotFittedError
         An estimator is not fitted.
 

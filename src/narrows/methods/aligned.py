@@ -122,8 +122,9 @@ def align(estimator: Any, reference: Any) -> Aligned:
     Raises
     ------
     ParameterError
-        Directions are zero because there were too few classes so far; or the number of components
-        or features, or the feature names, differ from those of the reference.
+        Directions are zero because there were too few classes so far, or are those of hidden
+        features; or the number of components or features, or the feature names, differ from those
+        of the reference.
     NotFittedError
         An estimator is not fitted.
 

@@ -66,24 +66,33 @@ def listed_indices(model: Any, n_features: int) -> list[int]:
 def use_names(model: Any, source: Any) -> None:
     """Replace names that a parameter lists by indices, before a fit to files or tables.
 
-    What is no name may be an index in digits.
+    What is no name may be that of a column of a table, which stands for its first feature, or an
+    index in digits.
     """
     given = listed(model)
     if any(isinstance(each, str) for each in given):
         known = _numbered(None if source is None else source.names)
-        encoder: Any = getattr(source, "encoder", None)
-        if encoder is not None:  # a column stands for its first feature; whole columns enter
-            columns, first = np.unique(encoder.groups_, return_index=True)
-            names = encoder.feature_names_in_[columns].tolist()
-            known = dict(zip(names, first.tolist(), strict=True)) | known
-        found = [
-            int(each)
-            if isinstance(each, str) and each not in known and _DIGITS.fullmatch(each)
-            else each
-            for each in given
-        ]
+        columns = _first_features(getattr(source, "encoder", None))
+
+        def index_or_name(each: Any) -> Any:
+            if not isinstance(each, str) or each in known:
+                return each
+            if each in columns:
+                return columns[each]
+            return int(each) if _DIGITS.fullmatch(each) else each
+
+        found = map(index_or_name, given)
         indices = [_index(model, each, known, len(known) or sys.maxsize) for each in found]
         model.set_params(**{model._lists_features: indices})
+
+
+def _first_features(encoder: Any) -> dict[str, int]:
+    """Return the index of the first feature of each column of an encoder that has some."""
+    if encoder is None:
+        return {}
+    columns, first = np.unique(encoder.groups_, return_index=True)
+    names = encoder.feature_names_in_[columns].tolist()
+    return dict(zip(names, first.tolist(), strict=True))
 
 
 def _numbered(names: np.ndarray | None) -> dict[str, int]:
