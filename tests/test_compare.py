@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from narrows import OC, OCFS, SRDA, ClassStats, ForwardFS, OnlineSRDA
 from narrows.errors import ParameterError
-from narrows.evaluate import Comparison, compare
+from narrows.evaluate import Comparison, compare, retrieval
 from tests.cases import METHODS, labelled
 from tests.test_recommendation import scored
 
@@ -293,6 +293,11 @@ def test_every_method_can_be_compared():
         ({"dims": []}, "expected dims to be integers >= 1"),
         ({"cv": 3, "test": labelled()}, "expected test or cv, got both"),
         ({"cv": 3, "repeats": 2}, "expected cv or repeats, got both"),
+        ({"cv": 1}, "cv must be an integer >= 2, got 1"),
+        ({"cv": 1_000}, r"expected cv <= \d+, the samples of the largest class, got 1000"),
+        ({"test": labelled()[0]}, r"expected test=\(X, y\), got ndarray"),
+        ({"test": (labelled()[0][:, 1:], labelled()[1])}, r"a test set with \d+ features, got \d+"),
+        ({"test": (labelled()[0][:0], labelled()[1][:0])}, "a test set with samples, got none"),
         ({"repeats": 0}, "expected repeats to be an integer >= 1, got 0"),
         ({"metric": "macro-f1"}, "expected a metric, got 'macro-f1'. Did you mean macro_f1"),
     ],
@@ -300,6 +305,13 @@ def test_every_method_can_be_compared():
 def test_what_is_asked_for_has_to_be_there(arguments, message):
     with pytest.raises(ParameterError, match=message):
         compare(*labelled(), **arguments)
+
+
+@pytest.mark.parametrize("compared", [compare, retrieval])
+def test_columns_of_another_order_are_no_test_set(compared):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    with pytest.raises(ParameterError, match=r"columns of X in their order \('sepal length"):
+        compared(X, y, dims=[2], test=(X[X.columns[::-1]], y))
 
 
 @pytest.mark.slow

@@ -26,10 +26,10 @@ from narrows.errors import ParameterError, did_you_mean, printable
 from narrows.evaluate.methods import RIVALS, Ours, Piped, Rival, States, is_for, method_of
 from narrows.evaluate.report import write
 from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged
-from narrows.evaluate.splits import REPEATS, Fold, Splits, pairs_of
+from narrows.evaluate.splits import REPEATS, Fold, Splits, held_out, pairs_of
 from narrows.io.source import Source
 from narrows.methods.methods import METHODS as ALL_METHODS
-from narrows.methods.parameters import is_integer
+from narrows.methods.parameters import is_integer, whole
 from narrows.solve.arrays import as_numpy, plain
 from narrows.solve.paired import METRICS, Outcome, gradient, metric_of, score
 from narrows.solve.sums import all_finite
@@ -173,6 +173,8 @@ def compare(
         raise ParameterError(
             f"compare: expected {one} or {others[0]}, got both. Leave one of them out."
         )
+    if cv is not None:
+        whole(2).check("compare", "cv", cv)
     numeric = _are_numbers(y, target)
     names = (FOR_NUMBERS if numeric else METHODS) if methods is None else methods
     made = check(names, dims, classifiers, seed, metric, repeats, numeric)
@@ -191,7 +193,15 @@ def compare(
         )
     pairs: list[Any] = []
     if test is not None:
-        parts = (*parts, *_checked(*test, is_raw, numeric))
+        pair = held_out(test, () if is_raw else X, "compare")
+        parts = (*parts, *_checked(*pair, is_raw, numeric))
+        if not len(parts[3]):
+            raise ParameterError("compare: expected a test set with samples, got none.")
+        if not is_raw and parts[0].shape[1] != parts[2].shape[1]:
+            raise ParameterError(
+                f"compare: expected a test set with {parts[0].shape[1]} features, got "
+                f"{parts[2].shape[1]}."
+            )
         if numeric and parts[1].shape[1] != parts[3].shape[1]:
             raise ParameterError(
                 f"compare: expected {parts[1].shape[1]} targets in test, got {parts[3].shape[1]}."

@@ -17,6 +17,7 @@ from sklearn.utils.extmath import row_norms
 from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.methods import RIVALS, is_nested
 from narrows.evaluate.results import ALL, against, named
+from narrows.evaluate.splits import held_out
 from narrows.methods.lda import LDA
 from narrows.methods.methods import METHODS as OURS
 from narrows.methods.online_srda import OnlineSRDA
@@ -299,15 +300,15 @@ def _method(method: Any, seed: int) -> _Method:
 
 def _joined(X: Any, y: Any, test: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Return indexed samples and queries, their labels, and which are queries, if that is given."""
-    X = checked_rows(X, "retrieval")
     if test is None:
-        return X, y, None
-    Q = checked_rows(test[0], "retrieval")
+        return checked_rows(X, "retrieval"), y, None
+    Q, queried = held_out(test, X, "retrieval")
+    X, Q = (checked_rows(rows, "retrieval") for rows in (X, Q))
     if Q.shape[1] != X.shape[1]:
         raise ParameterError(
             f"retrieval: expected queries with {X.shape[1]} features, got {Q.shape[1]}."
         )
-    parts = (one_a_row(*pair, "retrieval") for pair in ((X, y), (Q, test[1])))
+    parts = (one_a_row(*pair, "retrieval") for pair in ((X, y), (Q, queried)))
     y, asked = (classes[codes] for classes, codes in parts)
     known = np.isin(asked, y)
     if not known.any():

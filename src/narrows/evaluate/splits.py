@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 
-from narrows.errors import DataError, ParameterError
+from narrows.errors import DataError, ParameterError, some_names
 from narrows.io.chunk import TEXT, Options
 from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
@@ -171,6 +171,11 @@ def pairs_of(
         )  # fmt: skip
         return list(splitter.split(rows))
     if cv is not None:
+        most = np.unique(y, return_counts=True)[1].max()
+        if cv > most:
+            raise ParameterError(
+                f"compare: expected cv <= {most}, the samples of the largest class, got {cv}."
+            )
         return list(StratifiedKFold(cv, shuffle=True, random_state=seed).split(rows, y))
     if math.ceil(len(y) / 5) < classes:
         numbers = ', or target="numeric" for numbers' if y.dtype.kind in "iuf" else ""
@@ -179,6 +184,27 @@ def pairs_of(
             f"all {classes} classes, got {len(y)}. Set cv or test{numbers}."
         )
     return list(StratifiedShuffleSplit(repeats, test_size=0.2, random_state=seed).split(rows, y))
+
+
+def held_out(test: Any, X: Any, who: str) -> tuple[Any, Any]:
+    """Return the samples and labels of `test`; ParameterError if they do not fit to samples X."""
+    if not isinstance(test, tuple | list) or len(test) != 2:
+        raise ParameterError(
+            f"{who}: expected test=(X, y), got {type(test).__name__}. Pass samples and labels."
+        )
+    ours, theirs = _names(X), _names(test[0])
+    if ours and theirs and ours != theirs:
+        raise ParameterError(
+            f"{who}: expected a test set with the columns of X in their order "
+            f"({some_names(ours)}), got {some_names(theirs)}. Select these columns from it."
+        )
+    return test[0], test[1]
+
+
+def _names(X: Any) -> tuple[str, ...]:
+    """Return the names of the columns; nothing unless all are text, as in scikit-learn."""
+    names = tuple(getattr(X, "columns", ()))
+    return names if all(isinstance(name, str) for name in names) else ()
 
 
 def split(
