@@ -33,6 +33,7 @@ from narrows import (
     ClassStats,
     FisherFS,
     ForwardFS,
+    KernelSRDA,
     OnlineSRDA,
     VarianceFS,
     Window,
@@ -218,6 +219,33 @@ def test_large_and_small_weights_are_those_of_one_but_for_what_is_beside_them(so
 
 
 # -- weights -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weight", [1 / 60, 1e-6, 1e-90])
+@pytest.mark.parametrize("kind", [SRDA, LDA, KernelSRDA])
+def test_what_is_chosen_by_samples_that_are_held_out_is_that_of_weights_of_one(kind, weight):
+    X, y = labelled()
+    here, there = kind().fit(X, y), kind().fit(X, y, np.full(60, weight))
+    np.testing.assert_allclose(there.predict_proba(X), here.predict_proba(X), rtol=1e-6, atol=1e-9)
+    name = "mu" if kind is LDA else "alpha"
+    chosen = getattr(there, f"{name}_") / getattr(here, f"{name}_")
+    assert chosen == pytest.approx(weight)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [SRDA(), SRDA(solver="lsqr"), SRDA(standardize=True), LDA(), MMC(2), PCA(2)],
+    ids=str,
+)
+@pytest.mark.parametrize("d", [7, 9_000])
+def test_entries_of_one_place_add_up(estimator, d):
+    X, y = labelled()
+    X = sparse.csr_array(np.pad(X, ((0, 0), (0, d - 7))))
+    halves = sparse.csr_array(
+        (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape
+    )
+    found, expected = clone(estimator).fit(halves, y), clone(estimator).fit(X, y)
+    np.testing.assert_allclose(found.components_, expected.components_, rtol=1e-9, atol=1e-12)
 
 
 @weighted

@@ -755,3 +755,13 @@ def test_forward_selection_tells_numbers_from_classes_by_fractions():
         ForwardFS().partial_fit(X, classes).partial_fit(X, y)
     with pytest.raises(TypeError, match="ForwardFS: expected another state"):
         expected.set_params(target="auto").merge(ForwardFS(n_features=3).fit(X, classes))
+
+
+@pytest.mark.parametrize("power", [-270, -260, 255])
+def test_products_of_large_and_small_targets_have_squares(power):
+    X, Y = numbers(q=3)
+    here, there = PLS(2).fit(X, Y), PLS(2).fit(np.ldexp(X, power), np.ldexp(Y, power))
+    found = np.ldexp(there.predict(np.ldexp(X, power)), -power)
+    np.testing.assert_array_equal(found, here.predict(X))
+    shares = here.explained_variance_ratio_
+    np.testing.assert_array_equal(there.explained_variance_ratio_, shares)

@@ -14,7 +14,7 @@ from scipy import sparse
 from narrows.engines.engine import Engine, Function
 from narrows.engines.learn import PartSamples
 from narrows.solve.exact import Centred, Product
-from narrows.solve.sums import stacked, widened
+from narrows.solve.sums import canonical, stacked, widened
 from narrows.state.class_stats import ClassStats
 
 
@@ -129,6 +129,7 @@ def _centre(samples: PartSamples | None, about: tuple[np.ndarray, np.ndarray]) -
     else:
         X, labels, weight, _ = samples
         X, labels, weight = X[weight > 0], labels[weight > 0], weight[weight > 0]
+    X = canonical(X) if sparse.issparse(X) else X
     return Centred(widened(X, len(mean)), np.searchsorted(classes, labels), weight, mean)
 
 

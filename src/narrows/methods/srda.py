@@ -150,8 +150,9 @@ class SRDA(Discriminant):
     that order and merging do not matter. The first 1,000 of them are divided into parts of at most
     a quarter of all samples. Each part is subtracted from the sums and predicted from the other
     samples, with ten ridges: "scale" times the powers of ten from 1e-7 to 100. The ridge is the one
-    nearest to "scale" whose mean log-likelihood is within half a standard error of the best. Model
-    files contain the kept samples.
+    nearest to "scale" whose mean log-likelihood is within half a standard error of the best. Where
+    all weights are below 1, they and "scale" are in the unit of the largest: equal weights
+    that add up to 1 give the directions of weights of 1. Model files contain the kept samples.
 
     **The number of directions** with "cv": the kept samples are classified by the first p
     directions of the other samples, for every p, with the ridge `alpha_`. The number is the

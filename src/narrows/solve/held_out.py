@@ -175,13 +175,21 @@ def without(
     return Scatter(C, H, n, S.noise, S.m), left, m
 
 
+def unit_of_weights(weight: np.ndarray) -> float:
+    """Return the largest weight where all are below 1: those that add up to 1 count samples, too.
+
+    Others are as they are, since a weight of 2 stands for two equal samples.
+    """
+    return min(1.0, float(weight.max(initial=0.0)) or 1.0)
+
+
 def _by_the_others(
     S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], by: Callable[..., Any]
 ) -> tuple[list[Any], np.ndarray, np.ndarray]:
     """Return by(scatter, counts, samples) for each part, by all samples but those of the part.
 
-    And the classes and weights of the samples, without those whose class no other sample has;
-    parts of such samples alone are left out.
+    And the classes and weights of the samples, the latter in their unit, without those whose class
+    no other sample has; parts of such samples alone are left out.
     """
     found, codes, weights = [], [np.empty(0, np.intp)], [_NONE]
     for part in held:
@@ -191,7 +199,8 @@ def _by_the_others(
             found.append(by(rest, left, part.Z[known] - m))
             codes.append(part.code[known])
             weights.append(part.weight[known])
-    return found, np.concatenate(codes), np.concatenate(weights)
+    weight = np.concatenate(weights)
+    return found, np.concatenate(codes), weight / unit_of_weights(weight)
 
 
 # -- the ridge, and the temperature ----------------------------------------------------------------
@@ -535,6 +544,7 @@ class Kept(NamedTuple):
         found = np.zeros(len(block))
         if predicted.any():
             posterior, code, weight = posterior[predicted], code[predicted], weight[predicted]
+            weight = weight / unit_of_weights(weight)
             found[predicted] = calibrated(posterior, code, weight, TIMID, 1.0)[3]
         return found
 

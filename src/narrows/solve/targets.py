@@ -57,8 +57,9 @@ def pls(times: Product, XY: np.ndarray, most: int, noise: float, total: float) -
     d, q = XY.shape
     R, P, Q = np.empty((d, most)), np.empty((d, most)), np.empty((q, most))
     explained = np.empty(most)
-    XY, k = XY.copy(), 0
-    least = _EPS * np.sqrt(max(noise, 0.0) / _EPS * total)
+    power = int(np.frexp(np.abs(XY).max(initial=0.0))[1])  # so that squares are finite
+    XY, k = np.ldexp(XY, -power), 0
+    least = np.ldexp(_EPS * np.sqrt(max(noise, 0.0) / _EPS) * np.sqrt(total), -power)
     for k in range(most):
         w = XY[:, 0] if q == 1 else XY @ linalg.eigh(XY.T @ XY)[1][:, -1]
         size = np.linalg.norm(w)
@@ -76,7 +77,7 @@ def pls(times: Product, XY: np.ndarray, most: int, noise: float, total: float) -
         explained[k] = float(np.sum((np.sqrt(length) * Q[:, k]) ** 2))
     else:
         k = most
-    return Answer(explained[:k], R[:, :k], k, Q[:, :k])
+    return Answer(np.ldexp(explained[:k], 2 * power), R[:, :k], k, np.ldexp(Q[:, :k], power))
 
 
 def pls_of_scatter(S: Scatter, most: int, total: float) -> Answer:
