@@ -108,7 +108,8 @@ def test_parameters_of_other_types_survive(tmp_path, estimator):
     loaded = narrows.load(tmp_path / "a.narrows")
     np.testing.assert_array_equal(loaded.transform(COLUMNS), estimator.transform(COLUMNS))
     for name, value in estimator.get_params().items():
-        expected = value.to_dict() if name == "priors" and value is not None else value
+        # a Series of priors is a mapping of the classes
+        expected = value.to_dict() if name == "priors" and hasattr(value, "to_dict") else value
         np.testing.assert_array_equal(loaded.get_params()[name], expected)
 
 
