@@ -515,7 +515,15 @@ def predicted(graph: Graph, X: str, estimator: Classifier) -> tuple[str, str]:
 
 def as_labels(classes: np.ndarray) -> np.ndarray:
     """Return labels as a graph has them: str objects, or int64, since numbers are whole."""
-    return classes.astype(object if classes.dtype.kind in "UO" else np.int64)
+    if classes.dtype.kind in "UO":
+        return classes.astype(object)
+    largest = max(map(abs, classes.tolist()), default=0)
+    if largest >= 2**63:
+        raise ParameterError(
+            f"to_onnx: expected labels below 2**63, got {largest}. Fit with labels of text, as "
+            "y.astype(str)."
+        )
+    return classes.astype(np.int64)
 
 
 def _product(

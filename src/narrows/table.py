@@ -395,7 +395,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         new = self._decided(table)
         X_new = new.encoded(table).csr()
         self._take(new, size_of(table))
-        return as_asked(X_new)
+        return as_asked(X_new, self, X)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Decide what the columns are by the first samples; check and count later ones.
@@ -437,7 +437,8 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         -------
         X_new : csr_matrix or csr_array of shape (n_samples, n_features_out)
             The features, in float64. A matrix, but an array where scikit-learn's setting
-            ``sparse_interface`` is "sparray".
+            ``sparse_interface`` is "sparray", and a DataFrame of sparse columns after
+            ``set_output(transform="pandas")``.
 
         Raises
         ------
@@ -451,7 +452,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         get_feature_names_out : Return the names of the features.
         """
         check_is_fitted(self)
-        return as_asked(self._samples_of(X))
+        return as_asked(self._samples_of(X), self, X)
 
     def _samples_of(self, X: Any) -> Any:
         return self._map.encoded(self._map.checked(X)).csr()

@@ -146,7 +146,7 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
         new = type(self)(**self.get_params())
         X_new = new._weighed(new._learn(X, keep=True))
         self._take(new)
-        return as_asked(X_new)
+        return as_asked(X_new, self, X)
 
     def partial_fit(self, X: Iterable[str], y: Any = None) -> Self:
         """Count the terms of more texts.
@@ -232,7 +232,8 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
         -------
         X_new : csr_matrix or csr_array of shape (n_samples, n_features)
             The weights of the terms; each sample has norm 1, or 0 without known terms. A matrix,
-            but an array where scikit-learn's setting ``sparse_interface`` is "sparray".
+            but an array where scikit-learn's setting ``sparse_interface`` is "sparray", and a
+            DataFrame of sparse columns after ``set_output(transform="pandas")``.
 
         Raises
         ------
@@ -246,7 +247,7 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
         get_feature_names_out : Return the names of the features.
         """
         check_is_fitted(self)
-        return as_asked(self._samples_of(X))
+        return as_asked(self._samples_of(X), self, X)
 
     def _samples_of(self, texts: Iterable[str]) -> sparse.csr_array:
         parts = count(self._texts(texts), self._words(), self._counts, True, False)

@@ -252,6 +252,7 @@ class CrossProjector(Projector, Additive):
 
     def _of_solved(self, state: Solved) -> Directions:
         self._check_no_choice()
+        self._check_as_fitted()
         found = len(state.eigenvalues)
         p = min(found, self._default(len(state.counts), found))
         p = p if self._size is None else self._size

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError
 from narrows.methods.base import Additive, Estimator
-from narrows.methods.parameters import FLAG, LIST, NONE, Constraint, is_cv, whole
+from narrows.methods.parameters import FLAG, LIST, NONE, Constraint, is_cv, same, whole
 from narrows.methods.standardize import standardized
 from narrows.solve.applied import Applied, Projection
 from narrows.solve.eigen import set_signs
@@ -219,12 +219,23 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         """Whether components have an entry for each feature."""
         return self._solution.map is None
 
+    def _check_as_fitted(self) -> None:
+        """Raise ParameterError where parameters are not those of a fit of all samples at once."""
+        for name, value in self._fitted.checked.items():
+            now = getattr(self, name)
+            if name not in ("n_components", "keep") and not same(value, now):
+                raise ParameterError(
+                    f"{type(self).__name__}: expected {name}={value!r} as in fit, which had all "
+                    f"samples at once, got {now!r}. Call fit again."
+                )
+
     def _check_any(self, solution: Projection) -> None:
         if not solution.width:
             expected, got = "samples that differ", "none"
             if self._needs_y:
                 expected = "classes with different means"
-                got = f"{len(self.classes_)} class(es) without a direction"
+                seen = int((self.class_count_ > 0).sum())
+                got = f"{seen} class(es) without a direction"
             raise NotFittedError(
                 f"{type(self).__name__}: expected {expected}, got {got} so far. Continue with "
                 "partial_fit."

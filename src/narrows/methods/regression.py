@@ -259,6 +259,7 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
 
     def _of_solved(self, state: Any) -> Found:
         self._check_no_choice()
+        self._check_as_fitted()
         found, p = len(state.eigenvalues), self._size
         if p is not None and p > state.more:
             raise ParameterError(

@@ -32,6 +32,7 @@ from narrows.methods.parameters import (
 )
 from narrows.solve import columns
 from narrows.solve.applied import Applied
+from narrows.solve.arrays import as_asked
 from narrows.solve.held_out import NO_CURVE, Curve
 from narrows.state.arrays import read_only
 from narrows.state.class_stats import ClassStats
@@ -212,11 +213,8 @@ class Selector(SelectorMixin, Additive):
         reduced = self._reducer()(self._check_X(X, reset=False, types=types))
         asked = getattr(self, "_sklearn_output_config", {}).get("transform")
         asked = asked or get_config()["transform_output"]
-        if sparse.issparse(reduced) and asked == "pandas":  # which holds sparse columns
-            from pandas import DataFrame
-
-            names, index = self.get_feature_names_out(), getattr(X, "index", None)
-            return DataFrame.sparse.from_spmatrix(reduced, index=index, columns=names)
+        if sparse.issparse(reduced) and asked == "pandas":
+            return as_asked(reduced, self, X)
         if hasattr(X, "columns") and type(X).__module__.partition(".")[0] == asked:
             return _safe_indexing(X, self.get_support(indices=True), axis=1)
         return reduced

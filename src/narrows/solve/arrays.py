@@ -74,12 +74,23 @@ def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
         ) from None
 
 
-def as_asked(X: sparse.csr_array) -> Any:
-    """Return sparse samples as a matrix, or an array where scikit-learn's setting asks for one."""
+def as_asked(X: sparse.csr_array, estimator: Any, given: Any) -> Any:
+    """Return sparse samples that an estimator makes of given ones as scikit-learn's settings ask.
+
+    With ``set_output(transform="pandas")`` it is a DataFrame of sparse columns; otherwise a matrix,
+    or an array.
+    """
     from sklearn import get_config  # takes time to import
 
-    as_array = get_config().get("sparse_interface") == "sparray"
-    return X if as_array else sparse.csr_matrix(X)
+    config = get_config()
+    asked = getattr(estimator, "_sklearn_output_config", {}).get("transform")
+    if (asked or config["transform_output"]) == "pandas":
+        from pandas import DataFrame
+
+        names, index = estimator.get_feature_names_out(), getattr(given, "index", None)
+        index = None if callable(index) else index  # of a list
+        return DataFrame.sparse.from_spmatrix(X, index=index, columns=names)
+    return X if config.get("sparse_interface") == "sparray" else sparse.csr_matrix(X)
 
 
 def checked_samples(
@@ -110,6 +121,11 @@ def checked_samples(
     from sklearn.utils.validation import validate_data  # takes time to import
 
     who = type(estimator).__name__
+    if found := _column_of(X, _has_times):
+        raise ValueError(
+            f"{who}: expected numbers, got dates or times{found}. Put TableEncoder() of "
+            "narrows.table before it."
+        )
     X = as_numpy(X, "samples", who) if types is None else samples_as_numpy(X, who)
     options["ensure_all_finite"] = finite and not all_finite(X)
     # scikit-learn checks a sum
@@ -149,8 +165,8 @@ def numbers_expected(X: Any, who: str, inner: Any = None, estimator: Any = None)
 
 def _column_of(X: Any, holds: Callable[[Any], bool]) -> str:
     """Return the name of the first column of a table that holds something, for messages."""
-    names = (name for name in getattr(X, "columns", ()) if holds(X[name]))
-    found = next(names, None)
+    known = "column_names" if hasattr(X, "column_names") else "columns"  # of Arrow, or others
+    found = next((name for name in getattr(X, known, ()) if holds(X[name])), None)
     return "" if found is None else f" in column {str(found)!r}"
 
 
@@ -160,6 +176,11 @@ def _has_text(column: Any) -> bool:
     except ValueError:
         return True
     return False
+
+
+def _has_times(column: Any) -> bool:
+    kind = str(getattr(column, "dtype", getattr(column, "type", ""))).lower()
+    return kind.startswith(("date", "time", "duration", "period"))
 
 
 def _has_nan(column: Any) -> bool:

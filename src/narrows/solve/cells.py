@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Any
@@ -60,6 +61,10 @@ def reads_as_number(value: Any) -> bool:
     return True
 
 
+_LARGEST = 1e150
+_AS_TEXT = "Correct it, or fit with the column in categories (--categories) or text (--text)."
+
+
 def _number(value: Any) -> float:
     if isinstance(value, str) and "_" in value:  # which Python allows
         raise ValueError
@@ -77,7 +82,9 @@ def _moment(value: Any) -> np.datetime64:
     if not isinstance(value, date):
         raise TypeError
     if isinstance(value, datetime) and value.tzinfo is not None:
-        value = value.astimezone(UTC).replace(tzinfo=None)
+        with suppress(OverflowError):  # at the ends of the calendar
+            value = value.astimezone(UTC)
+        value = value.replace(tzinfo=None)
     return np.datetime64(value, "us")
 
 
@@ -162,6 +169,11 @@ class Cells:
             return self.array.astype(np.float64)
         if kind == "m":
             return self.array / np.timedelta64(1, "D")
+        if kind == "M":
+            there = ~np.isnat(self.array)
+            if there.any():
+                self._refuse("numbers", int(there.argmax()), _AS_TEXT)
+            return np.full(len(self.array), np.nan)
         found = self._numbers_at_once()
         if found is not None:
             return found
@@ -177,10 +189,13 @@ class Cells:
         return None if "_" in texts else found
 
     def check_finite(self) -> None:
-        """Raise CellError where a number is infinite."""
-        infinite = np.isinf(self.numbers)
-        if infinite.any():
-            self._refuse("finite numbers", int(infinite.argmax()), "Make it a missing value.")
+        """Raise CellError where a number is infinite, or its square is close to it."""
+        large = np.abs(self.numbers) >= _LARGEST
+        if large.any():
+            row = int(large.argmax())
+            is_finite = bool(np.isfinite(self.numbers[row]))
+            expected = f"numbers of less than {_LARGEST:g}" if is_finite else "finite numbers"
+            self._refuse(expected, row, "Make it a missing value.")
 
     @cached_property
     def moments(self) -> np.ndarray:
@@ -216,10 +231,7 @@ class Cells:
             found.extend(map(parse, self.distinct[0]))
         except (TypeError, ValueError):
             row = int((self.distinct[1] == len(found)).argmax())
-            advice = (
-                "Correct it, or fit with the column in categories (--categories) or text (--text)."
-            )
-            self._refuse(expected, row, advice)
+            self._refuse(expected, row, _AS_TEXT)
         return found
 
     def _refuse(self, expected: str, row: int, advice: str) -> None:

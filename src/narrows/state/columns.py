@@ -129,6 +129,10 @@ class Column:
                 f"TableEncoder: expected numbers of less than 1e150 in column {self.name!r}, got "
                 "larger ones. Scale them, or name the column in drop (--drop)."
             )
+        # of equal numbers it is rounding, by scikit-learn's bound for StandardScaler
+        error = np.finfo(np.float64).eps * len(numbers) * abs(self.mean)
+        if scale**2 <= np.finfo(np.float64).eps * len(numbers) * scale**2 + error**2:
+            scale, splines = 0.0, 0
         self.scale = scale or 1.0
         z = (numbers - self.mean) / self.scale
         if splines:
