@@ -20,7 +20,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 import narrows
-from narrows import LDA, MMC, OC, SRDA
+from narrows import LDA, MMC, OC, SRDA, ReducedRank
 from narrows.engines import local
 from narrows.errors import ParameterError, RangeError
 from tests.cases import BATCH, CROSS, assert_same, labelled
@@ -632,3 +632,26 @@ def test_models_keep_what_they_counted(tmp_path):
     ):  # fmt: skip
         narrows.save(fitted, tmp_path / "m.narrows")
         assert getattr(narrows.load(tmp_path / "m.narrows"), name) == getattr(fitted, name)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "changed"),
+    [(SRDA(solver="lsqr"), {"alpha": 1e4}), (SRDA(solver="lsqr"), {"standardize": True}),
+     (LDA(solver="pca"), {"pca_components": 3}), (ReducedRank(), {"alpha": 1e4})],
+    ids=str,
+)  # fmt: skip
+def test_changed_parameters_need_the_samples_of_a_fit_of_all_at_once(tmp_path, estimator, changed):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 6)), np.arange(40) % 3
+    if isinstance(estimator, ReducedRank):
+        X, y = sparse.random_array((40, 9_000), density=0.01, rng=rng, format="csr"), X[:, 0]
+    fitted = clone(estimator).fit(X, y)
+    narrows.save(fitted, tmp_path / "a.narrows")
+    for model in (fitted, narrows.load(tmp_path / "a.narrows")):
+        expected = model.transform(X)
+        [name] = changed
+        model.set_params(**changed)
+        with pytest.raises(ParameterError, match=f"expected {name}=.* as in fit.* Call fit again"):
+            model.transform(X)
+        model.set_params(**{name: getattr(estimator, name)})
+        np.testing.assert_array_equal(model.transform(X), expected)

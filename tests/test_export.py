@@ -357,3 +357,12 @@ def test_onnxruntime_gives_r8_the_labels_of_the_command(run, data, tmp_path):
     ])  # fmt: skip
     with np.load(tmp_path / "labels.npz") as archive:
         assert label.tolist() == archive["y"].tolist()
+
+
+@pytest.mark.parametrize(
+    "classes", [np.array([2**63 + 1, 3], np.uint64), np.array([1e300, 2.0**70])]
+)
+def test_labels_of_graphs_are_those_that_int64_holds(classes):
+    X = np.array([[0, 0], [1, 0.1], [9, 9], [8, 9.5]] * 5)
+    with pytest.raises(ParameterError, match=r"to_onnx: expected labels below 2\*\*63, got"):
+        to_onnx(SRDA().fit(X, classes[[0, 0, 1, 1] * 5]))

@@ -897,3 +897,66 @@ def test_a_cell_that_is_no_number_among_numbers_is_named():
         TableEncoder(categories=["c"]).fit(pd.DataFrame({"c": cells, "x": np.arange(2000) % 7}))
         mixed = [f"PC {k}" if k % 3 else str(k) for k in range(1000)]  # such as tickets
         TableEncoder().fit(pd.DataFrame({"c": mixed, "x": np.arange(1000) % 7}))
+
+
+DATES = pd.DataFrame({"x": [1.0, 2.0, 3.0], "when": pd.date_range("2024", periods=3)})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [DATES, DATES[["when"]], pl.DataFrame(DATES), pa.table(DATES)],
+    ids=lambda X: str(type(X)),
+)
+def test_dates_are_no_numbers_of_a_method(given):
+    with pytest.raises(
+        ValueError, match="OC: expected numbers, got dates or times in column 'when'"
+    ):
+        OC().fit(given, [0, 1, 1])
+
+
+def test_dates_are_no_numbers_of_a_column():
+    encoder = TableEncoder(splines=0).fit({"x": np.arange(50.0) ** 2})
+    dates = pd.to_datetime([None, "2020-01-01"])
+    with pytest.raises(ParameterError, match=r"numbers in column .x., got datetime.*row 1"):
+        encoder.transform(pd.DataFrame({"x": dates}))
+    missing = encoder.transform(pd.DataFrame({"x": dates[:1]})).toarray()
+    np.testing.assert_array_equal(missing, encoder.transform({"x": [None]}).toarray())
+
+
+def test_numbers_that_differ_by_rounding_are_as_constant_as_those_of_standard_scaler():
+    x = np.r_[[0.3] * 1000, [0.1 + 0.2] * 1000]
+    encoder = TableEncoder(numbers=["x"]).fit({"x": x})
+    later = np.array([0.3, 0.4])
+    expected = StandardScaler().fit(x[:, None]).transform(later[:, None])
+    np.testing.assert_allclose(encoder.transform({"x": later}).toarray(), expected, atol=1e-12)
+
+
+def test_later_numbers_are_limited_as_the_first_ones_are():
+    encoder = TableEncoder().fit({"x": np.arange(50.0) ** 2})
+    with pytest.raises(
+        ParameterError, match=r"numbers of less than 1e\+150 in column 'x', got 1e\+200"
+    ):
+        encoder.transform({"x": [1e200]})
+
+
+def test_times_at_the_end_of_the_calendar_are_dates():
+    times = ["9999-12-31 23:59:59-05:00", "0001-01-01 00:00+10:00", "2020-12-31 00:00"] * 20
+    assert TableEncoder().fit({"x": times}).decisions_[0].kind == "date"
+
+
+@pytest.mark.parametrize(
+    ("step", "X"),
+    [(Tfidf(), ["a ship", "a sea", "the tree", "the hill"]),
+     (TableEncoder(), pd.DataFrame({"a": [1.0, 2, 5, 9]}, index=[7, 5, 6, 8]))],
+    ids=["texts", "table"],
+)  # fmt: skip
+def test_sparse_columns_where_dataframes_are_asked_for(step, X):
+    y = [0, 0, 1, 1]
+    expected = make_pipeline(step, SRDA()).fit(X, y).predict(X)
+    plain = clone(step).fit(X).transform(X).toarray()
+    with config_context(transform_output="pandas"):
+        assert make_pipeline(step, SRDA()).fit(X, y).predict(X).tolist() == expected.tolist()
+        for found in (clone(step).fit(X).transform(X), clone(step).fit_transform(X)):
+            np.testing.assert_array_equal(found.to_numpy(), plain)
+            assert found.columns.tolist() == clone(step).fit(X).get_feature_names_out().tolist()
+            assert found.index.tolist() == ([7, 5, 6, 8] if hasattr(X, "columns") else [0, 1, 2, 3])

@@ -261,7 +261,8 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
     **Cost**: one pass over the cells of a batch; memory proportional to the batch. A sample has up
     to 5 values that are not zero for a number, and 1 for a category.
 
-    Categories and their limits are those of scikit-learn's OneHotEncoder, splines those of its
+    Categories and their limits are those of scikit-learn's OneHotEncoder, but that `max_categories`
+    does not count ``(other)`` where all values are frequent; splines are those of its
     SplineTransformer with ``extrapolation="constant"``. Numbers are standardised since the ridge of
     `SRDA` and other methods would otherwise depend on their units.
 

@@ -176,8 +176,9 @@ class Estimator(TransformerMixin, BaseEstimator):
     """An estimator with a state, and a solution that is a function of it and the parameters.
 
     So `set_params` needs no new `fit`: the next attribute that is read is that of the new
-    parameters. A state has `classes` (sorted), `counts`, `n_samples` and `n_features`, becomes
-    wider by `widen`, and becomes plain arrays and back by `to_arrays` and `from_arrays`.
+    parameters, or raises ParameterError after a fit that needed all samples at once. A state has
+    `classes` (sorted), `counts`, `n_samples` and `n_features`, becomes wider by `widen`, and
+    becomes plain arrays and back by `to_arrays` and `from_arrays`.
     """
 
     _state_type: ClassVar[Any]

@@ -121,11 +121,7 @@ def checked_samples(
     from sklearn.utils.validation import validate_data  # takes time to import
 
     who = type(estimator).__name__
-    if found := _column_of(X, _has_times):
-        raise ValueError(
-            f"{who}: expected numbers, got dates or times{found}. Put TableEncoder() of "
-            "narrows.table before it."
-        )
+    _check_no_times(X, who)
     X = as_numpy(X, "samples", who) if types is None else samples_as_numpy(X, who)
     options["ensure_all_finite"] = finite and not all_finite(X)
     # scikit-learn checks a sum
@@ -165,8 +161,8 @@ def numbers_expected(X: Any, who: str, inner: Any = None, estimator: Any = None)
 
 def _column_of(X: Any, holds: Callable[[Any], bool]) -> str:
     """Return the name of the first column of a table that holds something, for messages."""
-    known = "column_names" if hasattr(X, "column_names") else "columns"  # of Arrow, or others
-    found = next((name for name in getattr(X, known, ()) if holds(X[name])), None)
+    names = (name for name in getattr(X, "columns", ()) if holds(X[name]))
+    found = next(names, None)
     return "" if found is None else f" in column {str(found)!r}"
 
 
@@ -178,9 +174,22 @@ def _has_text(column: Any) -> bool:
     return False
 
 
-def _has_times(column: Any) -> bool:
-    kind = str(getattr(column, "dtype", getattr(column, "type", ""))).lower()
-    return kind.startswith(("date", "time", "duration", "period"))
+def _check_no_times(X: Any, who: str) -> None:
+    """Raise ValueError for a table with dates, which would be numbers of days or microseconds."""
+    types = getattr(X, "dtypes", None)
+    if types is None:
+        types = getattr(getattr(X, "schema", None), "types", ())  # of Arrow
+    if any(map(_is_of_times, set(types))):
+        names = X.column_names if hasattr(X, "column_names") else X.columns
+        name = next(n for n, kind in zip(names, types, strict=True) if _is_of_times(kind))
+        raise ValueError(
+            f"{who}: expected numbers, got dates or times in column {str(name)!r}. Put "
+            "TableEncoder() of narrows.table before it."
+        )
+
+
+def _is_of_times(kind: Any) -> bool:
+    return str(kind).lower().startswith(("date", "time", "duration", "period"))
 
 
 def _has_nan(column: Any) -> bool:
