@@ -128,9 +128,12 @@ def test_the_other_parameters_are_those_of_fit(case):
     X, y = labelled()
     fitted = case.new().fit(X, y)
     before = fitted.components_.copy()
-    for name in ("eps", "mu", "alpha"):
-        if name in fitted.get_params():
-            fitted.set_params(**{name: 77.0})
+    for name in {"eps", "mu", "alpha"} & set(fitted.get_params()):
+        value = getattr(fitted, name)
+        fitted.set_params(**{name: 77.0})
+        with pytest.raises(ParameterError, match=f"expected {name}={value!r} as in fit"):
+            _ = fitted.components_
+        fitted.set_params(**{name: value})
     np.testing.assert_array_equal(fitted.components_, before)
 
 

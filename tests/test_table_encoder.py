@@ -805,8 +805,8 @@ def test_what_scikit_learn_expects_of_a_transformer():
     encoder.transform(table)
     assert vars(encoder) == before
     assert encoder.n_features_in_ == len(encoder.feature_names_in_) == 11
-    with pytest.raises(ValueError, match="sparse"):
-        clone(encoder).set_output(transform="pandas").fit_transform(table)
+    frame = clone(encoder).set_output(transform="pandas").fit_transform(table)
+    assert all(isinstance(kind, pd.SparseDtype) for kind in frame.dtypes)
 
 
 @pytest.mark.slow
@@ -934,7 +934,7 @@ def test_numbers_that_differ_by_rounding_are_as_constant_as_those_of_standard_sc
 def test_later_numbers_are_limited_as_the_first_ones_are():
     encoder = TableEncoder().fit({"x": np.arange(50.0) ** 2})
     with pytest.raises(
-        ParameterError, match=r"numbers of less than 1e\+150 in column 'x', got 1e\+200"
+        ParameterError, match=r"numbers of less than 1e150 in column 'x', got 1e\+200"
     ):
         encoder.transform({"x": [1e200]})
 

@@ -24,15 +24,7 @@ from narrows.methods.routes import (
 )
 from narrows.methods.standardize import check_units, unit_of
 from narrows.solve.exact import Centred, criterion_eigh
-from narrows.solve.held_out import (
-    GRID,
-    NO_CURVE,
-    Curve,
-    by_components,
-    curve,
-    curve_of,
-    unit_of_weights,
-)
+from narrows.solve.held_out import GRID, NO_CURVE, Curve, by_components, curve, curve_of
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.scatter import Answer, Scatter, leading, regressions, rule
 from narrows.state.arrays import read_only
@@ -67,7 +59,7 @@ class Choice(NamedTuple):
         if not held:
             return near, None
         if self.by is None:  # a ridge, which is added to weighted sums
-            near *= unit_of_weights(np.concatenate([part.weight for part in held]))
+            near *= min(1.0, np.concatenate([part.weight for part in held]).max())
         result = curve(S, counts, held, near * self.grid, self.by)
         return result.nearest(near), result
 

@@ -25,7 +25,7 @@ from narrows.methods.parameters import (
 from narrows.methods.projector import Found, of_curve, of_solution
 from narrows.methods.routes import InBands, is_first_pass
 from narrows.methods.standardize import unit_of
-from narrows.solve.held_out import GRID, Kept, by_time, curve, leads, unit_of_weights
+from narrows.solve.held_out import GRID, Kept, by_time, curve, leads
 from narrows.solve.kernel_map import KERNELS, MOST_HIDDEN
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.scatter import Answer, Scatter, continued, discriminants, scaled
@@ -363,7 +363,7 @@ class KernelSRDA(Discriminant):
         held = state.held_out(S, COMPARED, width) if unit and len(counts) > 1 else []
         result = None
         if held:
-            unit *= unit_of_weights(np.concatenate([part.weight for part in held]))
+            unit *= min(1.0, np.concatenate([part.weight for part in held]).max())
             alphas = unit * GRID if self.alpha in ("auto", "cv") else np.array([alpha])
             result = curve(S, counts, held, alphas)
             alpha = result.nearest(unit) if len(alphas) > 1 else alpha

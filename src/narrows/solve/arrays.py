@@ -121,7 +121,8 @@ def checked_samples(
     from sklearn.utils.validation import validate_data  # takes time to import
 
     who = type(estimator).__name__
-    _check_no_times(X, who)
+    if hasattr(X, "columns"):
+        _check_no_times(X, who)
     X = as_numpy(X, "samples", who) if types is None else samples_as_numpy(X, who)
     options["ensure_all_finite"] = finite and not all_finite(X)
     # scikit-learn checks a sum
@@ -176,7 +177,7 @@ def _has_text(column: Any) -> bool:
 
 def _check_no_times(X: Any, who: str) -> None:
     """Raise ValueError for a table with dates, which would be numbers of days or microseconds."""
-    types = getattr(X, "dtypes", None)
+    types: Any = getattr(X, "dtypes", None)
     if types is None:
         types = getattr(getattr(X, "schema", None), "types", ())  # of Arrow
     if any(map(_is_of_times, set(types))):

@@ -194,7 +194,7 @@ class Cells:
         if large.any():
             row = int(large.argmax())
             is_finite = bool(np.isfinite(self.numbers[row]))
-            expected = f"numbers of less than {_LARGEST:g}" if is_finite else "finite numbers"
+            expected = "numbers of less than 1e150" if is_finite else "finite numbers"
             self._refuse(expected, row, "Make it a missing value.")
 
     @cached_property

@@ -36,6 +36,7 @@ SURE = 5.0  # and at the end
 _RANGE = -3.0, 7.0  # of log T
 _ATTEMPTS = 12  # at a Cholesky factorisation
 _FLOOR = 2.0  # times the noise, in equal units: the least ridge with which it rarely fails
+_LIGHT = 1e-200  # below all weights
 _DRIFTS = 10.0  # standard errors: a drift
 
 _NONE = np.empty(0)
@@ -175,21 +176,14 @@ def without(
     return Scatter(C, H, n, S.noise, S.m), left, m
 
 
-def unit_of_weights(weight: np.ndarray) -> float:
-    """Return the largest weight where all are below 1: those that add up to 1 count samples, too.
-
-    Others are as they are, since a weight of 2 stands for two equal samples.
-    """
-    return min(1.0, float(weight.max(initial=0.0)) or 1.0)
-
-
 def _by_the_others(
     S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], by: Callable[..., Any]
 ) -> tuple[list[Any], np.ndarray, np.ndarray]:
     """Return by(scatter, counts, samples) for each part, by all samples but those of the part.
 
-    And the classes and weights of the samples, the latter in their unit, without those whose class
-    no other sample has; parts of such samples alone are left out.
+    And the classes and weights of the samples, without those whose class no other sample has; parts
+    of such samples alone are left out. Weights that are all below 1 are relative to the largest, so
+    that those that add up to 1 count samples, too; a weight of 2 stands for two equal samples.
     """
     found, codes, weights = [], [np.empty(0, np.intp)], [_NONE]
     for part in held:
@@ -200,7 +194,7 @@ def _by_the_others(
             codes.append(part.code[known])
             weights.append(part.weight[known])
     weight = np.concatenate(weights)
-    return found, np.concatenate(codes), weight / unit_of_weights(weight)
+    return found, np.concatenate(codes), weight / min(1.0, weight.max(initial=_LIGHT))
 
 
 # -- the ridge, and the temperature ----------------------------------------------------------------
@@ -544,7 +538,7 @@ class Kept(NamedTuple):
         found = np.zeros(len(block))
         if predicted.any():
             posterior, code, weight = posterior[predicted], code[predicted], weight[predicted]
-            weight = weight / unit_of_weights(weight)
+            weight = weight / min(1.0, weight.max(initial=_LIGHT))
             found[predicted] = calibrated(posterior, code, weight, TIMID, 1.0)[3]
         return found
 
