@@ -52,13 +52,17 @@ class Choice(NamedTuple):
     by: Callable[..., Any] | None = None
     required: bool = True  # whether there has to be something to choose by
 
-    def of(self, stats: Any, S: Scatter, near: float) -> tuple[float, Curve | None]:
-        """Return the number that held-out samples choose, and how; `near` if there are none."""
+    def of(self, stats: Any, S: Scatter, near: float, decays: bool) -> tuple[float, Curve | None]:
+        """Return the number that held-out samples choose, and how; `near` if there are none.
+
+        A ridge is added to weighted sums. Where all weights are below 1, and not since they decay,
+        it is in the unit of the largest.
+        """
         counts = stats.counts[stats.counts > 0]
         held = stats.held_out(S, COMPARED) if near and len(counts) > 1 else []
         if not held:
             return near, None
-        if self.by is None:  # a ridge, which is added to weighted sums
+        if self.by is None and not decays:
             near *= min(1.0, np.concatenate([part.weight for part in held]).max())
         result = curve(S, counts, held, near * self.grid, self.by)
         return result.nearest(near), result
@@ -217,7 +221,7 @@ class CrossProjector(Projector, Additive):
         choice = self._choice
         value = getattr(self, choice.parameter) if choice else None
         if choice and (is_cv(value) or (value == "auto" and isinstance(stats, ClassStats))):
-            alpha, curve = choice.of(stats, S, alpha)
+            alpha, curve = choice.of(stats, S, alpha, self.half_life is not None)
             regresses = curve is not None and curve.regresses_at(alpha)
         # else there are no directions
         if is_cv(self.n_components) and len(counts) > 1 and S.C.size:

@@ -363,7 +363,8 @@ class KernelSRDA(Discriminant):
         held = state.held_out(S, COMPARED, width) if unit and len(counts) > 1 else []
         result = None
         if held:
-            unit *= min(1.0, np.concatenate([part.weight for part in held]).max())
+            if self.half_life is None:  # as `Choice`
+                unit *= min(1.0, np.concatenate([part.weight for part in held]).max())
             alphas = unit * GRID if self.alpha in ("auto", "cv") else np.array([alpha])
             result = curve(S, counts, held, alphas)
             alpha = result.nearest(unit) if len(alphas) > 1 else alpha
