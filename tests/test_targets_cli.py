@@ -547,3 +547,33 @@ def test_pipelines_and_test_files_have_targets(files):
     texts = "compare a.jsonl --text body --target price --dims 2 --methods pls,correlationfs --cv 3"
     status, out, _ = run(texts)
     assert (status, "always answering the mean" in out) == (0, True)
+
+
+def test_targets_are_those_of_their_names_in_any_order(run):
+    write_table("a.csv", *samples())
+    write_table("b.csv", *samples(seed=1))
+    orders = {"one": "--target price --target dose", "other": "--target dose --target price"}
+    run(f"fit a.csv {orders['one']} --method pls -o m.n")
+    for name, given in orders.items():
+        assert run(f"predict m.n b.csv {given} -o {name}.csv")[0] == 0
+        status, _, said = run(f"update m.n b.csv {given} -o {name}.n")
+        assert (status, said) == (0, "")  # no warning of new classes
+    with open("one.csv") as one, open("other.csv") as other:
+        assert one.read() == other.read()
+    X, _ = samples(seed=2)
+    np.testing.assert_array_equal(load("one.n").predict(X), load("other.n").predict(X))
+
+
+def test_a_file_of_targets_is_no_output(files, run):
+    with open("price.npy", "rb") as file:
+        before = file.read()
+    fit = "fit X.npy --target price.npy --method pls -o"
+    assert run(f"{fit} m.n")[0] == 0
+    for line in (f"{fit} price.npy", "transform m.n X.npy --target price.npy -o price.npy",
+                 "update m.n X.npy --target price.npy -o price.npy",
+                 "convert X.npy price.npy --target price.npy"):  # fmt: skip
+        status, _, said = run(line)
+        assert "price.npy: expected an output, got an input" in said, line
+        assert status == 2
+    with open("price.npy", "rb") as file:
+        assert file.read() == before

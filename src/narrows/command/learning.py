@@ -52,7 +52,8 @@ def fit(
     estimator = values.make_estimator(kind, given, params)
     reading = for_targets(estimator, reading)
     files = expand_patterns(inputs)
-    values.check_output(output, *files)
+    beside = values.files_beside(given["label"], given["target"], given["stop_words"])
+    values.check_output(output, *files, *beside)
     reading, vectoriser = values.as_table(files, reading, given, vectoriser)
     if reading.table:
         values.check_text_options(given, False, files[0])
@@ -81,7 +82,8 @@ def _fit_like(inputs: tuple[str, ...], output: str, as_json: bool, given: dict[s
     """Fit a copy of a model that has learned no rows."""
     values.check_like_options(given)
     files, model = expand_patterns(inputs), given["like"]
-    values.check_output(output, model, *files)
+    beside = values.files_beside(given["label"], given["target"])
+    values.check_output(output, model, *files, *beside)
     estimator = load_model(model)
     values.supported(estimator, "merge")
     check_adds_up(estimator, estimator._state)
@@ -96,7 +98,8 @@ def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **gi
     """Update a saved model with more rows."""
     values.check_checkpoint_options(given)
     files = expand_patterns(inputs)
-    values.check_output(output, *files)
+    beside = values.files_beside(given["label"], given["target"])
+    values.check_output(output, *files, *beside)
     with _reserved(output, [model]) as read:
         estimator = load_model(model)
         values.supported(estimator, "partial_fit")
@@ -304,7 +307,8 @@ class Run:
                 y = self.estimator._labels(X, y)
             y = for_update(self.estimator, y, asked, self.model, path)
             unlike = unlike or Unlike(self.estimator._fitted.state.classes)  # of the type of y
-            if asked is None and self.estimator._needs_y and isinstance(y, np.ndarray):
+            has_classes = self.estimator._needs_y and not self.estimator._takes_numbers
+            if asked is None and has_classes and isinstance(y, np.ndarray):
                 unlike.add(y, unlike.classes)
             yield X, y
         if unlike and not same_integer(unlike.labels, unlike.classes):  # which is said already

@@ -144,7 +144,8 @@ def _opened(
     predicts: bool = False,
 ) -> tuple[Any, Samples]:
     """Return a saved model, and the samples of inputs whose rows become an output."""
-    values.check_output(output, model, *inputs)
+    beside = values.files_beside(reading.label, reading.target)
+    values.check_output(output, model, *inputs, *beside)
     output_kind(output)
     if flush and output != "-":
         raise ParameterError(f"--flush: expected -o -, got {output}. Leave out one of them.")
@@ -198,8 +199,9 @@ def _write(
 
 def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
     """Convert a data file to another format, with the same columns and labels."""
-    values.check_output(output, input)
-    dataset = Dataset([input], values.read_options(given))
+    options = values.read_options(given)
+    values.check_output(output, input, *values.files_beside(options.label, options.target))
+    dataset = Dataset([input], options)
     rows = 0
 
     def check_rows(written: str) -> None:

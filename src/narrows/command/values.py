@@ -234,6 +234,13 @@ def _read_words(path: str) -> list[str]:
 # -- outputs, checkpoints and clusters -----------------------------------------------------------
 
 
+def files_beside(label: str | None, target: Iterable[str] | None, words: Any = None) -> list[str]:
+    """Return the files of labels, targets and stop words that options name."""
+    names = [label or "", *(target or ())]
+    beside = [name for name in names if name.endswith(".npy")]
+    return beside if words in (None, "english") else [*beside, words]
+
+
 def check_output(path: str, *inputs: str) -> None:
     """Raise, before any work is done, where a result cannot be written."""
     if path == "-":

@@ -348,7 +348,10 @@ def for_targets(estimator: Any, options: Options, source: Any = None) -> Options
     ParameterError
         The options name labels for an estimator of numbers, or targets for another one.
     """
-    target = options.target or getattr(source, "target", None)
+    known = getattr(source, "target", None)
+    if options.target and known and sorted(options.target) == sorted(known):
+        options = options.replace(target=known)  # in its order
+    target = options.target or known
     if options.target is not None and estimator._takes_numbers is None:
         estimator.set_params(target="numeric")
     numeric = bool(estimator._takes_numbers)
@@ -365,12 +368,12 @@ def for_targets(estimator: Any, options: Options, source: Any = None) -> Options
     if options.target is not None and not numeric and estimator._needs_y:
         from narrows.methods.methods import METHODS
 
-        known = ", ".join(
+        methods = ", ".join(
             _as_asked(each) for each in METHODS if METHODS[each]()._takes_numbers is not False
         )
         raise ParameterError(
             f"target (--target): expected label (--label), since {name} is for classes, got "
-            f"target {options.target[0]!r}. For numbers use {known}."
+            f"target {options.target[0]!r}. For numbers use {methods}."
         )
     return options if target is None and not numeric else options.replace(has_labels=False)
 
