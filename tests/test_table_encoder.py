@@ -232,6 +232,46 @@ def test_booleans_have_one_name_in_all_types(form):
     assert encoder.transform({"a": form}).toarray().tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 1]]
 
 
+@pytest.mark.parametrize(
+    ("known", "later"),
+    [
+        (["1", "2"], ["1.0", "2.0"]),  # which pandas writes where a cell is missing
+        (["1.0", "2.0"], ["1", "2"]),
+        (["1.0", "2.0"], [1, 2]),
+        (["true", "false"], [True, False]),
+        (["TRUE", "FALSE"], ["1", "0.0"]),
+        (["0", "1"], [False, True]),
+        (["2020-01-01", "2020-01-02"], np.array(["2020-01-01", "2020-01-02"], "M8[ns]")),
+        (np.array(["2020-01-01", "2020-01-02"], "M8[us]"), ["2020-01-01", "2020-01-02 00:00"]),
+        (["0.1", "0.2"], np.array([0.1, 0.2], np.float32)),
+        (np.array([0.1, 0.2], np.float32), [0.1, 0.2]),
+    ],
+    ids=str,
+)
+def test_categories_are_known_as_other_types_and_files_write_them(known, later):
+    encoder = TableEncoder(categories=["a"]).fit({"a": np.tile(known, 20)})
+    same(encoder.transform({"a": later}), encoder.transform({"a": known}))
+    assert encoder.transform({"a": later}).sum(axis=1).tolist() == [[1], [1]]
+
+
+def test_categories_that_are_written_in_two_ways_stay_two():
+    encoder = TableEncoder().fit({"a": ["1.0", "1", "2x"] * 20})
+    found = encoder.transform({"a": ["1", "1.0", "1.00", "2.0x"]}).toarray()
+    assert found.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 0]]
+    encoder = TableEncoder(categories=["a"]).fit({"a": ["0", "1", "2"] * 20})
+    assert not encoder.transform({"a": ["true", "false"]}).nnz
+
+
+def test_a_category_with_no_known_value_is_named():
+    encoder = TableEncoder().fit({"a": ["u", "v"] * 20, "b": ["r", "s"] * 20})
+    with warnings.catch_warnings(action="error"):
+        encoder.transform({"a": ["w"] * 100 + ["u"], "b": ["r"] * 101})
+        encoder.transform({"a": ["w"], "b": ["r"]})
+        encoder.transform({"a": [None] * 100, "b": ["r"] * 100})
+        with pytest.raises(UserWarning, match="in column 'a', such as 'u', got others only, such"):
+            encoder.transform({"a": ["w"] * 20, "b": ["r"] * 20})
+
+
 def test_cells_with_arrays_are_named():
     with pytest.raises(ParameterError, match="in column 'e', got lists"):
         TableEncoder().fit(pd.DataFrame({"e": [np.arange(3.0)] * 60, "b": range(60)}))

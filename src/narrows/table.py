@@ -198,7 +198,9 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
       these dates, so that later samples have that of the last date.
     - **category**: booleans, fewer than 40 distinct texts, or more if some are frequent. Each
       frequent value has the feature ``column=value``; the others share ``column=(other)``. A value
-      that is not known belongs to the others; its features are zero if there are none.
+      that is not known belongs to the others; its features are zero if there are none. ``1.0`` is
+      known as ``1``, ``true`` as ``True`` and a time at midnight as its date, and the reverse,
+      unless the first samples had both. A warning names a column without any known value.
     - **text**: at least 40 distinct texts, of 4 words or more on average. The features are those of
       `Tfidf`.
     - Columns without features: **identifier**, if all texts or nearly all differ, or integers count

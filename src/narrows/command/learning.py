@@ -52,8 +52,8 @@ def fit(
     estimator = values.make_estimator(kind, given, params)
     reading = for_targets(estimator, reading)
     files = expand_patterns(inputs)
-    beside = values.files_beside(given["label"], given["target"], given["stop_words"])
-    values.check_output(output, *files, *beside)
+    beside = {name: given[name] for name in ("label", "target", "stop_words")}
+    values.check_output(output, *files, **beside)
     reading, vectoriser = values.as_table(files, reading, given, vectoriser)
     if reading.table:
         values.check_text_options(given, False, files[0])
@@ -82,8 +82,7 @@ def _fit_like(inputs: tuple[str, ...], output: str, as_json: bool, given: dict[s
     """Fit a copy of a model that has learned no rows."""
     values.check_like_options(given)
     files, model = expand_patterns(inputs), given["like"]
-    beside = values.files_beside(given["label"], given["target"])
-    values.check_output(output, model, *files, *beside)
+    values.check_output(output, model, *files, label=given["label"], target=given["target"])
     estimator = load_model(model)
     values.supported(estimator, "merge")
     check_adds_up(estimator, estimator._state)
@@ -98,8 +97,7 @@ def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **gi
     """Update a saved model with more rows."""
     values.check_checkpoint_options(given)
     files = expand_patterns(inputs)
-    beside = values.files_beside(given["label"], given["target"])
-    values.check_output(output, *files, *beside)
+    values.check_output(output, *files, label=given["label"], target=given["target"])
     with _reserved(output, [model]) as read:
         estimator = load_model(model)
         values.supported(estimator, "partial_fit")

@@ -144,8 +144,7 @@ def _opened(
     predicts: bool = False,
 ) -> tuple[Any, Samples]:
     """Return a saved model, and the samples of inputs whose rows become an output."""
-    beside = values.files_beside(reading.label, reading.target)
-    values.check_output(output, model, *inputs, *beside)
+    values.check_output(output, model, *inputs, label=reading.label, target=reading.target)
     output_kind(output)
     if flush and output != "-":
         raise ParameterError(f"--flush: expected -o -, got {output}. Leave out one of them.")
@@ -200,7 +199,7 @@ def _write(
 def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
     """Convert a data file to another format, with the same columns and labels."""
     options = values.read_options(given)
-    values.check_output(output, input, *values.files_beside(options.label, options.target))
+    values.check_output(output, input, label=options.label, target=options.target)
     dataset = Dataset([input], options)
     rows = 0
 

@@ -234,15 +234,17 @@ def _read_words(path: str) -> list[str]:
 # -- outputs, checkpoints and clusters -----------------------------------------------------------
 
 
-def files_beside(label: str | None, target: Iterable[str] | None, words: Any = None) -> list[str]:
-    """Return the files of labels, targets and stop words that options name."""
-    names = [label or "", *(target or ())]
-    beside = [name for name in names if name.endswith(".npy")]
-    return beside if words in (None, "english") else [*beside, words]
+def check_output(
+    path: str,
+    *inputs: str,
+    label: str | None = None,
+    target: Iterable[str] | None = None,
+    stop_words: str | None = None,
+) -> None:
+    """Raise, before any work is done, where a result cannot be written.
 
-
-def check_output(path: str, *inputs: str) -> None:
-    """Raise, before any work is done, where a result cannot be written."""
+    Files of labels, targets and stop words that options name are inputs, too.
+    """
     if path == "-":
         if sys.stdout is None:
             raise ParameterError(
@@ -258,7 +260,8 @@ def check_output(path: str, *inputs: str) -> None:
         raise ParameterError(
             f"{path}: expected permission to write, got none. Write to another file."
         )
-    for source in inputs:
+    beside = [name for name in (label or "", *(target or ())) if name.endswith(".npy")]
+    for source in (*inputs, *beside, stop_words or ""):
         if os.path.isfile(path) and os.path.exists(source) and os.path.samefile(path, source):
             raise ParameterError(
                 f"{path}: expected an output, got an input. Write to another file."

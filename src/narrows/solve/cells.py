@@ -74,7 +74,8 @@ def _number(value: Any) -> float:
         return np.inf
 
 
-def _moment(value: Any) -> np.datetime64:
+def moment_of(value: Any) -> np.datetime64:
+    """Return a date or time, or the text of one, in UTC; TypeError or ValueError for others."""
     if isinstance(value, str):
         if not _DATE.fullmatch(value):
             raise ValueError
@@ -157,6 +158,8 @@ class Cells:
     def labels(self) -> tuple[list[str], np.ndarray]:
         """The values as text, and which of them each cell has; -1 where none."""
         values, codes = self.distinct
+        if self.array.dtype.kind == "f" and self.array.dtype.itemsize < 8:  # .1, as it is written
+            values = [float(str(self.array.dtype.type(value))) for value in values]
         numbers: dict[str, int] = {}
         of = [numbers.setdefault(_label(value), len(numbers)) for value in values]
         return list(numbers), np.array([*of, -1])[codes]
@@ -202,7 +205,7 @@ class Cells:
         """The cells as times in microseconds, NaT where they are missing; CellError for others."""
         if self.array.dtype.kind == "M":
             return self.array.astype("datetime64[us]")
-        found = [*self._parsed(_moment, "dates"), np.datetime64("NaT")]
+        found = [*self._parsed(moment_of, "dates"), np.datetime64("NaT")]
         return np.array(found, dtype="datetime64[us]")[self.distinct[1]]
 
     def values(self, kind: str) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,8 +11,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from narrows.errors import ADD_MISSING, ParameterError, unlike
-from narrows.solve.cells import CATEGORY, DATE, MISSING, NUMBER, TEXT, Cells, table_of
+from narrows.errors import ADD_MISSING, ParameterError, unlike, warn
+from narrows.solve.cells import CATEGORY, DATE, MISSING, NUMBER, TEXT, Cells, moment_of, table_of
 from narrows.solve.late import Rows
 from narrows.solve.schema import (
     COUNT,
@@ -31,8 +33,9 @@ PARTS = {"month": 12, "weekday": 7, "hour": 24}  # of a date, and how many value
 _SPANS = {"month": 364, "weekday": 13, "hour": 47 / 24}
 _CURVED = 3 * 365 - 1  # and splines: over fewer years, their end is that of a season or of a week
 _EVER = 2e8  # days since 1970: more than a time has
-_TRUE, _FALSE = ("1", "true", "TRUE"), ("0", "false", "FALSE")  # beside True and False
-_BOOLEANS = {**dict.fromkeys(_TRUE, "True"), **dict.fromkeys(_FALSE, "False")}
+_BOOLEANS = {"0": "false", "1": "true"}
+_WHOLE = re.compile(r"(-?\d+)\.0+")
+_FEW, _MANY = 20, 100  # cells of no known value, of which a warning speaks
 _DEGREE = 3
 _APART = 1e-9  # standard deviations between two knots
 
@@ -99,16 +102,10 @@ class Column:
             blocks += [_one_hot(_part(moments, part), PARTS[part]) for part in self.parts]
         elif self.kind == CATEGORY:
             labels, codes = cells.labels
-            numbers_of = {value: k for k, value in enumerate(self.values)}
-            if numbers_of.keys() <= {"True", "False"}:  # as other files and types have them
-                others = {
-                    name: numbers_of[of] for name, of in _BOOLEANS.items() if of in numbers_of
-                }
-                numbers_of = others | numbers_of
-            rest = len(self.values) if self.other else -1
-            of = [numbers_of.get(label, rest) for label in labels]
+            of = [self._number_of(label) for label in labels]
+            self._warn_of_unknown(labels, codes, of)
             missing = codes < 0
-            unseen = -1 if self.missing else rest
+            unseen = -1 if self.missing else self._rest
             found = np.array([*of, unseen])[codes]
             blocks = [_one_hot(found, len(self.values) + self.other)]
         elif self.kind == TEXT:
@@ -116,6 +113,41 @@ class Column:
         else:
             return []
         return blocks + [_one_hot(np.where(missing, 0, -1), 1)] * self.missing
+
+    @property
+    def _rest(self) -> int:
+        return len(self.values) if self.other else -1
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {value: k for k, value in enumerate(self.values)}
+
+    @cached_property
+    def _forms(self) -> tuple[dict[str, int], bool]:
+        """The numbers of the forms that one value has, and whether 0 and 1 are booleans."""
+        forms = [_form(value) for value in self.values]
+        are_booleans = {*forms} <= {*_BOOLEANS, *_BOOLEANS.values()}
+        forms = [_BOOLEANS.get(form, form) if are_booleans else form for form in forms]
+        times = Counter(forms)
+        return {f: k for k, f in enumerate(forms) if times[f] == 1}, are_booleans
+
+    def _number_of(self, label: str) -> int:
+        """Return the number of a value as it is written, or as other types and files write it."""
+        if label in self._numbers:
+            return self._numbers[label]
+        forms, are_booleans = self._forms
+        form = _form(label)
+        return forms.get(_BOOLEANS.get(form, form) if are_booleans else form, self._rest)
+
+    def _warn_of_unknown(self, labels: list[str], codes: np.ndarray, of: list[int]) -> None:
+        """Warn where many cells have no value that the first samples had."""
+        few = _MANY if self.other else _FEW
+        if self.values and {*of} == {self._rest} and (codes >= 0).sum() >= few:
+            warn(
+                f"TableEncoder: expected values of the first samples in column {self.name!r}, "
+                f"such as {self.values[0]!r:.40}, got others only, such as {labels[0]!r:.40}. "
+                "Write them as they were."
+            )
 
     def standardize(self, numbers: np.ndarray, splines: int) -> Self:
         """Set mean, scale and knots by numbers, some of which may be NaN."""
@@ -158,6 +190,18 @@ class Column:
         parts = z, np.zeros(len(z), np.int32), np.arange(len(z) + 1)
         blocks = [Rows(parts, (len(z), 1))]
         return blocks + ([_curves(z, self.knots)] if len(self.knots) else [])
+
+
+def _form(label: str) -> str:
+    """Return one text for what types and files write as 1 and 1.0, true and True, or a time."""
+    if label.lower() in _BOOLEANS.values():
+        return label.lower()
+    if whole := _WHOLE.fullmatch(label):
+        return whole[1]
+    try:
+        return str(moment_of(label))
+    except ValueError:
+        return label
 
 
 def _curves(z: np.ndarray, knots: np.ndarray) -> Rows:
