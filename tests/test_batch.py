@@ -640,7 +640,8 @@ def test_models_keep_what_they_counted(tmp_path):
 @pytest.mark.parametrize(
     ("estimator", "changed"),
     [(SRDA(solver="lsqr"), {"alpha": 1e4}), (SRDA(solver="lsqr"), {"standardize": True}),
-     (LDA(solver="pca"), {"pca_components": 3}), (ReducedRank(), {"alpha": 1e4})],
+     (LDA(solver="pca"), {"pca_components": 3}), (ReducedRank(), {"alpha": 1e4}),
+     (LDA(), {"solver": "gsvd"})],
     ids=str,
 )  # fmt: skip
 def test_changed_parameters_need_the_samples_of_a_fit_of_all_at_once(tmp_path, estimator, changed):

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -22,6 +23,7 @@ from threadpoolctl import threadpool_limits
 from narrows import OC, OCFS, SRDA, ClassStats, ForwardFS, OnlineSRDA
 from narrows.errors import ParameterError
 from narrows.evaluate import Comparison, compare, retrieval
+from narrows.table import TableEncoder
 from tests.cases import METHODS, labelled
 from tests.test_recommendation import scored
 
@@ -289,8 +291,10 @@ def test_every_method_can_be_compared():
         ({"methods": ["pcaa"]}, "got 'pcaa'"),
         ({"classifiers": ["tree"]}, "expected a classifier, got 'tree'. Choose from knn, smo, svm"),
         ({"classifiers": ["svn"]}, "got 'svn'. Did you mean svm?"),
-        ({"dims": [0]}, "expected dims to be integers >= 1"),
-        ({"dims": []}, "expected dims to be integers >= 1"),
+        ({"dims": [0]}, "expected dims to be a list of integers >= 1"),
+        ({"dims": []}, "expected dims to be a list of integers >= 1"),
+        ({"dims": 5}, "expected dims to be a list of integers >= 1, got 5"),
+        ({"methods": "oc"}, "expected a list of methods, got 'oc'"),
         ({"cv": 3, "test": labelled()}, "expected test or cv, got both"),
         ({"cv": 3, "repeats": 2}, "expected cv or repeats, got both"),
         ({"cv": 1}, "cv must be an integer >= 2, got 1"),
@@ -305,6 +309,15 @@ def test_every_method_can_be_compared():
 def test_what_is_asked_for_has_to_be_there(arguments, message):
     with pytest.raises(ParameterError, match=message):
         compare(*labelled(), **arguments)
+
+
+def test_arrow_tables_are_compared_as_data_frames_and_mappings_are_refused():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    asked = {"methods": ["oc"], "dims": [2], "preprocess": TableEncoder(splines=0), "cv": 3}
+    scores = [[line.micro_f1 for line in compare(x, y, **asked)] for x in (X, pa.table(X))]
+    assert scores[0] == scores[1]
+    with pytest.raises(ParameterError, match="expected samples in an array or a table, got a map"):
+        compare({name: X[name] for name in X}, y, **asked)
 
 
 @pytest.mark.parametrize("compared", [compare, retrieval])

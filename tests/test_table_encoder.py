@@ -954,6 +954,12 @@ def test_dates_are_no_numbers_of_a_method(given):
         OC().fit(given, [0, 1, 1])
 
 
+@pytest.mark.parametrize("estimator", [TableEncoder(), OC()], ids=str)
+def test_a_lazy_frame_has_to_be_collected(estimator):
+    with pytest.raises(ValueError, match=r"memory, got a LazyFrame\. Use X\.collect"):
+        estimator.fit(pl.DataFrame({"x": [1.0, 2.0, 3.0]}).lazy(), [0, 1, 1])
+
+
 def test_dates_are_no_numbers_of_a_column():
     encoder = TableEncoder(splines=0).fit({"x": np.arange(50.0) ** 2})
     dates = pd.to_datetime([None, "2020-01-01"])

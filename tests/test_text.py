@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.feature_extraction.text import (
     HashingVectorizer,
@@ -123,6 +125,13 @@ def test_hashed_rows_are_scikit_learn_s(words):
     np.testing.assert_array_equal(again.transform(MANY).toarray(), ours.transform(MANY).toarray())
 
 
+@pytest.mark.parametrize("given", [pa.array, pl.Series, pd.Series, np.array])
+def test_columns_of_other_libraries_are_texts(given):
+    np.testing.assert_array_equal(
+        Tfidf().fit_transform(given(TEXTS)).toarray(), Tfidf().fit_transform(TEXTS).toarray()
+    )
+
+
 @pytest.mark.parametrize("made", [Tfidf, lambda: HashedTfidf(16)], ids=["terms", "hashed"])
 @pytest.mark.parametrize(
     ("bad", "named"),
@@ -132,7 +141,7 @@ def test_hashed_rows_are_scikit_learn_s(words):
         (["one", float("nan")], "got a missing value at position 1"),
         (["one", pd.NA], "got a missing value at position 1"),
         (["one", 2], "got int at position 1"),
-        ([b"\xe9"], "can't decode byte 0xe9"),
+        ([b"\xe9"], r"bytes that are no UTF-8: .* can't decode byte 0xe9.*Decode them"),
     ],
 )
 def test_what_is_no_list_of_texts_is_refused_and_not_counted(made, bad, named):

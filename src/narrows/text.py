@@ -314,12 +314,17 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
             raise ValueError(f"{expected} one text. Pass a list of it.")
         if hasattr(texts, "columns"):
             raise ValueError(f"{expected} a table. Pass one of its columns.")
+        if hasattr(texts, "to_pylist"):  # of Arrow
+            texts = texts.to_pylist()
         found = texts.tolist() if isinstance(texts, np.ndarray) else list(texts)
         for k, text in enumerate(found):
             if not isinstance(text, str | bytes):
                 kind = "a missing value" if is_missing(text) else f"{type(text).__name__}"
                 raise ValueError(f'{expected} {kind} at position {k}. Pass "" for no text.')
-        return [text.decode() if isinstance(text, bytes) else text for text in found]
+        try:
+            return [text.decode() if isinstance(text, bytes) else text for text in found]
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{expected} bytes that are no UTF-8: {error}. Decode them.") from None
 
     @property
     def _computed(self) -> Any:

@@ -57,10 +57,6 @@ def _run(arguments: list[str] | None) -> int:
             raise
         say("interrupted; no file was changed.")
         return 130
-    except FileNotFoundError as error:
-        problem = str(error.strerror or error).replace(os.strerror(errno.ENOENT), "no such file")
-        say(f"{problem}: {error.filename}")
-        return 2
     except IsADirectoryError as error:
         say(f"{error.filename}: expected a file, got a folder.")
         return 2
@@ -70,7 +66,12 @@ def _run(arguments: list[str] | None) -> int:
     except MemoryError as error:
         say(f"not enough memory for this many classes and columns. {error}")
         return 1
-    except (ImportError, ValueError, TypeError, OSError) as error:
+    except OSError as error:
+        problem = str(error.strerror or error).replace(os.strerror(errno.ENOENT), "no such file")
+        path = "" if error.filename is None else f": {error.filename}"
+        say(problem[:1].lower() + problem[1:] + path)
+        return 2 if isinstance(error, FileNotFoundError | PermissionError) else 1
+    except (ImportError, ValueError, TypeError) as error:
         say(str(error))
         return 2 if isinstance(error, ParameterError | ImportError) else 1
     finally:

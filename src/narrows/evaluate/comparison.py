@@ -28,6 +28,7 @@ from narrows.evaluate.report import write
 from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged
 from narrows.evaluate.splits import REPEATS, Fold, Splits, held_out, pairs_of
 from narrows.io.source import Source
+from narrows.io.table_rows import TableRows
 from narrows.methods.methods import METHODS as ALL_METHODS
 from narrows.methods.parameters import is_integer, whole
 from narrows.solve.arrays import as_numpy, plain
@@ -175,6 +176,11 @@ def compare(
         )
     if cv is not None:
         whole(2).check("compare", "cv", cv)
+    if isinstance(X, Mapping) and not isinstance(X, TableRows):
+        raise ParameterError(
+            "compare: expected samples in an array or a table, got a mapping. Make a table, such "
+            "as pandas.DataFrame(X)."
+        )
     numeric = _are_numbers(y, target)
     names = (FOR_NUMBERS if numeric else METHODS) if methods is None else methods
     made = check(names, dims, classifiers, seed, metric, repeats, numeric)
@@ -438,8 +444,14 @@ def check(
         )
     if repeats is not None and not is_integer(repeats, 1):
         raise ParameterError(f"compare: expected repeats to be an integer >= 1, got {repeats!r}.")
-    if dims is not None and not (len(dims) and all(is_integer(p, 1) for p in dims)):
-        raise ParameterError(f"compare: expected dims to be integers >= 1, got {dims!r}.")
+    if dims is not None:
+        sizes = [*dims] if isinstance(dims, Iterable) else []
+        if not sizes or not all(is_integer(p, 1) for p in sizes):
+            raise ParameterError(
+                f"compare: expected dims to be a list of integers >= 1, got {dims!r}."
+            )
+    if isinstance(methods, str):
+        raise ParameterError(f"compare: expected a list of methods, got {methods!r}.")
     made: dict[str, Ours | Rival] = {}
     for method in (method_of(method, seed) for method in methods):
         name, number = method.name, 1

@@ -153,6 +153,8 @@ def taken(X: Any, rows: np.ndarray) -> Any:
         return X.rows(rows)
     if isinstance(X, list | tuple):
         return [X[row] for row in rows]
+    if hasattr(X, "column_names"):  # of Arrow
+        return X.take(rows)
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 

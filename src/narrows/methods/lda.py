@@ -206,6 +206,11 @@ class LDA(Discriminant):
         return alpha if self.solver == "regularized" else 0.0
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
+        if self.solver != "regularized":
+            raise ParameterError(
+                f"{type(self).__name__}: expected solver='regularized' as in fit, got "
+                f"{self.solver!r}. Call fit again."
+            )
         if alpha:
             answer = discriminants(S, alpha)
         else:

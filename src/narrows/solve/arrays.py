@@ -121,7 +121,8 @@ def checked_samples(
     from sklearn.utils.validation import validate_data  # takes time to import
 
     who = type(estimator).__name__
-    if hasattr(X, "columns"):
+    if hasattr(type(X), "columns"):
+        check_not_lazy(X, who)
         _check_no_times(X, who)
     X = as_numpy(X, "samples", who) if types is None else samples_as_numpy(X, who)
     options["ensure_all_finite"] = finite and not all_finite(X)
@@ -173,6 +174,14 @@ def _has_text(column: Any) -> bool:
     except ValueError:
         return True
     return False
+
+
+def check_not_lazy(X: Any, who: str) -> None:
+    """Raise ValueError for a LazyFrame of polars, which has no cells yet."""
+    if hasattr(type(X), "collect_schema") and hasattr(type(X), "collect"):
+        raise ValueError(
+            f"{who}: expected a table in memory, got a {type(X).__name__}. Use X.collect()."
+        )
 
 
 def _check_no_times(X: Any, who: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from narrows.errors import ParameterError
-from narrows.solve.arrays import in_one_chunk
+from narrows.solve.arrays import check_not_lazy, in_one_chunk
 
 NUMBER, DATE, CATEGORY, TEXT = "number", "date", "category", "text"
 MISSING = "(missing)"
@@ -245,6 +245,7 @@ class Cells:
 
 def table_of(X: Any) -> dict[str, Cells]:
     """Return the columns of a table by their names."""
+    check_not_lazy(X, "TableEncoder")
     if isinstance(X, Mapping):
         names, columns = list(X), list(X.values())
     elif hasattr(X, "column_names") and hasattr(X, "column"):  # of Arrow
