@@ -293,6 +293,19 @@ def test_a_column_that_was_typed_may_have_empty_cells(run):
     assert (status, len(out.splitlines())) == (0, 5)
 
 
+def test_an_index_that_pandas_wrote_is_warned_of_where_it_is_a_feature(run):
+    rows = ["", "a", "label"], *([k, k * k % 7, "uv"[k % 2]] for k in range(60))
+    text = "".join(",".join(map(str, row)) + "\n" for row in rows)
+    status, _, err = run("fit t.csv --method srda --label label -o m.narrows", t__csv=text)
+    assert (status, "names of columns, got none of the first one, as of the index" in err) == (
+        0,
+        True,
+    )
+    for command in ("predict m.narrows t.csv -o -", "fit t.csv --table --method srda -o t.narrows"):
+        status, _, err = run(f"{command} --label label", t__csv=text)
+        assert (status, "the index" in err) == (0, False)
+
+
 def test_first_rows_that_are_numbers_are_warned_of(run):
     numbers = "0.5,1.5\n0.7,2.5\n1.5,0.1\n"
     status, _, err = run("convert t.csv o.npz", t__csv=numbers)

@@ -62,7 +62,7 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
         rows = _Rows(lines, name, options)
         header, label = rows.header, rows.label
         if not options.get("header") and not set(header) & set(options.columns or ()):
-            _warn_of_numbers(header, name)
+            _warn_of_names(header, name, not (options.text or options.table))
         if texts is None:
             columns = tuple(feature_columns(header, label, options, name, 1))
             # a cell takes fifteen times as much room as text as it does as a number
@@ -125,8 +125,13 @@ def _chunks(pieces: Iterable[_Piece], size: int) -> Iterator[list[_Piece]]:
         yield held
 
 
-def _warn_of_numbers(header: Sequence[str], name: str) -> None:
-    """Warn where a header is numbers, some of which are fractions, as if it were the first row."""
+def _warn_of_names(header: Sequence[str], name: str, numbers: bool) -> None:
+    """Warn where a header may be the first row, since it has fractions, or begins with an index."""
+    if len(header) > 1 and not header[0].strip() and numbers:
+        warn(
+            f"{name}:1: expected names of columns, got none of the first one, as of the index that "
+            "pandas writes. It is a feature. Write the file without it: to_csv(..., index=False)."
+        )
     if all(map(reads_as_number, header)) and not all(cell.strip().isdecimal() for cell in header):
         warn(
             f"{name}:1: expected names of columns, got {some_names(header, 3)}. If the file has no "
