@@ -447,6 +447,17 @@ def test_options_out_of_range(tmp_path, options):
         gathered([])
 
 
+def test_an_array_whose_name_is_damaged_is_not_overlooked(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, X=np.eye(3), y=np.arange(3))
+    before, _, after = path.read_bytes().rpartition(b"y.npy")
+    path.write_bytes(before + b"\0.npy" + after)
+    with pytest.raises(
+        DataError, match=r"a\.npz: expected an archive of samples, got another, or a"
+    ):
+        list(iter_chunks(path))
+
+
 def test_a_half_archive_is_damaged(tmp_path):
     buffer = io.BytesIO()
     np.savez_compressed(buffer, X=np.random.default_rng(0).random((50, 50)))

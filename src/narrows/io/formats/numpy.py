@@ -268,6 +268,8 @@ class _Archive(dict[str, Any]):
     """
 
     def __init__(self, file: Any, opened: ExitStack, name: str):
+        for each in file.infolist():  # raises where a damaged name would hide an array
+            file.open(each).close()
         infos = [each for each in file.infolist() if each.filename.endswith(".npy")]
         super().__init__({each.filename.removesuffix(".npy"): each for each in infos})
         self.file, self.opened, self.name = file, opened, name
