@@ -648,7 +648,7 @@ def test_changed_parameters_need_the_samples_of_a_fit_of_all_at_once(tmp_path, e
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 6)), np.arange(40) % 3
     if isinstance(estimator, ReducedRank):
-        X, y = sparse.random_array((40, 9_000), density=0.01, rng=rng, format="csr"), X[:, 0]
+        X, y = sparse.random(40, 9_000, density=0.01, random_state=0, format="csr"), X[:, 0]
     fitted = clone(estimator).fit(X, y)
     narrows.save(fitted, tmp_path / "a.narrows")
     for model in (fitted, narrows.load(tmp_path / "a.narrows")):

@@ -255,11 +255,16 @@ def transform(
         features = feature_columns(list(columns), label, options, "DataFrame")
         partitions = partitions[[columns[name] for name in features]]
         if _get_output_config("transform", estimator)["dense"] == "pandas":
+            from dask import dataframe
+
             names, empty = estimator.get_feature_names_out(), partitions._meta
             is_single = empty.to_numpy().dtype == np.float32
             none = np.empty((0, p), np.float32 if is_single else np.float64)
             meta = type(empty)(none, index=empty.index, columns=names)
-            return partitions.map_partitions(_reduce_frame, delayed(reduce), names, meta=meta)
+            shared = delayed(reduce), delayed(names)  # map_partitions of old versions leaves these
+            blocks = [delayed(_reduce_frame)(part, *shared) for part in partitions.to_delayed()]
+            ends = partitions.divisions if partitions.known_divisions else None
+            return dataframe.from_delayed(blocks, meta, ends, verify_meta=False)
         partitions = partitions.to_dask_array()
     if not isinstance(partitions, array.Array):
         listed = parts.Parts(Dask(None), _parts(partitions, options)[0], options)
