@@ -34,7 +34,7 @@ from narrows.solve.eigen import set_signs
 from narrows.solve.exact import LARGEST, Centred, occupied
 from narrows.solve.scatter import regressions, rule
 from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Check, Field, checked
-from narrows.solve.sums import HUGE, TINY, canonical, divided, stacked, widened
+from narrows.solve.sums import HUGE, TINY, divided, stacked, widened
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 from narrows.state.labels import one_a_row, union, weights
@@ -358,7 +358,8 @@ class Gathered:
         every, y, w = zip(*self.chunks, strict=True)
         weight: np.ndarray = np.concatenate(w)
         X = stacked([widened(x, self.n_features) for x in every])
-        X = canonical(X) if sparse.issparse(X) else X  # since entries are squared
+        if sparse.issparse(X):
+            X.sum_duplicates()  # since entries are squared; the rows are a copy
         if estimator.half_life is not None:
             weight = weight * 0.5 ** (np.arange(len(weight))[::-1] / estimator.half_life)
         return X, np.concatenate(y), weight
