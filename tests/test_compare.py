@@ -293,6 +293,7 @@ def test_every_method_can_be_compared():
         ({"classifiers": ["svn"]}, "got 'svn'. Did you mean svm?"),
         ({"dims": [0]}, "expected dims to be a list of integers >= 1"),
         ({"dims": []}, "expected dims to be a list of integers >= 1"),
+        ({"dims": (p for p in [1])}, "expected dims to be a list of integers >= 1"),
         ({"dims": 5}, "expected dims to be a list of integers >= 1, got 5"),
         ({"methods": "oc"}, "expected a list of methods, got 'oc'"),
         ({"cv": 3, "test": labelled()}, "expected test or cv, got both"),

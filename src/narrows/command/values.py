@@ -261,7 +261,8 @@ def check_output(
             f"{path}: expected permission to write, got none. Write to another file."
         )
     beside = [name for name in (label or "", *(target or ())) if name.endswith(".npy")]
-    for source in (*inputs, *beside, stop_words or ""):
+    beside += [] if stop_words in (None, "english") else [stop_words]
+    for source in (*inputs, *beside):
         if os.path.isfile(path) and os.path.exists(source) and os.path.samefile(path, source):
             raise ParameterError(
                 f"{path}: expected an output, got an input. Write to another file."

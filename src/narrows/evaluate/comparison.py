@@ -445,8 +445,8 @@ def check(
     if repeats is not None and not is_integer(repeats, 1):
         raise ParameterError(f"compare: expected repeats to be an integer >= 1, got {repeats!r}.")
     if dims is not None:
-        sizes = [*dims] if isinstance(dims, Iterable) else []
-        if not sizes or not all(is_integer(p, 1) for p in sizes):
+        is_list = hasattr(dims, "__len__") and len(dims) > 0
+        if not is_list or not all(is_integer(p, 1) for p in dims):
             raise ParameterError(
                 f"compare: expected dims to be a list of integers >= 1, got {dims!r}."
             )

@@ -102,7 +102,7 @@ class Column:
             blocks += [_one_hot(_part(moments, part), PARTS[part]) for part in self.parts]
         elif self.kind == CATEGORY:
             labels, codes = cells.labels
-            of = [self._number_of(label) for label in labels]
+            of = [self._code_of(label) for label in labels]
             self._warn_of_unknown(labels, codes, of)
             missing = codes < 0
             unseen = -1 if self.missing else self._rest
@@ -119,34 +119,34 @@ class Column:
         return len(self.values) if self.other else -1
 
     @cached_property
-    def _numbers(self) -> dict[str, int]:
+    def _codes(self) -> dict[str, int]:
         return {value: k for k, value in enumerate(self.values)}
 
     @cached_property
     def _forms(self) -> tuple[dict[str, int], bool]:
-        """The numbers of the forms that one value has, and whether 0 and 1 are booleans."""
+        """The codes of the forms that one value has, and whether 0 and 1 are booleans."""
         forms = [_form(value) for value in self.values]
         are_booleans = {*forms} <= {*_BOOLEANS, *_BOOLEANS.values()}
         forms = [_BOOLEANS.get(form, form) if are_booleans else form for form in forms]
         times = Counter(forms)
         return {f: k for k, f in enumerate(forms) if times[f] == 1}, are_booleans
 
-    def _number_of(self, label: str) -> int:
-        """Return the number of a value as it is written, or as other types and files write it."""
-        if label in self._numbers:
-            return self._numbers[label]
+    def _code_of(self, label: str) -> int:
+        """Return the code of a value as it is written, or as other types and files write it."""
+        if label in self._codes:
+            return self._codes[label]
         forms, are_booleans = self._forms
         form = _form(label)
         return forms.get(_BOOLEANS.get(form, form) if are_booleans else form, self._rest)
 
     def _warn_of_unknown(self, labels: list[str], codes: np.ndarray, of: list[int]) -> None:
-        """Warn where many cells have no value that the first samples had."""
+        """Warn where many cells have no value with a feature of its own."""
         few = _MANY if self.other else _FEW
         if self.values and {*of} == {self._rest} and (codes >= 0).sum() >= few:
             warn(
-                f"TableEncoder: expected values of the first samples in column {self.name!r}, "
-                f"such as {self.values[0]!r:.40}, got others only, such as {labels[0]!r:.40}. "
-                "Write them as they were."
+                f"TableEncoder: expected some of the known values in column {self.name!r}, such as "
+                f"{self.values[0]!r:.40}, got others only, such as {labels[0]!r:.40}. Write them "
+                "as in the first samples."
             )
 
     def standardize(self, numbers: np.ndarray, splines: int) -> Self:

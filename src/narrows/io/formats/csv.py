@@ -126,7 +126,10 @@ def _chunks(pieces: Iterable[_Piece], size: int) -> Iterator[list[_Piece]]:
 
 
 def _warn_of_names(header: Sequence[str], name: str, numbers: bool) -> None:
-    """Warn where a header may be the first row, since it has fractions, or begins with an index."""
+    """Warn where a header may be the first row, since it has fractions, or begins with an index.
+
+    `numbers` is whether each column but those of labels and targets becomes a feature.
+    """
     if len(header) > 1 and not header[0].strip() and numbers:
         warn(
             f"{name}:1: expected names of columns, got none of the first one, as of the index that "
