@@ -266,7 +266,7 @@ def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
     live, n = counts > 0, S.n
     equal, varies, size = S.equilibrated()
     # rounding is D F D, D^2 the noise and |F_ij| <= 1, so that D (k + F) D is definite
-    within, noise = equal.within(), _FLOOR * len(size) * equal.noise
+    within, noise = equal.within(overwrite=True), _FLOOR * len(size) * equal.noise
     within[np.diag_indices_from(within)] += noise
     d, Z = equal.H[live] / np.sqrt(counts[live])[:, None], Z[:, varies] / size
     share = np.log(counts[live] / n)

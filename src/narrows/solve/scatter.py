@@ -143,10 +143,9 @@ class Scatter:
 
     def over(self, size: np.ndarray) -> Scatter:
         """Return the scatters with coordinate i divided by size[i], with the same `basis`."""
-        C = self.C / size[:, None]
+        C = np.divide(self.C, size[:, None], order="F")
         C /= size
-        noise = self.noise / size / size
-        return replace(self, C=np.asfortranarray(C), H=self.H / size, noise=noise)
+        return replace(self, C=C, H=self.H / size, noise=self.noise / size / size)
 
     def spanned(self) -> Scatter:
         """Return the scatters in the span of the samples, without directions of rounding alone.
@@ -199,9 +198,9 @@ class Scatter:
             C += alpha * self.penalty
         return C
 
-    def within(self, alpha: float = 0.0) -> np.ndarray:
-        """Return the lower triangle of n S_w + alpha P = C - H'H + alpha P."""
-        W = self.plus(alpha)
+    def within(self, alpha: float = 0.0, overwrite: bool = False) -> np.ndarray:
+        """Return the lower triangle of n S_w + alpha P = C - H'H + alpha P, as `plus`."""
+        W = self.plus(alpha, overwrite)
         if not W.size:
             return W
         return blas.dsyrk(-1.0, self.H.T, beta=1.0, c=W, lower=1, overwrite_c=1)

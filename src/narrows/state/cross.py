@@ -34,7 +34,7 @@ NOISE = 4 * EPS  # of a sum of squares: its rounding
 _SQUARES = " of squares"  # in errors
 FEW = 256  # samples that wait, at least, before their products are added
 _BLOCK = 1 << 20  # numbers in a block of samples
-_NARROW = 512  # features for whose products several threads of BLAS take as long as one
+_NARROW = 256  # features for whose products several threads of BLAS gain little
 _MANY = 1 << 21  # products that are worth several threads
 # the time of a product, where both features are scattered in a sample 1: one of them, and none
 _BESIDE, _BLAS = 1 / 8, 1 / 50
