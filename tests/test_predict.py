@@ -61,6 +61,18 @@ def test_all_probabilities_are_columns_named_after_the_classes(run, iris, tmp_pa
     np.testing.assert_allclose(found, load(tmp_path / "m.narrows").predict_proba(X), rtol=1e-12)
 
 
+@pytest.mark.parametrize("labels", [[0.0, 1.0], [False, True], [3, 7]])
+def test_columns_of_probabilities_are_named_as_labels_are_written(labels, run, tmp_path):
+    X = np.arange(20.0).reshape(-1, 1)
+    save(SRDA().fit(X, np.repeat(labels, 10)), tmp_path / "m.narrows")
+    np.savez(tmp_path / "a.npz", X=X)
+    assert run("predict m.narrows a.npz -o p.csv --proba")[0] == 0
+    header, rows = read_csv(tmp_path / "p.csv")
+    assert [header[int(np.argmax(list(map(float, row[:2]))))] for row in rows] == [
+        row[-1] for row in rows
+    ]
+
+
 def test_rows_without_labels_are_predicted_and_the_result_is_json(run, iris, tmp_path):
     X, _ = iris
     run("fit iris.csv --method lda -o m.narrows")

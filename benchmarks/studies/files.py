@@ -23,6 +23,7 @@ from narrows.io.write import writer
 
 PIECE, PIECES = 130_000, 8  # rows of one, 270 MB as svmlight; in the whole
 METHODS = ("ocfs", "oc", "ioc", "onlinesrda")
+ROUNDS, LOADED = 3, "load_svmlight_file + chi2"
 SKLEARN = """
 import sys
 from sklearn.datasets import load_svmlight_file
@@ -58,22 +59,26 @@ class Files:
 
     def _rows(self, folder: Path) -> list[list[str]]:
         files = {share: _made(folder, share) for share in (0.25, 0.5, 1.0)}
+        model = folder / "m.narrows"
+        fit = [sys.executable, "-m", "narrows", "fit", "-o", str(model), "--method"]
         rows = []
         for share, (svm, parquet, n) in files.items():
-            size = os.path.getsize(svm)
-            base = None
-            command = [sys.executable, "-c", SKLEARN, str(svm)]
-            if share == 0.25:  # as far as memory reaches
-                base, peak = _measured(command)
-                rows.append(_row(svm, n, "load_svmlight_file + chi2", base, size, peak, ""))
-            for file in (svm, parquet):
-                for method in METHODS:
-                    model = folder / "m.narrows"
-                    command = [sys.executable, "-m", "narrows", "fit", str(file), "-o", str(model)]
-                    seconds, peak = _measured([*command, "--method", method])
-                    ratio = "" if base is None else f"{base / seconds:.1f}"
-                    own = os.path.getsize(model)
-                    rows.append(_row(file, n, method, seconds, size, peak - own, ratio))
+            size, quarter = os.path.getsize(svm), share == 0.25  # as far as memory reaches
+            commands = {(f, m): [*fit, m, str(f)] for f in (svm, parquet) for m in METHODS}
+            if quarter:
+                commands = {(svm, LOADED): [sys.executable, "-c", SKLEARN, str(svm)], **commands}
+            found: dict[tuple[Path, str], list[tuple[float, int]]] = {each: [] for each in commands}
+            for _ in range(ROUNDS if quarter else 1):
+                for each, command in commands.items():
+                    seconds, peak = _measured(command)
+                    own = 0 if each[1] == LOADED else os.path.getsize(model)
+                    found[each].append((seconds, peak - own))
+            for (file, what), runs in found.items():
+                ratios = zip(found.get((svm, LOADED), []), runs, strict=False)
+                ratio = median(base[0] / own[0] for base, own in ratios) if quarter else 0
+                seconds, peak = (median(values) for values in zip(*runs, strict=True))
+                shown = f"{ratio:.1f}" if quarter and what != LOADED else ""
+                rows.append(_row(file, n, what, seconds, size, peak, shown))
         return rows
 
 

@@ -24,6 +24,7 @@ from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, writer
 from narrows.methods.names import targets_of
 from narrows.solve.late import sparse
+from narrows.state.labels import written
 
 
 def transform(model: str, input: str, output: str, as_json: bool, **given: Any) -> int:
@@ -76,7 +77,9 @@ def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **g
                 "--proba: expected a model of classes, got one of numbers. Leave it out."
             )
         return _predict_numbers(estimator, samples, input, output, as_json, *how)
-    classes = [printable(str(label)) for label in estimator.classes_.tolist()]
+    classes = estimator.classes_  # in the header as in the column of labels
+    classes = written(classes.astype(int) if classes.dtype.kind == "b" else classes)
+    classes = [printable(label) for label in classes.tolist()]
     several = estimator._several
     agreement = Agreement(estimator.classes_, reading.labels)
 
