@@ -62,23 +62,24 @@ class Rivals:
         split = corpora.news()
         X, y, X_test = split.X, split.y, split.X_test
         rows, tenth = [], len(y) // 10
-        for name, made in (
-            ("OnlineSRDA", OnlineSRDA(random_state=0, polish=False)),
-            ("OnlineSRDA, read", OnlineSRDA(random_state=0)),
-            (
-                "OnlineSRDA, reservoir n/10, read",
-                OnlineSRDA(reservoir=tenth, random_state=0),
-            ),
-            ("SRDA", SRDA()),
-            ("OC", OC()),
-            ("TruncatedSVD 100", TruncatedSVD(100, random_state=0)),
-            ("SGDClassifier", SGDClassifier(random_state=0)),
-        ):
-            with threadpool_limits(1):  # which the process that is measured inherits
-                runs = [harness.measure(METHODS[name], X, y, 120.0) for _ in range(ROUNDS)]
-            seconds, peak = (median(run[key] for run in runs) for key in ("seconds", "peak"))
-            made.fit(X, y)
-            reduce = getattr(made, "transform", None) or made.decision_function
+        made = {
+            "OnlineSRDA": OnlineSRDA(random_state=0, polish=False),
+            "OnlineSRDA, read": OnlineSRDA(random_state=0),
+            "OnlineSRDA, reservoir n/10, read": OnlineSRDA(reservoir=tenth, random_state=0),
+            "SRDA": SRDA(),
+            "OC": OC(),
+            "TruncatedSVD 100": TruncatedSVD(100, random_state=0),
+            "SGDClassifier": SGDClassifier(random_state=0),
+        }
+        found: dict[str, list[Any]] = {name: [] for name in made}
+        with threadpool_limits(1):  # which the process that is measured inherits
+            for _ in range(ROUNDS):
+                for name in made:
+                    found[name].append(harness.measure(METHODS[name], X, y, 120.0))
+        for name, model in made.items():
+            seconds, peak = (median(run[key] for run in found[name]) for key in ("seconds", "peak"))
+            model.fit(X, y)
+            reduce = getattr(model, "transform", None) or model.decision_function
             Z, Z_test = reduce(X), reduce(X_test)
             rows.append([name, f"{seconds:.2f}", f"{peak:.0f}", _svm(Z, Z_test, split),
                          _knn(Z, Z_test, split)])  # fmt: skip
