@@ -26,7 +26,7 @@ from narrows.methods.standardize import check_units, unit_of
 from narrows.solve.exact import Centred, criterion_eigh
 from narrows.solve.held_out import GRID, NO_CURVE, Curve, by_components, curve, curve_of
 from narrows.solve.products import SMALL, one_blas_thread
-from narrows.solve.scatter import Answer, Scatter, leading, regressions, rule
+from narrows.solve.scatter import Answer, Scatter, leading, rule
 from narrows.state.arrays import read_only
 from narrows.state.class_stats import ClassStats, Second
 from narrows.state.cross import MOST
@@ -236,10 +236,7 @@ class CrossProjector(Projector, Additive):
         answer, linear = self._from_scatter(S, alpha).of_features(S.unit), None
         if answer.within is not None:
             counts = stats.counts[stats.counts > 0]
-            coef, intercept, products = rule(answer, counts, stats.mean @ answer.W)
-            if regresses and len(counts) > 2:
-                Q, q = regressions(products, counts)
-                coef, intercept = coef @ Q, intercept @ Q + q
+            coef, intercept = rule(answer, counts, stats.mean @ answer.W, regresses)
             linear = answer.W @ coef, intercept
         best = Found.best(answer.W, answer.eigenvalues, self._size, answer.separating, S.unit)
         best.more, best.rule, best.regresses = answer.more, linear, regresses

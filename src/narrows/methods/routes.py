@@ -32,7 +32,7 @@ from narrows.methods.parameters import check_parts
 from narrows.methods.standardize import check_units, unit_of_samples
 from narrows.solve.eigen import set_signs
 from narrows.solve.exact import LARGEST, Centred, occupied
-from narrows.solve.scatter import regressions, rule
+from narrows.solve.scatter import rule
 from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Check, Field, checked
 from narrows.solve.sums import HUGE, TINY, divided, stacked, widened
 from narrows.state.class_stats import ClassStats
@@ -439,10 +439,7 @@ def complete(estimator: Any, solved: Solved, A: Centred, unit: np.ndarray | None
     solved.W = set_signs(np.array(W, order="C"), unit)
     signs = np.sign(np.einsum("dk,dk->k", solved.W, W))
     if answer.within is not None:
-        coef, intercept, products = rule(answer, A.counts, A.mean @ answer.W)
-        if answer.regresses and len(A.counts) > 2:
-            Q, q = regressions(products, A.counts)
-            coef, intercept = coef @ Q, intercept @ Q + q
+        coef, intercept = rule(answer, A.counts, A.mean @ answer.W, answer.regresses)
         with np.errstate(over="ignore", invalid="ignore"):
             scale = np.ldexp(1 / answer.unit, -A.power)  # the samples are held in other units
             coef = signs[:, None] * coef * scale

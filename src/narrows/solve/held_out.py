@@ -273,11 +273,10 @@ def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
 
     def posterior(alpha: float) -> np.ndarray:
         coef = n * _solved(within, alpha / size**2, noise, d.T)
-        products = d @ coef
-        L = Z @ coef + (share - 0.5 * products.diagonal())
-        Q, q = regressions(products, counts[live])
+        more, offset = regressions(d, coef, counts[live])
         found = np.full((2, len(Z), len(counts)), -np.inf)
-        found[:, :, live] = L, L @ Q + q
+        found[0][:, live] = Z @ coef + (share - 0.5 * np.einsum("jk,kj->j", d, coef))
+        found[1][:, live] = Z @ more + offset
         return found
 
     return posterior
@@ -361,7 +360,7 @@ def by_leading(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
     def posterior(eps: float) -> np.ndarray:
         _, V = leading(S, 1 + eps, -eps, max(1, int(live.sum()) - 1))
         answer = Answer(np.empty(0), V, 0, S.H[live] @ V, V.T @ within @ V)
-        coef, intercept, _ = rule(answer, counts[live], np.zeros(V.shape[1]))
+        coef, intercept = rule(answer, counts[live], np.zeros(V.shape[1]))
         found = np.full((1, len(Z), len(counts)), -np.inf)
         found[0, :, live] = ((Z @ V) @ coef + intercept).T
         return found

@@ -528,5 +528,5 @@ def _posteriors(
     within[np.diag_indices_from(within)] += added * within.trace() / len(within)
     answer = Answer(counts, Z, 0, np.sqrt(counts)[:, None] * (M - m), within)
     A, a = np.zeros((Z.shape[1], len(live))), np.full(len(live), -np.inf)
-    A[:, live], a[live], _ = rule(answer, counts, m)
+    A[:, live], a[live] = rule(answer, counts, m)
     return A, a

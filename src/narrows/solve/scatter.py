@@ -405,9 +405,11 @@ def scaled(answer: Answer, n: float, by: str) -> Answer:
 
 
 def rule(
-    answer: Answer, counts: np.ndarray, centre: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    answer: Answer, counts: np.ndarray, centre: np.ndarray, regresses: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the linear functions that classify: log posteriors of normal classes.
+
+    Or outputs of `regressions`, of more than two classes.
 
     With the common covariance Sigma = W'(n S_w + alpha I) W / n of the classes in the space of the
     directions, the log posterior of class j is, but for a term that all classes share,
@@ -427,8 +429,6 @@ def rule(
     coef : ndarray of shape (k, n_classes)
     intercept : ndarray of shape (n_classes,)
         The log posteriors of x are W'x @ coef + intercept.
-    products : ndarray of shape (n_classes, n_classes)
-        d_i'Sigma^-1 d_j.
     """
     n, between, within = float(counts.sum()), answer.between, answer.within
     assert between is not None
@@ -438,27 +438,36 @@ def rule(
     spread = max(L.max(initial=0.0), (between**2).sum(axis=0).max(initial=0.0))
     L = np.maximum(L, DROPPED * spread)  # classes without scatter are certain
     coef = n * (Q @ ((Q.T @ difference.T) / L[:, None]))
-    products = difference @ coef
-    offset = np.log(counts / n) - 0.5 * products.diagonal()
-    return coef, offset - centre @ coef, products
+    if regresses and len(counts) > 2:
+        coef, offset = regressions(difference, coef, counts)
+    else:
+        offset = np.log(counts / n) - 0.5 * np.einsum("jk,kj->j", difference, coef)
+    return coef, offset - centre @ coef
 
 
-def regressions(products: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return Q and q, with which log posteriors L of `rule` give outputs of regressions, L Q + q.
+def regressions(
+    d: np.ndarray, coef: np.ndarray, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the coefficients and offsets of ridge regressions of the indicators of the classes.
 
-    The outputs are those of ridge regressions of the indicators of the classes, divided by `UNIT`:
-    ``p_j + (x - m)'(C + alpha I)^-1 N_j d_j`` for the total scatter C.
+    Their outputs, divided by `UNIT`, are ``p_j + (x - m)'(C + alpha I)^-1 N_j d_j`` for the total
+    scatter C. The cube of the number of classes or of coordinates is computed, of the smaller one.
 
     Parameters
     ----------
-    products : ndarray of shape (n_classes, n_classes)
-        d_i'Sigma^-1 d_j.
+    d : ndarray of shape (n_classes, k)
+        d_j.
+    coef : ndarray of shape (k, n_classes)
+        Sigma^-1 d_j.
     counts : ndarray of shape (n_classes,)
         N_j.
     """
     share = counts / counts.sum()
-    Q = linalg.inv(products + np.diag(1 / share)) / UNIT
-    return Q, share / UNIT - (np.log(share) - 0.5 * products.diagonal()) @ Q
+    if len(counts) <= len(coef):
+        found = coef @ linalg.inv(d @ coef + np.diag(1 / share))
+    else:
+        found = linalg.solve(np.eye(len(coef)) + (coef * share) @ d, coef * share)
+    return found / UNIT, share / UNIT
 
 
 def rank_within(S: Scatter) -> int:
