@@ -451,7 +451,7 @@ def regressions(
     """Return the coefficients and offsets of ridge regressions of the indicators of the classes.
 
     Their outputs, divided by `UNIT`, are ``p_j + (x - m)'(C + alpha I)^-1 N_j d_j`` for the total
-    scatter C. The cube of the number of classes or of coordinates is computed, of the smaller one.
+    scatter C. **Cost**: O(n_classes k min(n_classes, k)).
 
     Parameters
     ----------
@@ -466,7 +466,7 @@ def regressions(
     if len(counts) <= len(coef):
         found = coef @ linalg.inv(d @ coef + np.diag(1 / share))
     else:
-        found = linalg.solve(np.eye(len(coef)) + (coef * share) @ d, coef * share)
+        found = np.linalg.solve(np.eye(len(coef)) + (coef * share) @ d, coef * share)
     return found / UNIT, share / UNIT
 
 
