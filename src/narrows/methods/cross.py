@@ -24,7 +24,7 @@ from narrows.methods.routes import (
 )
 from narrows.methods.standardize import check_units, unit_of
 from narrows.solve.exact import Centred, criterion_eigh
-from narrows.solve.held_out import GRID, NO_CURVE, Curve, by_components, curve, curve_of
+from narrows.solve.held_out import GRID, NO_CURVE, Curve, by_components, chosen, curve_of
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.scatter import Answer, Scatter, leading, rule
 from narrows.state.arrays import read_only
@@ -44,7 +44,7 @@ BANDS: dict[str, Constraint] = {  # parameters of the two passes
 class Choice(NamedTuple):
     """A parameter that kept samples choose where it is "cv": the ridge, or what is in its place.
 
-    Its numbers are those of a grid, times the given one; see `curve` for `by`.
+    Its numbers are those of a grid, times the given one; see `chosen` for `by`.
     """
 
     parameter: str
@@ -52,8 +52,10 @@ class Choice(NamedTuple):
     by: Callable[..., Any] | None = None
     required: bool = True  # whether there has to be something to choose by
 
-    def of(self, stats: Any, S: Scatter, near: float, decays: bool) -> tuple[float, Curve | None]:
-        """Return the number that held-out samples choose, and how; `near` if there are none.
+    def of(
+        self, stats: Any, S: Scatter, near: float, decays: bool
+    ) -> tuple[float, Curve | None, bool]:
+        """Return what `chosen` does; `near` if no samples were kept.
 
         A ridge is added to weighted sums. Where all weights are below 1, and not since they decay,
         it is in the unit of the largest.
@@ -61,11 +63,10 @@ class Choice(NamedTuple):
         counts = stats.counts[stats.counts > 0]
         held = stats.held_out(S, COMPARED) if near and len(counts) > 1 else []
         if not held:
-            return near, None
+            return near, None, False
         if self.by is None and not decays:
             near *= min(1.0, np.concatenate([part.weight for part in held]).max())
-        result = curve(S, counts, held, near * self.grid, self.by)
-        return result.nearest(near), result
+        return chosen(S, counts, held, near * self.grid, near, self.by)
 
 
 def _takes_stats(estimator: Any) -> bool:
@@ -221,8 +222,7 @@ class CrossProjector(Projector, Additive):
         choice = self._choice
         value = getattr(self, choice.parameter) if choice else None
         if choice and (is_cv(value) or (value == "auto" and isinstance(stats, ClassStats))):
-            alpha, curve = choice.of(stats, S, alpha, self.half_life is not None)
-            regresses = curve is not None and curve.regresses_at(alpha)
+            alpha, curve, regresses = choice.of(stats, S, alpha, self.half_life is not None)
         # else there are no directions
         if is_cv(self.n_components) and len(counts) > 1 and S.C.size:
             each = by_components(S, counts, stats.held_out(S), alpha)

@@ -25,7 +25,7 @@ from narrows.methods.parameters import (
 from narrows.methods.projector import Found, of_curve, of_solution
 from narrows.methods.routes import InBands, is_first_pass
 from narrows.methods.standardize import unit_of
-from narrows.solve.held_out import GRID, Kept, by_time, curve, leads
+from narrows.solve.held_out import GRID, Kept, by_time, chosen, leads
 from narrows.solve.kernel_map import KERNELS, MOST_HIDDEN
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.scatter import Answer, Scatter, continued, discriminants, scaled
@@ -361,14 +361,14 @@ class KernelSRDA(Discriminant):
         counts, unit = state.counts[state.counts > 0], state.mean_square()
         alpha = unit if isinstance(self.alpha, str) else float(self.alpha)
         held = state.held_out(S, COMPARED, width) if unit and len(counts) > 1 else []
-        result = None
+        result, regresses = None, False
         if held:
             if self.half_life is None:  # as `Choice`
                 unit *= min(1.0, np.concatenate([part.weight for part in held]).max())
             alphas = unit * GRID if self.alpha in ("auto", "cv") else np.array([alpha])
-            result = curve(S, counts, held, alphas)
-            alpha = result.nearest(unit) if len(alphas) > 1 else alpha
-        regresses = may_regress and result is not None and result.regresses_at(alpha)
+            alpha, result, regresses = chosen(
+                S, counts, held, alphas, unit, may_regress=may_regress
+            )
         found = self._solve_sums(state.stats, S, alpha, regresses)
         found.map = state.map
         if result is not None:

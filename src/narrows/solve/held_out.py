@@ -41,7 +41,7 @@ _DRIFTS = 10.0  # standard errors: a drift
 
 _NONE = np.empty(0)
 
-Posterior = Callable[[float], np.ndarray]  # of a ridge
+Posterior = Callable[..., np.ndarray]  # of a ridge
 
 
 class Curve(NamedTuple):
@@ -55,8 +55,6 @@ class Curve(NamedTuple):
         The scores of single samples, if they are kept.
     weight : ndarray of shape (n_held,)
         The weights of these samples.
-    regresses : ndarray of bool of shape (n_values,)
-        Whether outputs of regressions predict them better, by 2.5 standard errors.
     """
 
     values: np.ndarray = _NONE
@@ -64,7 +62,6 @@ class Curve(NamedTuple):
     errors: np.ndarray = _NONE
     each: np.ndarray = _NONE
     weight: np.ndarray = _NONE
-    regresses: np.ndarray = _NONE
 
     @classmethod
     def of_folds(cls, curves: np.ndarray, weight: np.ndarray) -> Curve:
@@ -89,14 +86,12 @@ class Curve(NamedTuple):
         """Return the score of each held-out sample with one of the values."""
         return self.each[int(np.abs(self.values - value).argmin())]
 
-    def regresses_at(self, value: float) -> bool:
-        """Whether regressions predict held-out samples better with one of the values."""
-        return bool(self.regresses[int(np.abs(self.values - value).argmin())])
-
     def nearest(self, near: float) -> float:
         """Return the value nearest to `near` among those half a standard error from the best."""
         best = int(self.scores.argmax())
         values = self.values[self.scores >= self.scores[best] - _HELD * self.errors[best]]
+        if len(values) == 1:  # it may be 0
+            return float(values[0])
         return float(values[np.abs(np.log(values / near)).argmin()])
 
     def smallest(self) -> int:
@@ -200,14 +195,19 @@ def _by_the_others(
 # -- the ridge, and the temperature ----------------------------------------------------------------
 
 
-def curve(
+def chosen(
     S: Scatter,
     counts: np.ndarray,
     held: Sequence[HeldOut],
-    alphas: np.ndarray,
+    values: np.ndarray,
+    near: float,
     by: Callable[[Scatter, np.ndarray, np.ndarray], Posterior] | None = None,
-) -> Curve:
-    """Return how well held-out samples are predicted with each ridge.
+    may_regress: bool = True,
+) -> tuple[float, Curve, bool]:
+    """Return the ridge that predicts held-out samples best, or nearly; and how well each does.
+
+    And whether outputs of regressions with this ridge predict them better than log posteriors, by
+    2.5 standard errors.
 
     Parameters
     ----------
@@ -217,10 +217,14 @@ def curve(
         N_j.
     held : sequence of HeldOut
         Parts of the samples in S; each is predicted from all others.
-    alphas : ndarray of shape (n_alphas,)
+    values : ndarray of shape (n_values,)
         The ridges.
+    near : float
+        The ridge to choose among those that hardly differ is the nearest to it.
     by : callable, optional
         What classifies, for another number than the ridge; as `classifier`.
+    may_regress : bool, default=True
+        Whether to compare with regressions.
 
     Notes
     -----
@@ -228,19 +232,22 @@ def curve(
     """
     posteriors, code, weight = _by_the_others(S, counts, held, by or classifier)
     if not posteriors:
-        same = np.zeros(len(alphas))
-        each = np.zeros((len(alphas), 0))
-        return Curve(alphas, same, same, each, weight, same > 0)
-    found, regresses, start = [], [], 1.0
-    for alpha in alphas:  # one at a time, since there may be many classes
-        every = np.concatenate([posterior(float(alpha)) for posterior in posteriors], axis=1)
-        normal, *others = (calibrated(scores, code, weight, TIMID, start) for scores in every)
-        ahead = (leads(other[3] - normal[3], weight, _CLEAR) for other in others)
-        regresses.append(len(counts) > 2 and any(ahead))
-        found.append(normal)
-        start = normal[2]
+        same = np.zeros(len(values))
+        curve = Curve(values, same, same, np.zeros((len(values), 0)), weight)
+        return curve.nearest(near), curve, False
+    found, start = [], 1.0
+    for value in values.tolist():  # one at a time, since there may be many classes
+        every = np.concatenate([posterior(value) for posterior in posteriors])
+        found.append(calibrated(every, code, weight, TIMID, start))
+        start = found[-1][2]
     scores, errors, _, each = (np.array(values) for values in zip(*found, strict=True))
-    return Curve(alphas, scores, errors, each, weight, np.array(regresses))
+    curve = Curve(values, scores, errors, each, weight)
+    best = curve.nearest(near)
+    if by is not None or not may_regress or len(counts) <= 2:
+        return best, curve, False
+    every = np.concatenate([posterior(best, regresses=True) for posterior in posteriors])
+    outputs = calibrated(every, code, weight, TIMID, 1.0)[3]
+    return best, curve, leads(outputs - curve.at(best), weight, _CLEAR)
 
 
 def temperature(
@@ -253,15 +260,15 @@ def temperature(
     found, code, weight = _by_the_others(S, counts, held, classifier)
     if not found:
         return 1.0
-    every = np.concatenate([posterior(alpha)[int(regresses)] for posterior in found])
+    every = np.concatenate([posterior(alpha, regresses) for posterior in found])
     return calibrated(every, code, weight, SURE, 1.0)[2]
 
 
 def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
     """Return a function of the ridge: the log posteriors of samples, of normal classes.
 
-    And of the outputs of `regressions`: of shape (2, n_samples, n_classes). Z are the samples in
-    coordinates. Scores of classes without samples are -inf.
+    Or, if asked, the outputs of `regressions`. Z are the samples in coordinates. Scores of classes
+    without samples are -inf.
     """
     live, n = counts > 0, S.n
     equal, varies, size = S.equilibrated()
@@ -271,12 +278,14 @@ def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
     d, Z = equal.H[live] / np.sqrt(counts[live])[:, None], Z[:, varies] / size
     share = np.log(counts[live] / n)
 
-    def posterior(alpha: float) -> np.ndarray:
+    def posterior(alpha: float, regresses: bool = False) -> np.ndarray:
         coef = n * _solved(within, alpha / size**2, noise, d.T)
-        more, offset = regressions(d, coef, counts[live])
-        found = np.full((2, len(Z), len(counts)), -np.inf)
-        found[0][:, live] = Z @ coef + (share - 0.5 * np.einsum("jk,kj->j", d, coef))
-        found[1][:, live] = Z @ more + offset
+        if regresses:
+            coef, offset = regressions(d, coef, counts[live])
+        else:
+            offset = share - 0.5 * np.einsum("jk,kj->j", d, coef)
+        found = np.full((len(Z), len(counts)), -np.inf)
+        found[:, live] = Z @ coef + offset
         return found
 
     return posterior
@@ -312,13 +321,13 @@ def calibrated(
     n, exact = float(weight.sum()), timid == SURE
     posterior = posterior - posterior.max(axis=1, keepdims=True)
     posterior[np.isneginf(posterior)] = -1e150  # of probability 0
-    true = posterior[np.arange(len(code)), code]
+    true, share = posterior[np.arange(len(code)), code], np.empty_like(posterior)
 
     def slopes(log_t: float) -> tuple[float, float]:
         t = np.exp(min(max(log_t, -20.0), 20.0))
-        share = np.exp(posterior * (1 / t))
+        np.exp(np.multiply(posterior, 1 / t, out=share), out=share)
         norm = share.sum(axis=1)
-        share *= posterior
+        np.multiply(share, posterior, out=share)
         expected = share.sum(axis=1) / norm
         spread = np.einsum("ij,ij->i", share, posterior) / norm - expected**2
         first = float(weight @ (true - expected)) / t
@@ -339,7 +348,8 @@ def calibrated(
     else:
         log_t = brentq(slope, low, high, xtol=near)
     t = np.exp(log_t)
-    each = true / t - np.log(np.exp(posterior / t).sum(axis=1))
+    np.exp(np.multiply(posterior, 1 / t, out=share), out=share)
+    each = true / t - np.log(share.sum(axis=1))
     mean = float(weight @ each) / n
     return mean, float(np.sqrt(weight @ (each - mean) ** 2)) / n, float(t), each
 
@@ -348,7 +358,7 @@ def calibrated(
 
 
 def by_leading(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
-    """Return a function of eps: the log posteriors of samples, (1, n_samples, n_classes).
+    """Return a function of eps: the log posteriors of samples.
 
     By the c - 1 leading directions, as normal classes with the common covariance that these have in
     that space: an eigenproblem for each eps.
@@ -361,8 +371,8 @@ def by_leading(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
         _, V = leading(S, 1 + eps, -eps, max(1, int(live.sum()) - 1))
         answer = Answer(np.empty(0), V, 0, S.H[live] @ V, V.T @ within @ V)
         coef, intercept = rule(answer, counts[live], np.zeros(V.shape[1]))
-        found = np.full((1, len(Z), len(counts)), -np.inf)
-        found[0, :, live] = ((Z @ V) @ coef + intercept).T
+        found = np.full((len(Z), len(counts)), -np.inf)
+        found[:, live] = (Z @ V) @ coef + intercept
         return found
 
     return posterior
@@ -532,7 +542,7 @@ class Kept(NamedTuple):
                 continue
             rest, left, m = without(self.S, self.counts, HeldOut(*(a[held] for a in self.all)))
             some = (block == k) & (left[code] > 0)
-            posterior[some] = classifier(rest, left, Z[some] - m)(alpha)[0]
+            posterior[some] = classifier(rest, left, Z[some] - m)(alpha)
             predicted |= some
         found = np.zeros(len(block))
         if predicted.any():
