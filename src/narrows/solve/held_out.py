@@ -236,10 +236,11 @@ def chosen(
         curve = Curve(values, same, same, np.zeros((len(values), 0)), weight)
         return curve.nearest(near), curve, False
     found, start = [], 1.0
-    for value in values.tolist():  # one at a time, since there may be many classes
+    for value in values.tolist():  # one at a time, and not kept: there may be many classes
         every = np.concatenate([posterior(value) for posterior in posteriors])
         found.append(calibrated(every, code, weight, TIMID, start))
         start = found[-1][2]
+        del every
     scores, errors, _, each = (np.array(values) for values in zip(*found, strict=True))
     curve = Curve(values, scores, errors, each, weight)
     best = curve.nearest(near)
@@ -284,8 +285,12 @@ def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
             coef, offset = regressions(d, coef, counts[live])
         else:
             offset = share - 0.5 * np.einsum("jk,kj->j", d, coef)
+        scores = Z @ coef
+        scores += offset
+        if live.all():
+            return scores
         found = np.full((len(Z), len(counts)), -np.inf)
-        found[:, live] = Z @ coef + offset
+        found[:, live] = scores
         return found
 
     return posterior
