@@ -54,7 +54,7 @@ def samples():
 @pytest.mark.parametrize(
     ("way", "limits"),
     [
-        ("SRDA.fit", (207, 24, 309)),
+        ("SRDA.fit", (207, 24, 235)),
         ("OCFS.partial_fit", (95, 14, 63)),
         ("narrows fit", (388, 50, 831)),
     ],

@@ -12,12 +12,12 @@ from scipy import sparse
 from scipy.linalg import blas, lapack
 from scipy.optimize import brentq, root_scalar
 
+from narrows.errors import no_samples_have
 from narrows.solve.eigen import DROPPED
 from narrows.solve.scatter import (
     Answer,
     Scatter,
     discriminants,
-    factorised,
     leading,
     regressions,
     rule,
@@ -307,11 +307,10 @@ def _solved(within: np.ndarray, ridge: np.ndarray, noise: np.ndarray, B: np.ndar
     for attempt in range(_ATTEMPTS):
         A = within.copy(order="F")
         A[np.diag_indices_from(A)] += ridge + (noise * 16.0**attempt if attempt else 0.0)
-        try:
-            return lapack.dpotrs(factorised(A), np.asfortranarray(B), lower=1)[0]
-        except np.linalg.LinAlgError as error:
-            refused = error
-    raise refused
+        _, found, info = lapack.dposv(A, B, lower=1, overwrite_a=1)
+        if not info:
+            return found
+    raise np.linalg.LinAlgError(no_samples_have("a scatter that is not positive"))
 
 
 def calibrated(
