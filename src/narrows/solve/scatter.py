@@ -155,6 +155,8 @@ class Scatter:
         hides some of them.
         """
         equal, _, size = self.equilibrated()
+        if equal.is_definite():
+            return equal
         spread, Q, found = _directions(equal)
         if found.all():
             return equal
@@ -185,6 +187,15 @@ class Scatter:
         Q, C = Q[:, found], np.asfortranarray(np.diag(spread[found]))
         noise = (np.abs(Q).T @ np.sqrt(self.noise)) ** 2
         return Scatter(C, self.H @ Q, self.n, noise, self.m, lambda V: self.basis(Q @ V))
+
+    def is_definite(self) -> bool:
+        """Whether all eigenvalues of C are more than rounding; no if that is a close call.
+
+        **Cost**: a Cholesky factorisation, of C less what is surely more than rounding.
+        """
+        A = self.C.copy(order="F")
+        A[np.diag_indices_from(A)] -= max(self.noise.sum(), DROPPED * np.trace(A))
+        return bool(lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)[1] == 0)
 
     def plus(self, alpha: float, overwrite: bool = False) -> np.ndarray:
         """Return the lower triangle of C + alpha P, with `overwrite` in the place of C.
@@ -494,7 +505,8 @@ def leading(S: Scatter, between: float, total: float, p: int) -> tuple[np.ndarra
     **Cost**: O(k^3).
     """
     L, V = _leading(S, between, total, p)
-    if len(L) and L[-1] <= abs(total) * S.noise.sum() + DROPPED * np.abs(L).max():
+    is_rounding = len(L) and L[-1] <= abs(total) * S.noise.sum() + DROPPED * np.abs(L).max()
+    if is_rounding and not S.is_definite():
         S = S.principal()
         L, V = _leading(S, between, total, p)
     W = S.basis(V)
