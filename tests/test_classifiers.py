@@ -420,3 +420,25 @@ def test_online_srda_finds_classes_between_others():
     scores = model.decision_function(X[600:])
     likelihood = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
     assert -likelihood[np.arange(600), y[600:]].mean() < 0.3
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_heavy_sample_is_held_out_by_itself():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 3
+    X = rng.normal(size=(40, 4)) + 2 * rng.normal(size=(3, 4))[y]
+    for i in range(len(y)):
+        weight = np.ones(len(y))
+        weight[i] = 1000.0
+        assert SRDA().fit(X, y, sample_weight=weight).alpha_scores_.all()
+    X, y = np.repeat([[0.0], [1.0]], [5, 6], axis=0), np.repeat([0, 1], [5, 6])
+    assert SRDA().fit(X, y).score(X, y) == 1  # two samples, of the weights 5 and 6
+
+
+@pytest.mark.filterwarnings("error")
+def test_regressions_of_weights_far_apart():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 4
+    X = rng.normal(size=(60, 6)) + 3 * rng.normal(size=(4, 6))[y]
+    model = SRDA().fit(X, y, sample_weight=np.where(y == 0, 1e-16, 1.0))
+    assert model.score(X[y > 0], y[y > 0]) > 0.9

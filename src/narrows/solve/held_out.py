@@ -139,15 +139,18 @@ class HeldOut(NamedTuple):
 def parts(weight: np.ndarray, n: float, k: int) -> list[slice]:
     """Return which kept samples to hold out at a time: all of them, in a few parts.
 
-    No part has more than a quarter of the weight n of all samples, but for a sample that has.
+    No part has much more than a quarter of the weight n of all samples; a sample that has more is a
+    part.
     """
     total = np.append(0.0, np.cumsum(weight))
     share = n / _SHARE * (1 + 1e-9)
+    heavy = np.flatnonzero(weight > share)
     count = max(1, int(min(len(weight), np.ceil(total[-1] / share))))
     if k > _TOO_WIDE:
-        total, count = total[total <= share], 1
+        total, count, heavy = total[total <= share], 1, heavy[:0]
     ends = np.searchsorted(total, np.linspace(0, total[-1], count + 1) * (1 - 1e-12))
-    return [slice(a, b) for a, b in pairwise(ends.tolist()) if a < b]
+    ends = np.unique(np.concatenate([ends, heavy, heavy + 1]))
+    return [slice(a, b) for a, b in pairwise(ends.tolist())]
 
 
 def without(

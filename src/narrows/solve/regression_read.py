@@ -388,7 +388,10 @@ def fitted_once_more(core: DiagonalRLS, held: Held) -> np.ndarray:
     E = held.targets - (X[:, :-1] @ core.W + core.b)
     A = X.T @ (weight * X)
     A[np.diag_indices_from(A)] += np.append(L, L_b)
-    D = linalg.solve(A, X.T @ (weight * E), assume_a="pos")
+    size = np.sqrt(A.diagonal())[:, None]  # units of features may differ
+    A /= size
+    A /= size.T
+    D = linalg.solve(A, X.T @ (weight * E) / size, assume_a="pos") / size
     return (core.W + D[:-1]).astype(core.W.dtype, copy=False)
 
 

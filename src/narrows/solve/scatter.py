@@ -475,7 +475,7 @@ def regressions(
     """
     share = counts / counts.sum()
     if len(counts) <= len(coef):
-        found = coef @ linalg.inv(d @ coef + np.diag(1 / share))
+        found = coef @ np.linalg.inv(d @ coef + np.diag(1 / share))
     else:
         found = np.linalg.solve(np.eye(len(coef)) + (coef * share) @ d, coef * share)
     return found / UNIT, share / UNIT
