@@ -606,3 +606,43 @@ def test_a_pipe_without_more_rows_is_said(run, monkeypatch):
     assert status == 0
     assert f"standard input had no row after the {rows} that were learned." in err
     assert load("m.narrows").n_samples_seen_ == rows
+
+
+@pytest.mark.parametrize("kind", ["csv", "svm"])
+def test_another_pipe_is_refused(run, kind):
+    def text(rows):
+        if kind == "svm":
+            return "".join(f"{'xy'.index(c)} 1:{v} 2:{v * v % 7}\n" for v, c in rows)
+        return "a,b,label\n" + "".join(f"{v},{v * v % 7},{c}\n" for v, c in rows)
+
+    rows = [(k, "xy"[k % 2]) for k in range(60)]
+    fit = f"fit - --method oc -o m.narrows {'--one-based' if kind == 'svm' else ''} --chunk-rows 10"
+    assert run(fit, text(rows).encode())[0] == 0
+    whole = bytes_of("m.narrows")
+    os.unlink("m.narrows")
+    fit += " --checkpoint c --every 10"
+    bad = (text(rows[:35]) + "bad,row\n").encode()
+    assert run(fit, bad)[0] == 1
+    before = bytes_of("c")
+    for other in (rows[30:] + rows, [(v + 1, c) for v, c in rows]):
+        status, _, err = run(f"{fit} --resume", text(other).encode())
+        assert (status, "from its first row, got another one" in err) == (1, True), err
+        assert not os.path.exists("m.narrows")
+        assert bytes_of("c") == before
+    assert run(f"{fit} --resume", bad)[0] == 1  # the same again
+    status, _, err = run(f"{fit} --resume", text(rows).encode())
+    assert status == 0, err
+    assert bytes_of("m.narrows") == whole
+
+
+def test_the_beginning_of_a_pipe_is_kept_where_it_continues(run):
+    header, lines = "a,b,label\n", [f"{k},{k * k % 7},{'xy'[k % 2]}\n" for k in range(60)]
+    fit = "fit - --method oc -o m.narrows --chunk-rows 10 --checkpoint c --every 10"
+    assert run(fit, (header + "".join(lines[:20]) + "bad\n").encode())[0] == 1
+    rest = ("".join(lines[20:40]) + "bad\n").encode()
+    assert run(f"{fit} --resume --from-position", rest)[0] == 1
+    status, _, err = run(f"{fit} --resume", "".join(lines[20:]).encode())
+    assert status == 1, err
+    status, _, err = run(f"{fit} --resume", (header + "".join(lines)).encode())
+    assert (status, "resuming after 40 rows" in err) == (0, True), err
+    assert load("m.narrows").n_samples_seen_ == 60

@@ -213,7 +213,7 @@ class Run:
         self._from_position = given["from_position"]
         source = estimator._source if model else None
         if checkpoint is not None and given["resume"]:
-            self._resumed = checkpoint.resume()
+            self._resumed = checkpoint.resume(not self._from_position)
             if self._resumed is None:
                 say(f"no checkpoint {checkpoint.path} yet; starting from the beginning.")
             else:
@@ -244,6 +244,8 @@ class Run:
         except KeyboardInterrupt:
             self._report_interrupt()
             return 130
+        if checkpoint is not None:
+            checkpoint.check_beginning(self.samples.dataset.beginning)
         _save(estimator, output, read, checkpoint.run if checkpoint and read else None)
         if checkpoint is not None:
             self._say_if_ended()
@@ -362,7 +364,8 @@ class Run:
             raise self._too_wide(error.n_features) from None
         source = self.estimator._source if self.model else self.samples.source()
         header = chunk.header or (None if self._resumed is None else self._resumed.header)
-        self.checkpoint.record(state, source, passes, chunk, header)
+        beginning = self.samples.dataset.beginning
+        self.checkpoint.record(state, source, passes, chunk, header, beginning)
 
     def _report_interrupt(self) -> None:
         """Save what was learned to the checkpoint, and say what is saved and how to continue."""

@@ -17,12 +17,12 @@ from narrows.errors import DataError, ParameterError
 from narrows.io.atomic import Version, clear_unfinished, version
 from narrows.io.chunk import Chunk, Options, Position, plain
 from narrows.io.models import identity, load_checkpoint, save_checkpoint
+from narrows.io.streams import BEGINNING, display_name
 from narrows.methods.parameters import same
 from narrows.methods.routes import route_of_state
 from narrows.solve.late import sparse
 from narrows.solve.schema import SchemaError, check_plain
 
-_HEAD_BYTES = 4096  # the beginning of an input, which must not change between two runs
 _PROGRESS = {
     "base": (str, None), "inputs": [str], "heads": [([int], None)], "options": dict,
     "passes": int, "at": [int], "header": ([str], None), "several_labels": bool,
@@ -91,12 +91,24 @@ class Checkpoint:
             "heads": [_head(path) for path in inputs],
             "options": {name: all_options[name] for name in (*_OPTIONS, *more)},
         }
+        self._beginning: list[int] | None = None  # of standard input, in the place of a head
+        self._repeated: list[int] | None = None  # what it has to begin with
+        self._repeats = True  # whether standard input starts where it started before
         self._rows = 0  # since the file was written
         self._read: Version = version(path)
         self._last: tuple[Any, Any, dict[str, Any]] | None = None
 
-    def record(self, state: Any, source: Any, passes: int, chunk: Chunk, header: Any) -> None:
-        """Note the state after a chunk, and write it where `every` rows have been learned."""
+    def record(
+        self, state: Any, source: Any, passes: int, chunk: Chunk, header: Any, beginning: bytes
+    ) -> None:
+        """Note the state after a chunk, and write it where `every` rows have been learned.
+
+        `beginning` has the first bytes of standard input.
+        """
+        self.check_beginning(beginning)
+        learned = beginning[: len(beginning) - len(_after(beginning, chunk.at.line))]
+        if self._repeats and learned:
+            self._beginning = [len(learned), zlib.crc32(learned), 0]
         several = bool(sparse.issparse(chunk.y))
         at = {"passes": passes, "at": chunk.at, "header": header, "several_labels": several}
         self.estimator._settle(state)  # after each chunk, so that a run that goes on is the same
@@ -109,6 +121,8 @@ class Checkpoint:
         """Write the state that was recorded last."""
         if self._last is not None:
             state, source, at = self._last
+            heads = zip(self.run["inputs"], self.run["heads"], strict=True)
+            at = at | {"heads": [self._beginning if path == "-" else h for path, h in heads]}
             save_checkpoint(
                 self.estimator, state, source, self.path, {**self.run, **at}, self._read
             )
@@ -120,10 +134,25 @@ class Checkpoint:
         if self._read == version(self.path):
             Path(self.path).unlink(missing_ok=True)
 
-    def resume(self) -> ResumePoint | None:
+    def check_beginning(self, beginning: bytes) -> None:
+        """Raise DataError where standard input does not repeat what was learned before a stop."""
+        if self._repeated is None:
+            return
+        size, crc32, _ = self._repeated
+        if len(beginning) < size or zlib.crc32(beginning[:size]) != crc32:
+            raise DataError(
+                display_name("-"),
+                f"expected the input that {self.path} was written for, from its first row, got "
+                "another one. Use --from-position if it continues after the rows that were "
+                f"learned. {_START_OVER}",
+            )
+        self._repeated = None
+
+    def resume(self, repeats: bool = True) -> ResumePoint | None:
         """Return where to continue; None where there is no file.
 
-        ParameterError where the file belongs to another run.
+        `repeats`: whether standard input starts where it started before. ParameterError where the
+        file belongs to another run.
         """
         clear_unfinished(os.path.dirname(os.path.realpath(self.path)))
         if not os.path.exists(self.path):
@@ -132,6 +161,9 @@ class Checkpoint:
         self._check_run(estimator, progress)
         self._check_inputs(progress["heads"])
         self._check_position(estimator, state, progress)
+        found = dict(zip(self.run["inputs"], progress["heads"], strict=True))
+        self._beginning, self._repeats = found.get("-"), repeats
+        self._repeated = self._beginning if repeats else None
         header, at = progress["header"], Position(*progress["at"])
         header = None if header is None else tuple(header)
         several = progress["several_labels"]
@@ -201,6 +233,8 @@ class Checkpoint:
             problem = f"progress: expected heads of all inputs, got others. {_START_OVER}"
             raise DataError(self.path, problem)
         for path, was in zip(inputs, heads, strict=True):
+            if path == "-":
+                continue  # see `check_beginning`
             now = _head(path, None if was is None else was[0])
             if was is not None and (now is None or now[0] < was[0] or now[1] != was[1]):
                 problem = f"expected the file that {self.path} was written for, got a changed one."
@@ -233,6 +267,11 @@ def another_run(path: str, difference: str) -> ParameterError:
     )
 
 
+def _after(text: bytes, line: int) -> bytes:
+    """Return what comes after so many lines."""
+    return b"".join(text.split(b"\n", line)[line:])
+
+
 def _head(path: str, size: int | None = None) -> list[int] | None:
     """Return size, checksum of the beginning, and time of change of a regular file, else None.
 
@@ -241,6 +280,6 @@ def _head(path: str, size: int | None = None) -> list[int] | None:
     if not os.path.isfile(path):
         return None
     with open(path, "rb") as file:
-        head = file.read(_HEAD_BYTES if size is None else min(_HEAD_BYTES, size))
+        head = file.read(BEGINNING if size is None else min(BEGINNING, size))
         found = os.fstat(file.fileno())
     return [found.st_size, zlib.crc32(head), found.st_mtime_ns]

@@ -184,6 +184,11 @@ class Dataset:
         """
         self._start, self._line = start, start.line if input_continues else 0
 
+    @property
+    def beginning(self) -> bytes:
+        """The first bytes of standard input, as far as they were read."""
+        return b"" if self._stdin.section is None else self._stdin.section.beginning
+
     def store_stdin(self) -> None:
         """Store standard input in a temporary file, so that it can be read several times."""
         pipes = [path for path in self.paths if path != "-" and not os.path.isfile(path)]

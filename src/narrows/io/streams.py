@@ -23,6 +23,7 @@ from typing import IO, Any, NamedTuple, NoReturn, TypeVar
 from narrows.errors import DataError, ParameterError
 
 BLOCK = 1 << 22  # bytes at a time
+BEGINNING = 4096  # bytes of an input, which must not change between two runs
 MARK = b"\xef\xbb\xbf"  # of byte order
 MAX_LINE_MB = 256
 _LONG = 1 << 22  # bytes of a line whose entries are counted, too
@@ -198,9 +199,12 @@ class StandardInput:
     ----------
     is_stored : bool
         Whether it is in a temporary file.
+    section : Section or None
+        What it is read through, once its first row was inspected.
     """
 
     is_stored = False
+    section: Section | None = None
 
     def open(self) -> Any:
         """Return the stream, at the start if it is stored."""
@@ -232,7 +236,8 @@ class StandardInput:
                     "(--max-line-mb) to read more.",
                     len(head),
                 )
-        self._stream = io.BufferedReader(Section(self._stream, b"".join(head)))
+        self.section = Section(self._stream, b"".join(head))
+        self._stream = io.BufferedReader(self.section)
         return row.strip() if row.split(b"#")[0].strip() else b""
 
     @cached_property
@@ -252,6 +257,7 @@ class Section(io.RawIOBase):
     def __init__(self, stream: Any, head: bytes = b"", most: int = sys.maxsize):
         self.stream, self.head, self.left = stream, head, most
         self.ended, self.last = 0, b""  # lines, and the last byte so far
+        self.beginning = b""  # at most `BEGINNING` bytes of what was read
 
     def readable(self) -> bool:
         """Return True."""
@@ -269,6 +275,8 @@ class Section(io.RawIOBase):
         self.head, self.left = self.head[len(piece) :], self.left - len(piece)
         self.ended += piece.count(b"\n")
         self.last = piece[-1:] or self.last
+        if len(self.beginning) < BEGINNING:
+            self.beginning = (self.beginning + piece)[:BEGINNING]
         buffer[: len(piece)] = piece
         return len(piece)
 
