@@ -245,7 +245,7 @@ class Run:
             self._report_interrupt()
             return 130
         if checkpoint is not None:
-            checkpoint.check_beginning(self.samples.dataset.beginning)
+            checkpoint.check_beginning(self.samples.dataset._beginning)
         _save(estimator, output, read, checkpoint.run if checkpoint and read else None)
         if checkpoint is not None:
             self._say_if_ended()
@@ -364,7 +364,7 @@ class Run:
             raise self._too_wide(error.n_features) from None
         source = self.estimator._source if self.model else self.samples.source()
         header = chunk.header or (None if self._resumed is None else self._resumed.header)
-        beginning = self.samples.dataset.beginning
+        beginning = self.samples.dataset._beginning
         self.checkpoint.record(state, source, passes, chunk, header, beginning)
 
     def _report_interrupt(self) -> None:

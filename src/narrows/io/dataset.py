@@ -185,7 +185,7 @@ class Dataset:
         self._start, self._line = start, start.line if input_continues else 0
 
     @property
-    def beginning(self) -> bytes:
+    def _beginning(self) -> bytes:
         """The first bytes of standard input, as far as they were read."""
         return b"" if self._stdin.section is None else self._stdin.section.beginning
 
