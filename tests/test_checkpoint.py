@@ -646,3 +646,25 @@ def test_the_beginning_of_a_pipe_is_kept_where_it_continues(run):
     status, _, err = run(f"{fit} --resume", (header + "".join(lines)).encode())
     assert (status, "resuming after 40 rows" in err) == (0, True), err
     assert load("m.narrows").n_samples_seen_ == 60
+
+
+@pytest.mark.parametrize("order", ["- more.csv", "more.csv -"])
+def test_a_pipe_beside_a_file_resumes(run, monkeypatch, order):
+    header, lines = "a,b,label\n", [f"{k},{k * k % 7},{'xy'[k % 2]}\n" for k in range(60)]
+    with open("more.csv", "w") as file:
+        file.write(header + "".join(lines[30:]))
+    pipe, bad = header + "".join(lines[:30]), header + "".join(lines[:20]) + "bad\n"
+    fit = f"fit {order} --method oc -o m.narrows --chunk-rows 10 --checkpoint c --every 10"
+    assert run(fit, bad.encode())[0] == 1
+    other = (header + "".join(lines[5:45])).encode()
+    status, _, err = run(f"{fit} --resume", other)
+    assert (status, "from its first row, got another one" in err) == (1, True), err
+    assert run(f"{fit} --resume", pipe.encode())[0] == 0
+    assert load("m.narrows").n_samples_seen_ == 60
+    for chunks in range(1, 6):  # the stop is in one of them or between
+        with monkeypatch.context() as patch:
+            stop_after(patch, chunks)
+            assert run(fit, pipe.encode())[0] == 130
+        status, _, err = run(f"{fit} --resume", pipe.encode())
+        assert status == 0, err
+        assert load("m.narrows").n_samples_seen_ == 60

@@ -107,7 +107,7 @@ class Checkpoint:
         """
         self.check_beginning(beginning)
         learned = beginning[: len(beginning) - len(_after(beginning, chunk.at.line))]
-        if self._repeats and learned:
+        if self._repeats and self._is_stdin(chunk.at):
             self._beginning = [len(learned), zlib.crc32(learned), 0]
         several = bool(sparse.issparse(chunk.y))
         at = {"passes": passes, "at": chunk.at, "header": header, "several_labels": several}
@@ -161,10 +161,10 @@ class Checkpoint:
         self._check_run(estimator, progress)
         self._check_inputs(progress["heads"])
         self._check_position(estimator, state, progress)
+        header, at = progress["header"], Position(*progress["at"])
         found = dict(zip(self.run["inputs"], progress["heads"], strict=True))
         self._beginning, self._repeats = found.get("-"), repeats
-        self._repeated = self._beginning if repeats else None
-        header, at = progress["header"], Position(*progress["at"])
+        self._repeated = self._beginning if repeats and self._is_stdin(at) else None
         header = None if header is None else tuple(header)
         several = progress["several_labels"]
         return ResumePoint(estimator, state, progress["passes"], at, header, several)
@@ -190,6 +190,10 @@ class Checkpoint:
         if left_by_last:
             self.remove()
         return True
+
+    def _is_stdin(self, at: Position) -> bool:
+        """Whether a position is in standard input."""
+        return bool(self.run["inputs"][at.file] == "-")
 
     def _load(self) -> tuple[Any, Any, dict[str, Any]]:
         """Return the estimator, state and progress of the file."""

@@ -124,7 +124,7 @@ class Dataset:
         for number, path in enumerate(self.paths):
             before, name = rows, display_name(path)
             if number < first:
-                done += os.path.getsize(path)
+                done += 0 if path == "-" else os.path.getsize(path)
                 continue
             resumed, line = number == first and rows > 0, 0
             if resumed:
