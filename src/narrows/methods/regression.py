@@ -40,6 +40,7 @@ from narrows.methods.routes import Gathered, Solved, check_adds_up
 from narrows.methods.standardize import unit_of, unit_of_samples
 from narrows.methods.targets import Numeric
 from narrows.solve.applied import Applied, Decision
+from narrows.solve.arrays import check_not_masked
 from narrows.solve.eigen import set_signs
 from narrows.solve.exact import Centred, occupied
 from narrows.solve.held_out import GRID, NO_CURVE, Curve
@@ -175,6 +176,34 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
         X = self._check_X(X, reset=False).astype(np.float64, copy=False)
         y: np.ndarray = product(X, coef) + intercept
         return y[:, 0] if y.shape[1] == 1 else y
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination R^2 of `predict`, the mean over targets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        R2 : float
+
+        Raises
+        ------
+        ValueError
+            y is a masked array.
+
+        See Also
+        --------
+        predict : Predict the targets.
+        """
+        check_not_masked(y, "y", type(self).__name__)
+        return float(super().score(X, y, sample_weight))
 
     def _to_apply(self) -> Applied:
         applied = super()._to_apply()

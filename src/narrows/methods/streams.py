@@ -95,6 +95,7 @@ class Arrivals(ChangesInPlace):
 
     def restorer(self, X: Any) -> Callable[[], None]:
         """Return a function that restores the state after an error of the samples X."""
+        self._own()
         before = dict(vars(self))
         return lambda: vars(self).update(before)
 

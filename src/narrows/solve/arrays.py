@@ -18,6 +18,15 @@ _NAN = re.compile("Input (X )?contains NaN")  # what scikit-learn says of NaN
 _OF_TABLES = ("columns", "iloc", "__dataframe__")  # scikit-learn reads tables, and their names
 
 
+def check_not_masked(array: Any, what: str, who: str) -> None:
+    """Raise ValueError for a masked array, of which NumPy would read what the mask hides."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise ValueError(
+            f"{who}: expected {what} without a mask, got a masked array, whose hidden values would "
+            f"count. Leave these samples out, or replace what is hidden by {what}.filled(value)."
+        )
+
+
 def samples_as_numpy(X: Any, who: str = "ClassStats") -> Any:
     """Return samples as `as_numpy` does; float16 becomes float32, which holds the same numbers."""
     X = as_numpy(X, "X", who)
@@ -55,6 +64,8 @@ def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
         The name of the caller in errors.
     """
     kind = type(array)
+    if issubclass(kind, np.ma.MaskedArray):
+        check_not_masked(array, what, who)
     if issubclass(kind, np.ndarray | np.generic) or sparse.issparse(array):
         return array
     if not (hasattr(kind, "__array__") or hasattr(kind, "__dlpack__")):

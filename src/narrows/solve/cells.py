@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from narrows.errors import ParameterError
-from narrows.solve.arrays import check_not_lazy, in_one_chunk
+from narrows.solve.arrays import check_not_lazy, check_not_masked, in_one_chunk
 
 NUMBER, DATE, CATEGORY, TEXT = "number", "date", "category", "text"
 MISSING = "(missing)"
@@ -100,6 +100,7 @@ class Cells:
     """The cells of a column, which become numbers, dates or texts when they are asked for."""
 
     def __init__(self, column: str, given: Any):
+        check_not_masked(given, f"column {column!r}", "TableEncoder")
         self.type = str(getattr(given, "dtype", getattr(given, "type", "")))
         self.is_categorical = _CATEGORICAL.match(self.type) is not None
         self.column, self.given = column, in_one_chunk(given)

@@ -1,10 +1,14 @@
-"""Objects that change in place, and that refuse any further use once a change was interrupted."""
+"""Objects that change in place: arrays of their own to write to, and no use after an interrupt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from narrows.solve.late import sparse
 
 
 class ChangesInPlace:
@@ -25,6 +29,24 @@ class ChangesInPlace:
                 "interrupted. Load a checkpoint, or fit again."
             )
 
+    def __setstate__(self, state: Any) -> None:
+        """Take what another process, a file or a copy gives, which may be read-only memory."""
+        above: Any = super()
+        if hasattr(above, "__setstate__"):
+            above.__setstate__(state)
+        else:
+            vars(self).update(state)
+        self._was_given = True
+
+    def _own(self) -> None:
+        """Copy arrays that are mapped from a file or cannot be written to.
+
+        Only what was unpickled or copied can have such arrays, and only until its first update:
+        until then, processes share the memory.
+        """
+        if vars(self).pop("_was_given", False):
+            with_own_arrays(self)
+
     @contextmanager
     def changing(self, restore: Callable[[], None] | None = None) -> Iterator[None]:
         """Change arrays in place; an exception makes the object unusable.
@@ -32,6 +54,8 @@ class ChangesInPlace:
         Unless `restore` is given, and the exception is a ValueError, so one of the samples:
         `restore` then makes the object what it was, its attributes last.
         """
+        if "_was_given" in vars(self):
+            self._own()
         try:
             yield
         except BaseException as error:
@@ -39,3 +63,25 @@ class ChangesInPlace:
             if restore is not None and isinstance(error, ValueError):
                 restore()
             raise
+
+
+def with_own_arrays(value: Any) -> Any:
+    """Return a value whose arrays are its own to write to; objects of narrows change in place."""
+    if isinstance(value, np.ndarray):
+        mapped: Any = value  # from a file, which an update would change with mode "r+"
+        while isinstance(mapped, np.ndarray) and not isinstance(mapped, np.memmap):
+            mapped = mapped.base
+        own = value.flags.writeable and mapped is None
+        return value if own else np.array(value, order="K")
+    if sparse.issparse(value):
+        parts = value.data, value.indices, value.indptr
+        return type(value)(tuple(map(with_own_arrays, parts)), shape=value.shape)
+    if isinstance(value, dict):
+        return {key: with_own_arrays(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        kind: Any = type(value)
+        found = map(with_own_arrays, value)
+        return kind(*found) if hasattr(value, "_fields") else kind(found)
+    if type(value).__module__.startswith("narrows.") and hasattr(value, "__dict__"):
+        vars(value).update({name: with_own_arrays(each) for name, each in vars(value).items()})
+    return value

@@ -70,8 +70,13 @@ class Table:
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What compiled loops need."""
+        """What compiled loops write to."""
         return self.slots, self.bounds, self.text
+
+    @property
+    def views(self) -> tuple[np.ndarray, ...]:
+        """What compiled loops read: always read-only, so that these are compiled for one type."""
+        return tuple(map(_view, self.arrays))
 
     def copy(self) -> Self:
         """Return a table with the same terms, to which others can be added."""
@@ -84,7 +89,7 @@ class Table:
         n = self.n + more
         if 2 * n > len(self.slots):
             old, self.slots = self.slots, _zeros(1 << int(3 * n).bit_length(), np.uint64)
-            _steps().move_slots(old, self.slots)
+            _steps().move_slots(_view(old), self.slots)
         self.bounds = _grown(self.bounds, n + 1)
         self.text = _grown(self.text, int(self.bounds[self.n]) + size + len(_SPARE))
 
@@ -95,7 +100,7 @@ class Table:
     def _add(self, text: np.ndarray, ends: np.ndarray) -> np.ndarray:
         ids = np.empty(len(ends) - 1, np.int64)
         self.reserve(len(ids), int(ends[-1]))
-        self.n = _steps().find_terms(text, ends, self.n, *self.arrays, ids)
+        self.n = _steps().find_terms(_view(text), _view(ends), self.n, *self.arrays, ids)
         return ids
 
     def strings(self, numbers: np.ndarray) -> np.ndarray:
@@ -108,7 +113,7 @@ class Table:
 
     def order(self) -> np.ndarray:
         """Return the numbers of the terms as Python sorts these, by their characters."""
-        return _steps().sort_terms(self.n, self.bounds, self.text)
+        return _steps().sort_terms(self.n, *self.views[1:])
 
 
 class Words:
@@ -232,8 +237,9 @@ class Counted:
             ids, counts = np.empty(most, np.int32), np.empty(most, np.int32)
             lengths = np.empty(len(some), np.int32)
             table.n, m = _steps().count_terms(
-                found, ends, numbers, low, high, self.width, grows, table.n, *table.arrays,
-                sums["frequency"], sums.get("total", _NONE), place, ids, counts, lengths,
+                found, ends, numbers, low, high, self.width, table.n, *table.views,
+                table.arrays if grows else None, sums["frequency"], sums.get("total", _NONE),
+                place, ids, counts, lengths,
             )  # fmt: skip
             if keep:
                 kind = np.min_scalar_type(counts[:m].max(initial=0))
@@ -356,6 +362,13 @@ def _copied(array: np.ndarray) -> np.ndarray:
     new = _zeros(len(array), array.dtype)
     new[:] = array
     return new
+
+
+def _view(array: np.ndarray) -> np.ndarray:
+    """Return a view of an array that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _grown(array: np.ndarray, size: int) -> np.ndarray:

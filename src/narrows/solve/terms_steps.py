@@ -87,16 +87,16 @@ def cut_words(
 
 @compiled
 def count_terms(
-    words: Array, ends: Array, of_text: Array, low: int, high: int, width: int, grows: bool,
-    n: int, slots: Array, bounds: Array, text: Array, frequency: Array, total: Array,
-    place: Array, ids: Array, counts: Array, lengths: Array,
+    words: Array, ends: Array, of_text: Array, low: int, high: int, width: int, n: int,
+    slots: Array, bounds: Array, text: Array, grows: tuple[Array, Array, Array] | None,
+    frequency: Array, total: Array, place: Array, ids: Array, counts: Array, lengths: Array,
 ) -> tuple[int, int]:  # fmt: skip
     """Count the runs of `low` to `high` words in each text; O(words (high - low + 1)).
 
-    A run is a term of a table, which gets it if it grows; or, with a width, the column that its
-    hash gives. Text t has lengths[t] of the `ids` and `counts`. place[id] is where a term was last
-    written to `ids`. `frequency` gets the numbers of texts, and `total`, unless it is empty, those
-    of occurrences.
+    A run is a term of a table; or, with a width, the column that its hash gives. The table gets new
+    terms if `grows` has its arrays, to write to, and not None. Text t has lengths[t] of the `ids`
+    and `counts`. place[id] is where a term was last written to `ids`. `frequency` gets the numbers
+    of texts, and `total`, unless it is empty, those of occurrences.
     """
     m = start = 0
     for t in range(len(of_text)):
@@ -110,10 +110,10 @@ def count_terms(
                 else:
                     term, slot, code = _search(words, a, b, slots, bounds, text)
                     if term < 0:
-                        if not grows:
+                        if grows is None:
                             continue
                         term = n
-                        n = _insert(words, a, b, slot, code, n, slots, bounds, text)
+                        n = _insert(words, a, b, slot, code, n, grows[0], grows[1], grows[2])
                 at = place[_AT(term)]
                 if first <= at < m and ids[_AT(at)] == term:
                     counts[_AT(at)] += 1

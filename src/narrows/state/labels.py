@@ -388,7 +388,7 @@ def priors(kind: Any, counts: np.ndarray) -> np.ndarray:
         p[seen] = counts[seen] ** _POWERS[kind]
         return p / (p.sum() or 1.0)
     try:
-        given = np.asarray(kind, dtype=np.float64)
+        given = np.asarray(as_numpy(kind, "priors"), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ParameterError(f"ClassStats: expected priors to be numbers, got {kind!r}.") from None
     if given.shape != (seen.sum(),):
