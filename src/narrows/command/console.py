@@ -41,6 +41,19 @@ def say_empty(n_texts: int) -> None:
     say(f"{texts} empty, with 0 for every feature.")
 
 
+def say_if_numbers(classes: Any, n_rows: int, how: str = "") -> None:
+    """Say what to do where the labels of rows look like numbers to predict."""
+    from narrows.solve.cells import reads_as_number
+    from narrows.state.labels import FEW_CLASSES
+
+    many = len(classes) > FEW_CLASSES and 10 * len(classes) > n_rows
+    if many and all(map(reads_as_number, map(str, classes))):
+        say(
+            f"the {n_rows:,} rows have {len(classes):,} different numbers as labels. If the label "
+            f"is a number to predict, use --target instead of --label{how}."
+        )
+
+
 def decided(encoder: Any) -> list[str]:
     """Return a line for each column of a table: what it is, why, and how many features it has."""
     return [

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from narrows.command import values
-from narrows.command.console import report, say, say_decisions, say_empty
+from narrows.command.console import report, say, say_decisions, say_empty, say_if_numbers
 from narrows.command.labels import Unlike, for_merge, for_update
 from narrows.command.runs import Samples
 from narrows.engines import local
@@ -29,12 +29,9 @@ from narrows.io.streams import display_name, expand_patterns
 from narrows.methods.describe import certified, chosen, in_order, n_classes, summary
 from narrows.methods.names import listed
 from narrows.methods.routes import Data, check_adds_up, most_passes, route_of
-from narrows.solve.cells import reads_as_number
 from narrows.state.cross import MOST
 from narrows.state.labels import are_text, same_integer
 from narrows.text import Tfidf, Vectoriser
-
-_MANY = 20  # rows, of which most are not expected to have classes of their own
 
 
 def fit(
@@ -450,8 +447,4 @@ def _report_model(estimator: Any, output: str, as_json: bool) -> None:
     report(found, text, as_json, err=output == "-")
     of_classes = estimator._needs_y and not estimator._takes_numbers
     classes = estimator._fitted.state.classes if of_classes else []
-    if 2 * len(classes) > found["rows"] >= _MANY and all(map(reads_as_number, map(str, classes))):
-        say(
-            f"{len(classes):,} of {found['rows']:,} labels are different numbers. If the label is "
-            "a number to predict, use --target instead of --label, with --method pls or forwardfs."
-        )
+    say_if_numbers(classes, found["rows"], ", with --method pls or forwardfs")

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from narrows.command import values
-from narrows.command.console import decided, n_empty, say, say_decisions, say_empty
+from narrows.command.console import decided, n_empty, say, say_decisions, say_empty, say_if_numbers
 from narrows.command.console import report as show
 from narrows.errors import DataError, ParameterError, escaped
 from narrows.io.applied import open_model
@@ -78,6 +78,8 @@ def _classify(
         say_empty(empty)
     if reading.table and (source := data.source(0)) is not None:
         say_decisions(source.encoder)
+    if not numeric:
+        say_if_numbers(set(data.y.tolist()), len(data.y))
     if methods is None:
         compared = runs.without_costly(compared, data)
     found: dict[Any, Any] = {}

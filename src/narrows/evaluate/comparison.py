@@ -22,7 +22,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.validation import _num_samples
 from threadpoolctl import threadpool_limits
 
-from narrows.errors import ParameterError, did_you_mean, printable
+from narrows.errors import ParameterError, did_you_mean, printable, warn
 from narrows.evaluate.methods import RIVALS, Ours, Piped, Rival, States, is_for, method_of
 from narrows.evaluate.report import write
 from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged
@@ -36,7 +36,7 @@ from narrows.solve.paired import METRICS, Outcome, gradient, metric_of, score
 from narrows.solve.sums import all_finite
 from narrows.state.class_stats import checked_rows
 from narrows.state.cross import MOST
-from narrows.state.labels import as_array, joined, one_a_row
+from narrows.state.labels import are_numeric, as_array, joined, may_be_numeric, one_a_row
 from narrows.state.targets import targets_of
 
 # each is made with `class_weight`, which is "balanced" where balanced accuracy compares
@@ -119,7 +119,8 @@ def compare(
         A copy is fitted to the training samples of each split, before all methods.
     target : {"auto", "numeric"}, default="auto"
         Whether y holds numbers to predict. "auto" takes integers and text for classes, and
-        fractions for numbers.
+        floats with fractions or with more than 20 distinct values for numbers (with a warning if
+        these are whole numbers).
 
     Returns
     -------
@@ -191,7 +192,14 @@ def compare(
         raise ParameterError(
             "compare: expected targets that vary, got equal ones. Check the targets."
         )
-    if not numeric and len(np.unique(parts[1])) == 1:
+    classes = np.unique(parts[1]) if not numeric else parts[1][:0]
+    if may_be_numeric(classes, len(parts[1])):
+        warn(
+            f"compare: expected classes, got {len(classes):,} distinct numbers in "
+            f'{len(parts[1]):,} samples. For numbers to predict, set target="numeric"; for '
+            "classes, use y.astype(str)."
+        )
+    if len(classes) == 1:
         got = parts[1][:1].tolist()[0]
         raise ParameterError(
             f"compare: expected samples of at least 2 classes to compare, got only {got!r}. Check "
@@ -232,10 +240,7 @@ def _are_numbers(y: Any, target: str) -> bool:
     if target == "numeric" or sparse.issparse(y):
         return target == "numeric"
     given = np.asarray(as_numpy(y, "y", "compare"))
-    if given.dtype.kind != "f":
-        return False
-    given = given[np.isfinite(given)]
-    return bool((given != np.floor(given)).any())
+    return given.dtype.kind == "f" and are_numeric(given[np.isfinite(given)], "compare")
 
 
 def _checked(X: Any, y: Any, is_raw: bool, numeric: bool) -> tuple[Any, np.ndarray]:

@@ -62,11 +62,14 @@ from narrows.solve.sums import are_many
 from narrows.state.class_stats import ClassStats, Second, checked_rows
 from narrows.state.cross import MOST
 from narrows.state.labels import (
+    FEW_CLASSES,
     SMALLEST_WEIGHT,
     are_labels,
     are_text,
     by_class,
     check_among,
+    is_matrix,
+    warn_of_numbers,
     weights,
 )
 from narrows.state.mapped import ONE_MAP, Mapped
@@ -509,6 +512,24 @@ class Estimator(TransformerMixin, BaseEstimator):
             return y
         return np.zeros(X.shape[0], dtype=np.int64)
 
+    @property
+    def _n_known(self) -> int:
+        """The number of classes seen so far; 0 where targets are numbers."""
+        if not self.__sklearn_is_fitted__() or self._takes_numbers:
+            return 0
+        return len(self._fitted.state.classes)
+
+    def _warn_of_numbers(self, y: Any, known: int | None = None) -> None:
+        """Warn where labels look like numbers; on a stream, `known` classes were seen before.
+
+        A few samples of a stream may have as many classes: there, only floats are noticed.
+        """
+        if not self._needs_y or self._takes_numbers or is_matrix(y):
+            return
+        state = self._fitted.state
+        if known is None or (known <= FEW_CLASSES and state.classes.dtype.kind == "f"):
+            warn_of_numbers(state.classes, state.n_samples)
+
     def _check_X(self, X: Any, late: bool = False, **options: Any) -> Any:
         """Return samples as an array or CSR; `late`: NaN and infinity are found later."""
         engine = engine_of(X)
@@ -671,7 +692,8 @@ class Additive(Estimator):
         route = route_of(self, Data.of(X), "memory")
         with self._naming_nan(X, late):
             state = route.of_samples(X, y, sample_weight)
-        return self._store(self._finished(state))
+        self._store(self._finished(state))._warn_of_numbers(y)
+        return self
 
     @where(can_add)
     @atomic
@@ -710,7 +732,7 @@ class Additive(Estimator):
         fit : Fit to all samples at once.
         merge : Add the samples of other estimators.
         """
-        allowed = self._check_classes(classes, y)
+        allowed, known = self._check_classes(classes, y), self._n_known
         before = self._fitted if self.__sklearn_is_fitted__() else None
         late = sparse.issparse(X) and self._sums_show_nan(X, y, sample_weight)
         if before is not None:
@@ -728,6 +750,8 @@ class Additive(Estimator):
             self._fitted = Fitted(after, source, checked)
         if allowed is not None:
             self._register(allowed)
+        else:
+            self._warn_of_numbers(y, known)
         return self
 
     def _register(self, classes: np.ndarray) -> None:

@@ -39,7 +39,7 @@ from narrows.state.arrays import read_only
 from narrows.state.class_stats import ClassStats, Second
 from narrows.state.cross import MOST
 from narrows.state.halves import Halves
-from narrows.state.labels import are_fractions, indicator
+from narrows.state.labels import are_numeric, indicator
 from narrows.state.mapped import Mapped
 from narrows.state.maps import Bands, most_scattered
 from narrows.state.targets import TargetStats
@@ -325,9 +325,10 @@ class ForwardFS(Selector):
     target : {"auto", "classes", "numeric"}, default="auto"
         What y contains. With "numeric", one or several columns of numbers: V_j is then the share of
         the variance of target j, and all a_j are 1. That is stepwise regression; with ``ridge=0``,
-        stepwise least squares. "auto" is "numeric" if the first y has fractions, and for files that
-        are read with a target. Numeric targets
-        need at most 8,192 features, and `priors` do not matter.
+        stepwise least squares. "auto" is "numeric" if the first y is of floats with
+        fractions or with more than 20 distinct values (with a warning if these are whole numbers),
+        and for files that are read with a target. Numeric targets need at most 8,192 features, and
+        `priors` do not matter.
     {keep_none}
 
     Attributes
@@ -575,7 +576,7 @@ class ForwardFS(Selector):
         self, state: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any
     ) -> Any:
         empty = isinstance(state, ClassStats) and state.second == "cross" and not state.n_samples
-        if self.target == "auto" and empty and are_fractions(y, type(self).__name__):
+        if self.target == "auto" and empty and are_numeric(y, type(self).__name__):
             numeric = TargetStats(state.n_features, second="cross", folds=self._folds())
             state = numeric.count_from(state._first)
         return super()._update_state(state, X, y, sample_weight, **options)

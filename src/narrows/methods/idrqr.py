@@ -214,7 +214,8 @@ class IDRQR(Sequential):
         state.update(X, classes, codes)
         state.settle()
         state.update(X, classes, codes)
-        return self._store(state.stream)
+        self._store(state.stream)._warn_of_numbers(y)
+        return self
 
     @atomic
     def refresh(self, X: Any, y: Any) -> Self:

@@ -647,7 +647,10 @@ class OnlineSRDA(Classifier, Sequential):
         --------
         fit : Forget all samples and fit to new ones.
         """
-        self._learn(X, y, sample_weight, classes=self._check_classes(classes, y))
+        known, allowed = self._n_known, self._check_classes(classes, y)
+        self._learn(X, y, sample_weight, classes=allowed)
+        if allowed is None:
+            self._warn_of_numbers(y, known)
         return self
 
     @atomic

@@ -259,7 +259,10 @@ class Sequential(Projector):
         fit : Forget all samples and fit to new ones.
         """
         self._check_classes(classes, y)
+        known = self._n_known
         self._learn(X, y)
+        if classes is None:
+            self._warn_of_numbers(y, known)
         return self
 
     def _fit(self, X: Any, y: Any, *weight: Any, passes: int = 1, shuffle: bool = False) -> Self:
@@ -272,7 +275,8 @@ class Sequential(Projector):
         for _ in range(passes):
             for rows, *labels in _in_order((X, *each), random if shuffle else None):
                 state.learn(rows, (classes, *labels), self._how(state, y))
-        return self._store(state)
+        self._store(state)._warn_of_numbers(y)
+        return self
 
     def _learn(
         self, X: Any, y: Any, *weight: Any, reducing: bool = False, classes: Any = None

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from narrows.errors import ParameterError, RangeError
+from narrows.errors import ParameterError, RangeError, warn
 from narrows.solve.arrays import as_numpy
 from narrows.solve.late import sparse
 
@@ -23,12 +23,46 @@ _FOR_NUMBERS = (
 )
 
 
-def are_fractions(y: Any, who: str) -> bool:
-    """Whether labels are finite numbers, not all of them whole, as no classes are."""
+FEW_CLASSES = 20  # with more, whole numbers may be no classes
+
+
+def are_numeric(y: Any, who: str) -> bool:
+    """Whether labels are finite floats that are no classes: fractions, or many whole numbers.
+
+    Whole numbers are taken for numeric targets with a warning.
+    """
     numbers = None if y is None or sparse.issparse(y) else as_array(y, who)
-    if numbers is None or numbers.dtype.kind != "f":
+    if numbers is None or numbers.dtype.kind != "f" or not np.isfinite(numbers).all():
         return False
-    return bool(np.isfinite(numbers).all() and (numbers != np.floor(numbers)).any())
+    if (numbers != np.floor(numbers)).any():
+        return True
+    distinct = len(np.unique(numbers))
+    if distinct <= FEW_CLASSES or is_matrix(numbers):
+        return False
+    warn(
+        f"{who}: y has {distinct:,} distinct values of type {numbers.dtype}, which are taken for "
+        "numbers to predict. If they are classes, use y.astype(int)."
+    )
+    return True
+
+
+def may_be_numeric(classes: np.ndarray, n_samples: int) -> bool:
+    """Whether classes look like numbers to predict.
+
+    More than `FEW_CLASSES` are numbers, and of a float type or more than a tenth of the samples.
+    """
+    if len(classes) <= FEW_CLASSES or classes.dtype.kind not in "iuf":
+        return False
+    return classes.dtype.kind == "f" or 10 * len(classes) > n_samples
+
+
+def warn_of_numbers(classes: np.ndarray, n_samples: int) -> None:
+    """Warn where classes look like numbers to predict."""
+    if may_be_numeric(classes, n_samples):
+        warn(
+            f"expected classes, got {len(classes):,} distinct numbers of type {classes.dtype} in "
+            f"{n_samples:,} samples. {_FOR_NUMBERS} For classes, use y.astype(str)."
+        )
 
 
 def indicator(
