@@ -348,3 +348,14 @@ def test_scanpy_draws_the_results(tmp_path, monkeypatch):
     scanpy.pl.embedding(adata, "X_srda", color="kind", show=False)
     scanpy.pp.pca(adata, mask_var="ocfs_selected", n_comps=5)
     scanpy.pp.neighbors(adata, use_rep="X_srda")
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_cells_that_are_not_finite_are_named(form):
+    X = np.ones((30, 4), np.float32)
+    X[17, 2] = np.nan
+    cells = anndata.AnnData(form(X))
+    cells.obs["kind"] = ["a", "b", "c"] * 10
+    cells.var_names = ["g0", "g1", "actin", "g3"]
+    with pytest.raises(ValueError, match=r"^rank_genes: .*'actin' in cell 17"):
+        rank_genes(cells, "kind", chunk_size=7)

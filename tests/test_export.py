@@ -135,6 +135,15 @@ def test_several_labels_a_sample_are_predicted():
     check(OnlineSRDA(random_state=0).fit(X, Y), X)
 
 
+def test_models_are_written_to_a_path(digits, tmp_path):
+    X, y = digits
+    path = tmp_path / "digits.onnx"
+    model = to_onnx(SRDA().fit(X, y), path)
+    assert path.read_bytes() == model.SerializeToString()
+    with pytest.raises(OSError, match="nowhere"):
+        to_onnx(SRDA().fit(X, y), tmp_path / "nowhere" / "digits.onnx")
+
+
 def test_any_number_of_samples_is_accepted(digits):
     X, y = digits
     running = session(to_onnx(SRDA().fit(X, y)))

@@ -136,7 +136,7 @@ def test_dicts_of_something_else_are_refused(value):
     ("bad", "named"),
     [
         (({"a": [1]}, "x"), r"'a': \[1\]"),
-        (({"a": np.nan}, "x"), "expected finite values, got NaN"),
+        (({"a": np.nan}, "x"), "'a': nan"),
         (({"a": 1.0}, 5), "labels"),
     ],
 )
@@ -542,3 +542,18 @@ def test_several_targets_are_predicted_as_a_frame():
     found = model.predict_many(X)
     assert found.shape == (50, 2)
     assert found.index.equals(X.index)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("-inf"), np.float32("nan")])
+def test_values_that_are_not_finite_are_named(bad):
+    model = OneByOne(OC(), n_features=64)
+    model.learn_one({"a": 1.0}, "x").learn_one({"b": 2.0}, "y")
+    for who, call in {
+        "OneByOne": lambda: model.learn_one({"a": 1.0, "tempo": bad}, "x"),
+        "OneByOne: ": lambda: model.transform_one({"tempo": bad}),
+        "rows_of": lambda: rows_of([{"tempo": bad, "word": "x"}]),
+        "batches": lambda: list(batches([({"tempo": bad}, 1)])),
+    }.items():
+        with pytest.raises(ValueError, match=rf"^{who}.*'tempo'"):
+            call()
+    assert model.transform_one({"a": 1.0})  # what was learned before

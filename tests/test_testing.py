@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from unittest import SkipTest
 
 import numpy as np
@@ -318,3 +319,24 @@ def test_the_docstring_says_what_each_law_says():
     said = " ".join(check_method.__doc__.split())
     for name, law in narrows.testing.running.LAWS.items():
         assert f"`{name}`: {law.keep.__doc__}" in said
+
+
+def test_a_difference_in_the_last_digit_is_shown():
+    class Rounded(OC):
+        def partial_fit(self, X, y=None, sample_weight=None, *, classes=None):
+            try:
+                return super().partial_fit(X, y, sample_weight, classes=classes)
+            except ValueError:
+                if hasattr(self, "_fitted"):  # changed all the same
+                    super().partial_fit(np.ones((1, X.shape[1])), [self.classes_[0]], [1e-14])
+                raise
+
+    with pytest.raises(AssertionError, match="failing_partial_fit") as caught:
+        check_method(Rounded())
+    found = re.search(r"expected (\S+), got (\S+)", str(caught.value))
+    assert found is not None
+    assert found[1] != found[2]
+
+
+def test_parameters_for_more_than_two_classes_pass():
+    check_method(OC(n_components=2))

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse, stats
 
 from narrows.engines import local
-from narrows.errors import ParameterError, did_you_mean
+from narrows.errors import ParameterError, RangeError, did_you_mean
 from narrows.io.formats.matrix import stored_matrix
 from narrows.io.source import Source
 from narrows.methods.base import Estimator
@@ -148,7 +148,7 @@ def rank_genes(
     results: Iterable[Results]
     if method in _TESTS:
         y = np.where(code < 0, len(categories), code)  # the rest includes cells without a group
-        state = _learned(data, y, len(categories) + 1, chunk_size)
+        state = _learned(data, names, y, len(categories) + 1, chunk_size)
         base = adata.uns.get("log1p", {}).get("base")
         results = (_welch(state, g, other, method == _TESTS[1], base) for g in chosen)
     else:
@@ -196,13 +196,31 @@ def _chosen(
     return chosen, compared[0] if compared else None
 
 
-def _learned(data: Data, y: np.ndarray, n_classes: int, size: int) -> ClassStats:
+def _learned(data: Data, names: np.ndarray, y: np.ndarray, n_classes: int, size: int) -> ClassStats:
     """Return the state of the cells, with a row for each of the classes 0, 1, …"""
     state = ClassStats(data.n_features, second="class")
     state.register(np.arange(n_classes))
     for rows, X in data.chunks(size):
-        state.update(X, y[rows])
+        _check_finite(X, names, rows.start)
+        try:
+            state.update(X, y[rows])
+        except RangeError as error:
+            k = error.feature
+            raise error.named(_RANK, None if k is None else str(names[k])) from None
     return state
+
+
+def _check_finite(X: Any, names: np.ndarray, first: int) -> None:
+    """Raise ValueError for NaN and infinity in cells from number `first` on."""
+    if np.isfinite(X.data if sparse.issparse(X) else X).all():
+        return
+    values = X.tocoo() if sparse.issparse(X) else sparse.coo_array(np.where(np.isfinite(X), 0, X))
+    k = int((~np.isfinite(values.data)).argmax())
+    raise ValueError(
+        f"{_RANK}: expected finite values, got {values.data[k]:g} of gene "
+        f"{str(names[values.col[k]])!r} in cell {first + values.row[k]}. Fill it, or leave out the "
+        "cell."
+    )
 
 
 def _welch(

@@ -42,8 +42,8 @@ _OPTIONS: dict[str, list[Any]] = {"zipmap": [True, False, "columns"], "nocl": [T
 # -- ONNX ------------------------------------------------------------------------------------------
 
 
-def to_onnx(estimator: Any) -> Any:
-    """Return a fitted estimator as an ONNX model, which runs without Python.
+def to_onnx(estimator: Any, path: str | os.PathLike[str] | None = None) -> Any:
+    """Return a fitted estimator as an ONNX model, which runs without Python, or write it to a file.
 
     Parameters
     ----------
@@ -51,6 +51,8 @@ def to_onnx(estimator: Any) -> Any:
         A fitted estimator. A vectoriser of texts at the start of a pipeline is omitted: the input
         is then its vectors. For a `Window`, its `estimator_` is exported. skl2onnx converts
         pipelines with steps of other libraries, and names their outputs.
+    path : str or path-like, optional
+        The file to which the model is written, too, as `to_sentence_transformers` does.
 
     Returns
     -------
@@ -69,6 +71,8 @@ def to_onnx(estimator: Any) -> Any:
         The estimator is not fitted.
     ParameterError
         The weights take more than 2 GB, which a model cannot hold.
+    OSError
+        The file cannot be written.
     ImportError
         onnx is not installed, or skl2onnx for a pipeline with steps of other libraries.
 
@@ -98,7 +102,18 @@ def to_onnx(estimator: Any) -> Any:
     """
     with needing("onnx", "onnx", "to_onnx"):
         import onnx
-        from onnx import TensorProto, helper
+    model = _model_of(estimator)
+    if path is not None:
+        with replacing(path) as new:
+            onnx.save_model(model, new)
+    return model
+
+
+def _model_of(estimator: Any) -> Any:
+    """Return an estimator as an ONNX model."""
+    import onnx
+    from onnx import TensorProto, helper
+
     own = Estimator | Aligned | Window | Vectoriser | TableEncoder
     if isinstance(estimator, Pipeline) and not all(isinstance(x, own) for x in passed(estimator)):
         return _by_skl2onnx(estimator)

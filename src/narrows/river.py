@@ -64,7 +64,7 @@ def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
     ParameterError
         n_features is out of range.
     ValueError
-        A value is neither a number nor text nor None.
+        A value is neither a finite number nor text nor None.
 
     See Also
     --------
@@ -82,19 +82,31 @@ def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
     >>> X.shape, sorted(X.data.tolist())
     ((1, 1024), [1.0, 2.5])
     """
-    check_whole("rows_of", "n_features", n_features)  # scikit-learn would end the process
+    return _hashed(dicts, n_features, "rows_of")
+
+
+def _hashed(dicts: Iterable[Row], n_features: int, who: str) -> sparse.csr_array:
+    """Return what `rows_of` does; `who` is the name of the caller in errors."""
+    check_whole(who, "n_features", n_features)  # scikit-learn would end the process
     hasher = FeatureHasher(n_features=n_features, alternate_sign=False, input_type="pair")
     given = [[(str(k), v) for k, v in row.items() if v is not None] for row in dicts]
-    # scikit-learn refuses an empty list
-    try:
-        return sparse.csr_array(hasher.transform(given) if given else (0, n_features))
+    expected = f"{who}: expected dicts from names to finite numbers, text or None, got"
+    try:  # scikit-learn refuses an empty list
+        X = sparse.csr_array(hasher.transform(given) if given else (0, n_features))
     except (TypeError, OverflowError) as error:
         odd = next(((k, v) for row in given for k, v in row if not _hashable(v)), None)
         raise ValueError(
-            "rows_of: expected dicts from names to numbers, text or None, got "
-            + (str(error) if odd is None else f"{odd[0]!r}: {odd[1]!r:.60}")
-            + "."
+            f"{expected} {error if odd is None else f'{odd[0]!r}: {odd[1]!r:.60}'}."
         ) from None
+    if not np.isfinite(X.data).all():
+        pairs = ((k, v) for row in given for k, v in row if not isinstance(v, str))
+        odd = next(((k, v) for k, v in pairs if not np.isfinite(float(v))), None)
+        if odd is None:
+            raise ValueError(f"{expected} numbers whose sum is infinite. Scale the data down.")
+        raise ValueError(
+            f"{expected} {odd[0]!r}: {odd[1]!r}. Leave out what is missing, or use None."
+        )
+    return X
 
 
 def _hashable(value: Any) -> bool:
@@ -156,10 +168,10 @@ def batches(
         dicts.append(row)
         labels.append(label)
         if len(dicts) == rows:
-            yield rows_of(dicts, n_features), as_array(labels)
+            yield _hashed(dicts, n_features, "batches"), as_array(labels)
             dicts, labels = [], []
     if dicts:
-        yield rows_of(dicts, n_features), as_array(labels)
+        yield _hashed(dicts, n_features, "batches"), as_array(labels)
 
 
 # -- DataFrames ------------------------------------------------------------------------------------
@@ -434,8 +446,8 @@ class OneByOne(BaseEstimator):
 
     def _learn_batch(self) -> None:
         try:
-            (X, labels), *_ = batches(self._batch, len(self._batch), self.n_features)
-            self._learn(X, labels)
+            dicts, labels = zip(*self._batch, strict=True)
+            self._learn(self._rows(dicts), as_array(list(labels)))
         except (ValueError, TypeError):
             self._batch = []
             raise
@@ -461,7 +473,7 @@ class OneByOne(BaseEstimator):
             if isinstance(self.estimator_, Selector):
                 kept = self._selected([{k: 1.0 if v == 0 else v} for k, v in x.items()])
                 return {k: v for (k, v), keep in zip(x.items(), kept, strict=True) if keep}
-            reduced = self._reduced(rows_of([x], self.n_features))[0]
+            reduced = self._reduced(self._rows([x]))[0]
         except NotFittedError:  # classes are still to come
             return {}
         names = self.estimator_.get_feature_names_out()
@@ -486,7 +498,7 @@ class OneByOne(BaseEstimator):
 
     def predict_one(self, x: Row) -> Any:
         """Return the predicted class or target of a dict; None before the first batch."""
-        found = self._ask("predict", lambda: rows_of([x], self.n_features), AttributeError)
+        found = self._ask("predict", lambda: self._rows([x]), AttributeError)
         return None if found is None else found.tolist()[0]
 
     def predict_many(self, X: Any) -> Any:
@@ -503,7 +515,7 @@ class OneByOne(BaseEstimator):
 
     def predict_proba_one(self, x: Row) -> dict[Any, float]:
         """Return the probability of each class for a dict; empty before the first batch."""
-        found = self._ask("predict_proba", lambda: rows_of([x], self.n_features))
+        found = self._ask("predict_proba", lambda: self._rows([x]))
         if found is None:
             return {}
         return dict(zip(self.estimator_.classes_.tolist(), found[0].tolist(), strict=True))
@@ -536,13 +548,16 @@ class OneByOne(BaseEstimator):
 
     # -- hashing --------------------------------------------------------------------------------
 
+    def _rows(self, dicts: Iterable[Row]) -> sparse.csr_array:
+        return _hashed(dicts, self.n_features, type(self).__name__)
+
     def _reduced(self, rows: sparse.csr_array) -> np.ndarray:
         """Return reduced samples as an array, whatever `set_output` asks of the estimator."""
         return np.asarray(self.estimator_.transform(rows))
 
     def _selected(self, entries: list[Row]) -> np.ndarray:
         """Whether the feature of each dict, of one entry at most, is selected."""
-        rows = rows_of(entries, self.n_features)
+        rows = self._rows(entries)
         selected = self.estimator_.get_support()[rows.indices]
         return np.diff(np.append(0, np.cumsum(selected))[rows.indptr]) > 0
 

@@ -15,7 +15,6 @@ from narrows.command.labels import Agreement, Explained
 from narrows.command.runs import Samples, progress
 from narrows.errors import DataError, ParameterError, printable
 from narrows.io.applied import Model, open_model
-from narrows.io.atomic import replacing
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
 from narrows.io.kinds import output_kind
@@ -237,9 +236,7 @@ def export(model: str, output: str, as_json: bool) -> None:
         )
     values.check_output(output, model)
     estimator = load(model)
-    found = to_onnx(estimator)
-    with replacing(output) as new, open(new, "wb") as file:
-        file.write(found.SerializeToString())
+    found = to_onnx(estimator, output)
     outputs = [each.name for each in found.graph.output]
     width = steps_of(estimator, "export")[0].n_features_in_
     text = f"{width:,} columns -> {', '.join(outputs)}; exported to {output}"

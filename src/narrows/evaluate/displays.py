@@ -468,7 +468,13 @@ def _grid_and_legend(ax: Any, where: Place) -> None:
     ax.grid(alpha=0.25)
     places: dict[Place, dict[str, Any]] = {
         "right": {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)},
-        "below": {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 2},
+        # in sizes of its letters: below the labels of the axis, however small the figure is
+        "below": {
+            "loc": "upper center",
+            "bbox_to_anchor": (0.5, 0),
+            "borderaxespad": 5,
+            "ncols": 2,
+        },
     }
     ax.legend(fontsize=8, frameon=False, **places[where])
 

@@ -139,7 +139,7 @@ class Line:
 
 def title(method: str) -> str:
     """Return the name of a method as it is written in text."""
-    return _NAMES.get(method, method)
+    return _NAMES.get(method, method.removesuffix("()"))
 
 
 class Sized(Protocol):

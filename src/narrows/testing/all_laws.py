@@ -275,12 +275,14 @@ def label_types(it: Subject, rng: Any) -> None:
     for labels in (list(y), y.astype(object), np.array(list(y))):
         it.same(it.new().fit(X, labels), expected, X)
     codes = np.unique(y, return_inverse=True)[1]
-    for labels in (codes, codes.astype(float), codes.astype(np.uint8), codes == 1):
-        if labels.dtype != bool or not it.given_priors:
-            fitted = it.new().fit(X, labels)
-            if hasattr(fitted, "classes_"):
-                it.near("classes_", fitted.classes_, np.unique(labels))
-                check(fitted.classes_.dtype == labels.dtype, "classes_ has not the type of y")
+    kinds = [codes, codes.astype(float), codes.astype(np.uint8)]
+    if it.fits(X, (codes == 1).astype(int)):  # parameters may be for more than two classes
+        kinds.append(codes == 1)
+    for labels in kinds:
+        fitted = it.new().fit(X, labels)
+        if hasattr(fitted, "classes_"):
+            it.near("classes_", fitted.classes_, np.unique(labels))
+            check(fitted.classes_.dtype == labels.dtype, "classes_ has not the type of y")
 
 
 @law("indicator", "no half_life", once=True)

@@ -118,6 +118,14 @@ class Subject:
                 f"{str(error).rstrip('.')}. Use parameters that suit such data."
             ) from error
 
+    def fits(self, X: Any, y: Any) -> bool:
+        """Whether the parameters of the estimator suit samples."""
+        try:
+            quietly(self.new().fit, X, y)
+        except ValueError:
+            return False
+        return True
+
     @cached_property
     def presence(self) -> bool:
         """Whether other values give the same answer, so that only zeros matter."""
@@ -230,13 +238,26 @@ class Subject:
         check(a.shape == b.shape, f"{name}: expected shape {b.shape}, got {a.shape}")
         if exact or a.dtype.kind != "f" or b.dtype.kind != "f":
             equal = np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f")
-            check(equal, "" if equal else f"{name}: expected {b}, got {a}")
+            check(equal, "" if equal else f"{name}: {_first_difference(a, b)}")
             return
         scale = _largest(b)
         atol = max(1e-12, self.rtol) * max(1e-300, scale)
         right = np.allclose(a, b, self.rtol, atol, equal_nan=True)
         most = np.nanmax(_apart(a, b), initial=0.0)
         check(right, f"{name} differs by up to {most:.2g}; its largest value is {scale:.2g}")
+
+
+def _first_difference(a: np.ndarray, b: np.ndarray) -> str:
+    """Return what was expected and what was found where two arrays differ first, to all digits."""
+    differ = np.atleast_1d(a != b)
+    if "f" in (a.dtype.kind, b.dtype.kind) and a.dtype.kind in "fiub" and b.dtype.kind in "fiub":
+        differ &= ~np.atleast_1d(np.isnan(a) & np.isnan(b))
+    k = np.unravel_index(int(differ.argmax()), differ.shape) if differ.any() else ()
+    expected, got = (np.atleast_1d(each)[k].item() for each in (b, a))
+    where = f" at {tuple(map(int, k))}" if a.ndim else ""
+    if not differ.any():  # of other types
+        return f"expected {b.dtype}, got {a.dtype}"
+    return f"expected {expected!r}, got {got!r}{where}"
 
 
 def _largest(a: np.ndarray) -> float:
