@@ -140,6 +140,7 @@ def test_weights_indicators_states_and_rotations_accept_them():
 
 def test_float16_is_learned_as_float32():
     half = X.astype(np.float16)
+    assert OC().fit(half, y).transform(pd.DataFrame(half)).dtype == np.float32
     assert SRDA().fit(half, y).transform(half).dtype == np.float32
 
 

@@ -135,6 +135,8 @@ def checked_samples(
     if hasattr(type(X), "columns"):
         check_not_lazy(X, who)
         _check_no_times(X, who)
+        if types and {str(kind) for kind in getattr(X, "dtypes", ())} == {"float16"}:
+            types = np.float32, np.float64  # which hold the same numbers, as of arrays
     X = as_numpy(X, "samples", who) if types is None else samples_as_numpy(X, who)
     options["ensure_all_finite"] = finite and not all_finite(X)
     # scikit-learn checks a sum
