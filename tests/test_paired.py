@@ -107,7 +107,7 @@ def test_equal_predictions_have_no_difference():
     a, _ = outcomes(splits=3)
     found = difference(a, a, "macro_f1")
     assert found == (0, 0)
-    assert not found.is_worse
+    assert not found.is_worse(0)
     assert not found.is_better()
 
 

@@ -114,8 +114,8 @@ CASES = {
     ),
     "reduction hurts": (
         hurting, {"methods": "ocfs,oc", "dims": "1,2,5"}, "worse",
-        r"Every reduction is worse than all 10 features by more than one standard error\. If you "
-        rf"reduce the data, use OC with 5 dimensions: accuracy {FIGURE} \(svm\), worse than all 10 "
+        r"Every reduction is worse than all 10 features by more than one standard error and the "
+        rf"margin of 0\.005\. If you reduce the data, use OC with 5 dimensions: accuracy {FIGURE} \(svm\), worse than all 10 "
         rf"features \({FIGURE}; {DIFFERENCE}\)\. No reduction has a higher score\. The data become "
         r"2\.0 times smaller\.( OCFS ties\.)?",
         "Metric: accuracy",
@@ -350,8 +350,8 @@ def scored(method, dimensions, accuracy, seconds=1.0, classifier="svm", seed=0):
         (
             [("ocfs", 1, 0.5), ("oc", 5, 0.86), ("chi2", 200, 0.86)],
             ("oc", 5), (),
-            r"Every reduction is worse than all 5,000 features by more than one standard error\. "
-            r"If you reduce the data, use OC with 5 dimensions: .* The data become 25 times "
+            r"Every reduction is worse than all 5,000 features by more than one standard error and "
+            r"the margin of 0\.005\. If you reduce the data, use OC with 5 dimensions: .* The data become 25 times "
             r"smaller\.",
         ),
         (  # of two that tie, the one that narrows can fit, although it is slower
@@ -376,6 +376,49 @@ def test_a_reduction_is_recommended_by_one_standard_error(lines, chosen, ties, s
     assert str(lines).startswith(str(found))
     assert found.as_dict()["sentence"] == str(found)
     assert found.is_within == (found.verdict == "use")
+
+
+def test_a_difference_below_the_margin_does_not_decide():
+    """Standard errors go to zero on large files: of 400,000 rows, one in a thousand is sure."""
+    true = np.arange(400_000) % 2
+    lines = []
+    for method, dimensions, accuracy in (
+        ("all columns", 5000, 0.724), ("srda", 1, 0.7236), ("forwardfs", 399, 0.7252),
+    ):  # fmt: skip
+        wrong = np.random.default_rng(0).permutation(400_000)[: round(400_000 * (1 - accuracy))]
+        predicted = true.copy()
+        predicted[wrong] = 1 - predicted[wrong]
+        outcomes = (Outcome(true, predicted, 400_000),)
+        lines.append(
+            Line(method, "svm", dimensions, dimensions, micro_f1=accuracy, features=5000,
+                 row_bytes=8 * dimensions, outcomes=outcomes)
+        )  # fmt: skip
+    lines[2].columns, lines[2].chosen = 10, ("age", "income")
+    found = Comparison(lines)
+    chosen = found.recommendation_
+    assert (chosen.line.method, chosen.verdict) == ("srda", "use")
+    said = str(chosen)
+    assert "0.724" in said and "0.725; difference -0.002 +- 0.000" in said
+    assert said.count("margin of 0.005") == 2 and "better" not in said
+    assert chosen.as_dict()["margin"] == 0.005
+    assert found.near() == [True, True, True]
+    found.margin = 0.001
+    assert found.recommendation_.line.method == "forwardfs"
+    assert str(found).splitlines()[1] == "Columns, best first: age, income."
+    assert found.near() == [False, False, True]
+
+
+def test_margins_are_checked_and_the_chosen_columns_stand_under_the_sentence(run):
+    X, y = load_digits(return_X_y=True)
+    with pytest.raises(ParameterError, match="margin"):
+        compare(X, y, ["oc"], margin=-0.1)
+    rows = to_csv(X[:300, 20:32], y[:300])
+    asked = "compare a.csv --label kind --methods ocfs,forwardfs --dims 1,3,5 --repeats 2"
+    status, out, _ = run(f"{asked} --margin 1", a__csv=rows)
+    first, second, *_ = out.splitlines()
+    assert (status, "with 1 dimension:" in first) == (0, True)
+    [name] = re.fullmatch(r"Features, best first in the first split: (c\d+)\.", second).groups()
+    assert run(f"{asked} --margin 0")[1].splitlines()[0] != first
 
 
 def test_the_better_classifier_of_one_reduction_is_recommended():

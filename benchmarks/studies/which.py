@@ -116,7 +116,7 @@ class ToTheBest:
             below, of_all = (
                 difference(srda.outcomes, other.outcomes, "accuracy") for other in (best, every)
             )
-            within = "no" if below.is_worse else "yes"
+            within = "no" if below.is_worse(0) else "yes"
             rows.append([data.title, best.method, str(below), str(of_all), within])
         header = ["set", "best reduction", "SRDA less the best", "SRDA less all features", "within"]
         return Table(header, rows)

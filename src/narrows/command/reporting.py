@@ -44,8 +44,8 @@ def compare(task: str, **given: Any) -> int:
 
 def _classify(
     input: str, test: str | None, methods: str | None, dims: str | None, classifier: str | None,
-    cv: int | None, repeats: int | None, metric: str | None, seed: int, report: str | None,
-    as_json: bool, **given: Any,
+    cv: int | None, repeats: int | None, metric: str | None, margin: float | None, seed: int,
+    report: str | None, as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
     from tqdm import tqdm
 
@@ -99,6 +99,8 @@ def _classify(
         except KeyboardInterrupt:
             stopped = True
     lines = averaged(found.values(), metric, why)
+    if margin is not None:
+        lines.margin = margin
     lines.columns_in_order_ = runs.in_order(compared)
     chosen = lines.recommendation_
     line = None if chosen is None else chosen.of_narrows
@@ -120,7 +122,8 @@ def _classify(
 
 def _retrieve(
     input: str, test: str | None, methods: str | None, dims: str | None, ridges: str | None,
-    left_out: float | None, repeats: int | None, seed: int, as_json: bool, **given: Any,
+    left_out: float | None, margin: float | None, repeats: int | None, seed: int, as_json: bool,
+    **given: Any,
 ) -> int:  # fmt: skip
     from tqdm import tqdm
 
@@ -132,11 +135,12 @@ def _retrieve(
         "dims": None if dims is None else values.listed("--dims", dims),
         "ridges": None if ridges is None else values.listed("--ridges", ridges, float),
         "left_out": left_out,
+        "margin": margin,
         "repeats": repeats,
         "seed": seed,
     }
     settings = {name: value for name, value in settings.items() if value is not None}
-    made = check(**settings)
+    made = check(**{name: value for name, value in settings.items() if name != "margin"})
     parts, _ = read_parts(input, test, values.read_options(given, labels_required=True))
     if parts[0].dtype == object:
         raise DataError(

@@ -214,6 +214,11 @@ def info() -> Work:
         "R^2.  [default: auto]",
     ),
     click.option(
+        "--margin", type=click.FloatRange(0), metavar="SHARE",
+        help="Results that differ by at most one standard error, or by at most SHARE, are "
+        "equivalent; the smallest is recommended.  [default: 0.005]",
+    ),
+    click.option(
         "--left-out", type=click.FloatRange(0, 1, max_open=True), metavar="SHARE",
         help="Share of the classes to leave out (retrieval).  [default: 0.5]",
     ),

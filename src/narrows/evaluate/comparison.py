@@ -30,9 +30,9 @@ from narrows.evaluate.splits import REPEATS, Fold, Splits, held_out, pairs_of
 from narrows.io.source import Source
 from narrows.io.table_rows import TableRows
 from narrows.methods.methods import METHODS as ALL_METHODS
-from narrows.methods.parameters import is_integer, whole
+from narrows.methods.parameters import is_integer, real, whole
 from narrows.solve.arrays import as_numpy, plain
-from narrows.solve.paired import METRICS, Outcome, gradient, metric_of, score
+from narrows.solve.paired import MARGIN, METRICS, Outcome, gradient, metric_of, score
 from narrows.solve.sums import all_finite
 from narrows.state.class_stats import checked_rows
 from narrows.state.cross import MOST
@@ -72,6 +72,7 @@ def compare(
     repeats: int | None = None,
     preprocess: Any = None,
     target: str = "auto",
+    margin: float = MARGIN,
 ) -> Comparison:
     """Compare reductions by the scores of classifiers or regressors on held-out samples.
 
@@ -121,6 +122,10 @@ def compare(
         Whether y holds numbers to predict. "auto" takes integers and text for classes, and
         floats with fractions or with more than 20 distinct values for numbers (with a warning if
         these are whole numbers).
+    margin : float, default=0.005
+        Results that differ by at most one standard error, or by at most this, are equivalent; of
+        equivalent reductions the smallest is recommended. The default is half a point of accuracy
+        or R^2.
 
     Returns
     -------
@@ -184,6 +189,7 @@ def compare(
         )
     numeric = _are_numbers(y, target)
     names = (FOR_NUMBERS if numeric else METHODS) if methods is None else methods
+    real(0).check("compare", "margin", margin)
     made = check(names, dims, classifiers, seed, metric, repeats, numeric)
     is_raw = preprocess is not None or all(isinstance(method, Piped) for method in made)
     columns = getattr(X, "columns", None)
@@ -229,7 +235,7 @@ def compare(
     metric, why = metric_of(splits.y, metric)
     found = over(splits, made, dims, classifiers, progress, metric=metric)
     lines = Comparison(found, splits, made)
-    lines.metric, lines.why = metric, why
+    lines.metric, lines.why, lines.margin = metric, why, margin
     return lines
 
 
@@ -288,6 +294,8 @@ class Comparison(Results):
         The score by which results are compared.
     why : str
         Which metric, and why.
+    margin : float
+        A difference that does not count, however sure it is.
     largest_class_ : Line or None
         The line that predicts the largest class, or the mean, for all samples.
     columns_in_order_ : list of str
@@ -395,7 +403,8 @@ def over(
             for method in (None, *made) if sizes else (None,):
                 if isinstance(method, Ours):
                     method.fold, method.groups = number, groups
-                for line in _of_method(method, fold, states, sizes, machines, say):
+                source = folds.source(number) if isinstance(folds, Splits) and not number else None
+                for line in _of_method(method, fold, states, sizes, machines, say, source):
                     found.setdefault((line.method, line.asked, line.classifier), []).append(line)
                 if isinstance(method, Ours) and number == 0 and isinstance(folds, Splits):
                     method.note_order(folds.source(0))
@@ -517,6 +526,7 @@ def _of_method(
     dims: Sequence[int],
     machines: Mapping[str, Callable[[], Any]],
     progress: Callable[[str], None],
+    source: Source | None = None,
 ) -> Iterator[Line]:
     """Yield the lines of a method for one fold; None stands for all features."""
     X, y, X_test, y_test = fold
@@ -569,6 +579,7 @@ def _of_method(
                     features=_width(X) or method.width or 0,
                     columns=columns,
                     all_columns=0 < columns == n_columns,
+                    chosen=method.chosen(asked, source),
                     **_scores(machine(), Z, y, Z_test, y_test),
                 )
             yield replace(done[key], asked=asked)

@@ -202,6 +202,19 @@ class Ours:
         n = self.fitted._most_steps(len(self.groups))
         return min(p, n), n
 
+    def chosen(self, p: int, source: Source | None) -> tuple[str, ...]:
+        """Return the names of the selected columns of a table, or features, best first."""
+        source = source if self.width is None else self.source
+        if source is None or source.names is None or not isinstance(self.fitted, Selector):
+            return ()
+        is_forward = isinstance(self.fitted, ForwardFS)
+        kept = self.fitted._of_steps(p) if is_forward else self.fitted.get_support(indices=True)
+        order = self.fitted.ranking_[np.isin(self.fitted.ranking_, kept)]
+        if is_forward and self.groups is not None and source.encoder is not None:
+            columns = dict.fromkeys(np.asarray(self.groups)[order].tolist())
+            return tuple(source.encoder.decisions_[column].column for column in columns)
+        return tuple(source.names[order].tolist())
+
     def note_order(self, source: Source | None) -> None:
         """Set `in_order`, if the method has selected whole columns of this source."""
         fitted = self.fitted
@@ -271,6 +284,10 @@ class Rival:
         """Keep the samples for `at`."""
         self.samples = X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         return 0.0
+
+    def chosen(self, p: int, source: Source | None) -> tuple[str, ...]:
+        """Return no names."""
+        return ()
 
     def n_columns(self, p: int) -> tuple[int, int]:
         """Return zeros: whole columns of a table do not enter."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from narrows.errors import printable
 from narrows.methods import MODULES
-from narrows.solve.paired import METRICS, Difference, Outcome, difference, ratio_of, standard_error
+from narrows.solve.paired import MARGIN, METRICS, Difference, Outcome, difference, ratio_of, standard_error
 
 ALL = "all columns"
 FIELDS = {
@@ -82,6 +82,8 @@ class Line:
         Number of columns of a table that are selected as a whole; 0 for other reductions.
     all_columns : bool
         Whether these are all columns of the table, which is no reduction.
+    chosen : tuple of str
+        The selected columns of a table, or features, by name, best first, in the first split.
     outcomes : tuple of Outcome
         Classes or targets and predictions of the held-out samples, for each split.
     wrong : Counter
@@ -114,6 +116,7 @@ class Line:
     features: int = 0
     columns: int = 0
     all_columns: bool = False
+    chosen: tuple[str, ...] = ()
     outcomes: tuple[Outcome, ...] = field(default=(), repr=False)
 
     @property
@@ -157,10 +160,13 @@ def named(line: Sized) -> str:
     return f"all {size}" if line.method == ALL else f"{title(line.method)} with {size}"
 
 
-def against(apart: Difference, other: str, score: str) -> str:
+def against(apart: Difference, other: str, score: str, margin: float) -> str:
     """Return as text how a result differs from another one, which has a score."""
-    how = "worse than" if apart.is_worse else "within one standard error of"
-    how = "better than" if apart.is_better() else how
+    how = "within one standard error of"
+    if abs(apart.mean) > apart.standard_error:
+        how = f"within the margin of {margin:g} of"
+    how = "worse than" if apart.is_worse(margin) else how
+    how = "better than" if apart.is_better(margin) else how
     return f"{how} {other} ({score}; difference {apart})"
 
 
@@ -208,13 +214,13 @@ def mean(lines: Sequence[Line]) -> Line:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The reduction to use, by the rule of one standard error (Breiman et al., 1984).
+    """The reduction to use, by the rule of one standard error (Breiman et al., 1984), or a margin.
 
-    Of the reductions that are not worse than the best reduction by more than one standard error of
-    the paired difference, the one with the fewest dimensions; of these, a method of narrows before
-    one of scikit-learn, then the one that takes the least time to learn and to reduce. Reductions
-    that are better than the largest class, and then those that are not worse than all features,
-    come first.
+    Results are equivalent if the one is not worse by more than one standard error of the paired
+    difference, or not by more than a margin. Of the reductions that are equivalent to the best
+    reduction, the one with the fewest dimensions; of these, a method of narrows before one of
+    scikit-learn, then the one that takes the least time to learn and to reduce. Reductions that are
+    better than the largest class, and then those that are not worse than all features, come first.
 
     Parameters
     ----------
@@ -238,11 +244,13 @@ class Recommendation:
         The line with the highest score of those by which results are compared with the largest
         class: the balanced accuracy in place of macro-F1.
     verdict : {"use", "worse", "features only", "nothing"}
-        "use": recommended. "worse": every reduction is worse than all features by more than one
-        standard error. "features only": all features are better than the largest class by more than
+        "use": recommended. "worse": every reduction is worse than all features, not equivalent.
+        "features only": all features are better than the largest class by more than
         two standard errors, and no reduction is. "nothing": no result is.
     of_narrows : Line or None
         The reduction to use of those by methods of narrows; `line`, if it is one.
+    margin : float
+        A difference that does not count, however sure it is.
     """
 
     line: Line
@@ -256,11 +264,12 @@ class Recommendation:
     clearest: Line
     verdict: str
     of_narrows: Line | None
+    margin: float = MARGIN
 
     @property
     def is_within(self) -> bool:
-        """Whether the reduction is within one standard error of the best line."""
-        return not self._from(self.best).is_worse
+        """Whether the reduction is within one standard error, or the margin, of the best line."""
+        return not self._from(self.best).is_worse(self.margin)
 
     def _from(self, other: Line) -> Difference:
         return difference(self.line.outcomes, other.outcomes, self.metric)
@@ -299,7 +308,10 @@ class Recommendation:
         every, largest = self.every, self.largest_class
         if self.verdict == "worse":
             assert every is not None
-            return f"Every reduction is worse than {named(every)} by more than one standard error."
+            return (
+                f"Every reduction is worse than {named(every)} by more than one standard error"
+                f"{f' and the margin of {self.margin:g}' if self.margin else ''}."
+            )
         assert largest is not None
         against = _AGAINST_CONSTANT.get(self.metric, self.metric)
         score = FIELDS[against]
@@ -327,10 +339,13 @@ class Recommendation:
         said += f"({line.classifier})"
         places = []
         if every is not None:
-            places.append(against(self._from(every), named(every), self._score(every)))
+            place = against(self._from(every), named(every), self._score(every), self.margin)
+            places.append(place)
         if best is line:
             return f"{', '.join([said, *places])}. No reduction has a higher score."
-        place = against(self._from(best), f"the best reduction, {named(best)}", self._score(best))
+        place = against(
+            self._from(best), f"the best reduction, {named(best)}", self._score(best), self.margin
+        )
         return f"{', '.join([said, *places])}, and {place}."
 
     def as_dict(self) -> dict[str, Any]:
@@ -346,7 +361,10 @@ class Recommendation:
             "classifier": self.line.classifier,
             "metric": self.metric,
             "verdict": self.verdict,
-            "within_one_standard_error": self.is_within,
+            "margin": self.margin,
+            "within_one_standard_error": not self._from(self.best).is_worse(0),
+            "within_margin": self.is_within,
+            "chosen": list(self.line.chosen),
             "ties": list(self.ties),
             "best": _place(self.best),
             "differences": {
@@ -370,13 +388,15 @@ class Results(list[Line]):
         The score by which results are compared.
     why : str
         Which metric, and why.
+    margin : float
+        A difference that does not count.
     largest_class_ : Line or None
         The line that predicts the largest class, or the mean, for all samples.
     columns_in_order_ : list of str
         The columns of a table in the order of forward selection, in the first split.
     """
 
-    n_folds, metric, why = 1, "accuracy", ""
+    n_folds, metric, why, margin = 1, "accuracy", "", MARGIN
     largest_class_: Line | None = None
     columns_in_order_: Sequence[str] = ()
 
@@ -418,6 +438,7 @@ class Results(list[Line]):
             max(done, key=lambda line: (getattr(line, against), -line.dimensions)),
             verdict,
             line if not line.is_rival else self._choose(mine, every)[0] if mine else None,
+            self.margin,
         )
 
     def _choose(self, lines: list[Line], every: Line | None) -> tuple[Line, list[Line]]:
@@ -438,7 +459,7 @@ class Results(list[Line]):
         return getattr(line, FIELDS[self.metric])
 
     def _is_worse(self, line: Line, other: Line) -> bool:
-        return difference(line.outcomes, other.outcomes, self.metric).is_worse
+        return difference(line.outcomes, other.outcomes, self.metric).is_worse(self.margin)
 
     def _beat_largest(self, lines: list[Line]) -> list[Line]:
         """Return the lines that are clearly better than the largest class."""
@@ -447,7 +468,7 @@ class Results(list[Line]):
             return lines
         return [
             line for line in lines
-            if difference(line.outcomes, largest.outcomes, metric).is_better(_CLEAR)
+            if difference(line.outcomes, largest.outcomes, metric).is_better(by=_CLEAR)
         ]  # fmt: skip
 
     def differences(self) -> list[Difference | None]:
@@ -467,8 +488,9 @@ class Results(list[Line]):
         ]
 
     def near(self) -> list[bool]:
-        """Return which lines are within one standard error of the best of their classifier."""
-        return [apart is not None and not apart.is_worse for apart in self.differences()]
+        """Return which lines are equivalent to the best of their classifier."""
+        apart = self.differences()
+        return [each is not None and not each.is_worse(self.margin) for each in apart]
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """Return the lines ready for JSON, with their differences from the best ones."""
@@ -513,13 +535,24 @@ class Results(list[Line]):
                 strict=True,
             )
         ]  # fmt: skip
-        said = [self.sentence_, *filter(None, [self.why]), ""]
+        said = [self.sentence_, *self._columns(), *filter(None, [self.why]), ""]
         return "\n".join([*said, header, *rows, self._note(), *self._in_order()])
+
+    def _columns(self) -> list[str]:
+        """Return a line with the columns that the recommended selection keeps, by name."""
+        recommended = self.recommendation_
+        names = () if recommended is None else recommended.line.chosen
+        if not names or recommended.verdict == "nothing":
+            return []
+        what = "Columns" if recommended.line.columns else "Features"
+        more = f" and {len(names) - _SHOWN:,} more" * (len(names) > _SHOWN)
+        split = " in the first split" * (self.n_folds > 1)
+        return [f"{what}, best first{split}: {', '.join(map(printable, names[:_SHOWN]))}{more}."]
 
     def _in_order(self) -> list[str]:
         """Return a line with the first columns of a table, if they were selected in order."""
         names, n = self.columns_in_order_[:_SHOWN], len(self.columns_in_order_)
-        if not names:
+        if not names or self._columns():
             return []
         first = "" if n == len(names) else f"the first {_SHOWN} of {n:,}, "
         split = "" if self.n_folds == 1 else " of the first split"
@@ -537,6 +570,7 @@ class Results(list[Line]):
         judge = "regressor" if self.metric == "r2" else "classifier"
         best = f"to the best with the same {judge}" if several else "to the best"
         note = f"{best}: paired difference +- standard error; * not worse by more than that"
+        note += f", or by more than {self.margin:g}" * bool(self.margin)
         return (spread if self.n_folds > 1 else "") + note
 
     def _row(
@@ -550,7 +584,7 @@ class Results(list[Line]):
         if line.spread is not None:
             score += f" +-{line.spread[FIELDS[self.metric]]:.3f}"
         second = getattr(line, FIELDS[self._second])
-        shown = "" if apart is None else f"{apart} {' ' if apart.is_worse else '*'}"
+        shown = "" if apart is None else f"{apart} {' ' if apart.is_worse(self.margin) else '*'}"
         seconds = (f"{spent:.3f}" for spent in (line.learn, line.transform, line.train))
         other = f"{second:,.{3 if second < 1e4 else 0}f}"  # the RMSE of a price may be long
         return _ROW.format(start, size, by, score, shown, other, f"{line.row_bytes:,.0f}", *seconds)

@@ -22,7 +22,7 @@ from narrows.methods.lda import LDA
 from narrows.methods.methods import METHODS as OURS
 from narrows.methods.online_srda import OnlineSRDA
 from narrows.methods.parameters import real, whole, word
-from narrows.solve.paired import Difference, standard_error
+from narrows.solve.paired import MARGIN, Difference, standard_error
 from narrows.solve.sums import number_in_class, stacked
 from narrows.state.class_stats import checked_rows
 from narrows.state.labels import joined, one_a_row, some
@@ -104,6 +104,7 @@ def retrieval(
     repeats: int = REPEATS,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
+    margin: float = MARGIN,
 ) -> Retrieval:
     """Compare reductions by the nearest neighbours of queries, also of classes left out of fits.
 
@@ -143,6 +144,9 @@ def retrieval(
         Seed of the draws, and of methods given by name.
     progress : callable, optional
         Called with the name of each method, once per draw.
+    margin : float, default=0.005
+        Reductions that differ by at most one standard error, or by at most this, are equivalent;
+        `best` chooses the smallest of them.
 
     Returns
     -------
@@ -200,6 +204,7 @@ def retrieval(
     >>> chosen.line.method, chosen.line.dimensions
     ('lda', 16)
     """
+    real(0).check("retrieval", "margin", margin)
     made = check(methods, dims, left_out, ridges, repeats, seed)
     X, y, is_query = _joined(X, y, test)
     classes, codes = one_a_row(X, y, "retrieval")
@@ -234,7 +239,7 @@ def retrieval(
             line.found.clear()
     done = [line for line in lines.values() if line.skipped or line.n_draws == repeats]
     index = X if is_query is None else X[~is_query]
-    return Retrieval(done, made, draw.ratios, _scatter(index))
+    return Retrieval(done, made, draw.ratios, _scatter(index), margin)
 
 
 def check(
@@ -402,10 +407,11 @@ class _Draw:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The reduction to use, by the rule of one standard error (Breiman et al., 1984).
+    """The reduction to use, by the rule of one standard error (Breiman et al., 1984), or a margin.
 
     Of the reductions that are not worse than the best one by more than one standard error of the
-    paired difference, the one with the fewest dimensions; of these, the best.
+    paired difference, or not by more than the margin, the one with the fewest dimensions; of these,
+    the best.
 
     Parameters
     ----------
@@ -423,9 +429,12 @@ class Chosen:
     all_columns : RetrievalLine
         The line of all columns.
     are_all_worse : bool
-        Whether every reduction is worse than all columns by more than one standard error.
+        Whether every reduction is worse than all columns by more than one standard error, and the
+        margin.
     estimator : transformer
         The method for all indexed samples, not fitted, with this number of components.
+    margin : float
+        A difference that does not count.
     """
 
     line: RetrievalLine
@@ -436,6 +445,7 @@ class Chosen:
     all_columns: RetrievalLine
     are_all_worse: bool
     estimator: Any
+    margin: float = MARGIN
 
     def __str__(self) -> str:
         def score(line: RetrievalLine) -> str:
@@ -446,12 +456,13 @@ class Chosen:
         said += f"{own.mean:.3f} +- {own.standard_error:.3f}"
         if self.are_all_worse:
             said = f"Every reduction is worse than {all_of}. If you reduce the vectors, {said}"
-        than_all = against(self.scores["to_all"], all_of, score(self.all_columns))
+        than_all = against(self.scores["to_all"], all_of, score(self.all_columns), self.margin)
         said = f"{said[0].upper()}{said[1:]}, {than_all}"
         if self.line is self.best:
             return f"{said}. No reduction has a higher score."
         place = f"the best reduction, {named(self.best)}"
-        return f"{said}, and {against(self.scores['to_best'], place, score(self.best))}."
+        apart = against(self.scores["to_best"], place, score(self.best), self.margin)
+        return f"{said}, and {apart}."
 
     def as_dict(self) -> dict[str, Any]:
         """Return the choice ready for JSON."""
@@ -462,6 +473,7 @@ class Chosen:
             "metric": self.metric,
             **{name: apart._asdict() for name, apart in self.scores.items()},
             "best": {"method": self.best.method, "dimensions": self.best.dimensions},
+            "margin": self.margin,
             "are_all_worse": self.are_all_worse,
             "sentence": str(self),
         }
@@ -484,6 +496,8 @@ class Retrieval(list[RetrievalLine]):
         others.
     scatter : float
         Mean diagonal of the scatter of all indexed samples, the unit of `ridges`.
+    margin : float
+        A difference that does not count.
 
     Attributes
     ----------
@@ -510,10 +524,11 @@ class Retrieval(list[RetrievalLine]):
         methods: Sequence[_Method],
         ratios: dict[str, float],
         scatter: float,
+        margin: float = MARGIN,
     ):
         super().__init__(lines)
         self._methods, self._scatter = {method.name: method for method in methods}, scatter
-        self.ratios, self.classes = ratios, tuple(ratios)
+        self.ratios, self.classes, self.margin = ratios, tuple(ratios), margin
 
     def score(
         self, line: RetrievalLine, classes: str, metric: str, than: RetrievalLine | None = None
@@ -531,7 +546,7 @@ class Retrieval(list[RetrievalLine]):
         )
 
     def best(self, metric: str = SCORES[0], classes: str | None = None) -> Chosen | None:
-        """Choose a reduction by the rule of one standard error.
+        """Choose a reduction by the rule of one standard error, or the margin.
 
         Parameters
         ----------
@@ -566,9 +581,9 @@ class Retrieval(list[RetrievalLine]):
         every = next(line for line in self if line.method == ALL)
         others = {"score": None, "to_best": best, "to_all": every}
         scores = {name: self.score(line, *by, than) for name, than in others.items()}
-        worse = all(self.score(line, *by, every).is_worse for line in lines)
+        worse = all(self.score(line, *by, every).is_worse(self.margin) for line in lines)
         estimator = self._methods[line.method].with_size(line.dimensions, self._scatter)
-        return Chosen(line, best, *by, scores, every, worse, estimator)
+        return Chosen(line, best, *by, scores, every, worse, estimator, self.margin)
 
     def _check(self, classes: str, metric: str) -> None:
         """Raise ParameterError where there is no such score."""
@@ -576,9 +591,13 @@ class Retrieval(list[RetrievalLine]):
         word(*self.classes).check("Retrieval", "classes", classes)
 
     def _near(self, best: RetrievalLine, classes: str, metric: str) -> list[RetrievalLine]:
-        """Return the reductions that are not worse than the best by more than a standard error."""
-        lines = [line for line in self if line.is_reduction]
-        return [line for line in lines if not self.score(line, classes, metric, best).is_worse]
+        """Return the reductions that are equivalent to the best."""
+        return [
+            line
+            for line in self
+            if line.is_reduction
+            and not self.score(line, classes, metric, best).is_worse(self.margin)
+        ]
 
     @property
     def sentence_(self) -> str:
@@ -614,8 +633,9 @@ class Retrieval(list[RetrievalLine]):
                 row += "  {:>9.3f}  {:>12.3f}".format(*(other.mean for other in others))
             rows.append(row)
         n = self[0].n_draws
+        or_margin = f", or by more than {self.margin:g}" * bool(self.margin)
         note = (
             f"means over {n} draw{'s' * (n > 1)} +- standard error; "
-            "* not worse than the best reduction by more than that"
+            f"* not worse than the best reduction by more than that{or_margin}"
         )
         return "\n".join([self.sentence_, "", f"{'':{width + 12}}{above}", header, *rows, note])

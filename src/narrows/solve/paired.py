@@ -40,6 +40,7 @@ METRICS = {
     "balanced_accuracy": "balanced accuracy",
     "r2": "R^2",
 }
+MARGIN = 0.005  # that a difference needs to count: half a point
 IMBALANCE = 9  # times as many samples: "highly imbalanced" (Alcalá-Fdez et al. 2011)
 
 
@@ -60,14 +61,13 @@ class Difference(NamedTuple):
     mean: float
     standard_error: float
 
-    @property
-    def is_worse(self) -> bool:
-        """Whether the first result is worse by more than one standard error."""
-        return self.mean < -self.standard_error
+    def is_worse(self, margin: float) -> bool:
+        """Whether the first result is worse by more than one standard error, and the margin."""
+        return self.mean < -max(self.standard_error, margin)
 
-    def is_better(self, by: float = 1.0) -> bool:
-        """Whether the first result is better by more than so many standard errors."""
-        return self.mean > by * self.standard_error
+    def is_better(self, margin: float = 0.0, by: float = 1.0) -> bool:
+        """Whether the first result is better by so many standard errors, and the margin."""
+        return self.mean > max(by * self.standard_error, margin)
 
     def __str__(self) -> str:
         return f"{self.mean:+.3f} +- {self.standard_error:.3f}"
