@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -21,10 +24,10 @@ matplotlib = pytest.importorskip("matplotlib")
 HOSTILE = ["<script>alert(1)</script>", "$x_1", "a" * 300, "\u202eright to left", "line\nend"]
 
 
-def new_axes():
+def new_axes(size=None):
     from matplotlib.figure import Figure
 
-    return Figure().subplots()
+    return Figure(size).subplots()
 
 
 def test_classes_are_drawn_where_they_are(tmp_path):
@@ -67,10 +70,30 @@ def test_many_classes_and_hostile_names(tmp_path):
     display.figure_.savefig(tmp_path / "a.svg")
 
 
-def test_two_dimensions_are_wanted():
-    X, y = labelled()
-    with pytest.raises(ParameterError, match="expected at least two dimensions, got 1 from OC"):
-        ScatterDisplay.from_estimator(OC(1).fit(X, y), X, y)
+def test_one_dimension_is_shown_as_densities():
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=(150, 2)), rng.normal(size=(50, 2)) + 3]
+    y = np.repeat(["common", "rare"], [150, 50])
+    display = ScatterDisplay.from_estimator(OC(1).fit(X, y), X, y)
+    lines = {line.get_label(): line.get_xydata() for line in display.ax_.lines}
+    share = {name: np.trapezoid(at[:, 1], at[:, 0]) for name, at in lines.items()}
+    assert share == pytest.approx({"common": 0.75, "rare": 0.25}, abs=0.02)
+    marked = ScatterDisplay(X[:, :1], y, ["x"], threshold=1.5).plot()
+    assert "threshold 1.5" in [line.get_label() for line in marked.ax_.lines]
+    alone = ScatterDisplay(X[:3, :1], np.array(["b", "a", "a"]), ["x"]).plot()
+    alone.figure_.savefig(io.BytesIO(), format="svg")
+
+
+def test_labels_of_sizes_do_not_overlap():
+    X, y = load_digits(return_X_y=True)
+    lines = compare(X[:150], y[:150], ["pca"], dims=[11, 12, 13, 20, 33, 37, 41, 60], repeats=1)
+    ax = new_axes((5.4, 4.4))
+    ComparisonDisplay(lines).plot(ax, legend="below")
+    ax.figure.canvas.draw()
+    boxes = [tick.label1.get_window_extent() for tick in ax.xaxis.get_major_ticks()]
+    boxes = sorted((box for box in boxes if box.width), key=lambda box: box.x0)
+    assert len(boxes) >= 3
+    assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
 
 
 def test_energy_and_what_is_kept():

@@ -17,6 +17,7 @@ import pytest
 from narrows import OC, OCFS
 from narrows.command import cli
 from narrows.errors import printable
+from narrows.evaluate import compare
 from narrows.text import Tfidf
 
 pytest.importorskip("matplotlib")
@@ -218,3 +219,26 @@ def test_a_test_file_of_the_other_kind_is_refused(made, monkeypatch, capfd):
     (made[-1] / "n.svm").write_text("1 1:1\n2 1:2\n")
     assert cli.main(["compare", "a b.jsonl", "--test", "n.svm"]) == 2
     assert "expected texts, as a b.jsonl has, got numbers" in capfd.readouterr().err
+
+
+def test_two_classes_are_mapped_by_one_direction_and_its_threshold(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.normal(size=(200, 5)) + 2.5 * y[:, None]
+    lines = compare(X, y, ["oc", "onlinesrda"], dims=[1, 2], repeats=1)
+    lines.report(tmp_path / "two.html")
+    page = (tmp_path / "two.html").read_text("utf-8")
+    assert "first dimension" in page
+    assert "threshold" in page[page.index("<svg") : page.index("</svg>")]
+
+
+def test_more_classes_are_mapped_by_the_best_method(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 4
+    X = rng.normal(size=(240, 6)) + 4 * np.eye(4, 6)[y]
+    X[:, 4:] *= 30  # what PCA finds
+    lines = compare(X, y, ["pca", "srda"], dims=[2, 3], repeats=1)
+    lines.report(tmp_path / "four.html")
+    page = (tmp_path / "four.html").read_text("utf-8")
+    assert "first two dimensions of SRDA" in page
+    assert "With 3 dimensions of it" in page

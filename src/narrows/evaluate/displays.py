@@ -45,6 +45,8 @@ _WORDS = {
     "transform": "CPU seconds to reduce",
     "train": "CPU seconds to train the classifier",
 }
+_AT = 400  # points of a density
+_LABEL = 0.12  # of the width of axes: the width of a label
 _NAMED = 20  # classes, each with its own colour and marker
 
 
@@ -440,11 +442,14 @@ def _plot_curves(
     if every is not None:
         d, value = every
         ax.axhline(value, color="black", lw=1, ls=":", label=f"all {d:,} features")
-    sizes = sorted({p for points in found.values() for p, *_ in points})
+    sizes = sorted({p for points in found.values() for p, *_ in points}, reverse=True)
     ax.set(xscale="log", xlabel="dimensions")
-    after = [*sizes[1:], 10 * max(sizes, default=1)]
-    sizes = [p for p, next_ in zip(sizes, after, strict=True) if next_ > 1.2 * p]  # apart
-    ax.set_xticks(sizes, [f"{p:,}" for p in sizes])
+    shown: list[int] = []  # from the largest on, as far apart as labels are wide
+    apart = (sizes[0] / sizes[-1]) ** _LABEL if sizes else 1.0
+    for p in sizes:
+        if not shown or shown[-1] >= p * apart:
+            shown.append(p)
+    ax.set_xticks(shown, [f"{p:,}" for p in shown])
     ax.set_xticks([], minor=True)
 
 
@@ -482,14 +487,18 @@ def _grid_and_legend(ax: Any, where: Place) -> None:
 class ScatterDisplay:
     """Scatter plot of samples in the first two dimensions of a reduction, by class.
 
+    With one dimension, the density of each class, weighted by its share of the samples.
+
     Parameters
     ----------
-    Z : ndarray of shape (n_samples, 2)
+    Z : ndarray of shape (n_samples, 2) or (n_samples, 1)
         Reduced samples.
     y : ndarray of shape (n_samples,)
         Labels.
     names : sequence of str
-        Names of the two dimensions.
+        Names of the dimensions.
+    threshold : float, optional
+        A value of the only dimension to mark, which separates two classes.
 
     Attributes
     ----------
@@ -513,8 +522,10 @@ class ScatterDisplay:
     >>> display.figure_.savefig("iris.png")  # doctest: +SKIP
     """
 
-    def __init__(self, Z: np.ndarray, y: np.ndarray, names: Sequence[str]):
-        self.Z, self.y, self.names = Z, y, names
+    def __init__(
+        self, Z: np.ndarray, y: np.ndarray, names: Sequence[str], threshold: float | None = None
+    ):
+        self.Z, self.y, self.names, self.threshold = Z, y, names, threshold
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, ax: Any = None) -> ScatterDisplay:
@@ -523,7 +534,7 @@ class ScatterDisplay:
         Parameters
         ----------
         estimator : fitted estimator with transform
-            A reduction to at least two dimensions.
+            A reduction. With more than two dimensions, the first two are shown.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
@@ -533,8 +544,6 @@ class ScatterDisplay:
 
         Raises
         ------
-        ParameterError
-            The reduction has one dimension only.
         ImportError
             matplotlib is not installed.
 
@@ -542,13 +551,7 @@ class ScatterDisplay:
         --------
         plot : Plot reduced samples.
         """
-        Z = estimator.transform(X)
-        if Z.shape[1] < 2:
-            raise ParameterError(
-                f"ScatterDisplay: expected at least two dimensions, got {Z.shape[1]} from "
-                f"{type(estimator).__name__}. Use more components, or a histogram."
-            )
-        Z = Z[:, :2]
+        Z = estimator.transform(X)[:, :2]
         names = estimator.get_feature_names_out()[:2]
         return cls(Z if isinstance(Z, np.ndarray) else Z.toarray(), np.asarray(y), names).plot(ax)
 
@@ -561,6 +564,8 @@ class ScatterDisplay:
         self.ax_, self.figure_ = axes_of(ax, (7, 5.4))
         classes, counts = np.unique(self.y, return_counts=True)
         self.named_ = classes[np.sort(np.argsort(-counts, kind="stable")[:_NAMED])]
+        if self.Z.shape[1] == 1:
+            return self._plot_densities()
         rest = ~np.isin(self.y, self.named_)
         size = float(np.clip(6000 / max(1, len(self.y)), 6, 30))
         if rest.any():
@@ -580,6 +585,29 @@ class ScatterDisplay:
         others = len(classes) - len(self.named_)
         if others:
             self.ax_.set_title(f"grey: {others} other classes", fontsize=9, loc="right")
+        return self
+
+    def _plot_densities(self) -> ScatterDisplay:
+        """Plot the density of each class in one dimension; those of all classes sum to one."""
+        from scipy.stats import gaussian_kde
+
+        z, n = np.asarray(self.Z, dtype=np.float64)[:, 0], max(1, len(self.y))
+        low, high = z.min(initial=0.0), z.max(initial=1.0)
+        at = np.linspace(low, high, _AT) if high > low else np.linspace(low - 1, low + 1, _AT)
+        for number, label in enumerate(self.named_):
+            of_class, colour = z[self.y == label], COLOURS[number % len(COLOURS)]
+            if np.ptp(of_class) > 0:
+                density = gaussian_kde(of_class)(at) * len(of_class) / n
+                self.ax_.fill_between(at, density, color=colour, alpha=0.25, linewidth=0)
+                self.ax_.plot(at, density, color=colour, label=printed(label))
+            else:  # of one sample, or of equal ones
+                self.ax_.axvline(of_class[0], color=colour, label=printed(label))
+        if self.threshold is not None:
+            name = f"threshold {self.threshold:.3g}"
+            self.ax_.axvline(self.threshold, color="black", lw=1, ls=":", label=name)
+        self.ax_.set(xlabel=printed(self.names[0]), ylabel="density", yticks=[])
+        self.ax_.set_ylim(bottom=0)
+        self.ax_.legend(frameon=False)
         return self
 
     def _name_classes(self) -> None:

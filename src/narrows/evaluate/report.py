@@ -276,45 +276,72 @@ def _matrix(lines: Results, data: Splits) -> dict[str, Any] | None:
 
 
 def _map(lines: Results, data: Splits, methods: Sequence[Ours | Rival]) -> dict[str, Any] | None:
-    """Draw the held-out samples in two dimensions of the best method for that."""
+    """Draw the held-out samples by the best projection: in one dimension for two classes, or two.
+
+    A method with more dimensions is better than one that has two, and its first two are drawn.
+    """
     if data.y.ndim == 2:  # there are no classes to show
         return None
+    drawn = 1 if len(np.unique(data.y)) == 2 else 2
     projectors = [m for m in _fitted(methods) if not isinstance(m.fitted, Selector)]
-    makers = {m.name: m for m in projectors if len(m.fitted.components_) >= 2}
+    makers = {m.name: m for m in projectors if len(m.fitted.components_) >= drawn}
     mine = [line for line in lines if line.method in makers and not line.skipped]
     if not mine:
         return None
-    fewest = min((line.dimensions for line in mine if line.dimensions > 1), default=1)
-    of_these = [line for line in mine if line.dimensions == fewest]
-    best = max(of_these, key=lines.score)
+    best = max(mine, key=lines.score)
     method = makers[best.method]
-    _, _, X_test, y_test = data[method.fold]
-    texts = data.texts(method.fold)
+    X, y_train, X_test, y_test = data[method.fold]
+    texts, reduce = data.texts(method.fold), method.first(drawn)
     few = np.sort(np.random.default_rng(0).permutation(len(y_test))[:_DRAWN])
     y = y_test[few]
-    Z = method.first(2)(taken(X_test, few)).astype(float)
-    names = [f"{title(best.method)} {k}" for k in (1, 2)]
-    display = ScatterDisplay(Z, y, names).plot(new_figure((10, 6.5)).subplots())
-    shown = [
-        _name(label) if texts is None else f"{_name(label)}: {printable(texts[row])}"
-        for row, label in zip(few.tolist(), y.tolist(), strict=True)
-    ]
-    titles = {
-        f"points-{number}": [shown[i] for i in np.flatnonzero(y == label)]
-        for number, label in enumerate(display.named_)
-    }
-    rest = np.flatnonzero(~np.isin(y, display.named_))
-    if len(rest):
-        titles["points-rest"] = [shown[i] for i in rest]
+    Z = reduce(taken(X_test, few)).astype(float)
+    names = [f"{title(best.method)} {k + 1}" for k in range(drawn)]
+    cut = threshold(np.asarray(reduce(X), dtype=float)[:, 0], y_train) if drawn == 1 else None
+    display = ScatterDisplay(Z, y, names, cut).plot(new_figure((10, 6.5)).subplots())
+    titles = _titles(display, y, None if texts is None else [texts[row] for row in few.tolist()])
     return {
         "method": title(best.method),
         "dimensions": best.dimensions,
         "score": lines.score(best),
         "drawn": len(few),
         "of": len(y_test),
+        "in": drawn,
         "confusions": _confusions(best)[:_NAMED],
         "svg": as_inline_svg(display.figure_, titles),
     }
+
+
+def _titles(
+    display: ScatterDisplay, y: np.ndarray, texts: Sequence[Any] | None
+) -> dict[str, list[str]]:
+    """Return what each point of a map says, by the groups of points."""
+    if display.Z.shape[1] == 1:
+        return {}
+    shown = [_name(label) for label in y.tolist()]
+    if texts is not None:
+        shown = [f"{of}: {printable(text)}" for of, text in zip(shown, texts, strict=True)]
+    titles = {
+        f"points-{number}": [shown[i] for i in np.flatnonzero(y == label)]
+        for number, label in enumerate(display.named_)
+    }
+    rest = np.flatnonzero(~np.isin(y, display.named_))
+    return titles | ({"points-rest": [shown[i] for i in rest]} if len(rest) else {})
+
+
+def threshold(z: np.ndarray, y: np.ndarray) -> float:
+    """Return the value of one dimension that puts the fewest samples of two classes amiss.
+
+    Each class counts the same, so that a rare one is not ignored.
+    """
+    classes, code = np.unique(y, return_inverse=True)
+    order = np.argsort(z, kind="stable")
+    sign = np.where(code[order] == 0, 1.0, -1.0)
+    weight = 1 / np.bincount(code, minlength=len(classes))[code[order]]
+    ahead = np.abs(np.cumsum(sign * weight)[:-1])  # how far apart the shares below a value are
+    z = z[order]
+    ahead[z[1:] == z[:-1]] = -1.0
+    k = int(ahead.argmax()) if len(ahead) else 0
+    return float(z[k : k + 2].mean())
 
 
 def _pictures(lines: Results, methods: Sequence[Ours | Rival]) -> list[dict[str, str]]:

@@ -11,7 +11,15 @@ import numpy as np
 
 from narrows.errors import printable
 from narrows.methods import MODULES
-from narrows.solve.paired import MARGIN, METRICS, Difference, Outcome, difference, ratio_of, standard_error
+from narrows.solve.paired import (
+    MARGIN,
+    METRICS,
+    Difference,
+    Outcome,
+    difference,
+    ratio_of,
+    standard_error,
+)
 
 ALL = "all columns"
 FIELDS = {
