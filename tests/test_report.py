@@ -241,4 +241,5 @@ def test_more_classes_are_mapped_by_the_best_method(tmp_path):
     lines.report(tmp_path / "four.html")
     page = (tmp_path / "four.html").read_text("utf-8")
     assert "first two dimensions of SRDA" in page
+    assert re.search(r'<td title="Spectral regression [^"]+">SRDA</td>', page)
     assert "With 3 dimensions of it" in page

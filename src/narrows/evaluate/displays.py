@@ -193,9 +193,11 @@ class EnergyDisplay:
                 self.ax_.fill_between(p, low, high, color=colour, alpha=0.2, lw=0)
         height = float(curve[self.chosen - 1])
         on_left = self.chosen < len(p) ** 0.6
-        place = ((6, -14), "left") if on_left else ((-6, 8), "right")
+        below = height > 0.9  # else it would be on the border
+        place = ((6, -14), "left") if on_left else ((-6, -14 if below else 8), "right")
         _mark_chosen(self.ax_, self.chosen, height, place)
         self.ax_.set(xscale="log", ylim=(0, 1.03), xlabel="features, best first")
+        _plain_ticks(self.ax_.xaxis)
         _grid_and_legend(self.ax_, legend)
         return self
 
@@ -366,6 +368,8 @@ class ComparisonDisplay:
         scale = "log" if what in ("learn", "transform", "train") else "linear"
         words = _WORDS[what] + ("" if of_reduction else f", {judge}")
         self.ax_.set(yscale=scale, ylabel=words)
+        if scale == "log":
+            _plain_ticks(self.ax_.yaxis)
         _grid_and_legend(self.ax_, legend)
         return self
 
@@ -451,6 +455,16 @@ def _plot_curves(
             shown.append(p)
     ax.set_xticks(shown, [f"{p:,}" for p in shown])
     ax.set_xticks([], minor=True)
+
+
+def _plain_ticks(axis: Any) -> None:
+    """Label a logarithmic axis by numbers in one form: powers of ten, or also 2 and 5 if few."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _mark_chosen(ax: Any, chosen: int, height: float, place: tuple[Any, str]) -> None:

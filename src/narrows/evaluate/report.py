@@ -9,6 +9,7 @@ import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import metadata, resources
+from inspect import getdoc
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from narrows.evaluate.displays import (
     as_svg,
     new_figure,
 )
-from narrows.evaluate.methods import Ours, Rival
+from narrows.evaluate.methods import RIVALS, Ours, Rival
 from narrows.evaluate.results import ALL, FIELDS, Line, Results, constant, curves, title
 from narrows.evaluate.splits import Splits, taken
 from narrows.io.atomic import replacing
@@ -123,6 +124,7 @@ def write(
         metric=METRICS[lines.metric],
         chosen=chosen,
         columns=lines._columns(),
+        about={method.name: _about(method) for method in methods},
         margin=lines.margin,
         several=len({line.classifier for line in lines}) > 1,
         matrix=_matrix(lines, data),
@@ -240,6 +242,12 @@ def _template() -> Any:
     }
     source = resources.files("narrows.evaluate").joinpath("report.html").read_text("utf-8")
     return environment.from_string(source)
+
+
+def _about(method: Ours | Rival) -> str:
+    """Return the first line of the documentation of a method, which has its full name."""
+    estimator = method.estimator if isinstance(method, Ours) else RIVALS[method.name](1)
+    return (getdoc(type(estimator)) or "").partition("\n")[0]
 
 
 def _name(value: Any) -> str:
