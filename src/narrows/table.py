@@ -85,6 +85,7 @@ class _Rules:
             kind = DATE
         else:
             kind = next((k for k in (NUMBER, DATE) if cells.holds(k)), TEXT)
+            kind = TEXT if kind == NUMBER and cells.are_rounded else kind
         missing, n_values = self._counted(cells, kind)
         if not n_values or (n_values == 1 and not missing):
             return Column(name, "constant", "one value only" if n_values else "no values")

@@ -12,6 +12,7 @@ import numpy as np
 from narrows.solve.late import sparse
 from narrows.solve.sums import all_finite, with_one_index_type
 
+EXACT = 2.0**53  # up to here floats hold all integers
 _IN_MEMORY = (1, 3, 11)  # of DLPack's devices: the CPU, and its memory that GPUs can read
 _TEXT = "could not convert string to float"  # what NumPy says of text
 _NAN = re.compile("Input (X )?contains NaN")  # what scikit-learn says of NaN
@@ -39,13 +40,33 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def in_one_chunk(column: Any) -> Any:
-    """Return a column of an Arrow table as one array, if NumPy would read nulls of its chunks.
+def readable(column: Any) -> Any:
+    """Return a column as one that NumPy reads.
 
-    They would be the last category of a dictionary.
+    In chunks of a dictionary of Arrow, nulls would be its last category; integers of 128 bits of
+    polars become objects.
     """
+    if str(getattr(column, "dtype", "")) in ("Int128", "UInt128"):
+        return as_objects(column)
     chunked = str(getattr(column, "type", "")).startswith("dictionary<")
     return column.combine_chunks() if chunked and hasattr(column, "combine_chunks") else column
+
+
+def as_objects(column: Any) -> np.ndarray:
+    """Return a column as objects of Python: integers beside missing values are exact, no floats."""
+    if hasattr(column, "to_pylist"):  # of Arrow
+        column = column.to_pylist()
+    elif hasattr(column, "astype"):  # of pandas
+        column = column.astype(object)
+    cells = list(column)
+    found = np.empty(len(cells), dtype=object)
+    found[:] = cells
+    return found
+
+
+def beyond_floats(numbers: np.ndarray) -> bool:
+    """Whether one of the numbers is so large that floating point skips integers."""
+    return bool((np.abs(numbers) >= EXACT).any())
 
 
 def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
@@ -72,7 +93,7 @@ def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
         return array
     if any(hasattr(array, name) for name in _OF_TABLES):
         return array
-    array = in_one_chunk(array)
+    array = readable(array)
     _check_readable(array, what, who)
     try:
         if str(getattr(array, "dtype", "")).endswith("bfloat16") and hasattr(array, "float"):

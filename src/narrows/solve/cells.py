@@ -7,13 +7,20 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from narrows.errors import ParameterError
-from narrows.solve.arrays import check_not_lazy, check_not_masked, in_one_chunk
+from narrows.solve.arrays import (
+    as_objects,
+    beyond_floats,
+    check_not_lazy,
+    check_not_masked,
+    readable,
+)
 
 NUMBER, DATE, CATEGORY, TEXT = "number", "date", "category", "text"
 MISSING = "(missing)"
@@ -22,6 +29,7 @@ NULLS = {
     "", "na", "n/a", "nan", "-nan", "null", "none", "nat", "#na", "#n/a", "#n/a n/a", "<na>", "?",
     "...", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan", MISSING,
 }  # fmt: skip
+_INTEGER = re.compile(r"\s*[-+]?\d{1,40}\s*", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?\s*")
 # where tables on clusters are fitted, and a method that only these have
 _ENGINES = {"narrows.engines.dask": "to_delayed", "narrows.spark": "mapInArrow"}
@@ -93,6 +101,8 @@ def _label(value: Any) -> str:
     """Return a value as text; a number that is an integer has one text in all types."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
+    if isinstance(value, Decimal) and value.is_finite():
+        return str(int(value)) if value == int(value) else format(value.normalize(), "f")
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
@@ -103,7 +113,7 @@ class Cells:
         check_not_masked(given, f"column {column!r}", "TableEncoder")
         self.type = str(getattr(given, "dtype", getattr(given, "type", "")))
         self.is_categorical = _CATEGORICAL.match(self.type) is not None
-        self.column, self.given = column, in_one_chunk(given)
+        self.column, self.given = column, readable(given)
 
     def __len__(self) -> int:
         return len(self.given) if hasattr(self.given, "__len__") else len(self.array)
@@ -130,6 +140,22 @@ class Cells:
             return np.array(self.given, dtype=object)  # 2.0 is no text
         return array
 
+    @cached_property
+    def exact(self) -> np.ndarray:
+        """The cells as an array, of objects where NumPy would round integers to floats."""
+        array = self.array
+        if array.dtype != np.float64 or isinstance(self.given, np.ndarray):
+            return array
+        return as_objects(self.given) if beyond_floats(array) else array
+
+    @property
+    def are_rounded(self) -> bool:
+        """Whether the cells are numbers of which floats hold at most every other integer."""
+        if not beyond_floats(self.numbers):
+            return False
+        integers = {int(x) if _INTEGER.fullmatch(x) else float(x) for x in self.labels[0]}
+        return 2 * len({*map(float, integers)}) <= len(integers)
+
     @property
     def are_booleans(self) -> bool:
         """Whether all cells that are not missing are true or false, and some are."""
@@ -142,7 +168,7 @@ class Cells:
     @cached_property
     def distinct(self) -> tuple[list[Any], np.ndarray]:
         """The values that are not missing, and which of them each cell has; -1 where none."""
-        array = self.array
+        array = self.exact
         cells = (np.datetime_as_string(array) if array.dtype.kind == "M" else array).tolist()
         try:
             numbers: dict[Any, int] = dict.fromkeys(cells, -1)
@@ -239,7 +265,7 @@ class Cells:
         return found
 
     def _refuse(self, expected: str, row: int, advice: str) -> None:
-        got = self.array[row : row + 1].tolist()[0]
+        got = self.exact[row : row + 1].tolist()[0]
         problem = f"TableEncoder: expected {expected} in column {self.column!r}, got {got!r:.100}"
         raise CellError(problem, advice, self.column, row)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from functools import reduce
 from numbers import Real
 from typing import Any, Literal
@@ -11,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from narrows.errors import ParameterError, RangeError, warn
-from narrows.solve.arrays import as_numpy
+from narrows.solve.arrays import EXACT, as_numpy
 from narrows.solve.late import sparse
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # samples times these stay finite
@@ -499,6 +500,15 @@ def is_integer(text: str) -> bool:
         return str(int(text)) == text and abs(int(text)) < 2**63
     except ValueError:
         return False
+
+
+def number_of(text: str) -> int | float:
+    """Return the number that a text is: an int where it is an integer that floats may round."""
+    number = float(text)
+    if EXACT <= abs(number) < 2.0**64:
+        exact = Decimal(text)
+        return int(exact) if exact == int(exact) else number
+    return number
 
 
 def integer_of(label: Any) -> int | None:

@@ -39,6 +39,7 @@ from narrows.io.extras import needing
 from narrows.io.formats.base import Format, Writer, as_int32, column_names, damage_named, label_name
 from narrows.io.parts import FilePart, between
 from narrows.io.table_rows import TableRows
+from narrows.solve.arrays import as_objects, beyond_floats
 from narrows.solve.late import sparse
 
 INDICES, VALUES = "indices", "values"
@@ -395,7 +396,8 @@ def numbers(
 def anything(table: Any, column: str, name: str, lines: range) -> np.ndarray:
     """Return a column of a table: float64 of which NaN is missing, dates, booleans, or strings.
 
-    Strings are objects, and booleans are where some are missing, which is None.
+    Strings are objects, and so are booleans where some are missing, which is None, and integers
+    where one is so large that floats would round it.
     """
     array, pa = _column(table, column), pyarrow()
     types, kind = pa.types, array.type
@@ -410,8 +412,10 @@ def anything(table: Any, column: str, name: str, lines: range) -> np.ndarray:
     if not (is_date or types.is_decimal(kind) or _is_number(types, kind)):
         problem = f"column {column!r}: expected numbers, dates or strings, got {shown(kind)}."
         raise DataError(name, f"{problem} Write the file without it.")
-    array = array.cast(pa.timestamp("us") if is_date else pa.float64(), safe=False)
-    return array.to_numpy(zero_copy_only=False)
+    cells = array.cast(pa.timestamp("us") if is_date else pa.float64(), safe=False)
+    found: np.ndarray = cells.to_numpy(zero_copy_only=False)
+    is_exact = is_date or types.is_floating(kind) or not beyond_floats(found)
+    return found if is_exact else as_objects(array)
 
 
 def _is_number(types: Any, kind: Any) -> bool:
@@ -507,6 +511,13 @@ def labels_of(table: Any, label: str, name: str, lines: range, width: int) -> An
     array = _column(table, label)
     _refuse_nulls(array, label, name, lines)
     kind = array.type.value_type if types.is_dictionary(array.type) else array.type
+    if types.is_decimal(kind):
+        found = [int(value) for value in array.to_pylist()]
+        for value, whole, line in zip(array.to_pylist(), found, lines, strict=True):
+            if value != whole or not -(2**63) <= whole < 2**63:
+                problem = f"expected a label that is an integer under 2^63, got {value}."
+                raise DataError(name, problem, line)
+        return np.array(found, dtype=np.int64)
     if types.is_integer(kind) or types.is_boolean(kind):
         return np.array(array if kind == array.type else array.to_pylist(), kind.to_pandas_dtype())
     if types.is_floating(kind):

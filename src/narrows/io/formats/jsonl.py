@@ -15,13 +15,14 @@ from narrows.io.chunk import TEXT, Chunk, Labels, Options, as_targets
 from narrows.io.formats.base import Format, Writer
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
+from narrows.state.labels import number_of
 
 
 def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not a JSON value")
 
 
-_JSON = json.JSONDecoder(parse_constant=_refuse_constant)
+_JSON = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=number_of)
 
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:

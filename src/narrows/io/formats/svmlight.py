@@ -20,16 +20,16 @@ from narrows.io.chunk import CLASSES, Chunk, Options, as_targets, indicator, row
 from narrows.io.formats.base import Format, Writer, whole
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
+from narrows.solve.arrays import EXACT, beyond_floats
 from narrows.solve.late import Rows, sparse
 from narrows.solve.products import compiled_pays
-from narrows.state.labels import integer_of
+from narrows.state.labels import integer_of, number_of
 
 _TOKEN = re.compile(rb"[^\s#]*")
 _NUMBER = rb"[-+]?[0-9][0-9.eE+-]*"
 _SIMPLE = re.compile(rb"(?:%b(?: [0-9]{1,10}:%b)* ?\r?\n)+" % (_NUMBER, _NUMBER))  # in one reading
 _ZERO = re.compile(rb"^[^ ]+ 0+:", re.MULTILINE)  # the first column of a row
 _BYTES = 8  # of a file that take as long as an operation in Python
-_EXACT = 2.0**53  # from here on floating point, which labels are read as, skips numbers
 
 
 class _Rows(NamedTuple):
@@ -140,7 +140,7 @@ def _parsed(block: bytes, line: int, name: str, base: int) -> tuple[_Rows, int, 
     """Return the rows of a block, the number of the line after it, and the error, if any."""
     found = None if compiled_pays(0, len(block) // _BYTES) else _plainly_parsed(block, line, base)
     if found is not None:
-        return found, line + len(found.lines), None
+        return _exact(found, block, line), line + len(found.lines), None
     import narrows.io.formats.svmlight_steps as steps
 
     text = np.frombuffer(block, np.uint8)
@@ -168,7 +168,18 @@ def _parsed(block: bytes, line: int, name: str, base: int) -> tuple[_Rows, int, 
         rows, line, _ = _parsed(before, line, name, base)
         return rows, line, DataError(name, f"not a svmlight row: {problem}", line)
     sizes = n, n, n, n_labels, n_entries, n_entries
-    return _Rows(*(a[:size] for a, size in zip(out, sizes, strict=True))), after, None
+    rows = _Rows(*(a[:size] for a, size in zip(out, sizes, strict=True)))
+    return _exact(rows, block, line), after, None
+
+
+def _exact(rows: _Rows, block: bytes, line: int) -> _Rows:
+    """Return rows with labels as objects, if floats would round an integer among them."""
+    if not beyond_floats(rows.labels):
+        return rows
+    texts = block.split(b"\n")
+    heads = [_TOKEN.match(texts[k].lstrip())[0] for k in (rows.lines - line)[rows.label_counts > 0]]
+    labels = [number_of(label.decode()) for head in heads for label in head.split(b",")]
+    return rows._replace(labels=np.array(labels, dtype=object))
 
 
 def _plainly_parsed(block: bytes, line: int, base: int) -> _Rows | None:
@@ -222,7 +233,11 @@ def _one_each(rows: _Rows, name: str) -> np.ndarray:
         advice = f"{several}among its first rows." if count > 1 else ""
         problem = f"expected one label, got {count or 'none'}.{advice}"
         raise DataError(name, problem, int(rows.lines[odd[0]]))
-    _refuse(~(np.abs(rows.labels) < _EXACT), rows, name, "an integer label under 2^53")
+    wrong = ~(np.abs(rows.labels) < EXACT)
+    if rows.labels.dtype == object:
+        are_exact = [isinstance(x, int) and -(2**63) <= x < 2**63 for x in rows.labels.tolist()]
+        wrong &= ~np.array(are_exact)
+    _refuse(wrong, rows, name, "an integer label under 2^63")
     return rows.labels.astype(np.int64)
 
 
@@ -234,11 +249,12 @@ def _targets(rows: _Rows, targets: Sequence[str], name: str) -> np.ndarray:
         advice = "Set target (--target) as often as there are numbers."
         count = rows.label_counts[odd[0]] or "none"
         raise DataError(name, f"{problem}, got {count}. {advice}", int(rows.lines[odd[0]]))
-    return as_targets(rows.labels.reshape(-1, len(targets)), targets, name, rows.lines)
+    numbers = rows.labels.astype(np.float64).reshape(-1, len(targets))
+    return as_targets(numbers, targets, name, rows.lines)
 
 
 def _several(rows: _Rows, name: str) -> sparse.csr_array:
-    wrong = ~((rows.labels >= 0) & (rows.labels < CLASSES))
+    wrong = ~((rows.labels >= 0) & (rows.labels < CLASSES)).astype(bool)
     expected = f"an integer label from 0 to {CLASSES - 1}, as samples have several labels"
     _refuse(wrong, rows, name, expected)
     labels = rows.labels.astype(np.int32)
@@ -247,10 +263,12 @@ def _several(rows: _Rows, name: str) -> sparse.csr_array:
 
 def _refuse(wrong: np.ndarray, rows: _Rows, name: str, expected: str) -> None:
     """Raise where a label is wrong, or no integer."""
-    odd = np.flatnonzero(wrong | (rows.labels != np.floor(rows.labels)))
+    numbers = rows.labels.astype(np.float64)
+    odd = np.flatnonzero(wrong | (numbers != np.floor(numbers)))
     if len(odd):
-        row = row_of(odd[0], _starts(rows.label_counts))
-        problem = f"expected {expected}, got {rows.labels[odd[0]]:.17g}."
+        row, label = row_of(odd[0], _starts(rows.label_counts)), rows.labels[odd[0]]
+        shown = f"{label}" if isinstance(label, int) else f"{label:.17g}"
+        problem = f"expected {expected}, got {shown}."
         raise DataError(name, problem, int(rows.lines[row]))
 
 
