@@ -19,7 +19,7 @@ from narrows.methods.routes import Solved
 from narrows.solve.applied import Applied, Classes, Decision
 from narrows.solve.held_out import temperature
 from narrows.state.arrays import read_only
-from narrows.state.labels import is_matrix
+from narrows.state.labels import as_labels, is_matrix
 
 
 class Classifier(ClassifierMixin, Estimator):
@@ -163,6 +163,7 @@ class Classifier(ClassifierMixin, Estimator):
                 f"{type(self).__name__}: expected one label per sample to score, got an indicator "
                 "matrix. Use OnlineSRDA, which predicts several."
             )
+        y = y if is_matrix(y) else as_labels(y, type(self).__name__)
         return float(super().score(X, y, sample_weight))
 
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -212,6 +212,9 @@ def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     numbers = [labels.dtype.kind in _NUMBERS for labels in (a, b)]
     if numbers[0] == numbers[1]:
         both = np.union1d(a, b)
+        are_integers = both.dtype.kind == "f" and a.dtype.kind != "f" != b.dtype.kind
+        if are_integers and both[-1] < 2.0**63:
+            both = both.astype(np.int64)  # NumPy has no other type for int64 and uint64
         if not numbers[0] or all(
             x.dtype == both.dtype or x.astype(both.dtype).tolist() == x.tolist() for x in (a, b)
         ):
@@ -254,6 +257,12 @@ def arrivals(
     new = order[(numbers[given[order]] < 0) & (first[order] < len(codes))]
     numbers[given[new]] = np.arange(len(known), len(known) + len(new))
     return merged[numbers >= 0], numbers[numbers >= 0]
+
+
+def as_labels(y: Any, who: str) -> np.ndarray:
+    """Return one label per sample in the type in which `indicator` returns class names."""
+    classes, codes = _from_column(_given(y, who), who)
+    return classes[codes]
 
 
 def is_matrix(y: Any) -> bool:
@@ -301,9 +310,10 @@ def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
                 k = int((labels != long).argmax())
                 raise _of_several_types((long[k], long.dtype), who=f"{who}: ")
     if labels.dtype.kind not in _NUMBERS + _TEXT:
+        are_bytes = labels.dtype.kind == "S"
+        text = "[label.decode() for label in y]" if are_bytes else "np.asarray(y).astype(str)"
         raise ValueError(
-            f"{who}: expected labels that are numbers or text, got {labels.dtype}. "
-            "Use y.astype(str)."
+            f"{who}: expected labels that are numbers or text, got {labels.dtype}. Use {text}."
         )
     if labels.dtype.kind == "f" and not np.all(labels == np.floor(labels)):
         raise ValueError(
