@@ -84,7 +84,7 @@ def refused(kind, target):
     """What a format cannot hold."""
     text = target.split(".")[0]
     if text in ("svm", "libsvm"):
-        return kind in ("text", "large")
+        return kind == "text"
     return text == "csv" and kind == "several"
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import is_classifier
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import KFold, cross_val_score
 
-from narrows import IOC, LDA, MMC, OC, SRDA, ClassStats, OnlineSRDA, Window
+from narrows import IOC, LDA, MMC, OC, SRDA, ClassStats, OnlineSRDA, Window, load, save
 from narrows.engines import local
 from narrows.evaluate import compare
 from narrows.river import batches
@@ -246,3 +251,109 @@ def test_a_window_takes_classes():
     with pytest.raises(ValueError, match=r"^Window: expected labels among the given"):
         window.partial_fit(few(3), ["a", "b", "d"], classes=["a", "b", "c"])
     assert window.n_samples_seen_ == 3
+
+
+WHICH = np.arange(60) % 3
+WORDS = ["b", "a", "cc"]
+
+
+def of_type(labels, make):
+    return make([labels[k] for k in WHICH])
+
+
+def pandas_of(kind):
+    return lambda labels: pd.Series(labels, index=np.arange(60) * 2).astype(kind)
+
+
+# what scikit-learn takes with them: metrics, folds by a number, or neither, since it refuses them
+METRICS, FOLDS, NEITHER = "metrics", "folds", "neither"
+TYPES = {
+    "bool": ([True, False, True], np.array, METRICS),
+    "int8": ([-1, 0, 7], lambda y: np.array(y, np.int8), METRICS),
+    "uint64": ([2**63, 1, 2], lambda y: np.array(y, np.uint64), METRICS),
+    "float16": ([0.0, 1.0, 2.0], lambda y: np.array(y, np.float16), METRICS),
+    "big-endian": ([0, 1, 2], lambda y: np.array(y, ">i4"), METRICS),
+    "objects of int": ([0, 1, 2], lambda y: objects(*y), FOLDS),
+    "objects of bool": ([True, False, True], lambda y: objects(*y), FOLDS),
+    "objects of float": ([0.0, 1.0, 2.0], lambda y: objects(*y), FOLDS),
+    "objects of str": (WORDS, lambda y: objects(*y), METRICS),
+    "str": (WORDS, np.array, METRICS),
+    "strings of NumPy": (WORDS, lambda y: np.array(y, np.dtypes.StringDType()), NEITHER),
+    "a column": (WORDS, lambda y: np.array(y)[:, None], METRICS),
+    "list": ([2**62, 2**62 + 1, 3], list, METRICS),
+    "tuple": (WORDS, tuple, METRICS),
+    "pandas object": ([0, 1, 2], pandas_of(object), FOLDS),
+    "pandas Int64": ([0, 1, 2], pandas_of("Int64"), METRICS),
+    "pandas UInt64": ([2**63 + 1, 2**63 + 2, 0], pandas_of("UInt64"), FOLDS),
+    "pandas boolean": ([True, False, True], pandas_of("boolean"), METRICS),
+    "pandas Float64": ([0, 1, 2], pandas_of("Float64"), METRICS),
+    "pandas string": (WORDS, pandas_of("string"), METRICS),
+    "pandas string[pyarrow]": (WORDS, pandas_of("string[pyarrow]"), METRICS),
+    "pandas int64[pyarrow]": ([0, 1, 2], pandas_of("int64[pyarrow]"), METRICS),
+    "pandas category": (WORDS, pandas_of("category"), METRICS),
+    "pandas category of int": ([3, 1, 2], pandas_of("category"), METRICS),
+    "polars String": (WORDS, pl.Series, METRICS),
+    "polars Categorical": (WORDS, lambda y: pl.Series(y, dtype=pl.Categorical), METRICS),
+    "polars Enum": (WORDS, lambda y: pl.Series(y, dtype=pl.Enum(["cc", "b", "a"])), METRICS),
+    "polars Int16": ([0, 1, 2], lambda y: pl.Series(y, dtype=pl.Int16), METRICS),
+    "polars Int128": ([0, 1, 2], lambda y: pl.Series(y, dtype=pl.Int128), NEITHER),
+    "polars Boolean": ([True, False, True], pl.Series, METRICS),
+    "Arrow": (WORDS, pa.array, METRICS),
+    "Arrow dictionary": ([5, 6, 7], lambda y: pa.array(y).dictionary_encode(), METRICS),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_labels_of_every_type_are_scored(tmp_path, name):
+    labels, make, takes = TYPES[name]
+    y, wrong = of_type(labels, make), of_type([*labels[1:], labels[0]], make)
+    expected = [labels[k] for k in WHICH]
+    X = np.eye(3)[WHICH] + np.random.default_rng(0).normal(size=(60, 3)) / 100
+    if len(set(labels)) == 2:
+        X = X @ [[1], [-1], [1]]
+    for method in SRDA, OnlineSRDA:
+        model = method().fit(X, y)
+        found = model.predict(X)
+        assert found.tolist() == expected
+        assert model.score(X, y) == 1
+        assert model.score(X, wrong) == np.mean(
+            [a == labels[k - 2] for a, k in zip(expected, WHICH, strict=True)]
+        )
+        if takes == METRICS:
+            assert accuracy_score(y, found) == 1
+        batches = method()
+        for at in np.arange(60).reshape(3, 20):
+            part = [y[k] for k in at] if isinstance(y, list | tuple) else y
+            if not isinstance(y, list | tuple):
+                part = y.take(at) if hasattr(y, "take") else y[at.tolist()]
+            batches.partial_fit(X[at], part)
+        assert batches.predict(X).tolist() == expected
+        assert batches.classes_.dtype == model.classes_.dtype
+        save(model, tmp_path / "labels.narrows")
+        loaded = load(tmp_path / "labels.narrows")
+        assert loaded.score(X, y) == 1
+        assert loaded.predict(X).dtype == found.dtype
+    folds = KFold(3, shuffle=True, random_state=0) if takes == NEITHER else 3
+    assert cross_val_score(SRDA(), X, y, cv=folds, error_score="raise").tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("y", "changed"),
+    [(np.array([b"a", b"b"] * 9), lambda y: [label.decode() for label in y]),
+     ([b"a", b"b"] * 9, lambda y: [label.decode() for label in y]),
+     (objects(*[b"a", b"b"] * 9), lambda y: [label.decode() for label in y]),
+     (np.array(["2020-01-01", "2020-01-02"] * 9, "M8[D]"), lambda y: np.asarray(y).astype(str))],
+    ids=["bytes", "list of bytes", "objects", "dates"],
+)  # fmt: skip
+def test_labels_that_are_refused_say_what_to_use(y, changed):
+    X = np.eye(2)[np.arange(18) % 2]
+    with pytest.raises(ValueError, match=r"numbers or text.* Use (\[label|np.asarray)"):
+        OC().fit(X, y)
+    assert SRDA().fit(X, changed(y)).score(X, changed(y)) == 1
+
+
+@pytest.mark.parametrize("y", [["a", None, "b"] * 6, objects(*[1, None, 2] * 6), [1.0, np.nan] * 9])
+def test_scores_name_missing_labels(y):
+    model = SRDA().fit(np.eye(2)[np.arange(18) % 2], np.arange(18) % 2)
+    with pytest.raises(ValueError, match=r"SRDA: .*labels"):
+        model.score(np.eye(2)[np.arange(18) % 2], y)

@@ -25,9 +25,10 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScal
 from sklearn.utils import get_tags
 
 import narrows
-from narrows import OC, PLS, SRDA, ClassStats, ForwardFS, OnlineSRDA
+from narrows import OC, OCFS, PLS, SRDA, ClassStats, ForwardFS, OnlineSRDA
 from narrows.errors import DataError, ParameterError
 from narrows.evaluate import compare
+from narrows.read import source_of
 from narrows.table import TableEncoder
 from narrows.text import Tfidf
 from tests.forgery import crc_of
@@ -1006,3 +1007,47 @@ def test_sparse_columns_where_dataframes_are_asked_for(step, X):
             np.testing.assert_array_equal(found.to_numpy(), plain)
             assert found.columns.tolist() == clone(step).fit(X).get_feature_names_out().tolist()
             assert found.index.tolist() == ([7, 5, 6, 8] if hasattr(X, "columns") else [0, 1, 2, 3])
+
+
+EQUAL = {"a=b": ["x", "y", "y"] * 10, "a": ["b=x", "b=x [a]", "c"] * 10, "n_sp_1": [4.0, 2, 7] * 10}
+
+
+def test_features_of_one_name_get_their_columns():
+    table = EQUAL | {"n": np.arange(30.0) ** 2}
+    encoder = TableEncoder(splines=3).fit(table)
+    names = encoder.get_feature_names_out().tolist()
+    assert len(set(names)) == len(names)
+    before = np.concatenate([
+        TableEncoder(splines=3).fit({column: table[column]}).get_feature_names_out()
+        for column in table
+    ])  # fmt: skip
+    once = [name for name in before.tolist() if before.tolist().count(name) == 1]
+    assert len(once) == len(before) - 4
+    assert set(once) < set(names)
+    assert "n_sp_1" in names  # the name of a column
+    other = TableEncoder(splines=3).partial_fit(dict(reversed(table.items()))).partial_fit(table)
+    at = [other.get_feature_names_out().tolist().index(name) for name in names]
+    assert (other.transform(table)[:, at] != encoder.transform(table)).nnz == 0
+    again = pickle.loads(pickle.dumps(encoder))
+    assert again.get_feature_names_out().tolist() == names
+    for output in "pandas", "polars":
+        found = clone(encoder).set_output(transform=output).fit_transform(table)
+        assert list(found.columns) == names
+        np.testing.assert_array_equal(found.to_numpy(), encoder.transform(table).toarray())
+        y = np.arange(30) % 2
+        chosen = make_pipeline(TableEncoder(splines=3), OCFS(n_features=3))
+        chosen = chosen.set_output(transform=output).fit_transform(table, y)
+        assert set(chosen.columns) < set(names)
+
+
+@pytest.mark.parametrize("output", ["csv", "tsv"])
+def test_what_transform_writes_is_read_again(run, output):
+    rows = "\n".join(f"{a},{b},{k},{c}" for k, (a, b, c) in enumerate(
+        [("x", "b=x", "p"), ("y", "d", "q"), ("y", "b=x", "q")] * 5))  # fmt: skip
+    table = f"a=b,a,n,label\n{rows}\n"
+    run("fit t.csv --table --method ocfs --n-features 4 -o m.narrows", t__csv=table)
+    assert run(f"transform m.narrows t.csv -o out.{output}")[0] == 0
+    status, _, err = run(f"fit out.{output} --method ocfs --n-features 2 -o again.narrows")
+    assert status == 0, err
+    names = source_of(narrows.load("again.narrows")).names.tolist()
+    assert len(set(names)) == len(names) == 4

@@ -6,7 +6,8 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
@@ -307,6 +308,26 @@ def fit_alike(what: str, otherwise: str) -> str:
 def printable(name: Any) -> str:
     """Return a name without line ends and control characters, for printing."""
     return str(name) if str(name).isprintable() else repr(str(name))
+
+
+def unique(
+    names: Sequence[str], longer: Sequence[str] | None = None, beside: Collection[str] = ()
+) -> list[str]:
+    """Return names of which none is equal to another, or to one of those `beside`.
+
+    Of equal ones each becomes its `longer` name, if these are given; what is then equal to one
+    before it gets a number. Names that occur once stay.
+    """
+    counts, taken, found = Counter(names), {*beside}, list[str]()
+    for k, name in enumerate(names):
+        base = longer[k] if longer and counts[name] > 1 else name
+        new, number = base, 1
+        while new in taken or (new != name and new in counts):
+            number += 1
+            new = f"{base} [{number}]"
+        taken.add(new)
+        found.append(new)
+    return found
 
 
 def escaped(text: str) -> str:

@@ -207,6 +207,8 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
     - Columns without features: **identifier**, if all texts or nearly all differ, or integers count
       up; **constant**, if there is one value only; and **dropped**, as `drop` says.
 
+    Of features that would have one name, each has its column behind the name: ``a=b=x [a]``.
+
     A column with missing values in the first samples also has the feature ``column=(missing)``.
     None, NaN, empty texts, and ``NA``, ``NULL``, ``?`` and the like are missing values. In a column
     without that feature, a missing category or text later is one that is not known.
@@ -399,7 +401,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         new = self._decided(table)
         X_new = new.encoded(table).csr()
         self._take(new, size_of(table))
-        return as_asked(X_new, self, X)
+        return as_asked(X_new, self, X, to_dense=True)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Decide what the columns are by the first samples; check and count later ones.
@@ -441,8 +443,8 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         -------
         X_new : csr_matrix or csr_array of shape (n_samples, n_features_out)
             The features, in float64. A matrix, but an array where scikit-learn's setting
-            ``sparse_interface`` is "sparray", and a DataFrame of sparse columns after
-            ``set_output(transform="pandas")``.
+            ``sparse_interface`` is "sparray", and a DataFrame after ``set_output``: of sparse
+            columns for ``transform="pandas"``, of dense ones for ``"polars"``.
 
         Raises
         ------
@@ -456,7 +458,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         get_feature_names_out : Return the names of the features.
         """
         check_is_fitted(self)
-        return as_asked(self._samples_of(X), self, X)
+        return as_asked(self._samples_of(X), self, X, to_dense=True)
 
     def _samples_of(self, X: Any) -> Any:
         return self._map.encoded(self._map.checked(X)).csr()

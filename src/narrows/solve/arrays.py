@@ -106,17 +106,23 @@ def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
         ) from None
 
 
-def as_asked(X: sparse.csr_array, estimator: Any, given: Any) -> Any:
+def as_asked(X: sparse.csr_array, estimator: Any, given: Any, to_dense: bool = False) -> Any:
     """Return sparse samples that an estimator makes of given ones as scikit-learn's settings ask.
 
-    With ``set_output(transform="pandas")`` it is a DataFrame of sparse columns; otherwise a matrix,
-    or an array.
+    With ``set_output(transform="pandas")`` it is a DataFrame of sparse columns; with "polars" one
+    of dense columns, if they may be (`to_dense`); otherwise a matrix, or an array.
     """
     from sklearn import get_config  # takes time to import
 
     config = get_config()
     asked = getattr(estimator, "_sklearn_output_config", {}).get("transform")
-    if (asked or config["transform_output"]) == "pandas":
+    asked = asked or config["transform_output"]
+    if asked == "polars" and to_dense:
+        import polars
+
+        columns = zip(estimator.get_feature_names_out(), sparse.csc_array(X).T, strict=True)
+        return polars.DataFrame({name: column.toarray().ravel() for name, column in columns})
+    if asked == "pandas":
         from pandas import DataFrame
 
         names, index = estimator.get_feature_names_out(), getattr(given, "index", None)

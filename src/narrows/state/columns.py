@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from narrows.errors import ADD_MISSING, ParameterError, unlike, warn
+from narrows.errors import ADD_MISSING, ParameterError, unique, unlike, warn
 from narrows.solve.cells import CATEGORY, DATE, MISSING, NUMBER, TEXT, Cells, moment_of, table_of
 from narrows.solve.late import Rows
 from narrows.solve.schema import (
@@ -324,7 +324,11 @@ class TableMap:
     @property
     def names(self) -> np.ndarray:
         """The names of the features."""
-        return np.array([name for column in self.columns for name in column.features], dtype=object)
+        found = [(name, column.name) for column in self.columns for name in column.features]
+        names = [name for name, _ in found]
+        # as a=b=x, of the value b=x in column a, and of the value x in column a=b
+        longer = [name if name == column else f"{name} [{column}]" for name, column in found]
+        return np.array(unique(names, longer), dtype=object)
 
     def checked(self, X: Any) -> dict[str, Cells]:
         """Return the columns of a table that has those of the first samples, in any order."""

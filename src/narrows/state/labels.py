@@ -212,13 +212,11 @@ def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     numbers = [labels.dtype.kind in _NUMBERS for labels in (a, b)]
     if numbers[0] == numbers[1]:
         both = np.union1d(a, b)
-        are_integers = both.dtype.kind == "f" and a.dtype.kind != "f" != b.dtype.kind
-        if are_integers and both[-1] < 2.0**63:
-            both = both.astype(np.int64)  # NumPy has no other type for int64 and uint64
         if not numbers[0] or all(
             x.dtype == both.dtype or x.astype(both.dtype).tolist() == x.tolist() for x in (a, b)
-        ):
-            return both  # the common type did not round any label
+        ):  # the common type did not round any label
+            are_integers = a.dtype.kind != "f" != b.dtype.kind and both.dtype.kind == "f"
+            return both.astype(np.int64) if are_integers and both[-1] < 2.0**63 else both
     raise _of_several_types((a.tolist()[0], a.dtype), (b.tolist()[0], b.dtype))
 
 

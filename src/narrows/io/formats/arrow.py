@@ -512,12 +512,12 @@ def labels_of(table: Any, label: str, name: str, lines: range, width: int) -> An
     _refuse_nulls(array, label, name, lines)
     kind = array.type.value_type if types.is_dictionary(array.type) else array.type
     if types.is_decimal(kind):
-        found = [int(value) for value in array.to_pylist()]
-        for value, whole, line in zip(array.to_pylist(), found, lines, strict=True):
-            if value != whole or not -(2**63) <= whole < 2**63:
+        decimals = array.to_pylist()
+        for value, line in zip(decimals, lines, strict=True):
+            if value != int(value) or not -(2**63) <= value < 2**63:
                 problem = f"expected a label that is an integer under 2^63, got {value}."
                 raise DataError(name, problem, line)
-        return np.array(found, dtype=np.int64)
+        return np.array(list(map(int, decimals)), dtype=np.int64)
     if types.is_integer(kind) or types.is_boolean(kind):
         return np.array(array if kind == array.type else array.to_pylist(), kind.to_pandas_dtype())
     if types.is_floating(kind):

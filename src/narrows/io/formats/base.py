@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from narrows.errors import DataError, ParameterError
+from narrows.errors import DataError, ParameterError, unique
 from narrows.io.chunk import LABELS, Chunk, Options, names_of, plain
 from narrows.io.kinds import Kind
 from narrows.io.parts import FilePart
@@ -45,7 +45,8 @@ class Writer:
         if y is None or y.ndim == 1:
             return [] if y is None else [label_name(features)]
         n = y.shape[1]
-        return self.targets if len(self.targets) == n else [f"y{k}" for k in range(n)]
+        names = self.targets if len(self.targets) == n else [f"y{k}" for k in range(n)]
+        return unique(names, beside=features)
 
     def check_width(self, X: Any, format: str, other: str) -> None:
         """Raise where samples have another width than those before, which the format needs."""
@@ -152,7 +153,7 @@ def damage_named(name: str, problem: str) -> Iterator[None]:
 
 def column_names(names: Sequence[str] | None, width: int) -> list[str]:
     """Return names for the columns of a file: x0, x1, … where there are none."""
-    return [f"x{k}" for k in range(width)] if names is None else list(names)
+    return [f"x{k}" for k in range(width)] if names is None else unique(names)
 
 
 def label_name(names: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from narrows.errors import DataError, ParameterError, some_names, warn
+from narrows.errors import DataError, ParameterError, some_names, unique, warn
 from narrows.io import kinds
 from narrows.io.chunk import (
     MAY_BE_TABLE,
@@ -442,7 +442,7 @@ class _Writer(Writer):
             raise ParameterError(f"{problem} Write to .npz or .svm instead.")
         if not self.width:
             names = column_names(self.names, X.shape[1])
-            header = list(map(self.words, names))
+            header = unique([*map(self.words, names)])
             self.rows.writerow([*header, *map(self.words, self.of_labels(y, header))])
             self.width = len(names)
         self.check_width(X, "CSV", ".parquet")

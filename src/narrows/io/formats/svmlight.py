@@ -26,6 +26,7 @@ from narrows.solve.products import compiled_pays
 from narrows.state.labels import integer_of, number_of
 
 _TOKEN = re.compile(rb"[^\s#]*")
+_HEAD = re.compile(rb"\A\s*([^\s#]*)")
 _NUMBER = rb"[-+]?[0-9][0-9.eE+-]*"
 _SIMPLE = re.compile(rb"(?:%b(?: [0-9]{1,10}:%b)* ?\r?\n)+" % (_NUMBER, _NUMBER))  # in one reading
 _ZERO = re.compile(rb"^[^ ]+ 0+:", re.MULTILINE)  # the first column of a row
@@ -177,7 +178,7 @@ def _exact(rows: _Rows, block: bytes, line: int) -> _Rows:
     if not beyond_floats(rows.labels):
         return rows
     texts = block.split(b"\n")
-    heads = [_TOKEN.match(texts[k].lstrip())[0] for k in (rows.lines - line)[rows.label_counts > 0]]
+    heads = [_HEAD.findall(texts[k])[0] for k in (rows.lines - line)[rows.label_counts > 0]]
     labels = [number_of(label.decode()) for head in heads for label in head.split(b",")]
     return rows._replace(labels=np.array(labels, dtype=object))
 

@@ -1,0 +1,196 @@
+"""Integers beyond 2^53, which floats round, as categories and labels of every type and file."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from narrows import SRDA, ClassStats, load
+from narrows.errors import DataError
+from narrows.read import iter_chunks, source_of
+from narrows.table import TableEncoder
+
+IDS = {"int64": [2**62 + 1, 2**62 + 2, 2**62 + 3], "uint64": [2**63 + 1, 2**63 + 2, 2**63 + 3]}
+WHICH = np.arange(60) % 3
+CLOSE = [2**53 + 1, 2**53 + 2, 2**53 + 3]  # of which floats hold the second
+
+
+def as_decimals(ids):
+    return pa.array(ids, pa.int64()).cast(pa.decimal128(25, 0))
+
+
+TYPES = {
+    "pandas": lambda ids, kind: pd.Series(ids, dtype={"int64": "Int64"}.get(kind, "UInt64")),
+    "pandas arrow": lambda ids, kind: pd.Series(ids, dtype=f"{kind}[pyarrow]"),
+    "pandas objects": lambda ids, kind: pd.Series(ids, dtype=object),
+    "pandas categories": lambda ids, kind: pd.Series(
+        pd.Categorical(pd.array(ids, f"{kind}[pyarrow]"))
+    ),
+    "pandas dictionary": lambda ids, kind: pd.Series(
+        pd.arrays.ArrowExtensionArray(pa.array(ids, kind).dictionary_encode())
+    ),
+    "polars": lambda ids, kind: pl.Series(ids, dtype=pl.Int64 if kind == "int64" else pl.UInt64),
+    "polars of 128 bits": lambda ids, kind: pl.Series(ids, dtype=pl.Int128),
+    "polars decimals": lambda ids, kind: pl.Series(ids, dtype=pl.Decimal(25, 0)),
+    "polars categories": lambda ids, kind: pl.Series(
+        [i if i is None else str(i) for i in ids], dtype=pl.Categorical
+    ),
+    "arrow": lambda ids, kind: pa.array(ids, kind),
+    "arrow chunks": lambda ids, kind: pa.chunked_array(
+        [pa.array(ids[:7], kind), pa.array(ids[7:], kind)]
+    ),
+    "arrow dictionary": lambda ids, kind: pa.chunked_array(
+        [pa.array(part, kind).dictionary_encode() for part in (ids[:7], ids[7:])]
+    ),
+    "arrow runs": lambda ids, kind: pc.run_end_encode(pa.array(ids, kind)),
+    "list": lambda ids, kind: ids,
+    "list of NaN": lambda ids, kind: [np.nan if i is None else i for i in ids],
+    "list of NumPy": lambda ids, kind: [i if i is None else np.dtype(kind).type(i) for i in ids],
+    "decimals": lambda ids, kind: [i if i is None else Decimal(i) for i in ids],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", IDS)
+@pytest.mark.parametrize("name", TYPES)
+def test_integers_beside_missing_values_stay_as_they_are(name, kind):
+    ids = [IDS[kind][k] if row % 10 else None for row, k in enumerate(WHICH)]
+    expected = [*(f"id={i}" for i in IDS[kind]), "id=(missing)"]
+    found = np.array([3 if i is None else IDS[kind].index(i) for i in ids])
+    for parameters in ({"categories": ["id"]}, {}, {"text": ["id"]}):
+        encoder = TableEncoder(**parameters)
+        table = {"id": TYPES[name](ids, kind)}
+        X = encoder.fit_transform(table)
+        assert encoder.get_feature_names_out().tolist() == expected
+        assert X.toarray().argmax(axis=1).tolist() == found.tolist()
+        plain = encoder.transform({"id": ids})
+        assert (encoder.transform(table) != plain).nnz == 0
+        # another integer of the same float is none of the known ones
+        assert encoder.transform({"id": TYPES[name]([None, IDS[kind][2] + 1], kind)}).sum() == 1
+
+
+def test_ids_that_floats_do_not_hold_apart_are_no_numbers():
+    same, apart = np.array(IDS["int64"])[WHICH], 2**53 + 4 * np.arange(60) ** 2
+    encoder = TableEncoder().fit({"same": same, "apart": apart, "unlike": 2**62 + np.arange(60)})
+    assert [kind for _, kind, *_ in encoder.decisions_] == ["category", "number", "identifier"]
+
+
+@pytest.mark.parametrize("name", [name for name in TYPES if "categories" not in name])
+def test_labels_are_the_integers_that_were_given(name):
+    if "decimals" in name:
+        pytest.skip("no labels")
+    X = np.eye(3)[WHICH] + np.arange(180).reshape(60, 3) / 1000
+    for kind, ids in IDS.items():
+        y = TYPES[name]([ids[k] for k in WHICH], kind)
+        model = SRDA().fit(X, y)
+        assert model.classes_.tolist() == ids
+        assert model.predict(X).tolist() == [ids[k] for k in WHICH]
+        assert model.score(X, y) == 1
+        assert model.score(X, TYPES[name]([ids[k - 1] for k in WHICH], kind)) == 0
+
+
+def test_classes_of_signed_and_unsigned_integers_are_integers():
+    X = np.eye(3)[WHICH]
+    y = np.array([-1, 2, 3])[WHICH]
+    stats = ClassStats(3).update(X, y).update(X[:2], np.array([2, 5], np.uint64))
+    assert stats.classes.dtype == np.int64
+    assert stats.classes.tolist() == [-1, 2, 3, 5]
+    with pytest.raises(ValueError, match=str(CLOSE[0])):
+        ClassStats(3).update(X, y).update(X[:1], np.array(CLOSE[:1], np.uint64))
+
+
+# -- files ---------------------------------------------------------------------------------------
+
+
+def written(folder, form, ids):
+    """Write a file whose labels are integers; return its path, and options to read it."""
+    X, path = np.eye(3)[WHICH] + 0.25, str(folder / f"ids.{form.split()[-1]}")
+    y = [ids[k] for k in WHICH]
+    options = {}
+    if form.endswith("parquet"):
+        kinds = {"dictionary": pa.array(y).dictionary_encode, "decimals": lambda: as_decimals(y)}
+        column = kinds.get(form.split()[0], lambda: pa.array(y))()
+        pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1], "label": column}), path)
+    elif form.endswith("npz"):
+        np.savez(path, X=X, y=np.array(y))
+    elif form.endswith("npy"):
+        np.save(path, X)
+        options["label"] = str(folder / "y.npy")
+        np.save(options["label"], np.array(y))
+    else:
+        point = ".0" * form.startswith("point")
+        lines = {
+            "csv": (f"{a},{b},{i}" for (a, b, _), i in zip(X, y, strict=True)),
+            "svm": (f"{i}{point} 1:{a} 2:{b}" for (a, b, _), i in zip(X, y, strict=True)),
+            "jsonl": (f'{{"text": "{"abc"[k]} d", "label": {ids[k]}{point}}}' for k in WHICH),
+        }[form.split()[-1]]
+        first = ["a,b,label"] if form == "csv" else []
+        (folder / path).write_text("\n".join([*first, *lines, ""]))
+    return path, options
+
+
+FORMS = [
+    "parquet", "dictionary parquet", "decimals parquet", "npz", "npy", "csv", "svm", "point svm",
+    "jsonl", "point jsonl",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("ids", [IDS["int64"], CLOSE, [-i for i in reversed(CLOSE)]], ids=str)
+@pytest.mark.parametrize("form", FORMS)
+def test_labels_of_files_are_their_integers(tmp_path, form, ids):
+    path, options = written(tmp_path, form, ids)
+    y = np.concatenate([y for _, y in iter_chunks(path, chunk_rows=7, **options)])
+    assert y.dtype == np.int64
+    assert y.tolist() == [ids[k] for k in WHICH]
+    texts = [y for _, y in iter_chunks(path, labels="text", **options)]
+    assert np.concatenate(texts).tolist() == [str(ids[k]) for k in WHICH]
+
+
+def test_labels_that_no_integer_type_holds_are_refused(tmp_path):
+    for form, label in (
+        ("svm", 2**63),
+        ("point svm", 2**63 + 1),
+        ("svm", -(2**63) - 1),
+        ("jsonl", 2**63),
+    ):
+        path, _ = written(tmp_path, form, [label] * 3)
+        with pytest.raises(DataError, match=str(label)):
+            list(iter_chunks(path))
+
+
+@pytest.mark.parametrize("form", FORMS[:1] + FORMS[3:4] + FORMS[5:7])
+def test_commands_keep_labels(tmp_path, run, form):
+    path, _ = written(tmp_path, form, IDS["int64"])
+    run(f"fit {path} --method srda -o ids.narrows")
+    assert load("ids.narrows").classes_.tolist() == IDS["int64"]
+    for output in "found.csv", "found.parquet", "found.svm", "found.npz":
+        run(f"predict ids.narrows {path} -o {output}")
+        y = np.concatenate([y for _, y in iter_chunks(output)])
+        assert y.tolist() == [IDS["int64"][k] for k in WHICH]
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64", "decimals"])
+def test_ids_in_tables_of_files_are_categories(tmp_path, run, kind):
+    ids = IDS["uint64" if kind == "uint64" else "int64"]
+    for missing, name in (True, "parquet"), (False, "parquet"), (True, "csv"):
+        cells = [ids[k] if row > 5 or not missing else None for row, k in enumerate(WHICH)]
+        table = {"id": cells, "x": np.arange(60) / 7, "label": [["a", "b", "c"][k] for k in WHICH]}
+        path = str(tmp_path / f"ids.{name}")
+        if name == "csv":
+            pd.DataFrame({**table, "id": pd.Series(cells, dtype=object)}).to_csv(path, index=False)
+        else:
+            column = as_decimals(cells) if kind == "decimals" else pa.array(cells, kind)
+            pq.write_table(pa.table({**table, "id": column}), path, row_group_size=10)
+        for more in "--categories id", "":
+            run(f"fit {path} --table --method srda {more} -o ids.narrows")
+            names = source_of(load("ids.narrows")).names.tolist()
+            assert names[: 3 + missing] == [f"id={i}" for i in ids] + ["id=(missing)"] * missing
+            found = json.loads(run(f"predict ids.narrows {path} -o out.csv --json")[1])
+            assert found["accuracy"] > 0.9
