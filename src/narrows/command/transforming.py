@@ -15,7 +15,7 @@ from narrows.command.labels import Agreement, Explained
 from narrows.command.runs import Samples, progress
 from narrows.errors import DataError, ParameterError, printable
 from narrows.io.applied import Model, open_model
-from narrows.io.chunk import Options
+from narrows.io.chunk import EXACT, Options
 from narrows.io.dataset import Dataset
 from narrows.io.kinds import output_kind
 from narrows.io.source import check_kind, kind_of, of_maker
@@ -202,7 +202,7 @@ def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
     """Convert a data file to another format, with the same columns and labels."""
     options = values.read_options(given)
     values.check_output(output, input, label=options.label, target=options.target)
-    dataset = Dataset([input], options)
+    dataset = Dataset([input], options.with_found({EXACT: True}))
     rows = 0
 
     def check_rows(written: str) -> None:

@@ -170,6 +170,7 @@ def check_finite(chunk: Chunk, name: str) -> None:
         raise DataError(name, "expected finite values, got NaN or infinity.", chunk.lines[row])
 
 
+EXACT = "exact"  # a fact: whether integers of features stay integers, beside floats in `TableRows`
 SPARE = "spare"  # a fact: the columns of a table of which an encoder makes no features
 MAY_HAVE_MORE = "may_have_more"  # a fact: whether columns that a fit did not have are ignored
 LABELS = ("class", "label")  # the label column, where none is named

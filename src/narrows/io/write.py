@@ -15,11 +15,14 @@ from narrows.io.atomic import replacing
 from narrows.io.chunk import Chunk, Options, row_of
 from narrows.io.formats.base import Writer, label_name
 from narrows.io.kinds import output_kind
+from narrows.io.table_rows import TableRows
+from narrows.solve.arrays import beyond_floats
 from narrows.solve.late import sparse
 from narrows.solve.sums import blocks, widened
 
 _CELLS = 4_000_000  # of sparse samples that become dense at a time, at most
 _NUMBERS, _TEXT = "labels that are numbers", "labels that are text"
+_BY_COLUMN = "Write to .csv, where each column may hold integers."
 _AS_TEXT = 'Set labels="text", or write to separate outputs.'
 
 
@@ -62,12 +65,16 @@ class Rows:
         """
         texts = isinstance(X, list)
         if self._labels is None:  # these are the first samples
-            self._dtype: Any = None if texts else self._fixed(X.dtype)
+            of_columns = [x.dtype for x in X.values()] if isinstance(X, TableRows) else []
+            self._dtypes = of_columns if self.writer.by_column else []
+            self._dtype: Any = None if texts else self._fixed(_one_type(X))
             self._sparse, self._width = sparse.issparse(X), 0 if texts else X.shape[1]
             self._labels = _kind(y) if _kind(y) != _NUMBERS else self._fixed(y.dtype)
         self._name, self._lines = name, lines
         y = self._as_first_labels(y)
-        if not texts:
+        if self._dtypes or (isinstance(X, TableRows) and self.writer.by_column):
+            X = self._as_first_columns(X)
+        elif not texts:
             X = self._as_first_rows(X)
         if self._sparse:
             X = sparse.csr_array(X)
@@ -95,7 +102,23 @@ class Rows:
             self._refuse(problem, advice=advice)
         return y if kind != _NUMBERS else self._cast(y, fixed, "labels")
 
+    def _as_first_columns(self, X: Any) -> TableRows:
+        columns = X if isinstance(X, TableRows) else dict(enumerate(X.T))
+        dtypes = self._dtypes or [self._dtype] * len(columns)
+        pairs = zip(columns.items(), dtypes, strict=True)
+        is_free = not self.writer.typed
+        return TableRows(
+            {
+                str(k): x if is_free else self._cast(x, dtype, "values", None, _BY_COLUMN)
+                for (k, x), dtype in pairs
+            }
+        )
+
     def _as_first_rows(self, X: Any) -> Any:
+        if isinstance(X, TableRows):
+            X = np.stack(
+                [self._cast(x, self._dtype, "values", None, _BY_COLUMN) for x in X.values()], axis=1
+            )
         width = X.shape[1]
         is_fixed = not (self._sparse or (sparse.issparse(X) and width < self._width))
         if is_fixed and width != self._width:
@@ -109,8 +132,9 @@ class Rows:
         return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
 
     def _cast(
-        self, numbers: np.ndarray, dtype: np.dtype, what: str, indptr: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, numbers: np.ndarray, dtype: np.dtype, what: str, indptr: np.ndarray | None = None,
+        advice: str = "Name the files with the wider type first.",
+    ) -> np.ndarray:  # fmt: skip
         """Return the numbers as `dtype`; raise where one of them would change."""
         if numbers.dtype == dtype:
             return numbers
@@ -126,7 +150,7 @@ class Rows:
                 f"expected {what} that {dtype} holds, as in the rows before, got "
                 f"{numbers[first].item()!r}.",
                 int(first[0]) if indptr is None else row_of(first[0], indptr),
-                "Name the files with the wider type first.",
+                advice,
             )
         return cast
 
@@ -138,6 +162,20 @@ class Rows:
             raise ParameterError(f"{problem} {advice}")
         line = None if row is None or not len(self._lines) else int(self._lines[row])
         raise DataError(self._name, f"{problem} {advice}", line)
+
+
+def _one_type(X: Any) -> np.dtype:
+    """Return one type for all samples: of integers if there are such as floats would round."""
+    if not isinstance(X, TableRows):
+        dtype: np.dtype = X.dtype
+        return dtype
+    columns = list(X.values())
+    large = max(
+        (int(x.max()) for x in columns if x.dtype.kind in "iu" and beyond_floats(x)), default=0
+    )
+    if large and all((x == np.floor(x)).all() for x in columns):
+        return np.dtype(np.int64 if large < 2**63 else np.uint64)
+    return np.result_type(*columns)
 
 
 def _kind(y: Any) -> str:

@@ -17,6 +17,7 @@ from narrows.errors import DataError
 from narrows.io import kinds
 from narrows.io.chunk import (
     CLASSES,
+    EXACT,
     MAY_BE_TABLE,
     OF_CLASSES,
     OF_TABLE,
@@ -215,7 +216,7 @@ def _samples_of(
     schema: Any, label: str | None, name: str, options: Options
 ) -> tuple[Callable[..., Any], tuple[str, ...] | None]:
     """Return what makes samples of (table, width, name, lines), and the names of the features."""
-    header, texts = schema.names, options.text
+    header, texts, types = schema.names, options.text, pyarrow().types
     if texts is not None:
         check_columns(header, texts, TEXT, name)
         return lambda table, width, *where: texts_of(table, texts, *where), None
@@ -224,7 +225,7 @@ def _samples_of(
         check_columns(header, [vector], "vector", name)
         return lambda table, width, *where: vectors(table, vector, width, *where), None
     if {INDICES, VALUES} <= set(header) and any(
-        pyarrow().types.is_nested(schema.field(column).type) for column in (INDICES, VALUES)
+        types.is_nested(schema.field(column).type) for column in (INDICES, VALUES)
     ):
         return sparse_samples, None
     index = _index_of(schema)
@@ -234,6 +235,10 @@ def _samples_of(
     if options.table:
         return lambda table, width, *where: TableRows(
             {column: anything(table, column, *where) for column in columns}
+        ), columns
+    if options.get(EXACT) and any(types.is_integer(schema.field(c).type) for c in columns):
+        return lambda table, width, *where: TableRows(
+            {column: exact_numbers(table, column, *where) for column in columns}
         ), columns
     advice = (OF_TABLE, f" {OF_TABLE}") if options.get(MAY_BE_TABLE) else ()
     return lambda table, width, *where: np.column_stack(
@@ -391,6 +396,17 @@ def numbers(
     _refuse_nulls(array, column, name, lines, of_nulls)
     values = array.to_numpy(zero_copy_only=False)
     return values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
+
+
+def exact_numbers(table: Any, column: str, name: str, lines: range) -> np.ndarray:
+    """Return a column of finite numbers, in its own type if they are integers."""
+    found = numbers(table, column, name, lines)
+    wrong = np.flatnonzero(~np.isfinite(found))
+    if len(wrong):
+        raise DataError(name, "expected finite values, got NaN or infinity.", lines[wrong[0]])
+    array = _column(table, column)
+    is_integer = pyarrow().types.is_integer(array.type)
+    return array.to_numpy(zero_copy_only=False) if is_integer else found
 
 
 def anything(table: Any, column: str, name: str, lines: range) -> np.ndarray:
@@ -605,7 +621,7 @@ class _Writer(Writer):
     LZ4, and entries that the schema declares never null, take 0.7 of the default's decoding time.
     """
 
-    typed = True
+    typed = by_column = True
 
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
         super().__init__(stream, names)
@@ -627,7 +643,8 @@ class _Writer(Writer):
             features: list[str] = []
         else:
             features = column_names(self.names, X.shape[1])
-            columns |= {name: X[:, k] for k, name in enumerate(features)}
+            of_features = X.values() if isinstance(X, TableRows) else X.T
+            columns |= dict(zip(features, of_features, strict=True))
         if y is not None:
             if sparse.issparse(y):
                 y = sparse.csr_array(y)

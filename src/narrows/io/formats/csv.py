@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -19,6 +19,7 @@ import numpy as np
 from narrows.errors import DataError, ParameterError, some_names, unique, warn
 from narrows.io import kinds
 from narrows.io.chunk import (
+    EXACT,
     MAY_BE_TABLE,
     NUMBERS,
     OF_CLASSES,
@@ -36,10 +37,12 @@ from narrows.io.chunk import (
 from narrows.io.formats.base import Format, Writer, column_names, whole
 from narrows.io.parts import by_rows
 from narrows.io.streams import MARK, Lines, weight
-from narrows.io.table_rows import of_strings
+from narrows.io.table_rows import TableRows, of_strings
+from narrows.solve.arrays import EXACT as EXACT_UP_TO
+from narrows.solve.arrays import beyond_floats
 from narrows.solve.cells import reads_as_number
 from narrows.solve.late import sparse
-from narrows.state.labels import is_integer
+from narrows.state.labels import is_integer, number_of
 
 _CELLS = 1_000_000  # in a chunk, at most
 _MANY = 3 << 20  # bytes that are worth loading pyarrow
@@ -88,6 +91,8 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
                 y = as_targets(y, targets, name, every)
             if holds_numbers:
                 X: Any = _as_numbers(samples, at, columns, name, *instead)
+                if options.get(EXACT) and beyond_floats(X):
+                    X = _as_integers(X, chain.from_iterable(samples), every, columns, name)
             else:
                 X = list(chain.from_iterable(samples))
                 X = list(map("\n".join, X)) if texts else of_strings(columns, X)
@@ -157,6 +162,7 @@ class _Rows:
 
     def __init__(self, lines: Lines, name: str, options: Options):
         self._lines, self._name, self._after = lines, name, options.after
+        self._is_exact = options.get(EXACT)
         self._blocks = iter(lines)
         self._rows = _rows(lines, self._blocks, name)
         known = options.get("header")  # of a part of a file, or where a pipe goes on
@@ -192,7 +198,7 @@ class _Rows:
         self._rows = iter(())
         for block in whole:
             found = _columns(block, len(self.header), numbers, lines.long, lines.delimiter)
-            if found is None:
+            if found is None or (self._is_exact and _have_large(found[1], numbers)):
                 self._rows = _rows(lines, chain([block], whole), self._name)
                 return
             at, columns = found
@@ -406,6 +412,39 @@ def _of_cells(
     raise AssertionError("a cell that is no number was not found")
 
 
+def _have_large(columns: Mapping[int, Any], numbers: Mapping[int, bool]) -> bool:
+    """Whether columns that were read as numbers may have lost digits of an integer."""
+    return any(beyond_floats(column) for k, column in columns.items() if numbers[k])
+
+
+def _as_integers(
+    X: np.ndarray,
+    rows: Iterable[Sequence[Any]],
+    lines: Sequence[int],
+    columns: Sequence[str],
+    name: str,
+) -> np.ndarray | TableRows:
+    """Return numbers as columns; one with integers that floats may round is of integers."""
+    if not np.isfinite(X).all():
+        return X  # which is refused later
+    rows, found = list(rows), {column: X[:, k] for k, column in enumerate(columns)}
+    for k, column in enumerate(columns):
+        if not beyond_floats(X[:, k]):
+            continue
+        cells = [number_of(row[k]) if isinstance(row[k], str) else row[k] for row in rows]
+        if all(isinstance(x, int) or (x.is_integer() and abs(x) < EXACT_UP_TO) for x in cells):
+            low, high = int(min(cells)), int(max(cells))
+            kind = np.int64 if high < 2**63 else np.uint64
+            if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+                found[column] = np.array(list(map(int, cells)), kind)
+                continue
+        for cell, line in zip(cells, lines, strict=True):
+            if isinstance(cell, int) and float(cell) != cell:
+                problem = f"column {column!r}: expected integers of 64 bits only, got {cell} and"
+                raise DataError(name, f"{problem} other numbers. Leave the column out.", line)
+    return TableRows(found)
+
+
 def _shortened(cell: str) -> str:
     return repr(cell) if len(cell) <= _SHOWN else repr(cell[:_SHOWN]) + "…"
 
@@ -428,7 +467,7 @@ class _Ends:
 class _Writer(Writer):
     """Writes a header, and the label in the last column where there is one, or the targets."""
 
-    delimiter = ","
+    delimiter, by_column = ",", True
 
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None, csv_safe: bool = False):
         super().__init__(stream, names)
@@ -449,6 +488,10 @@ class _Writer(Writer):
         found = [] if y is None else map(whole, y.reshape(len(y), -1))
         labels = [[self.words(x) if isinstance(x, str) else x for x in each] for each in found]
         labels = labels or [[]] * X.shape[0]
+        if isinstance(X, TableRows):
+            cells = zip(*(column.tolist() for column in X.values()), strict=True)
+            self.rows.writerows([*row, *more] for row, more in zip(cells, labels, strict=True))
+            return
         for at in range(X.shape[0]):
             row = X[[at]].toarray()[0] if sparse.issparse(X) else X[at]
             self.rows.writerow(row.tolist() + labels[at])

@@ -17,6 +17,7 @@ import numpy as np
 from narrows.errors import DataError, warn
 from narrows.io import kinds
 from narrows.io.chunk import (
+    EXACT,
     Chunk,
     Options,
     as_targets,
@@ -59,6 +60,8 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             got = ", ".join(file) or "an empty file"
             raise DataError(name, f"expected a matrix X, got only {got}.")
         X = stored_matrix(file["X"], name)
+        if options.get(EXACT):
+            X.keep_integers()
         (n, d), names = X.shape, _names(file, name)
         if len(names) != d:
             raise DataError(name, f"expected {d} names in var, got {len(names)}.")

@@ -41,6 +41,10 @@ class Dense:
             raise DataError(name, f"expected X of shape {shape}, got {X.shape}.")
         self.X, self.dtype, self.shape = X, _float_type(X, name), X.shape
 
+    def keep_integers(self) -> None:
+        """Let samples have the type of the file where it holds integers."""
+        self.dtype = self.X.dtype if self.X.dtype.kind in "iu" else self.dtype
+
     def chunks(self, start: int, most: int) -> Iterator[np.ndarray]:
         """Yield samples from `start` on, at most so many at a time."""
         n, d = self.shape
@@ -72,6 +76,10 @@ class Rows:
             problem = f"expected a matrix of shape {shape}, got data, indices and indptr of shapes"
             raise DataError(name, f"{problem} {', '.join(map(str, found))}.")
         self.most = d  # entries of a row
+
+    def keep_integers(self) -> None:
+        """Let samples have the type of the file where it holds integers."""
+        self.dtype = self.data.dtype if self.data.dtype.kind in "iu" else self.dtype
 
     def chunks(self, start: int, most: int, n: int | None = None) -> Iterator[sparse.csr_array]:
         """Yield samples from `start` on, at most so many at a time, below number n if given."""

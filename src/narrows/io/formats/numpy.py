@@ -20,6 +20,7 @@ from narrows.errors import DataError, ParameterError, warn
 from narrows.io import kinds
 from narrows.io.chunk import (
     CLASSES,
+    EXACT,
     Chunk,
     Options,
     as_targets,
@@ -51,7 +52,9 @@ def read_array(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk
         shape = "expected samples of shape (n_samples, n_features)"
         raise DataError(name, f"{shape}, got {X.shape}.")
     n, d = X.shape
-    dtype = np.float32 if X.dtype.kind == "f" and X.dtype.itemsize <= 4 else np.float64
+    dtype: Any = np.float32 if X.dtype.kind == "f" and X.dtype.itemsize <= 4 else np.float64
+    if options.get(EXACT) and X.dtype.kind in "iu":
+        dtype = X.dtype.newbyteorder("=")
     with ExitStack() as files:
         y = None if options.label is None else _labels_of(options.label, n, files)
         targets = options.target or () if options.has_labels else ()
@@ -240,6 +243,8 @@ def read_archive(stream: IO[bytes], name: str, options: Options) -> Iterator[Chu
     ):
         archive = _Archive(file, opened, name)
         X = _samples_of(archive, stream)
+        if options.get(EXACT):
+            X.keep_integers()
         labels: Callable[[int, int], Any] = _none
         if options.target is not None:
             labels = _targets(archive, options, X.shape[0])
