@@ -21,7 +21,10 @@ from narrows.read import Source, iter_chunks, source_of
 from tests.inside import pretend
 from tests.test_checkpoint import stop_after
 
-TYPES = {"float16": np.float32, "float32": np.float32, "float64": np.float64}
+TYPES = {
+    **dict.fromkeys(["float16", "float32", "int8", "uint8", "int16", "uint16", "bool"], np.float32),
+    **dict.fromkeys(["float64", "int32", "uint32", "int64", "uint64"], np.float64),
+}
 
 
 def embeddings(n=50, d=6, dtype=np.float32, seed=0):
@@ -29,6 +32,7 @@ def embeddings(n=50, d=6, dtype=np.float32, seed=0):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 3
     X = rng.standard_normal((n, d)) + 2 * np.eye(3, d)[y]
+    X = X if np.dtype(dtype).kind == "f" else np.abs(50 * X).round() % 127
     return X.astype(dtype), np.array(["a", "b", "c"])[y]
 
 
@@ -84,6 +88,31 @@ def test_vectors_are_read_from_files_and_tables(tmp_path, kind, dtype, chunk_row
         assert found.dtype == TYPES[dtype]
         np.testing.assert_array_equal(found, X)
         assert labels.tolist() == y.tolist()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_vectors_of_every_type_fit_alike(run, dtype):
+    X, y = embeddings(dtype=dtype)
+    pq.write_table(table_of(X, y), "v.parquet")
+    np.save("v.npy", X)
+    np.save("y.npy", y)
+    np.savez("v.npz", X=X, y=y)
+    expected = narrows.SRDA().fit(X.astype(np.float64), y).predict(X.astype(np.float64))
+    for inputs in "v.parquet --vector embedding", "v.npy --label y.npy", "v.npz":
+        path, _, options = inputs.partition(" ")
+        assert run(f"fit {path} --method srda {options} -o m.narrows")[0] == 0
+        model = narrows.load("m.narrows")
+        assert model.predict(X.astype(TYPES[dtype])).tolist() == expected.tolist()
+        given = {} if "npz" in path else dict([options.removeprefix("--").split()])
+        parts, _ = gathered(path, **given)
+        assert {part.dtype for part in parts} <= {np.dtype(TYPES[dtype]), np.dtype(np.float64)}
+        np.testing.assert_array_equal(np.vstack(parts), X)
+
+
+def test_lists_of_integers_name_the_option_that_reads_them():
+    X, y = embeddings(dtype=np.int8)
+    with pytest.raises(DataError, match=r"Set vector.* to 'embedding'"):
+        list(iter_chunks(table_of(X, y).drop_columns("id")))
 
 
 def test_vectors_of_other_libraries():
@@ -146,8 +175,9 @@ WRONG = [
     ),
     (inner(FIXED)[:2], {"width": 3}, r":1: column 'v': expected vectors of 3 numbers, got 2"),
     (pa.array([[], []], LIST), {}, r":1: column 'v': expected vectors of several numbers, got 0"),
-    (pa.array([[1], [2]]), {}, r": column 'v': expected lists of floats, got list<"),
-    (pa.array([1.0, 2.0]), {}, r": column 'v': expected lists of floats, got double"),
+    (pa.array([["a"], ["b"]]), {}, r": column 'v': expected lists of numbers, got list<"),
+    (pa.array([1.0, 2.0]), {}, r": column 'v': expected lists of numbers, got double"),
+    (pa.array([[1, None]]), {}, r":1: column 'v': expected vectors without nulls, got a null"),
     (pa.array([[1.0, np.nan]], LIST), {}, r":1: expected finite values, got NaN or infinity"),
     (pa.array([[1.0]], LIST), {"vector": "w"}, r": expected a column 'w', got the columns 'v'"),
 ]  # fmt: skip

@@ -50,7 +50,7 @@ def iter_chunks(
         by a newline. The other columns, except the labels, are then ignored. By default ``text`` in
         JSON; without `text`, the columns of other formats are numbers.
     vector : str, optional
-        The column of Parquet or a table that holds each sample as a list of floats. The other
+        The column of Parquet or a table that holds each sample as a list of numbers. The other
         columns, except the labels, are then ignored.
     split : str, optional
         Read only the JSON lines with this value of ``split``.

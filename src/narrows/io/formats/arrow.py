@@ -1,7 +1,7 @@
 """Parquet files, and the tables of any library that exports them as an Arrow stream.
 
 A sample is its lists `indices` and `values`, or one number in each column, or what the columns hold
-that options name: texts, or a list of floats. `label` or `class` holds text, an integer, or a list
+that options name: texts, or a list of numbers. `label` or `class` holds text, an integer, or a list
 of the numbers of its classes.
 """
 
@@ -247,7 +247,7 @@ def _samples_of(
 
 
 def _refuse_vectors(schema: Any, features: Sequence[str], name: str) -> None:
-    """Raise where the features would be lists of floats."""
+    """Raise where the features would be lists of numbers."""
     for column in features:
         kind = schema.field(column).type
         if is_vector(kind):
@@ -439,15 +439,16 @@ def _is_number(types: Any, kind: Any) -> bool:
 
 
 def vectors(table: Any, column: str, width: int, name: str, lines: range) -> Any:
-    """Return lists of floats, or vectors of Spark, as samples of `width` features unless it is 0.
+    """Return lists of numbers, or vectors of Spark, as samples of `width` features unless it is 0.
 
-    Lists are the memory of Arrow, which cannot be written to, except for float16.
+    Lists of float32 and float64 are the memory of Arrow, which cannot be written to. Others become
+    float32, or float64 for integers of more than 16 bits.
     """
     array = _column(table, column)
     if isinstance(array.type, pyarrow().BaseExtensionType):
         array = array.storage
     if not is_vector(array.type):
-        problem = f"column {column!r}: expected lists of floats, got {shown(array.type)}."
+        problem = f"column {column!r}: expected lists of numbers, got {shown(array.type)}."
         raise DataError(name, problem)
     if array.null_count:
         k = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
@@ -470,18 +471,19 @@ def vectors(table: Any, column: str, width: int, name: str, lines: range) -> Any
         problem = f"column {column!r}: expected vectors without nulls, got a null."
         raise DataError(name, problem, lines[k])
     values = flat.to_numpy(zero_copy_only=False).reshape(n, found)
-    return values.astype(np.float32) if values.dtype == np.float16 else values
+    is_single = values.dtype.itemsize <= (2 if values.dtype.kind in "biu" else 4)
+    return values.astype(np.float32 if is_single else np.float64, copy=False)
 
 
 def is_vector(kind: Any) -> bool:
-    """Whether a column of this type holds lists of floats, or vectors of Spark."""
+    """Whether a column of this type holds lists of numbers, or vectors of Spark."""
     if isinstance(kind, pyarrow().BaseExtensionType):
         kind = kind.storage_type
     types = pyarrow().types
     if is_spark_vector(kind):
         return True
     are_lists = _is_list(kind) or types.is_fixed_size_list(kind)
-    return are_lists and bool(types.is_floating(kind.value_type))
+    return are_lists and (_is_number(types, kind.value_type) or types.is_boolean(kind.value_type))
 
 
 def texts_of(table: Any, columns: Sequence[str], name: str, lines: range) -> list[str]:
