@@ -9,6 +9,7 @@ import io
 import json
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -680,6 +681,38 @@ def test_blocks_that_do_not_fit_are_refused(at_hand):
             OC().fit(*given)
     with pytest.raises(TypeError, match="got one array"):
         engine.fit(OC(), rows)
+
+
+@pytest.mark.nightly
+def test_blocks_that_do_not_fit_are_cut_alike_by_what_the_error_says(at_hand):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    bag = pytest.importorskip("dask.bag")
+    X, y = labelled()
+    frame, labels = dd.from_pandas(pd.DataFrame(X), npartitions=4), pd.Series(y)
+    series = dd.from_pandas(labels, npartitions=3)
+    unknown = frame.to_dask_array()
+    given = [
+        {"X": frame, "y": series},
+        {"X": frame, "y": da.from_array(y, chunks=7)},
+        {"X": frame, "y": series.to_dask_array()},
+        {"X": frame, "y": y},
+        {"X": da.from_array(X, chunks=(13, 7)), "y": series},
+        {"X": unknown, "y": series.to_frame("y")},
+        {"X": frame.to_dask_array(lengths=True), "y": bag.from_sequence(y.tolist(), npartitions=3)},
+        {"X": frame, "y": y, "sample_weight": series.map(lambda label: 1.0, meta=("w", float))},
+    ]
+    local = OC().fit(X, y)
+    for samples in given:
+        with pytest.raises(ValueError, match=r"blocks of .* as of X|with the blocks of X") as said:
+            engine.fit(OC(), tuple(samples.values()))
+        calls = re.findall(r"(X|y|sample_weight)\.(\w+)\((lengths)?", str(said.value))
+        assert calls
+        for name, call, with_sizes in calls:
+            cut = getattr(samples[name], call)
+            samples[name] = cut(lengths=True) if with_sizes else cut()
+        spread = engine.fit(OC(), tuple(samples.values()))
+        np.testing.assert_allclose(spread.components_, local.components_)
+        assert spread.classes_.tolist() == local.classes_.tolist()
 
 
 @pytest.mark.slow

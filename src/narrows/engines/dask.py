@@ -324,14 +324,24 @@ def _blocks(X: Any, y: Any = None, weight: Any = None) -> list[Any]:
     else:
         X = _whole_samples(X)
         blocks, sizes = X.to_delayed().ravel(), X.chunks[0]
-    more = [] if weight is None else [_blocks_of(weight, "sample_weight", sizes)]
-    return list(zip(blocks, _blocks_of(y, "y", sizes), *more, strict=True))
+    more = [] if weight is None else [_blocks_of(weight, "sample_weight", sizes, X)]
+    return list(zip(blocks, _blocks_of(y, "y", sizes, X), *more, strict=True))
 
 
-def _blocks_of(y: Any, name: str, sizes: tuple[Any, ...]) -> list[Any]:
+def _with_sizes(X: Any, name: str) -> str:
+    """Return what gives a collection blocks of known sizes; empty where they are known."""
+    if hasattr(X, "to_dask_array"):  # a DataFrame or a Series
+        return f"{name}.to_dask_array(lengths=True)"
+    if not hasattr(X, "chunks"):  # a bag
+        return f"{name}.compute()"
+    return f"{name}.compute_chunk_sizes()" if np.isnan(X.shape[0]) else ""
+
+
+def _blocks_of(y: Any, name: str, sizes: tuple[Any, ...], X: Any) -> list[Any]:
     """Return the labels or weights of each block of samples."""
     known = not any(np.isnan(size) for size in sizes)
-    if y is None or np.ndim(y) == 0:  # or one weight for all samples
+    is_bag = _is_dask(y) and not hasattr(y, "ndim")
+    if y is None or (not is_bag and np.ndim(y) == 0):  # or one weight for all samples
         return [y] * len(sizes)
     if _is_dask(y):
         if hasattr(y, "chunks"):
@@ -341,15 +351,16 @@ def _blocks_of(y: Any, name: str, sizes: tuple[Any, ...]) -> list[Any]:
                 y = y.rechunk({0: sizes})
         blocks = np.ravel(y.to_delayed()).tolist()
         if len(blocks) != len(sizes):
+            advice = " and ".join(filter(None, [_with_sizes(X, "X"), _with_sizes(y, name)]))
             raise ValueError(
                 f"{NAME}: expected {len(sizes)} blocks of {name} as of X, got {len(blocks)}. "
-                "Rechunk both alike, or call compute_chunk_sizes() on both first."
+                f"Use {advice}, whose blocks are cut alike."
             )
         return blocks
     if not known:
         raise ValueError(
             f"{NAME}: expected {name} as a dask collection with the blocks of X, whose sizes "
-            f"are unknown, got {type(y).__name__}. Or call X.compute_chunk_sizes() first."
+            f"are unknown, got {type(y).__name__}. Or use {_with_sizes(X, 'X')}."
         )
     y = y if sparse.issparse(y) else as_array(y)
     if y.shape[0] != sum(sizes):
