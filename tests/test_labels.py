@@ -357,3 +357,18 @@ def test_scores_name_missing_labels(y):
     model = SRDA().fit(np.eye(2)[np.arange(18) % 2], np.arange(18) % 2)
     with pytest.raises(ValueError, match=r"SRDA: .*labels"):
         model.score(np.eye(2)[np.arange(18) % 2], y)
+
+
+@pytest.mark.parametrize("size", [1, 2**53, 2**62])
+def test_signed_and_unsigned_integers_are_one_type(size):
+    X, first, second = np.eye(4) + 1, [size, -size, size + 1, 1], [size + 2, size, size + 3, 1]
+    a = OC().fit(X, np.array(first)).partial_fit(X, np.array(second, np.uint64))
+    b = OC().fit(X, np.array(second, np.uint64)).merge(OC().fit(X, np.array(first)))
+    c = IOC().partial_fit(X, np.array(first)).partial_fit(X, np.array(second, np.uint64))
+    d = OnlineSRDA().fit(X, np.array(second, np.uint64)).merge(OnlineSRDA().fit(X, np.array(first)))
+    for model in (a, b, c, d):
+        assert model.classes_.tolist() == sorted({*first, *second})
+    large = OC().fit(X, np.array([1, 2, 3, 4])).partial_fit(X, np.array([2**63 + 1] * 4, np.uint64))
+    assert large.classes_.tolist() == [1, 2, 3, 4, 2**63 + 1]
+    with pytest.raises(ValueError, match="one type"):
+        OC().fit(X, np.array([-1, 2, 3, 4])).partial_fit(X, np.array([2**63 + 1] * 4, np.uint64))

@@ -51,7 +51,7 @@ from narrows.solve.schema import (
     checked,
 )
 from narrows.solve.sums import canonical, check_largest
-from narrows.state.labels import arrivals, indicator, is_matrix, weights
+from narrows.state.labels import arrivals, indicator, is_matrix, places_of, weights
 
 _ROOM = 0.3  # the largest number to this power can be squared, and the squares can be summed
 _RIVAL = "softmax."  # what names of arrays of the rival begin with
@@ -194,7 +194,7 @@ class Regression(Arrivals):
         places = super().places(classes, codes)
         if len(self.classes) > len(before):
             registered = np.zeros(len(self.classes), dtype=bool)
-            registered[np.searchsorted(self.classes, before)] = self.registered
+            registered[places_of(before, self.classes)] = self.registered
             self.registered = registered
         return places
 
@@ -348,8 +348,7 @@ def merged_states(states: list[Regression], rule: Rule) -> Regression:
     for state in started:
         classes, column = arrivals(classes, column, state.classes, np.argsort(state.column))
     columns = [  # of the sum, for each column of a state
-        column[np.searchsorted(classes, state.classes[np.argsort(state.column)])]
-        for state in started
+        column[places_of(state.classes[np.argsort(state.column)], classes)] for state in started
     ]
     several = forms.pop() if forms else None
     rule = rule._replace(several=bool(several))

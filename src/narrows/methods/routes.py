@@ -37,7 +37,7 @@ from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Check, Fie
 from narrows.solve.sums import HUGE, TINY, divided, stacked, widened
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
-from narrows.state.labels import one_a_row, union, weights
+from narrows.state.labels import joined, one_a_row, places_of, union, weights
 from narrows.state.mapped import Mapped
 
 _AT_ONCE = "lsqr", "pca", "gsvd"  # solvers that need all samples
@@ -362,12 +362,12 @@ class Gathered:
             X.sum_duplicates()  # since entries are squared; the rows are a copy
         if estimator.half_life is not None:
             weight = weight * 0.5 ** (np.arange(len(weight))[::-1] / estimator.half_life)
-        return X, np.concatenate(y), weight
+        return X, joined(list(y)), weight
 
     def solved(self, estimator: Any) -> Solved:
         """Return the directions that an estimator finds for the samples."""
         X, y, weight = self.joined(estimator)
-        codes = np.searchsorted(self.classes, y)
+        codes = places_of(y, self.classes)
         counts = np.bincount(codes, weight, len(self.classes))
         solved = unsolved(estimator, self.classes, counts, len(codes))
         if not weight.all():

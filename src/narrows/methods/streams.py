@@ -23,7 +23,7 @@ from narrows.solve.iterations import Rule, Span, Start
 from narrows.solve.schema import LABELS, NUMBERING, WHOLE, Field, SchemaError, checked
 from narrows.solve.sums import blocks, canonical, check_lengths
 from narrows.state.class_stats import ClassStats, checked_rows
-from narrows.state.labels import arrivals, one_a_row
+from narrows.state.labels import arrivals, one_a_row, places_of
 
 _SCHEMA = {
     "classes": LABELS,
@@ -75,7 +75,7 @@ class Arrivals(ChangesInPlace):
         if len(known) > len(self.classes):
             self._make_room(known)
         self.classes, self.column = known, column
-        return np.searchsorted(known, classes)[codes]
+        return places_of(classes, known)[codes]
 
     def renamed(self, names: np.ndarray) -> Self:
         """Return the state with other labels, different ones, in the order of `classes`."""
@@ -171,7 +171,7 @@ class Stream(Arrivals):
 
     def _make_room(self, known: np.ndarray) -> None:
         counts, new = np.zeros(len(known)), len(known) - len(self.classes)
-        counts[np.searchsorted(known, self.classes)] = self.counts
+        counts[places_of(self.classes, known)] = self.counts
         self.counts = counts
         if self.by_class:
             self.core.add_sums(new)

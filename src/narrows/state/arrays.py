@@ -26,7 +26,7 @@ from narrows.solve.sums import HUGE
 from narrows.state.cross import COORDINATES, Cross
 from narrows.state.cross import MOST as MOST_FEATURES
 from narrows.state.kept import Kept
-from narrows.state.labels import union
+from narrows.state.labels import places_of, union
 from narrows.state.table import Table
 
 Second = Literal["total", "class", "cross", "targets"] | None
@@ -413,7 +413,7 @@ class StateArrays(ChangesInPlace):
         """Add classes, and return the numbers of these; arrays are new ones then."""
         merged = union(self._classes, classes)
         if len(merged) > len(self._classes):
-            row, K = np.searchsorted(merged, self._classes), len(self._sizes)
+            row, K = places_of(self._classes, merged), len(self._sizes)
             weights, registered = np.zeros((K, len(merged))), np.zeros(len(merged), dtype=bool)
             weights[:, row], registered[row] = self._weights, self._registered
             self._classes, self._weights, self._registered = merged, weights, registered
@@ -422,7 +422,7 @@ class StateArrays(ChangesInPlace):
                     shape = K * len(merged), table.shape[1]
                     self._tables[name] = table.spread(self._rows(name, row), shape)
             self._change_kept(lambda kept: kept.spread(row))
-        return np.searchsorted(merged, classes)
+        return places_of(classes, merged)
 
     def _change_kept(self, change: Callable[[Kept], Kept]) -> None:
         """Replace what is kept of each fold, in place."""

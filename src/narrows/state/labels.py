@@ -154,8 +154,8 @@ def check_among(classes: Any, y: Any, known: np.ndarray, who: str) -> np.ndarray
         y = _given(y, who)
         given = np.arange(y.shape[1]) if is_matrix(y) else _from_column(y, who)[0]
         labels = union(known, given)
-    union(allowed, labels)  # raises for labels of another type
-    other = np.setdiff1d(labels, allowed)
+    kind = union(allowed, labels).dtype  # raises for labels of another type
+    other = np.setdiff1d(labels.astype(kind), allowed.astype(kind))
     if len(other):
         raise ValueError(
             f"{who}: expected labels among the given classes {some(allowed)}, got "
@@ -201,8 +201,8 @@ def as_array(y: Any, who: str = "ClassStats") -> np.ndarray:
 
 def joined(parts: list[np.ndarray]) -> np.ndarray:
     """Return arrays of labels as one; ValueError where `union` raises it."""
-    reduce(union, (distinct(part)[0] for part in parts))
-    return np.concatenate(parts)
+    kind = reduce(union, (distinct(part)[0] for part in parts)).dtype
+    return np.concatenate([part.astype(kind, copy=False) for part in parts])
 
 
 def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -211,13 +211,22 @@ def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return a if len(a) else b
     numbers = [labels.dtype.kind in _NUMBERS for labels in (a, b)]
     if numbers[0] == numbers[1]:
+        if {a.dtype.kind, b.dtype.kind} == {"i", "u"}:  # NumPy would make floats of 64 bits
+            kind = np.int64 if max(int(a[-1]), int(b[-1])) < 2**63 else np.uint64
+            if kind == np.int64 or min(int(a[0]), int(b[0])) >= 0:
+                return np.union1d(a.astype(kind), b.astype(kind))
         both = np.union1d(a, b)
         if not numbers[0] or all(
             x.dtype == both.dtype or x.astype(both.dtype).tolist() == x.tolist() for x in (a, b)
         ):  # the common type did not round any label
-            are_integers = a.dtype.kind != "f" != b.dtype.kind and both.dtype.kind == "f"
-            return both.astype(np.int64) if are_integers and both[-1] < 2.0**63 else both
+            return both
     raise _of_several_types((a.tolist()[0], a.dtype), (b.tolist()[0], b.dtype))
+
+
+def places_of(labels: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return where labels are among sorted ones, which `union` made of them and of others."""
+    # integers of two types would be compared as floats
+    return np.searchsorted(known, labels.astype(known.dtype, copy=False))
 
 
 def _of_several_types(*labels: tuple[Any, Any], who: str = "") -> ValueError:
@@ -248,9 +257,9 @@ def arrivals(
     merged = union(known, classes)
     first = np.full(len(classes), len(codes))
     first[codes[::-1]] = np.arange(len(codes))[::-1]  # the first sample of each is written last
-    given = np.searchsorted(merged, classes)
+    given = places_of(classes, merged)
     numbers = np.full(len(merged), -1)
-    numbers[np.searchsorted(merged, known)] = number
+    numbers[places_of(known, merged)] = number
     order = np.argsort(first)
     new = order[(numbers[given[order]] < 0) & (first[order] < len(codes))]
     numbers[given[new]] = np.arange(len(known), len(known) + len(new))
