@@ -131,8 +131,8 @@ CASES = {
     ),
     "ids with underscores": ([f"{k}_3" for k in range(80)], "identifier", "all values differ"),
     "a word among numbers": (
-        [*map(str, np.arange(80) / 8), "high"], "identifier",
-        "all values differ, and 'high' is no number",
+        [*map(str, np.arange(80) / 8), "high"], "number",
+        "all values are numbers, and 'high' for missing values",
     ),
     "texts of numbers": (["1", " 2.5", "-3e2", None] * 20, "number", "all values are numbers"),
     "decimals": ([Decimal("1.5"), Decimal(3)] * 40, "number", "all values are numbers"),
@@ -929,10 +929,10 @@ def test_numbers_written_otherwise_are_named(written):
 
 def test_a_cell_that_is_no_number_among_numbers_is_named():
     cells = [str(k) for k in np.random.default_rng(0).integers(1000, 99999, 2000)]
-    cells[7] = "unknown"
-    with pytest.warns(UserWarning, match="expected numbers such as 1234.5 in .*got 'unknown'"):
+    cells[7] = "12 pieces"
+    with pytest.warns(UserWarning, match="expected numbers such as 1234.5 in .*got '12 pieces'"):
         encoder = TableEncoder().fit(pd.DataFrame({"c": cells, "x": np.arange(2000) % 7}))
-    assert encoder.decisions_[0].reason.endswith("and 'unknown' is no number")
+    assert encoder.decisions_[0].reason.endswith("and '12 pieces' is no number")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         TableEncoder(categories=["c"]).fit(pd.DataFrame({"c": cells, "x": np.arange(2000) % 7}))

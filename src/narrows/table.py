@@ -19,30 +19,53 @@ from narrows.methods.parameters import (
     check_constraints,
     is_integer,
     whole,
+    word,
 )
 from narrows.solve.arrays import as_asked, plain
 from narrows.solve.cells import (
     CATEGORY,
     DATE,
+    DAY_FIRST,
+    DAYS,
+    LIKE_NUMBER,
+    MONTH_FIRST,
     NUMBER,
     TEXT,
     Cells,
+    folded,
+    form_of_dates,
     reads_as_number,
     size_of,
     table_of,
 )
-from narrows.state.columns import LISTS, OTHER, Column, Decision, TableMap, stored_encoder
+from narrows.state.columns import (
+    ANY_CASE,
+    LISTS,
+    OTHER,
+    Column,
+    Decision,
+    TableMap,
+    days_of,
+    stored_encoder,
+)
 from narrows.text import Tfidf
 
 __all__ = ["TableEncoder"]
 
 FEW = 40  # distinct values of a category, as in skrub, and samples in which all values may differ
 WORDS = 4  # of a text, on average
-_MOSTLY = 0.9  # of the values are numbers: the others are mistakes
-# of numbers: separators of thousands, a decimal point or comma, and symbols such as a currency
-_LIKE_NUMBER = re.compile(
-    r"\s*[-+]?[^\w\s]?\s?(\d+|\d{1,3}([.,'’\s]\d{3})+)([.,]\d+)?\s?[^\w\s]?\s*"
-)
+_MOSTLY = 0.9  # of the values are numbers, or differ
+_RARE = 0.1  # of the cells may be texts that stand for missing values
+_OFTEN, _SHARE = 5, 0.005  # cells with one value, and of all, that may be a code
+_MOST_CODES = 3
+_USUAL = re.compile(r"-\d+|-?[789]*\.?[789]+")  # codes of missing values, beside 0
+_SEVERAL = 10  # values that show how far others are apart
+_FEWEST = 100  # integers of which an id is known
+_HOUSEHOLD = 5  # samples with one id, on average, and _OFTEN times as many at most,
+_HOUSEHOLDS = 1000  # where there are so many
+# symbols that are no currency: of ranks, and of the ends of a range such as 65+
+_POINTED = re.compile(r"\s*[-+]?[1-9]\d{0,2}\.\d{3}\s*")  # a decimal, or thousands
+_NO_AMOUNT = re.compile(r"\s*[<>+#*~]|.*[<>+#*~]\s*$")
 
 
 # -- decisions -----------------------------------------------------------------------------------
@@ -57,6 +80,87 @@ def _count_up(numbers: np.ndarray) -> bool:
     return bool(dense and (np.diff(in_order) > 0).all())
 
 
+def _codes(numbers: np.ndarray, of_dates: bool) -> tuple[list[float], np.ndarray]:
+    """Return frequent values far outside all others, such as 999 of an age, and those others.
+
+    There are three at most. Far is a tenth of the range of 98 % of the others for what looks like a
+    code, and the range for other integers; ten times the range where others are few; or below zero.
+    """
+    numbers = numbers[~np.isnan(numbers)]
+    found: list[float] = []
+    least = max(_OFTEN, _SHARE * len(numbers))
+    if (
+        not len(numbers)
+        or max((numbers == e).sum() for e in (numbers.min(), numbers.max())) < least
+    ):
+        return [], numbers
+    values, counts = np.unique(numbers, return_counts=True)
+
+    def is_code(k: int) -> bool:
+        rest = values[:-1] if k else values[1:]
+        if counts[k] < least or len(rest) < 2 or values[k] == -rest[-1 - k]:  # a limit of both
+            return False
+        gap = abs(values[k] - rest[k])
+        if len(rest) < _SEVERAL:
+            return bool(gap > 10 * (rest[-1] - rest[0]))
+        low, high = np.quantile(rest, [0.01, 0.99])
+        shown = _shown(values[k])
+        is_usual = shown == "0" or (_USUAL.fullmatch(shown) is not None and not of_dates)
+        if not (is_usual or float(shown).is_integer()):
+            return False
+        far = gap > max((high - low) / (10 if is_usual else 1), 5 * np.median(np.diff(rest)))
+        return bool(far or (values[k] < 0 <= rest[0] and not of_dates))
+
+    while len(values) and (k := next((k for k in (-1, 0) if is_code(k)), None)) is not None:
+        found.append(float(values[k]))
+        rest = slice(-1) if k else slice(1, None)
+        values, counts = values[rest], counts[rest]
+    return sorted(found) if len(found) <= _MOST_CODES else [], values
+
+
+def _hardly_repeat(numbers: np.ndarray) -> tuple[bool, bool]:
+    """Return whether numbers are integers that hardly repeat, and whether they are spread evenly.
+
+    Nearly all of them differ, or few of each are spread evenly, such as numbers of households.
+    Amounts that differ are rarely even: most have many small ones and few large ones.
+    """
+    numbers = numbers[~np.isnan(numbers)]
+    if len(numbers) < _FEWEST or (numbers % 1 != 0).any():
+        return False, False
+    numbers = np.sort(numbers)
+    _, counts = np.unique(numbers, return_counts=True)
+    places = (numbers - numbers[0]) / (numbers[-1] - numbers[0] or 1)
+    even = bool(np.abs(places - np.linspace(0, 1, len(numbers))).max() < 0.2)
+    few = len(numbers) <= _HOUSEHOLD * len(counts) and counts.max() <= _OFTEN * _HOUSEHOLD
+    many = len(counts) >= _HOUSEHOLDS
+    return len(counts) >= _MOSTLY * len(numbers) or (even and few and many), even
+
+
+def _shown(number: float) -> str:
+    return f"{number:.15g}"
+
+
+def _shown_day(days: float) -> str:
+    moment = np.datetime64(0, "s") + np.timedelta64(round(days * 86400), "s")
+    return str(moment).removesuffix("T00:00:00")
+
+
+def _written_otherwise(cells: Cells) -> str:
+    """Return how many texts there are with case and outer spaces, and one of them, for a reason."""
+    labels, one = cells.labels[0], cells.one_case[0]
+    if len(labels) == len(one):
+        return ""
+    known = {folded(label): label for label in one}
+    other = min(label for label in labels if label != known[folded(label)])
+    return f", {len(labels)} as written: {other!r:.40} is {known[folded(other)]!r:.40}"
+
+
+def _named(tokens: Sequence[str], otherwise: str) -> str:
+    """Return a reason, and which texts stand for missing values."""
+    named = ", ".join(f"{token!r:.40}" for token in tokens)
+    return f"{otherwise}, and {named} for missing values" if tokens else otherwise
+
+
 @dataclass
 class _Rules:
     """Decides on columns by their cells."""
@@ -65,6 +169,7 @@ class _Rules:
     min_frequency: float
     max_categories: int | None
     max_terms: int
+    dates: str
 
     def column(self, cells: Cells, listed: str | None) -> Column:
         """Return the map of a column; `listed` is the parameter that names it."""
@@ -72,20 +177,12 @@ class _Rules:
         if listed == "drop":
             return Column(name, "dropped", "listed in drop")
         if listed == "categories":
-            return self._category(cells, "listed in categories")
+            return self._category(cells, "listed in categories", one_case=False)
         if listed == "text":
             return self._text(cells, "listed in text")
         if listed == "numbers":
             return self._number(cells, "listed in numbers")
-        if cells.is_categorical:
-            kind = CATEGORY
-        elif cells.are_booleans:  # as in a file of texts
-            kind = TEXT
-        elif cells.array.dtype.kind == "M":
-            kind = DATE
-        else:
-            kind = next((k for k in (NUMBER, DATE) if cells.holds(k)), TEXT)
-            kind = TEXT if kind == NUMBER and cells.are_rounded else kind
+        kind = self._kind(cells)
         missing, n_values = self._counted(cells, kind)
         if not n_values or (n_values == 1 and not missing):
             return Column(name, "constant", "one value only" if n_values else "no values")
@@ -94,62 +191,161 @@ class _Rules:
         if kind == CATEGORY:
             return self._category(cells, "a type of categories")
         if kind == DATE:
-            column = Column(name, DATE, "all values are dates", missing)
-            return column.span(cells.moments, self.splines)
+            return self._date(cells, missing)
         if kind == TEXT:
             return self._words(cells)
         if _count_up(cells.numbers):
             return Column(name, "identifier", "integers that count up")
-        return self._number(cells, "all values are numbers")
+        column = self._number(cells, "all values are numbers")
+        self._warn_of_points(cells)
+        self._warn_of_id(column, cells.numbers)
+        self._warn_of_codes(column, cells.numbers, _shown)
+        return column
+
+    def _kind(self, cells: Cells) -> str:
+        """Return what cells are, and let them be read so."""
+        if cells.is_categorical:
+            return CATEGORY
+        if cells.are_booleans:  # as in a file of texts
+            return TEXT
+        if cells.array.dtype.kind == "M":
+            return DATE
+        if cells.holds(NUMBER):
+            return TEXT if cells.are_rounded else NUMBER
+        if cells.holds(DATE):
+            return DATE
+        if (tokens := cells.exceptions(NUMBER, _RARE)) is not None:
+            cells.tokens = tokens
+            return TEXT if cells.are_rounded else NUMBER
+        order = DAY_FIRST if self.dates == "auto" else self.dates
+        cells.form, unsure = form_of_dates(cells.distinct[0], order)
+        tokens = cells.exceptions(DATE, _RARE)
+        if tokens is not None and (not unsure or self.dates != "auto"):
+            cells.tokens = tokens
+            return DATE
+        if tokens is not None:
+            warn(
+                f"TableEncoder: expected dates whose day or month is known in column "
+                f"{cells.column!r}, got {unsure!r} and others with no number above 12. Set dates "
+                f"(--dates) to {DAY_FIRST!r} or {MONTH_FIRST!r}, or name the column in categories "
+                "(--categories) or drop (--drop)."
+            )
+        cells.form = ""
+        return TEXT
 
     def _counted(self, cells: Cells, kind: str) -> tuple[bool, int]:
         """Return whether cells are missing, and how many values the others have: 0, 1, or 2."""
-        found = cells.values(kind)
+        found = cells.one_case[1] if kind in (CATEGORY, TEXT) else cells.values(kind)
         missing = found < 0 if kind in (CATEGORY, TEXT) else found != found
         some = found[~missing]
         return bool(missing.any()), int(len(some) and 1 + bool((some != some[0]).any()))
 
     def _number(self, cells: Cells, reason: str) -> Column:
+        if not cells.holds(NUMBER):  # that a column is listed as numbers
+            cells.tokens = cells.exceptions(NUMBER, 1) or ()
         cells.check_finite()
         numbers = cells.numbers
         missing = bool(np.isnan(numbers).any())
-        return Column(cells.column, NUMBER, reason, missing).standardize(numbers, self.splines)
+        column = Column(cells.column, NUMBER, _named(cells.tokens, reason), missing)
+        column.values, column.form = [*cells.tokens], DAYS * cells.are_durations
+        return column.standardize(numbers, self.splines)
+
+    def _date(self, cells: Cells, missing: bool) -> Column:
+        reason = "all values are dates" + f", {cells.form}" * bool(cells.form)
+        column = Column(cells.column, DATE, _named(cells.tokens, reason), missing)
+        column.values, column.form = [*cells.tokens], cells.form
+        moments = cells.moments
+        column.span(moments, self.splines)
+        self._warn_of_codes(column, days_of(moments), _shown_day)
+        return column
+
+    def _warn_of_points(self, cells: Cells) -> None:
+        """Name texts such as 950 and 1.250, which no decimals are: these end in no 0, or all do."""
+        if cells.array.dtype.kind in "biufm":
+            return
+        texts = [text for text in cells.labels[0] if text.strip() not in cells.tokens]
+        pointed = [text for text in texts if "." in text]
+        plain = next((text for text in texts if text.strip().isdecimal()), None)
+        ending = next((text for text in pointed if text.strip().endswith("0")), None)
+        if plain and ending and all(map(_POINTED.fullmatch, pointed)):
+            warn(
+                f"TableEncoder: expected numbers such as 1234.5 in column {cells.column!r}, got "
+                f"{plain!r:.40} and {ending!r:.40}, as with points between thousands. Write them "
+                "without, or name the column in numbers (--numbers)."
+            )
+
+    def _warn_of_id(self, column: Column, numbers: np.ndarray) -> None:
+        """Name integers that may be an id."""
+        hardly_repeat, evenly = _hardly_repeat(numbers)
+        if hardly_repeat:
+            column.reason += ", integers that hardly repeat: an id?"
+        if hardly_repeat and evenly:
+            warn(
+                f"TableEncoder: expected numbers in column {column.name!r}, got integers that "
+                "hardly repeat, as those of an id. If it is one, name the column in drop (--drop); "
+                "if not, in numbers (--numbers)."
+            )
+
+    def _warn_of_codes(
+        self, column: Column, numbers: np.ndarray, shown: Callable[[float], str]
+    ) -> None:
+        """Name frequent values far from all others, which may be codes of a missing value."""
+        codes, others = _codes(numbers, column.kind == DATE)
+        if codes:
+            named, ends = " and ".join(map(shown, codes)), map(shown, (others[0], others[-1]))
+            column.reason += f", {named} far from all others ({' to '.join(ends)})"
+            keep = "" if column.kind == DATE else "; if not, name the column in numbers (--numbers)"
+            warn(
+                f"TableEncoder: expected {column.kind}s of one range in column {column.name!r}, "
+                f"got {named}, frequent and far from all others. If this stands for a missing "
+                f"value, leave the cell empty{keep}."
+            )
 
     def _words(self, cells: Cells) -> Column:
-        labels, codes = cells.labels
-        if len(labels) < FEW:
-            return self._category(cells, f"{len(labels)} distinct values")
+        labels, codes = cells.one_case
         words = [label for label in labels if not reads_as_number(label)]
-        alike = sum(1 for label in words if _LIKE_NUMBER.fullmatch(label)) - len(words)
-        share = 1 + alike / len(labels)  # of numbers, and of what is meant as one
-        if words and share > _MOSTLY:
+        alike = [label for label in words if LIKE_NUMBER.fullmatch(label)]
+        # of numbers, and of what is meant as one
+        share = 1 + (len(alike) - len(words)) / len(labels)
+        few = len(labels) < FEW
+        amounts = [label for label in alike if not _NO_AMOUNT.match(label)]
+        if share > _MOSTLY and (len(amounts) == len(words) > 1 if few else words):
+            tokens = cells.exceptions(NUMBER, 1)
+            lists = "numbers (--numbers), " if tokens is not None else ""
             warn(
                 f"TableEncoder: expected numbers such as 1234.5 in column {cells.column!r}, got "
                 f"{words[0]!r:.40}. Write them so, and nothing for a missing value; or name the "
-                "column in categories (--categories) or drop (--drop)."
+                f"column in {lists}categories (--categories) or drop (--drop)."
             )
+        if few:
+            return self._category(cells, f"{len(labels)} distinct values")
         no_number = f", and {words[0]!r:.40} is no number" if words and share > 0.5 else ""
-        n_words = np.mean([len(label.split()) for label in labels])
+        n_words = np.mean([len(label.split()) for label in cells.labels[0]])
         if n_words >= WORDS:
             return self._text(cells, f"{n_words:.1f} words on average")
-        if len(labels) == (codes >= 0).sum():
+        if len(cells.labels[0]) == (codes >= 0).sum():
             return Column(cells.column, "identifier", f"all values differ{no_number}")
         column = self._category(cells, "")
         if not column.values:
             return Column(cells.column, "identifier", f"no value is frequent{no_number}")
         frequent = f"{len(column.values)} frequent of {len(labels)} distinct values"
-        column.reason = frequent + no_number
+        column.reason = frequent + no_number + column.reason
         return column
 
-    def _category(self, cells: Cells, reason: str) -> Column:
-        labels, codes = cells.labels
+    def _category(self, cells: Cells, reason: str, one_case: bool = True) -> Column:
+        """Return a category; values that differ by case or outer spaces may be one."""
+        labels, codes = cells.one_case if one_case else cells.labels
         counts = np.bincount(codes[codes >= 0], minlength=len(labels))
         order = np.array(sorted(range(len(labels)), key=labels.__getitem__), dtype=np.int64)
         frequent = self._frequent(counts[order], len(codes))
         values = [labels[k] for k in order[frequent] if labels[k] != OTHER]
         missing = bool((codes < 0).any())
         other = len(values) < len(labels)
-        return Column(cells.column, CATEGORY, reason, missing, values=values, other=other)
+        if one_case:
+            reason += _written_otherwise(cells)
+        column = Column(cells.column, CATEGORY, reason, missing, values=values, other=other)
+        column.form = ANY_CASE * one_case
+        return column
 
     def _frequent(self, counts: np.ndarray, n: int) -> np.ndarray:
         """Return which counts are those of frequent values, as scikit-learn's OneHotEncoder."""
@@ -187,21 +383,27 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
     then frozen: later samples get the same features, in any batches. Samples become sparse. Columns
     are matched by name and may come in any order.
 
-    - **number**: integers, floats, and texts that all read as numbers. The features are
-      the standardised number and cubic B-splines of it, with which a linear method fits a smooth
-      curve for each column. There are no splines where quantiles of the numbers have fewer than
-      three distinct values. A missing number is replaced by the mean.
-    - **date**: times, and texts such as ``2026-03-14`` or ``2026-03-14 15:09``. The features are
-      those of a number, in days since 1970, and categories of the month, of the day of the week (1
-      is Monday), and, if there are times, of the hour. Each needs dates in the first samples that
-      span enough time: splines three years, months one year, days of the week two weeks, and hours
-      two days. Times with a zone are read in UTC. The number of days is limited to the range of
-      these dates, so that later samples have that of the last date.
-    - **category**: booleans, fewer than 40 distinct texts, or more if some are frequent. Each
-      frequent value has the feature ``column=value``; the others share ``column=(other)``. A value
-      that is not known belongs to the others; its features are zero if there are none. ``1.0`` is
-      known as ``1``, ``true`` as ``True`` and a time at midnight as its date, and the reverse,
-      unless the first samples had both. A warning names a column without any known value.
+    - **number**: integers, floats, and texts that all read as numbers. Up to five other texts
+      without digits, such as ``-``, in at most a tenth of the rows are missing values, in any case
+      and with outer spaces. Durations are numbers of days, and do not mix with plain numbers. The
+      features are the standardised number and cubic B-splines of it, with which a linear method
+      fits a smooth curve for each column. There are no splines where quantiles of the numbers have
+      fewer than three distinct values. A missing number is replaced by the mean.
+    - **date**: times, and texts such as ``2026-03-14`` or ``2026-03-14 15:09``, or all in one form
+      with four digits for the year, such as ``14.03.2026`` or ``3/14/2026 3:09 pm``. Numbers above
+      12 decide whether the day or the month is first; without any, `dates` does. A few other texts
+      are missing values, as among numbers. The features are those of a number, in days since 1970,
+      and categories of the month, of the day of the week (1 is Monday), and, if there are times, of
+      the hour. Each needs dates in the first samples that span enough time: splines three years,
+      months one year, days of the week two weeks, and hours two days. Times with a zone are read in
+      UTC. The number of days is limited to the range of these dates, so that later samples have
+      that of the last date.
+    - **category**: booleans, fewer than 40 distinct texts, or more if some are frequent. Texts that
+      differ by case or outer spaces only are one, except in `categories`. Each frequent value has
+      the feature ``column=value``; the others share ``column=(other)``. A value that is not known
+      belongs to the others; its features are zero if there are none. ``1.0`` is known as ``1``,
+      ``true`` as ``True`` and a time at midnight as its date, and the reverse, unless the first
+      samples had both. A warning names a column without any known value.
     - **text**: at least 40 distinct texts, of 4 words or more on average. The features are those of
       `Tfidf`.
     - Columns without features: **identifier**, if all texts or nearly all differ, or integers count
@@ -212,6 +414,10 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
     A column with missing values in the first samples also has the feature ``column=(missing)``.
     None, NaN, empty texts, and ``NA``, ``NULL``, ``?`` and the like are missing values. In a column
     without that feature, a missing category or text later is one that is not known.
+
+    Warnings name numbers that are written otherwise, such as ``1,250``; frequent values far outside
+    all others, such as 999 of an age, which may be codes of missing values; and integers that
+    hardly repeat, which may be an id. `numbers` and `categories` silence them.
 
     Parameters
     ----------
@@ -227,7 +433,10 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         Most features of a text: the terms that occur most often.
     categories, text, numbers, drop : list of str, optional
         Names of columns that are categories, texts or numbers, or that are left out, whatever they
-        hold.
+        hold. Up to five texts in a column of `numbers` are missing values, in any number of rows.
+    dates : {"auto", "day-first", "month-first"}
+        How to read dates such as ``03.04.2026`` in a column without a number above 12. With "auto"
+        a warning asks for it, and the column is no date.
 
     Attributes
     ----------
@@ -313,6 +522,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         "max_categories": whole(2) | NONE,
         "max_terms": whole(1),
         **dict.fromkeys(LISTS, _NAMES),
+        "dates": word("auto", DAY_FIRST, MONTH_FIRST),
     }
     _map: TableMap
 
@@ -326,10 +536,12 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         text: Sequence[str] | None = None,
         numbers: Sequence[str] | None = None,
         drop: Sequence[str] | None = None,
+        dates: str = "auto",
     ) -> None:
         self.splines, self.min_frequency = splines, min_frequency
         self.max_categories, self.max_terms = max_categories, max_terms
         self.categories, self.text, self.numbers, self.drop = categories, text, numbers, drop
+        self.dates = dates
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_map" in vars(self)
@@ -542,7 +754,9 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         check_constraints(self)
         found = {"n_samples": np.array(self.n_samples_seen_)}
         for name, value in self.get_params().items():
-            if value is not None:
+            if name == "dates":
+                found |= {} if value == "auto" else {name: np.array([value], dtype=object)}
+            elif value is not None:
                 found[name] = np.array(plain(value), dtype=object if name in LISTS else None)
         return found | {f"map.{name}": array for name, array in self._map.to_arrays().items()}
 
@@ -573,7 +787,9 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         if not size_of(table):
             raise ValueError("TableEncoder: expected at least one sample, got none.")
         listed = self._listed(list(table))
-        rules = _Rules(self.splines, self.min_frequency, self.max_categories, self.max_terms)
+        rules = _Rules(
+            self.splines, self.min_frequency, self.max_categories, self.max_terms, self.dates
+        )
         columns = [rules.column(cells, listed.get(name)) for name, cells in table.items()]
         if not any(column.features for column in columns):
             reasons = ", ".join(f"{c.name!r} ({c.reason})" for c in columns[:3])

@@ -357,6 +357,10 @@ TABLES = (
     _option("--numbers", "A,B,…", str, "Columns of a table that are numbers."),
     _option("--drop", "A,B,…", str, "Columns of a table to leave out."),
     _option(
+        "--dates", None, click.Choice(["auto", "day-first", "month-first"]),
+        "How to read dates such as 03.04.2024 where no number above 12 shows it.",
+    ),
+    _option(
         "--splines", "K", click.IntRange(0),
         "Knots of the curves that a number of a table becomes; 0: a straight line.  [default: 8]",
     ),

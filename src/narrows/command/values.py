@@ -34,7 +34,7 @@ _READING = (
 )  # fmt: skip
 _OF_TFIDF = ("min_df", "max_df", "max_features")
 _OF_TEXTS = ("vectorizer", "hash_columns", "stop_words", "ngram_range", *_OF_TFIDF, "idf_sample")
-OF_TABLES = ("table", "categories", "numbers", "drop", "splines")
+OF_TABLES = ("table", "categories", "numbers", "drop", "splines", "dates")
 _ADDRESSES = {"scheduler": "dask", "master": "spark"}  # options, and the engine that each is for
 _MAX_STOP_WORDS = 16_000_000  # characters
 
@@ -200,8 +200,8 @@ def as_table(
     from narrows.table import TableEncoder
 
     lists = {name: given[name].split(",") for name in OF_TABLES[1:4] if given[name] is not None}
-    splines = {} if given["splines"] is None else {"splines": given["splines"]}
-    encoder = TableEncoder(**lists, **splines, text=list(reading.text) if reading.text else None)
+    others = {name: given[name] for name in OF_TABLES[4:] if given[name] is not None}
+    encoder = TableEncoder(**lists, **others, text=list(reading.text) if reading.text else None)
     return reading.replace(table=True, text=None), encoder
 
 

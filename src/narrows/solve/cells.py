@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -31,6 +31,18 @@ NULLS = {
 }  # fmt: skip
 _INTEGER = re.compile(r"\s*[-+]?\d{1,40}\s*", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?\s*")
+# dates as people write them: three numbers, one of them a year, and perhaps a time
+_WRITTEN = re.compile(r"\s*(\d{1,2}|\d{4})([./-])(\d{1,2})\2(\d{1,2}|\d{4})(?:,?[ T]+(.*\S))?\s*")
+_TIME = re.compile(r"(\d{1,2})(:\d\d(?::\d\d)?)(?: ?([ap])\.?m\.?)?", re.IGNORECASE)
+DAY_FIRST, MONTH_FIRST = "day-first", "month-first"  # what `dates` of TableEncoder may be
+_ORDERS = {DAY_FIRST: "day.month.year", MONTH_FIRST: "month.day.year", "": "year.month.day"}
+DATE_FORMS = {order.replace(".", by) for order in _ORDERS.values() for by in "./-"}
+DAYS = "days"  # form of numbers that are durations
+_FEW = 5  # texts that stand for missing values, at most
+# of numbers: separators of thousands, a decimal point or comma, and symbols such as a currency
+LIKE_NUMBER = re.compile(
+    r"\s*[-+]?[^\w\s]?\s?(\d+|\d{1,3}([.,'’\s]\d{3})+)([.,]\d+)?\s?[^\w\s]?\s*"
+)
 # where tables on clusters are fitted, and a method that only these have
 _ENGINES = {"narrows.engines.dask": "to_delayed", "narrows.spark": "mapInArrow"}
 _CATEGORICAL = re.compile("categor|enum|dictionary", re.IGNORECASE)  # types of columns
@@ -70,6 +82,8 @@ def reads_as_number(value: Any) -> bool:
 
 
 _LARGEST = 1e150
+_OF_DURATION = "Divide the column by a unit, such as datetime.timedelta(hours=1)."
+_AS_DURATION = "Make the column durations, such as by pandas.to_timedelta(column, unit='h')."
 _AS_TEXT = "Correct it, or fit with the column in categories (--categories) or text (--text)."
 
 
@@ -82,11 +96,14 @@ def _number(value: Any) -> float:
         return np.inf
 
 
-def moment_of(value: Any) -> np.datetime64:
-    """Return a date or time, or the text of one, in UTC; TypeError or ValueError for others."""
+def moment_of(value: Any, form: str = "") -> np.datetime64:
+    """Return a date or time, or the text of one, in UTC; TypeError or ValueError for others.
+
+    `form` is one of `DATE_FORMS`, in which texts may be, too.
+    """
     if isinstance(value, str):
         if not _DATE.fullmatch(value):
-            raise ValueError
+            value = _rewritten(value, form)
         value = datetime.fromisoformat(value.rstrip())
     if not isinstance(value, date):
         raise TypeError
@@ -95,6 +112,70 @@ def moment_of(value: Any) -> np.datetime64:
             value = value.astimezone(UTC)
         value = value.replace(tzinfo=None)
     return np.datetime64(value, "us")
+
+
+def _rewritten(text: str, form: str) -> str:
+    """Return a date in a form, and the time behind it, in ISO 8601; ValueError for other texts."""
+    found = form and _WRITTEN.fullmatch(text)
+    if not found or found[2] not in form:
+        raise ValueError
+    parts = dict(zip(form.split(found[2]), found.group(1, 3, 4), strict=True))
+    day = "{year}-{month:0>2}-{day:0>2}".format(**parts)
+    if found[5] is None:
+        return day
+    time = _TIME.match(found[5])
+    if time is None:
+        raise ValueError
+    hour, half = int(time[1]), (time[3] or "").lower()
+    if half and not 1 <= hour <= 12:
+        raise ValueError
+    hour = hour % 12 + 12 * (half == "p") if half else hour
+    return f"{day} {hour:02}{time[2]}{found[5][time.end() :]}"
+
+
+def form_of_dates(values: Iterable[Any], otherwise: str) -> tuple[str, str | None]:
+    """Return the form that dates are written in, and one of them if the order is not sure.
+
+    Numbers above 12 are days and decide on the order. Without one, it is `otherwise`. The form is
+    empty where no text is such a date, or texts have several forms.
+    """
+    separators, orders, unsure = set(), set(), None
+    for value in values:
+        found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
+        if not found or {len(found[1]), len(found[4])} not in ({4, 1}, {4, 2}):
+            continue
+        year_first = len(found[1]) == 4
+        a, b = map(int, found.group(3, 4) if year_first else found.group(1, 3))
+        if not (a and b) or min(a, b) > 12:  # of no month, such as 00.00.0000
+            continue
+        separators.add(found[2])
+        if year_first:
+            orders.add("")
+        elif max(a, b) > 12:
+            orders.add(DAY_FIRST if a > 12 else MONTH_FIRST)
+        elif unsure is None:
+            unsure = value
+    if len(separators) != 1 or len(orders) > 1 or (unsure and "" in orders):
+        return "", None
+    sure = bool(orders)
+    form = _ORDERS[orders.pop() if orders else otherwise].replace(".", separators.pop())
+    return form, None if sure else unsure
+
+
+def _means_value(text: str, kind: str) -> bool:
+    """Return whether a text that is no number, or no date, has one, perhaps in another form."""
+    if kind == NUMBER:  # but for the errors of spreadsheets, such as #DIV/0!
+        return not text.startswith("#") and any(map(str.isdigit, text))
+    for form in DATE_FORMS:
+        with suppress(ValueError):
+            moment_of(text, form)
+            return True
+    return False
+
+
+def folded(label: str) -> str:
+    """Return a text without what differs in case or outer spaces only."""
+    return label.strip().casefold()
 
 
 def _label(value: Any) -> str:
@@ -114,6 +195,8 @@ class Cells:
         self.type = str(getattr(given, "dtype", getattr(given, "type", "")))
         self.is_categorical = _CATEGORICAL.match(self.type) is not None
         self.column, self.given = column, readable(given)
+        self.form = ""  # of dates, or `DAYS`; with the tokens it is set before cells are read
+        self.tokens: Sequence[str] = ()  # texts that stand for missing values
 
     def __len__(self) -> int:
         return len(self.given) if hasattr(self.given, "__len__") else len(self.array)
@@ -138,6 +221,12 @@ class Cells:
             )
         if array.dtype.kind == "U" and isinstance(self.given, list | tuple):
             return np.array(self.given, dtype=object)  # 2.0 is no text
+        if array.dtype.kind == "O":
+            some = [None if is_missing(cell) else cell for cell in array.tolist()]
+            if {*map(type, some)} - {type(None)} and all(
+                isinstance(cell, timedelta) for cell in some if cell is not None
+            ):
+                return np.array(some, dtype="m8[us]")
         return array
 
     @cached_property
@@ -153,8 +242,15 @@ class Cells:
         """Whether the cells are numbers of which floats hold at most every other integer."""
         if not beyond_floats(self.numbers):
             return False
-        integers = {int(x) if _INTEGER.fullmatch(x) else float(x) for x in self.labels[0]}
+        tokens = {*map(folded, self.tokens)}
+        texts = [text for text in self.labels[0] if folded(text) not in tokens]
+        integers = {int(x) if _INTEGER.fullmatch(x) else float(x) for x in texts}
         return 2 * len({*map(float, integers)}) <= len(integers)
+
+    @property
+    def are_durations(self) -> bool:
+        """Whether the cells are differences of times, which are numbers of days."""
+        return self.array.dtype.kind == "m"
 
     @property
     def are_booleans(self) -> bool:
@@ -192,22 +288,46 @@ class Cells:
         return list(numbers), np.array([*of, -1])[codes]
 
     @cached_property
+    def one_case(self) -> tuple[list[str], np.ndarray]:
+        """As `labels`, but texts that differ by case or outer spaces only are the most frequent."""
+        labels, codes = self.labels
+        counts = np.bincount(codes[codes >= 0], minlength=len(labels))
+        times: Counter[str] = Counter()
+        for label, n in zip(labels, counts.tolist(), strict=True):
+            times[label.strip()] += n
+        chosen: dict[str, str] = {}
+        for label in sorted(times, key=lambda label: (-times[label], label)):
+            chosen.setdefault(folded(label), label)
+        numbers: dict[str, int] = {}
+        of = [numbers.setdefault(chosen[folded(label)], len(numbers)) for label in labels]
+        return list(numbers), np.array([*of, -1])[codes]
+
+    @cached_property
     def numbers(self) -> np.ndarray:
         """The cells as numbers, NaN where they are missing; CellError where one is no number."""
         kind = self.array.dtype.kind
         if kind in "biuf":
             return self.array.astype(np.float64)
         if kind == "m":
-            return self.array / np.timedelta64(1, "D")
+            with suppress(TypeError):  # of months and years
+                return self.array / np.timedelta64(1, "D")
+            advice = "Make it one of days, such as by astype('m8[D]')."
+            self._refuse_any("durations of one length", ~np.isnat(self.array), advice)
+            return np.full(len(self.array), np.nan)
         if kind == "M":
-            there = ~np.isnat(self.array)
-            if there.any():
-                self._refuse("numbers", int(there.argmax()), _AS_TEXT)
+            self._refuse_any("numbers", ~np.isnat(self.array), _AS_TEXT)
             return np.full(len(self.array), np.nan)
         found = self._numbers_at_once()
         if found is not None:
             return found
-        return np.array([*self._parsed(_number, "numbers"), np.nan])[self.distinct[1]]
+        return np.array([*self._parsed(_number, "numbers", np.nan), np.nan])[self.distinct[1]]
+
+    def check_unit(self, form: str) -> None:
+        """Raise CellError for durations among numbers, or numbers among durations."""
+        if self.are_durations and form != DAYS:
+            self._refuse_any("numbers", ~np.isnat(self.array), _OF_DURATION)
+        elif form == DAYS and not self.are_durations:
+            self._refuse_any("durations", ~np.isnan(self.numbers), _AS_DURATION)
 
     def _numbers_at_once(self) -> np.ndarray | None:
         """Return numbers, texts of numbers and None as numbers; None where there is more."""
@@ -232,14 +352,46 @@ class Cells:
         """The cells as times in microseconds, NaT where they are missing; CellError for others."""
         if self.array.dtype.kind == "M":
             return self.array.astype("datetime64[us]")
-        found = [*self._parsed(moment_of, "dates"), np.datetime64("NaT")]
+        none = np.datetime64("NaT")
+        found = [*self._parsed(self._moment, "dates", none), none]
         return np.array(found, dtype="datetime64[us]")[self.distinct[1]]
+
+    def _moment(self, value: Any) -> np.datetime64:
+        return moment_of(value, self.form)
 
     def values(self, kind: str) -> np.ndarray:
         """Return numbers, times, or codes of texts, by the kind of a column."""
         if kind == NUMBER:
             return self.numbers
         return self.moments if kind == DATE else self.labels[1]
+
+    def exceptions(self, kind: str, share: float) -> list[str] | None:
+        """Return the texts that stand for missing values, where all others are numbers, or dates.
+
+        None where others are not, for example since these are more than a share of the cells, or
+        of more than five kinds, or since one of them looks like a number or a date.
+        """
+        values, codes = self.distinct
+        parse: Callable[[Any], Any] = _number if kind == NUMBER else self._moment
+        some: set[Any] = set()  # values, of which two are enough
+        tokens: dict[str, str] = {}
+        is_token = np.zeros(len(values) + 1, dtype=bool)
+        for k, value in enumerate(values):
+            try:
+                found = parse(value)
+            except (TypeError, ValueError):
+                if not isinstance(value, str) or _means_value(value, kind):
+                    return None
+                tokens.setdefault(folded(value), value.strip())
+                is_token[k] = True
+                if len(tokens) > _FEW:
+                    return None
+            else:
+                if len(some) < 2:
+                    some.add(found)
+        n, n_missing = int(is_token[codes].sum()), int((codes < 0).sum())
+        are_many = n > share * len(codes) or (share < 1 and 2 * n > len(codes) - n_missing)
+        return None if len(some) < 2 or are_many else sorted(tokens.values())
 
     def holds(self, kind: str) -> bool:
         """Return whether all cells that are not missing are numbers, or dates."""
@@ -255,17 +407,30 @@ class Cells:
         values, codes = self.labels
         return [*map([*values, ""].__getitem__, codes)]
 
-    def _parsed(self, parse: Callable[[Any], Any], expected: str) -> list[Any]:
+    def _parsed(self, parse: Callable[[Any], Any], expected: str, missing: Any) -> list[Any]:
         found: list[Any] = []
+        tokens = {*map(folded, self.tokens)}
+
+        def parsed(value: Any) -> Any:
+            is_token = tokens and isinstance(value, str) and folded(value) in tokens
+            return missing if is_token else parse(value)
+
         try:
-            found.extend(map(parse, self.distinct[0]))
+            found.extend(map(parsed, self.distinct[0]))
         except (TypeError, ValueError):
             row = int((self.distinct[1] == len(found)).argmax())
             self._refuse(expected, row, _AS_TEXT)
         return found
 
+    def _refuse_any(self, expected: str, wrong: np.ndarray, advice: str) -> None:
+        if wrong.any():
+            self._refuse(expected, int(wrong.argmax()), advice)
+
     def _refuse(self, expected: str, row: int, advice: str) -> None:
-        got = self.exact[row : row + 1].tolist()[0]
+        cell = self.exact[row : row + 1]
+        with suppress(TypeError):  # of months; nanoseconds would be integers
+            cell = cell.astype(f"{cell.dtype.kind}8[us]") if cell.dtype.kind in "mM" else cell
+        got = cell.tolist()[0]
         problem = f"TableEncoder: expected {expected} in column {self.column!r}, got {got!r:.100}"
         raise CellError(problem, advice, self.column, row)
 

@@ -12,7 +12,19 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from narrows.errors import ADD_MISSING, ParameterError, unique, unlike, warn
-from narrows.solve.cells import CATEGORY, DATE, MISSING, NUMBER, TEXT, Cells, moment_of, table_of
+from narrows.solve.cells import (
+    CATEGORY,
+    DATE,
+    DATE_FORMS,
+    DAYS,
+    MISSING,
+    NUMBER,
+    TEXT,
+    Cells,
+    folded,
+    moment_of,
+    table_of,
+)
 from narrows.solve.late import Rows
 from narrows.solve.schema import (
     COUNT,
@@ -36,6 +48,11 @@ _EVER = 2e8  # days since 1970: more than a time has
 _BOOLEANS = {"0": "false", "1": "true"}
 _WHOLE = re.compile(r"(-?\d+)\.0+")
 _FEW, _MANY = 20, 100  # cells of no known value, of which a warning speaks
+ANY_CASE = "any case"  # form of categories that may differ in case and outer spaces
+_EITHER = "numbers or days"  # form of numbers of models without forms
+_FORMS = {  # by kind
+    NUMBER: {"", DAYS, _EITHER}, DATE: {"", *DATE_FORMS}, CATEGORY: {"", ANY_CASE},
+}  # fmt: skip
 _DEGREE = 3
 _APART = 1e-9  # standard deviations between two knots
 
@@ -62,7 +79,9 @@ class Column:
     knots: np.ndarray = field(default_factory=lambda: np.zeros(0))  # in standard deviations
     parts: Sequence[str] = ()  # of dates
     days: tuple[float, float] = (-_EVER, _EVER)  # the first and the last date
-    values: list[str] = field(default_factory=list)  # those with a feature each
+    # of categories, those with a feature each; of numbers and dates, texts of missing values
+    values: list[str] = field(default_factory=list)
+    form: str = ""  # how numbers, dates and categories are written, if not as usual
     other: bool = False  # whether the others have one
     terms: Any = None  # the vectoriser of a text
 
@@ -86,9 +105,13 @@ class Column:
         """Raise CellError where a cell is not what the column has."""
         if cells is None or self.kind not in (NUMBER, DATE, CATEGORY, TEXT):
             return
+        if self.kind in (NUMBER, DATE):
+            cells.form, cells.tokens = self.form, self.values
         cells.values(self.kind)
         if self.kind == NUMBER:
             cells.check_finite()
+            if self.form != _EITHER:
+                cells.check_unit(self.form)
 
     def encoded(self, cells: Cells) -> list[Any]:
         """Return the features of cells, as sparse blocks that stand side by side."""
@@ -97,7 +120,7 @@ class Column:
             blocks, missing = self._smooth(numbers), np.isnan(numbers)
         elif self.kind == DATE:
             moments = cells.moments
-            days, missing = np.clip(_days_of(moments), *self.days), np.isnat(moments)
+            days, missing = np.clip(days_of(moments), *self.days), np.isnat(moments)
             blocks = self._smooth(days)
             blocks += [_one_hot(_part(moments, part), PARTS[part]) for part in self.parts]
         elif self.kind == CATEGORY:
@@ -120,12 +143,15 @@ class Column:
 
     @cached_property
     def _codes(self) -> dict[str, int]:
-        return {value: k for k, value in enumerate(self.values)}
+        return {self._spelled(value): k for k, value in enumerate(self.values)}
+
+    def _spelled(self, label: str) -> str:
+        return folded(label) if self.form == ANY_CASE else label
 
     @cached_property
     def _forms(self) -> tuple[dict[str, int], bool]:
         """The codes of the forms that one value has, and whether 0 and 1 are booleans."""
-        forms = [_form(value) for value in self.values]
+        forms = [self._spelled(_form(value)) for value in self.values]
         are_booleans = {*forms} <= {*_BOOLEANS, *_BOOLEANS.values()}
         forms = [_BOOLEANS.get(form, form) if are_booleans else form for form in forms]
         times = Counter(forms)
@@ -133,10 +159,11 @@ class Column:
 
     def _code_of(self, label: str) -> int:
         """Return the code of a value as it is written, or as other types and files write it."""
-        if label in self._codes:
-            return self._codes[label]
+        code = self._codes.get(self._spelled(label))
+        if code is not None:
+            return code
         forms, are_booleans = self._forms
-        form = _form(label)
+        form = self._spelled(_form(label.strip() if self.form == ANY_CASE else label))
         return forms.get(_BOOLEANS.get(form, form) if are_booleans else form, self._rest)
 
     def _warn_of_unknown(self, labels: list[str], codes: np.ndarray, of: list[int]) -> None:
@@ -177,12 +204,12 @@ class Column:
         """Set the range of dates, parts and splines by times, some of which may be NaT, not all."""
         some = moments[~np.isnat(moments)]
         ends = np.array([some.min(), some.max()])
-        self.days = tuple(_days_of(ends).tolist())
+        self.days = tuple(days_of(ends).tolist())
         days = (ends[1] - ends[0]) / np.timedelta64(1, "D")
         known = {part: days >= span for part, span in _SPANS.items()}
         known["hour"] &= bool((some != some.astype("datetime64[D]")).any())
         self.parts = [part for part in PARTS if known[part]]
-        return self.standardize(_days_of(moments), splines if days >= _CURVED else 0)
+        return self.standardize(days_of(moments), splines if days >= _CURVED else 0)
 
     def _smooth(self, numbers: np.ndarray) -> list[Any]:
         """Return standardised numbers, and cubic B-splines of them; a missing one is the mean."""
@@ -227,7 +254,7 @@ def _curves(z: np.ndarray, knots: np.ndarray) -> Rows:
     return Rows(parts, (len(z), len(t) - _DEGREE - 1))
 
 
-def _days_of(moments: np.ndarray) -> np.ndarray:
+def days_of(moments: np.ndarray) -> np.ndarray:
     """Return the days since 1970."""
     return (moments - np.datetime64(0, "us")) / np.timedelta64(1, "D")
 
@@ -304,6 +331,7 @@ _SCHEMA = {
     "knot_ends": Field("i8", ("c",)),
     "values": Field("O", ("v",)),
     "value_ends": Field("i8", ("c",)),
+    "forms": Field("O", ("c",), optional=True),
 }
 _CHECKS = (
     _are_ends("knot_ends", "knots"),
@@ -382,6 +410,7 @@ class TableMap:
             "knot_ends": np.cumsum([len(c.knots) for c in columns], dtype=np.int64),
             "values": np.array([value for c in columns for value in c.values], dtype=object),
             "value_ends": np.cumsum([len(c.values) for c in columns], dtype=np.int64),
+            "forms": np.array([c.form for c in columns], dtype=object),
         }
         for k, column in enumerate(columns):
             if column.terms is not None:
@@ -413,6 +442,11 @@ class TableMap:
                 known = *(own["calendar"][k] if "calendar" in own else (True, True)), hours
                 column.parts = [part for part, has in zip(PARTS, known, strict=True) if has]
                 column.days = tuple(own["days"][k].tolist()) if "days" in own else column.days
+            column.form = own["forms"][k] if "forms" in own else _EITHER * (column.kind == NUMBER)
+            if column.form not in _FORMS.get(column.kind, {""}):
+                raise SchemaError(
+                    f"forms: expected a known one of column {name!r:.100}, got another."
+                )
             column.mean, column.scale = own["numbers"][k].tolist()
             column.values, column.knots = values_of[k].tolist(), knots_of[k]
             if column.kind == TEXT:
@@ -440,6 +474,7 @@ _OF_ENCODER = {
     "n_samples": Field("i8", (), COUNT),
     **{n: Field("i8 f8", (), between(0, 2**53), optional=n in _OPTIONAL) for n in _NUMBERS},
     **{name: Field("O", (f"{name}_",), optional=True) for name in LISTS},
+    "dates": Field("O", (1,), optional=True),
 }
 
 
@@ -456,5 +491,7 @@ def stored_encoder(
     check_known("table", own, _OF_ENCODER)
     checked(own, _OF_ENCODER)
     n_samples = own.pop("n_samples").item()
-    parameters = dict.fromkeys(_OPTIONAL) | {name: own[name].tolist() for name in own}
+    parameters: dict[str, Any] = dict.fromkeys(_OPTIONAL)
+    parameters |= {name: own[name].tolist() for name in own}
+    parameters |= {name: own[name].tolist()[0] for name in own if name == "dates"}
     return parameters, n_samples, TableMap.of(of_map, vectoriser)

@@ -1,0 +1,500 @@
+"""Tables as people write them: missing values, dates, case, codes, ids, amounts and durations."""
+
+from __future__ import annotations
+
+import datetime
+import shlex
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import narrows
+from narrows import SRDA
+from narrows.command import cli
+from narrows.engines import local
+from narrows.errors import ParameterError
+from narrows.table import TableEncoder
+from tests.inside import pretend
+
+N = 300
+RNG = np.random.default_rng(5)
+OTHER = RNG.random(N)
+NUMBERS = [f"{number:.2f}" for number in RNG.gamma(3, 20, N)]
+DAYS = pd.Series(np.datetime64("2021-01-04T00:00:00") + RNG.integers(0, 1300 * 86400, N))
+NO_TIME = DAYS.dt.normalize()
+FORMS = {
+    "list": list,
+    "objects": lambda cells: np.array(cells, dtype=object),
+    "array": np.array,
+    "pandas": pd.Series,
+    "pandas objects": lambda cells: pd.Series(cells, dtype=object),
+    "polars": pl.Series,
+    "Arrow": lambda cells: pa.chunked_array([cells[:70], cells[70:]]),
+}
+
+
+def replaced(cells, by, step=20):
+    """The cells with every so many replaced by some in turn."""
+    return [by[k // step % len(by)] if k % step == 0 else cell for k, cell in enumerate(cells)]
+
+
+def fitted(cells, **parameters):
+    return TableEncoder(**parameters).fit({"x": cells, "other": OTHER[: len(cells)]})
+
+
+def encoded(encoder, cells):
+    n = len(cells)
+    return encoder.transform({"x": cells, "other": np.ones(n)}).toarray()
+
+
+def decision(encoder):
+    return encoder.decisions_[0]
+
+
+def silent():
+    return warnings.catch_warnings(action="error")
+
+
+def loaded(encoder, tmp_path):
+    narrows.save(encoder, tmp_path / "e.narrows")
+    return narrows.load(tmp_path / "e.narrows")
+
+
+# -- numbers with texts for missing values -------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_texts_among_numbers_are_missing_values(form, tmp_path):
+    tokens = ["-", "n.v.", "N.V. ", "Unknown", "#DIV/0!"]
+    with silent():
+        encoder = fitted(FORMS[form](replaced(NUMBERS, tokens)))
+        expected = fitted(replaced(NUMBERS, [None]))
+    assert decision(encoder).kind == "number"
+    assert all(repr(token) in decision(encoder).reason for token in ("-", "n.v.", "Unknown"))
+    assert encoder.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
+    later, plain = ["-", " UNKNOWN", "n.V.", "17.5", "NA"], [None, None, None, 17.5, None]
+    for each in (encoder, loaded(encoder, tmp_path), encoder.emptied()):
+        np.testing.assert_array_equal(encoded(each, later), encoded(expected, plain))
+        with pytest.raises(ParameterError, match="numbers in column 'x', got 'x' in row 1") as e:
+            encoded(each, ["1", "x"])
+        assert (e.value.column, e.value.row) == ("x", 1)
+    assert loaded(encoder, tmp_path) == encoder
+    assert encoder != expected
+
+
+SIX = ["-", "a", "b", "c", "d", "e"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (replaced(NUMBERS, SIX[:5], 10), "number"),
+        (replaced(NUMBERS, SIX, 10), "category"),
+        (replaced(NUMBERS, ["-"], 9), "category"),
+        (replaced(NUMBERS, ["<5"]), "category"),  # which is a value
+        (replaced(NUMBERS, ["1,250"]), "category"),
+        (replaced([0, 1, 2] * 100, ["3+"]), "category"),
+        (replaced([7] * N, ["x"]), "category"),  # two values
+        (replaced([1, 2.5, 7.5] * 100, ["x"]), "number"),
+        (replaced(NUMBERS, [datetime.date(2024, 1, 1)]), "category"),
+        (["-"] * 20 + [None] * 270 + NUMBERS[:10], "category"),  # most of what is there
+    ],
+)
+def test_few_texts_in_few_rows_are_missing_values(cells, kind):
+    assert decision(fitted(cells, min_frequency=2, max_categories=None)).kind == kind
+
+
+def test_numbers_with_missing_values_are_overruled():
+    many = replaced(NUMBERS, ["-"], 4)
+    with pytest.warns(UserWarning, match=r"got '-'.* name the column in numbers, cat"):
+        assert decision(fitted(many)).kind == "category"
+    with silent():
+        numbers = fitted(many, numbers=["x"])
+        assert decision(fitted(replaced(NUMBERS, ["-"]), categories=["x"])).kind == "category"
+    expected = fitted(replaced(NUMBERS, [None], 4), numbers=["x"])
+    np.testing.assert_array_equal(encoded(numbers, ["-", "3"]), encoded(expected, [None, 3]))
+    with pytest.raises(ParameterError, match="numbers in column 'x', got '-'"):
+        fitted(replaced(NUMBERS, SIX), numbers=["x"])
+
+
+# -- dates ---------------------------------------------------------------------------------------
+
+WRITTEN = {
+    "%d.%m.%Y": "day.month.year",
+    "%m/%d/%Y": "month/day/year",
+    "%d-%m-%Y": "day-month-year",
+    "%Y/%m/%d": "year/month/day",
+    "%m/%d/%Y, no zeros": "month/day/year",
+    "%d/%m/%Y %H:%M": "day/month/year",
+    "%m/%d/%Y %I:%M:%S %p": "month/day/year",
+    "%d.%m.%Y, %H:%M:%S.25": "day.month.year",
+    "%d.%m.%YT%H:%M+02:00": "day.month.year",
+}
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_dates_in_one_form_are_those_of_pandas(written, tmp_path):
+    days, (written, *no_zeros) = DAYS if "%M" in written else NO_TIME, written.split(", no")
+    cells = days.dt.strftime(written)
+    expected = pd.to_datetime(cells, format=written.replace(".25", ".%f").replace("+02:00", "%z"))
+    expected = expected.dt.tz_convert(None) if "+" in written else expected
+    cells = cells.str.replace(r"\b0", "", regex=True) if no_zeros else cells
+    with silent():
+        encoder, other = fitted(cells), fitted(expected)
+    assert decision(encoder).reason == f"all values are dates, {WRITTEN[written]}"
+    assert encoder.get_feature_names_out().tolist() == other.get_feature_names_out().tolist()
+    later = [cells[3], "2022-07-05", None]
+    wanted = encoded(other, [expected[3], pd.Timestamp(2022, 7, 5), None])
+    for each in (encoder, loaded(encoder, tmp_path)):
+        np.testing.assert_array_equal(encoded(each, later), wanted)
+        np.testing.assert_array_equal(encoded(each, expected), encoded(other, expected))
+        for wrong in ("2024/30/12", "30/30/2024", "30 12 2024", "12.2024", "5", "30.12.24"):
+            with pytest.raises(ParameterError, match="expected dates in column 'x'"):
+                encoded(each, [wrong])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_dates_may_have_texts_for_missing_values(form):
+    cells = NO_TIME.dt.strftime("%d.%m.%Y").tolist()
+    encoder = fitted(FORMS[form](replaced(cells, ["-", "00.00.0000"])))
+    expected = fitted(NO_TIME.where(np.arange(N) % 20 != 0))
+    assert "'-', '00.00.0000' for missing" in decision(encoder).reason
+    got = encoded(encoder, [cells[1], "-", "00.00.0000"])
+    np.testing.assert_array_equal(got, encoded(expected, [NO_TIME[1], None, None]))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["30.06.2024", "06.30.2024"],
+        ["30.06.2024", "30/06/2024"],
+        ["30.06.2024", "2024-06-30"],
+        ["30.13.2024", "31.13.2024"],
+        ["30.06.24", "29.06.24"],
+    ],
+)
+def test_texts_of_several_forms_are_no_dates(cells):
+    assert decision(fitted(cells * 50)).kind == "category"
+
+
+def test_dates_that_may_be_day_or_month_first_are_asked_for(tmp_path):
+    parts = np.random.default_rng(0).integers(1, 13, (N, 2))
+    cells = [f"{a:02}/{b:02}/2023" for a, b in parts]
+    with pytest.warns(
+        UserWarning, match=r"in column 'x', got '../../2023'.*Set dates= to 'day-fir"
+    ):
+        assert decision(fitted(cells)).kind == "category"
+    for order, form in (("day-first", "%d/%m/%Y"), ("month-first", "%m/%d/%Y")):
+        with silent():
+            encoder = loaded(fitted(cells, dates=order), tmp_path)
+        days = pd.to_datetime(cells, format=form)
+        assert encoder.dates == order
+        np.testing.assert_array_equal(encoded(encoder, cells), encoded(fitted(days), days))
+    with silent():
+        assert decision(fitted(cells, drop=["x"])).kind == "dropped"
+        sure = fitted(NO_TIME.dt.strftime("%d.%m.%Y"), dates="month-first")
+    assert "day.month.year" in decision(sure).reason
+    with pytest.raises(ParameterError, match=r'dates must be "auto", "day-first" or "month-first"'):
+        fitted(cells, dates="dmy")
+
+
+# -- categories ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [*FORMS, "category", "dictionary", "Categorical"])
+def test_categories_that_differ_by_case_or_outer_spaces_are_one(form, tmp_path):
+    more = {
+        "category": lambda cells: pd.Series(cells, dtype="category"),
+        "dictionary": lambda cells: pa.array(cells).dictionary_encode(),
+        "Categorical": lambda cells: pl.Series(cells, dtype=pl.Categorical),
+    }
+    weights = [0.4, 0.1, 0.1, 0.1, 0.2, 0.1]
+    words = ["Basic", "BASIC", "basic ", " Straße", "STRASSE", "Basics"]
+    cells = np.random.default_rng(0).choice(words, N, p=weights).tolist()
+    encoder = fitted((FORMS | more)[form](cells))
+    names = [name for name in encoder.get_feature_names_out() if name.startswith("x")]
+    assert names == ["x=Basic", "x=Basics", "x=STRASSE"]
+    assert "6 as written: " in decision(encoder).reason
+    expected = pd.get_dummies(pd.Series(cells).str.strip().str.casefold())
+    np.testing.assert_array_equal(encoded(encoder, cells)[:, :3], expected)
+    later = encoded(loaded(encoder, tmp_path), ["bASIC", "strasse ", "male", " basics"])[:, :3]
+    assert later.tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 1, 0]]
+    kept = fitted(cells, categories=["x"])
+    assert {f"x={word}" for word in words} < {*kept.get_feature_names_out()}
+    assert encoded(kept, ["bASIC"])[0, :6].tolist() == [0] * 6
+
+
+def test_words_are_no_case_of_others():
+    encoder = fitted(["M", "male", "m", "F"] * 50)
+    assert encoder.get_feature_names_out().tolist()[:3] == ["x=F", "x=M", "x=male"]
+    assert decision(fitted(["a", "A "] * 50)).kind == "constant"
+    keys = [f"k{k}" for k in range(60)] + [f"K{k}" for k in range(60)]
+    assert decision(fitted(keys)).kind == "identifier"  # all of them differ
+
+
+# -- codes and ids -------------------------------------------------------------------------------
+
+AGES = np.random.default_rng(2).integers(18, 91, N)
+
+
+@pytest.mark.parametrize(
+    ("cells", "codes"),
+    [
+        (replaced(AGES, [-1]), ["-1"]),
+        (replaced(AGES, [999]), ["999"]),
+        (replaced(AGES, [-9, 9999]), ["-9", "9999"]),
+        (replaced(AGES, ["-1", 99.9]), ["-1", "99.9"]),
+        (replaced(AGES / 4, [-1, None]), ["-1"]),
+        (replaced(RNG.integers(0, 90, N), [-1]), ["-1"]),
+        (replaced(RNG.choice([1, 2, 3, 4, 5], N), [99]), ["99"]),
+        (replaced(NO_TIME.dt.strftime("%d.%m.%Y"), ["31.12.9999"]), ["9999-12-31"]),
+        (replaced(NO_TIME, [pd.Timestamp(1900, 1, 1)]), ["1900-01-01"]),
+    ],
+)
+def test_codes_far_outside_all_other_values_are_named(cells, codes):
+    with pytest.warns(UserWarning, match="in column 'x', got ") as found:
+        encoder = fitted(cells)
+    (said,) = [str(each.message) for each in found]
+    assert all(code in said for code in codes)
+    assert f"{' and '.join(codes)} far from all others (" in decision(encoder).reason
+    if decision(encoder).kind == "number":
+        with silent():
+            assert decision(fitted(cells, numbers=["x"])).reason == "listed in numbers"
+            empty = fitted([None if str(cell) in codes else cell for cell in cells])
+            assert decision(empty).reason == "all values are numbers"
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        AGES,
+        [*AGES[:-4], 999, 999, 999, 999],  # rarely
+        RNG.lognormal(3, 2, N).round(2),
+        RNG.poisson(2, N),
+        RNG.choice([0, 1], N),
+        np.where(AGES < 40, 0, RNG.lognormal(5, 1, N)),
+        replaced(RNG.uniform(-0.6, 1, N), [-1, 1]),  # limits
+        RNG.normal(size=N).round(1),
+    ],
+)
+def test_values_that_are_no_codes_are_not_named(cells):
+    with silent():
+        assert decision(fitted(cells)).reason == "all values are numbers"
+
+
+@pytest.mark.parametrize(
+    "form", [np.array, list, lambda x: x.astype(float), lambda x: x.astype(str)]
+)
+def test_integers_that_hardly_repeat_are_named(form):
+    accounts = np.random.default_rng(0).permutation(10**6)[:N] + 10**6
+    with pytest.warns(UserWarning, match=r"in column 'x', got integers.*id\. .*in drop; .*in numb"):
+        encoder = fitted(form(accounts))
+    assert decision(encoder).kind == "number"
+    assert decision(encoder).reason.endswith("an id?")
+    with silent():
+        assert decision(fitted(form(accounts), numbers=["x"])).kind == "number"
+
+
+def test_numbers_of_households_are_named_and_amounts_are_in_the_line_only():
+    rng = np.random.default_rng(0)
+    households = rng.permutation(np.repeat(rng.permutation(2000) + 50_000, 3))
+    with pytest.warns(UserWarning, match="in column 'x', got integers that hardly repeat"):
+        TableEncoder().fit({"x": households})
+    with silent():
+        salaries = fitted(rng.lognormal(10, 0.8, N).round())
+        assert decision(salaries).reason.endswith("an id?")
+        assert decision(fitted(rng.integers(0, 90, N))).reason == "all values are numbers"
+
+
+# -- amounts -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "written", ["{:,}", "{:,} €", "${:,}", "{:,}.50", "{}%", "({:,})", "{:_}"], ids=str
+)
+def test_amounts_are_named_also_where_few_differ(written):
+    amounts = np.random.default_rng(0).integers(1000, 9000, 32)
+    cells = [written.format(amount).replace("_", "'") for amount in amounts]
+    for some in (cells[:2] * 150, (cells * 10)[:N]):
+        with pytest.warns(UserWarning, match="numbers such as 1234.5 in column 'x', got") as found:
+            assert decision(fitted(some)).kind == "category"
+        assert len(found) == 1
+    with silent():
+        assert decision(fitted(some, categories=["x"])).kind == "category"
+        for ranges in (["0", "1", "2", "3+"], ["<1", "1", ">2"], ["18-25", "26-35", "36+"]):
+            assert decision(fitted(ranges * 60)).kind == "category"
+
+
+def test_points_between_thousands_are_named():
+    rng = np.random.default_rng(0)
+    amounts = rng.integers(100, 99_000, N) * 10
+    with pytest.warns(UserWarning, match=r"in column 'x', got '\d+' and '\d+\.\d\d0', as with po"):
+        fitted([f"{amount:,}".replace(",", ".") for amount in [*amounts[:-1], 950]])
+    with silent():
+        fitted([f"{amount:,}".replace(",", ".") for amount in [*amounts[:-1], 950]], numbers=["x"])
+        fitted([f"{value:.3f}" for value in rng.gamma(3, 2, N)])
+        fitted([f"{value:g}" for value in rng.integers(1, 99, N) / 8])
+        fitted([f"{value:.0f}" if value > 9 else f"{value:.3f}" for value in rng.gamma(3, 2, N)])
+
+
+# -- durations -----------------------------------------------------------------------------------
+
+HOURS = np.array([5, 30], "m8[h]")
+DURATIONS = {
+    "hours": HOURS,
+    "nanoseconds": HOURS.astype("m8[ns]"),
+    "pandas": pd.Series(HOURS.astype("m8[s]")),
+    "polars": pl.Series(HOURS.astype("m8[ms]")),
+    "Arrow": pa.chunked_array([pa.array(HOURS.astype("m8[us]"))]),
+    "objects": HOURS.tolist(),
+    "timedeltas": np.array([*pd.to_timedelta(HOURS)], dtype=object),
+}
+
+
+@pytest.mark.parametrize("form", DURATIONS)
+def test_durations_are_no_numbers_and_numbers_are_no_durations(form, tmp_path):
+    numbers, durations = fitted(OTHER * 9), fitted((OTHER * 9 * 86400).round().astype("m8[s]"))
+    assert decision(durations).kind == "number"
+    with pytest.raises(ParameterError, match=r"numbers in column 'x', got datetime\.timed.*row 0"):
+        encoded(numbers, DURATIONS[form])
+    for each in (durations, loaded(durations, tmp_path)):
+        days = encoded(each, DURATIONS[form])[:, 0]
+        seconds = (OTHER * 9 * 86400).round()
+        z = (np.array([5, 30]) * 3600 - seconds.mean()) / seconds.std()
+        np.testing.assert_allclose(days, z, rtol=1e-9)
+        with pytest.raises(ParameterError, match=r"durations in column 'x', got 5\.0 in row 1"):
+            encoded(each, [None, 5.0])
+        assert not encoded(each, [None])[0, 0]
+    ratio = pd.Series(HOURS) / datetime.timedelta(hours=1)  # as the message says
+    np.testing.assert_array_equal(encoded(numbers, ratio), encoded(numbers, [5, 30]))
+    np.testing.assert_array_equal(
+        encoded(durations, pd.to_timedelta(pd.Series([5, 30]), unit="h")),
+        encoded(durations, HOURS),
+    )
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        np.array(["2024-01-01"], "M8[ns]"),
+        pd.Series(pd.period_range("2024", periods=1, freq="M")),
+        pl.Series([datetime.time(5)]),
+        pa.array([datetime.time(5)]),
+        [datetime.date(2024, 1, 1)],
+        [datetime.time(5)],
+        np.array([5], "m8[M]"),
+        np.array([5j], dtype=object),
+        np.array([5j]),
+    ],
+    ids=str,
+)
+def test_other_types_are_no_numbers(cells):
+    with pytest.raises(ParameterError, match=r"TableEncoder: expected .* in column 'x', got "):
+        encoded(fitted(OTHER * 9), cells)
+
+
+# -- files, engines and older models -------------------------------------------------------------
+
+
+def people(n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "paid": replaced([f"{v:.2f}" for v in rng.gamma(3, 20, n)], ["-", "n.v."]),
+            "joined": pd.Series(NO_TIME[rng.integers(0, N, n)]).dt.strftime("%d.%m.%Y").tolist(),
+            "plan": rng.choice(["Basic", "BASIC ", "Pro", "pro"], n, p=[0.4, 0.1, 0.3, 0.2]),
+            "due": [f"{a:02}/{b:02}/2023" for a, b in rng.integers(1, 13, (n, 2))],
+        }
+    )
+    late = pd.to_datetime(table["joined"], format="%d.%m.%Y") > pd.Timestamp(2022, 10, 1)
+    return table.assign(leaves=np.where(late | (table["plan"].str.lower() == "pro"), "yes", "no"))
+
+
+def narrows_(line):
+    return cli.main(shlex.split(line))
+
+
+def write(table, path):
+    if path.endswith(".parquet"):
+        parquet.write_table(pa.Table.from_pandas(table, preserve_index=False), path)
+    else:
+        table.to_csv(path, index=False, sep="\t" if path.endswith(".tsv") else ",")
+
+
+FIT = "--label leaves --method srda --dates day-first"
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
+def test_files_are_decided_and_encoded_as_dataframes(kind, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table, new = people(), people(60, 1)
+    write(table, f"a.{kind}")
+    write(new, f"new.{kind}")
+    encoder = TableEncoder(dates="day-first")
+    X = encoder.fit_transform(table.drop(columns="leaves"))
+    model = SRDA().fit(X, table["leaves"])
+    expected = model.predict(encoder.transform(new.drop(columns="leaves"))).tolist()
+    assert narrows_(f"fit a.{kind} {FIT} --chunk-rows 70 -o m.narrows") == 0
+    said = capsys.readouterr().err
+    for each in encoder.decisions_:
+        assert f"{each.column}: {each.kind} ({each.reason}), {each.n_features} feature" in said
+    assert "due: date (all values are dates, day/month/year)" in said
+    assert "2 distinct values, 4 as written: 'BASIC ' is 'Basic'" in said
+    assert narrows_(f"predict m.narrows new.{kind} --label leaves -o out.csv") == 0
+    assert pd.read_csv("out.csv")["label"].tolist() == expected
+
+
+def test_dates_are_asked_for_at_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table, new = people(), people(60, 1)
+    write(table, "a.csv")
+    write(new, "new.tsv")
+    write(new.assign(paid=["5", "?!"] * 30), "wrong.csv")
+    assert narrows_("fit a.csv --label leaves --method srda -o m.narrows") == 0
+    said = capsys.readouterr().err
+    assert "column 'due'" in said
+    assert "--dates" in said
+    assert narrows_(f"fit a.csv {FIT} -o m.narrows") == 0
+    assert "warning" not in capsys.readouterr().err
+    assert narrows_("update m.narrows new.tsv --label leaves -o more.narrows") == 0
+    assert narrows_("merge more.narrows m.narrows -o sum.narrows") == 0
+    assert narrows.load("sum.narrows").n_samples_seen_ == 2 * N + 60
+    capsys.readouterr()
+    assert narrows_("predict m.narrows wrong.csv --label leaves -o out.csv") != 0
+    assert "wrong.csv:3: " in capsys.readouterr().err
+
+
+def test_parts_of_files_have_the_map_of_the_first_rows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = people()
+    table.to_csv("a.csv", index=False)
+    pretend(monkeypatch, "large files", 4000)
+    encoder = TableEncoder(dates="month-first")
+    found = local.fit_files(SRDA(), ["a.csv"], encoder, label="leaves")
+    X = TableEncoder(dates="month-first").fit_transform(table.drop(columns="leaves"))
+    expected = SRDA().fit(X, table["leaves"])
+    np.testing.assert_allclose(found.components_, expected.components_, rtol=1e-8, atol=1e-12)
+
+
+def test_maps_without_forms_are_read_as_before():
+    """Maps of 0.3.0 know no forms: case counts, and durations are numbers of days."""
+    table = {"c": ["Basic", "pro"] * 60, "x": np.arange(120.0) ** 1.5}
+    encoder = TableEncoder(splines=0).fit(table)
+    arrays = {name: a for name, a in encoder.to_arrays().items() if name != "map.forms"}
+    old = TableEncoder.from_arrays(arrays, None)
+    assert old.dates == "auto"
+    for each in (old, TableEncoder.from_arrays(old.to_arrays(), None)):
+        got = each.transform({"c": ["Basic", "BASIC", "pro "], "x": [1.0, 2.0, 3.0]}).toarray()
+        assert got[:, :2].tolist() == [[1, 0], [0, 0], [0, 0]]
+        days = each.transform({"c": ["pro"] * 2, "x": np.array([24, 48], "m8[h]")}).toarray()
+        numbers = each.transform({"c": ["pro"] * 2, "x": [1.0, 2.0]}).toarray()
+        np.testing.assert_array_equal(days, numbers)
+    for wrong in ("month first", "days", "any case"):
+        forms = np.array(["day.month.year", wrong], dtype=object)
+        with pytest.raises(ValueError, match="forms"):
+            TableEncoder.from_arrays(arrays | {"map.forms": forms}, None)
