@@ -102,6 +102,7 @@ SIX = ["-", "a", "b", "c", "d", "e"]
         (replaced([7] * N, ["x"]), "category"),  # two values
         (replaced([1, 2.5, 7.5] * 100, ["x"]), "number"),
         (replaced(NUMBERS, [datetime.date(2024, 1, 1)]), "category"),
+        (replaced([2**62 + 1, 2**62 + 2] * 150, ["-", True]), "category"),  # floats are one
         (["-"] * 20 + [None] * 270 + NUMBERS[:10], "category"),  # most of what is there
     ],
 )
@@ -253,7 +254,7 @@ AGES = np.random.default_rng(2).integers(18, 91, N)
         (replaced(RNG.integers(0, 90, N), [-1]), ["-1"]),
         (replaced(RNG.choice([1, 2, 3, 4, 5], N), [99]), ["99"]),
         (replaced(NO_TIME.dt.strftime("%d.%m.%Y"), ["31.12.9999"]), ["9999-12-31"]),
-        (replaced(NO_TIME, [pd.Timestamp(1900, 1, 1)]), ["1900-01-01"]),
+        (replaced(NO_TIME, [np.datetime64("1900-01-01")]), ["1900-01-01"]),
     ],
 )
 def test_codes_far_outside_all_other_values_are_named(cells, codes):
@@ -353,6 +354,7 @@ DURATIONS = {
     "Arrow": pa.chunked_array([pa.array(HOURS.astype("m8[us]"))]),
     "objects": HOURS.tolist(),
     "timedeltas": np.array([*pd.to_timedelta(HOURS)], dtype=object),
+    "objects of NumPy": np.array([*HOURS], dtype=object),
 }
 
 
@@ -388,6 +390,8 @@ def test_durations_are_no_numbers_and_numbers_are_no_durations(form, tmp_path):
         [datetime.date(2024, 1, 1)],
         [datetime.time(5)],
         np.array([5], "m8[M]"),
+        np.array([np.datetime64("2024-01-01")], dtype=object),
+        np.array([np.timedelta64(5, "h"), 3.0], dtype=object),
         np.array([5j], dtype=object),
         np.array([5j]),
     ],

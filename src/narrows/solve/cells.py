@@ -87,9 +87,14 @@ _AS_DURATION = "Make the column durations, such as by pandas.to_timedelta(column
 _AS_TEXT = "Correct it, or fit with the column in categories (--categories) or text (--text)."
 
 
+_OF_NUMPY = np.datetime64, np.timedelta64  # which Python makes numbers of their units
+
+
 def _number(value: Any) -> float:
     if isinstance(value, str) and "_" in value:  # which Python allows
         raise ValueError
+    if isinstance(value, _OF_NUMPY):
+        raise TypeError
     try:
         return float(value)
     except OverflowError:
@@ -105,6 +110,8 @@ def moment_of(value: Any, form: str = "") -> np.datetime64:
         if not _DATE.fullmatch(value):
             value = _rewritten(value, form)
         value = datetime.fromisoformat(value.rstrip())
+    if isinstance(value, np.datetime64):
+        return value.astype("datetime64[us]")
     if not isinstance(value, date):
         raise TypeError
     if isinstance(value, datetime) and value.tzinfo is not None:
@@ -224,7 +231,7 @@ class Cells:
         if array.dtype.kind == "O":
             some = [None if is_missing(cell) else cell for cell in array.tolist()]
             if {*map(type, some)} - {type(None)} and all(
-                isinstance(cell, timedelta) for cell in some if cell is not None
+                isinstance(cell, timedelta | np.timedelta64) for cell in some if cell is not None
             ):
                 return np.array(some, dtype="m8[us]")
         return array
@@ -242,8 +249,7 @@ class Cells:
         """Whether the cells are numbers of which floats hold at most every other integer."""
         if not beyond_floats(self.numbers):
             return False
-        tokens = {*map(folded, self.tokens)}
-        texts = [text for text in self.labels[0] if folded(text) not in tokens]
+        texts = filter(reads_as_number, self.labels[0])  # no booleans, and no missing values
         integers = {int(x) if _INTEGER.fullmatch(x) else float(x) for x in texts}
         return 2 * len({*map(float, integers)}) <= len(integers)
 
@@ -335,8 +341,9 @@ class Cells:
             found = self.array.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
             return None
-        texts = "".join([cell for cell in self.array.tolist() if isinstance(cell, str)])
-        return None if "_" in texts else found
+        cells = self.array.tolist()
+        texts = "".join([cell for cell in cells if isinstance(cell, str)])
+        return None if "_" in texts or {*map(type, cells)} & {*_OF_NUMPY} else found
 
     def check_finite(self) -> None:
         """Raise CellError where a number is infinite, or its square is close to it."""
