@@ -19,7 +19,7 @@ from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from narrows import LDA, SRDA, OnlineSRDA, load, save
+from narrows import LDA, SRDA, KernelSRDA, OnlineSRDA, Window, load, save
 from tests.cases import bytes_of, labelled
 from tests.solvers import UNIT, regressions
 from tests.traced import stopped
@@ -113,6 +113,111 @@ def test_without_a_ridge_predictions_are_those_of_scikit_learn():
     ours -= ours.mean(axis=1, keepdims=True)
     slope = (theirs * ours).sum() / (theirs**2).sum()
     np.testing.assert_allclose(ours, slope * theirs, atol=0.03 * np.abs(ours).max())
+
+
+# -- other priors at prediction ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [*METHODS, *ONLINE, KernelSRDA(random_state=0)], ids=repr)
+@pytest.mark.parametrize(
+    "priors", ["balanced", "sqrt", (0.2, 0.7, 0.1), {"yes": 3, "no": 0, "maybe": 1}], ids=str
+)
+def test_other_priors_multiply_probabilities(estimator, priors):
+    X, y = three(n=60)
+    fitted = clone(estimator).fit(X, y, sample_weight=np.where(y == "no", 0.1, 1.0))
+    share = np.array(
+        [np.where(y == c, 0.1 if c == "no" else 1.0, 0).sum() for c in fitted.classes_]
+    )
+    share /= share.sum()
+    new = {"balanced": np.ones(3), "sqrt": np.sqrt(share)}.get(str(priors), priors)
+    new = np.array([new[c] for c in fitted.classes_] if isinstance(new, dict) else new)
+    P = fitted.predict_proba(X)
+    expected = P * new / share
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(fitted.predict_proba(X, priors=priors), expected, atol=1e-12)
+    found = fitted.classes_[expected.argmax(axis=1)]
+    assert np.abs(expected - P).max() > 1e-3
+    np.testing.assert_array_equal(fitted.predict(X, priors=priors), found)
+    np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X, priors)), expected, atol=1e-12)
+    scores = fitted.decision_function(X, priors)
+    np.testing.assert_array_equal(fitted.classes_[scores.argmax(axis=1)], found)
+    np.testing.assert_array_equal(fitted.predict_proba(X, priors="empirical"), P)
+
+
+@pytest.mark.slow
+@every
+def test_other_priors_give_the_posteriors_of_normal_classes(estimator):
+    rng = np.random.default_rng(0)
+    means, fit, new = (
+        rng.normal(size=(3, 4)),
+        np.array([0.85, 0.1, 0.05]),
+        np.array([0.1, 0.2, 0.7]),
+    )
+    y = rng.choice(3, 4000, p=fit)
+    X = means[y] + rng.normal(size=(4000, 4))
+    fitted = clone(estimator).fit(X, y)
+    labels = rng.choice(3, 2000, p=new)
+    X = means[labels] + rng.normal(size=(2000, 4))
+    true = new * np.exp(-0.5 * ((X[:, None] - means) ** 2).sum(axis=2))
+    true /= true.sum(axis=1, keepdims=True)
+    errors = [np.abs(fitted.predict_proba(X, p) - true).mean() for p in (None, "balanced", new)]
+    assert errors[2] < errors[1] < errors[0]
+    hits = (true.argmax(axis=1) == labels).mean()
+    assert fitted.score(X, labels) < hits - 0.1
+    assert (fitted.predict(X, priors=new) == labels).mean() > hits - 0.03
+    by_weight = clone(estimator).fit(*_with_priors(rng, means, fit, new))
+    assert (by_weight.predict(X) == fitted.predict(X, priors=new)).mean() > 0.93
+
+
+def _with_priors(rng, means, fit, new):
+    """Return normal samples with shares `fit` of the classes, and weights that make these `new`."""
+    y = rng.choice(3, 4000, p=fit)
+    return means[y] + rng.normal(size=(4000, 4)), y, (new / fit)[y]
+
+
+@every
+def test_priors_pass_through_a_pipeline_and_of_two_classes_shift_the_score(estimator):
+    X, y = three("booleans", n=60)
+    piped = make_pipeline(StandardScaler(), clone(estimator)).fit(X, y)
+    P, new = piped.predict_proba(X), [0.01, 0.99]
+    shares = np.array([np.mean(~y), np.mean(y)])
+    expected = (P * new / shares)[:, 1] / (P * new / shares).sum(axis=1)
+    np.testing.assert_allclose(piped.predict_proba(X, priors=new)[:, 1], expected, atol=1e-12)
+    np.testing.assert_array_equal(piped.predict(X, priors=new), expected > 0.5)
+    score = piped[-1].decision_function(piped[0].transform(X), priors=new)
+    np.testing.assert_allclose(1 / (1 + np.exp(-score)), expected, atol=1e-12)
+
+
+@every
+@pytest.mark.parametrize(
+    "priors", ["uniform", (1, 1), (0, 0, 0), (1, -1, 1), (1, np.nan, 1), 0.3, {"yes": 1}], ids=str
+)
+def test_priors_that_are_none_are_refused(estimator, priors):
+    X, y = three(n=40)
+    fitted = clone(estimator).fit(X, y)
+    for verb in (fitted.predict, fitted.predict_proba):
+        with pytest.raises(ValueError, match=f"^{type(estimator).__name__}: expected priors"):
+            verb(X, priors=priors)
+
+
+def test_a_window_passes_priors_to_its_estimator():
+    X, y = three(n=60)
+    window = Window(SRDA(), samples=40).partial_fit(X, y)
+    for verb in ("predict", "predict_proba", "decision_function"):
+        expected = getattr(window.estimator_, verb)(X, priors="balanced")
+        np.testing.assert_array_equal(getattr(window, verb)(X, priors="balanced"), expected)
+    assert (window.predict_proba(X, priors="balanced") != window.predict_proba(X)).any()
+
+
+def test_classes_to_come_have_priors_but_no_probability_and_several_labels_have_none():
+    X, y = three("integers", n=60)
+    online = OnlineSRDA(random_state=0).partial_fit(X, y, classes=[-1, 3, 40, 99])
+    P = online.predict_proba(X, priors=[1] * len(online.classes_))
+    assert (P[:, -1] == 0).all()
+    np.testing.assert_allclose(P, online.predict_proba(X, priors="balanced"), atol=1e-12)
+    online.fit(X, np.eye(3, dtype=int)[np.unique(y, return_inverse=True)[1]])
+    with pytest.raises(ValueError, match="several labels"):
+        online.predict(X, priors="balanced")
 
 
 @every

@@ -89,6 +89,7 @@ def test_dense_samples_need_neither_scipy_nor_scikit_learn(files):
     for name in ("a.csv", "a.npy"):
         lines += [f"predict {model}.narrows {name} -o out.csv" for model in "mn"]
         lines += [f"transform {model}.narrows {name} -o out.npy" for model in "ms"]
+        lines += [f"predict m.narrows {name} -o out.csv --priors balanced"]
     assert run_apart(lines) == []
 
 

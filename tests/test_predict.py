@@ -51,6 +51,29 @@ def test_the_predictions_of_a_file_are_those_of_python(method, run, iris, tmp_pa
     np.testing.assert_allclose(found, model.predict_proba(X).max(axis=1), rtol=1e-12)
 
 
+@pytest.mark.parametrize("method", [SRDA, LDA, KernelSRDA, OnlineSRDA])
+@pytest.mark.parametrize("priors", ["balanced", "sqrt", ".6,.05,.35"])
+def test_other_priors_are_those_of_python(method, priors, run, iris, tmp_path):
+    X, y = iris
+    model = method().fit(X[:130], y[:130])
+    save(model, tmp_path / "m.narrows")
+    given = priors if priors.isalpha() else [float(part) for part in priors.split(",")]
+    assert run(f"predict m.narrows iris.csv -o p.csv --proba --priors {priors}")[0] == 0
+    _, rows = read_csv(tmp_path / "p.csv")
+    found = np.array([row[:3] for row in rows], float)
+    np.testing.assert_allclose(found, model.predict_proba(X, priors=given), rtol=1e-12, atol=1e-300)
+    assert [row[-1] for row in rows] == model.predict(X, priors=given).tolist()
+    assert np.abs(found - model.predict_proba(X)).max() > 1e-3
+
+
+@pytest.mark.parametrize("priors", ["uniform", ".5", "1,1", "0,0,0", "a=.2,b=.8"])
+def test_priors_that_are_none_are_refused(priors, run, iris):
+    run("fit iris.csv --method srda -o m.narrows")
+    status, _, err = run(f"predict m.narrows iris.csv -o p.csv --priors {priors}")
+    assert status == 2
+    assert "expected" in err
+
+
 def test_all_probabilities_are_columns_named_after_the_classes(run, iris, tmp_path):
     X, _ = iris
     run("fit iris.csv --method srda -o m.narrows")

@@ -58,7 +58,9 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
     return 130 if stopped else 0
 
 
-def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **given: Any) -> int:
+def predict(
+    model: str, input: str, output: str, proba: bool, priors: Any, as_json: bool, **given: Any
+) -> int:
     """Predict the classes, or the numbers, of the rows of a file with a saved model."""
     inputs, reading = expand_patterns([input]), values.read_options(given)
     estimator, samples = _opened(model, inputs, output, reading, given["flush"], predicts=True)
@@ -71,10 +73,11 @@ def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **g
             f"{'regressor' if numeric else 'classifier'} to them."
         )
     if numeric:
-        if proba:
-            raise ParameterError(
-                "--proba: expected a model of classes, got one of numbers. Leave it out."
-            )
+        for flag, is_given in (("--proba", proba), ("--priors", priors is not None)):
+            if is_given:
+                raise ParameterError(
+                    f"{flag}: expected a model of classes, got one of numbers. Leave it out."
+                )
         return _predict_numbers(estimator, samples, input, output, as_json, *how)
     classes = estimator.classes_  # in the header as in the column of labels
     classes = written(classes.astype(int) if classes.dtype.kind == "b" else classes)
@@ -83,7 +86,7 @@ def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **g
     agreement = Agreement(estimator.classes_, reading.labels)
 
     def predicted(X: Any, y: Any) -> tuple[Any, Any]:
-        probabilities, labels = estimator.predict_proba(X), estimator.predict(X)
+        probabilities, labels = estimator.predict_proba(X, priors), estimator.predict(X, priors)
         if y is not None:
             agreement.add(labels, y)
         if several:

@@ -121,6 +121,11 @@ def transform() -> Work:
         "--proba", is_flag=True,
         help="Write the probability of each class, not only that of the predicted one.",
     ),
+    click.option(
+        "--priors", metavar="PRIORS", type=options.numbers,
+        help="Shares of the classes in INPUT, without learning again: balanced, sqrt or p1,p2,… in "
+        "the order of the classes.  [default: empirical, those of the fit]",
+    ),
     options.READING, options.WRITING, short_help="Predict the classes or targets of a file.",
 )  # fmt: skip
 def predict() -> Work:
@@ -129,6 +134,7 @@ def predict() -> Work:
     \b
     narrows predict model.narrows new.csv -o predicted.csv
     narrows predict model.narrows mails.jsonl.gz --split test -o - --proba
+    narrows predict model.narrows new.csv -o predicted.csv --priors balanced
     producer | narrows predict model.narrows - --flush
 
     The output has a row for each row of the input: `probability`, and the predicted class as

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.errors import DataError, ParameterError
+from narrows.errors import DataError, ParameterError, named
 from narrows.io.container import (
     ENCODER,
     ESTIMATOR,
@@ -23,13 +23,15 @@ from narrows.io.container import (
 )
 from narrows.io.source import Source, StoredEncoder, StoredVectoriser, source_of_step
 from narrows.methods.names import column_names, file_columns
-from narrows.solve.applied import Decision
+from narrows.solve.applied import Classes, Decision
 from narrows.solve.late import Rows
 from narrows.solve.schema import Field, SchemaError, check_plain, checked
+from narrows.state.labels import log_change
 
 _FLOATS = np.float32, np.float64
 _W = "solution.W"
-_GROUPS = "input.", "source.", "solution.", "table.", "tfidf."  # of the arrays that are needed
+# of the arrays that are needed; other priors than those of the fit need the weights of the classes
+_GROUPS = "input.", "source.", "solution.", "table.", "tfidf.", "facts.class_count_"
 
 
 def _is_in(groups: tuple[str, ...], without: str, header: dict[str, Any], name: str) -> bool:
@@ -138,23 +140,37 @@ class Model:
             return self._estimator.transform(_whole(X))
         return self._applied.reduce(X)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any, priors: Any = None) -> np.ndarray:
         """Return the probabilities of classes."""
         classes, decision = self._applied.classes, self._applied.decision
         if classes is None or decision is None or not self._takes(X):
-            return self._estimator.predict_proba(_whole(X))
-        scores = self._scores(decision, X) / decision.temperature
-        return classes.probabilities(classes.every(scores))
+            return self._estimator.predict_proba(_whole(X), priors)
+        return classes.probabilities(self._posteriors(classes, decision, X, priors))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, priors: Any = None) -> np.ndarray:
         """Return the classes, or the targets."""
         classes, decision = self._applied.classes, self._applied.decision
         if decision is None or not self._takes(X):
-            return self._estimator.predict(_whole(X))
+            return self._estimator.predict(_whole(X), *(() if priors is None else (priors,)))
         if classes is None:
             y = decision.scores(X)
             return y[:, 0] if y.shape[1] == 1 else y
-        return classes.predicted(classes.every(self._scores(decision, X)))
+        if priors is None:
+            return classes.predicted(classes.every(self._scores(decision, X)))
+        return classes.predicted(self._posteriors(classes, decision, X, priors))
+
+    def _posteriors(self, classes: Classes, decision: Decision, X: Any, priors: Any) -> Any:
+        """Return the log posteriors of classes with these priors, as the estimator does."""
+        scores = classes.every(self._scores(decision, X) / decision.temperature)
+        if priors is None:
+            return scores
+        counts = self._facts["class_count_"]
+        if len(counts) != len(classes.labels):
+            raise SchemaError("class_count_: expected a weight for each class, got others.")
+        try:
+            return scores + log_change(priors, classes.labels, counts, classes.several)
+        except ParameterError as error:
+            raise ParameterError(named(str(error), self._method)) from None
 
     def _scores(self, decision: Decision, X: Any) -> Any:
         """Return the scores of classes, not calibrated; those of the same samples once."""

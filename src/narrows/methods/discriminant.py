@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from narrows.errors import errors_named_after
 from narrows.methods.base import Estimator, lock_of
 from narrows.methods.cross import CrossProjector
 from narrows.methods.projector import EXPLAINED, Found
@@ -19,7 +20,7 @@ from narrows.methods.routes import Solved
 from narrows.solve.applied import Applied, Classes, Decision
 from narrows.solve.held_out import temperature
 from narrows.state.arrays import read_only
-from narrows.state.labels import as_labels, is_matrix
+from narrows.state.labels import as_labels, is_matrix, log_change
 
 
 class Classifier(ClassifierMixin, Estimator):
@@ -71,29 +72,38 @@ class Classifier(ClassifierMixin, Estimator):
             applied.decision, applied.classes = self._decide(), self._classes
         return applied
 
-    def _scores(self, X: Any, calibrated: bool = True) -> tuple[Classes, np.ndarray]:
+    def _scores(
+        self, X: Any, priors: Any = None, calibrated: bool = True
+    ) -> tuple[Classes, np.ndarray]:
         """Return the classes, and the log posterior of each, but for a term that all share.
 
-        With or without the temperature, which does not matter for `predict`. If there may be
-        several, the log odds of each.
+        With or without the temperature, which does not matter for `predict` with the priors of the
+        fit. If there may be several, the log odds of each.
         """
-        with lock_of(self):  # scores and classes of one moment
+        with lock_of(self):  # scores, classes and their weights of one moment
             X = self._check_X(X, reset=False)
-            classes, scores = self._classes, self._decision(calibrated).scores(X)
-        return classes, classes.every(scores)
+            classes, counts = self._classes, self.class_count_
+            scores = self._decision(calibrated or priors is not None).scores(X)
+        scores = classes.every(scores)
+        if priors is None:
+            return classes, scores
+        with errors_named_after(self):
+            return classes, scores + log_change(priors, classes.labels, counts, classes.several)
 
     @property
     def _several(self) -> bool:
         """Whether several labels are predicted for a sample."""
         return False
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, priors: Any = None) -> np.ndarray:
         """Return the score of each class: its log posterior, up to a term that all classes share.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The samples.
+        priors : str, dict or array-like of shape (n_classes,), optional
+            As for `predict_proba`.
 
         Returns
         -------
@@ -107,17 +117,19 @@ class Classifier(ClassifierMixin, Estimator):
         predict : Predict the class with the largest score.
         predict_proba : Estimate probabilities.
         """
-        classes, scores = self._scores(X)
+        classes, scores = self._scores(X, priors)
         one = scores.shape[1] == 2 and not classes.several
         return scores[:, 1] - scores[:, 0] if one else scores
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, priors: Any = None) -> np.ndarray:
         """Predict the most probable class, or all labels with a probability above 1/2.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The samples.
+        priors : str, dict or array-like of shape (n_classes,), optional
+            As for `predict_proba`: "balanced" finds more samples of rare classes.
 
         Returns
         -------
@@ -129,7 +141,7 @@ class Classifier(ClassifierMixin, Estimator):
         predict_proba : Estimate probabilities.
         score : Return the accuracy.
         """
-        classes, scores = self._scores(X, calibrated=False)
+        classes, scores = self._scores(X, priors, calibrated=False)
         return classes.predicted(scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -166,13 +178,18 @@ class Classifier(ClassifierMixin, Estimator):
         y = y if is_matrix(y) else as_labels(y, type(self).__name__)
         return float(super().score(X, y, sample_weight))
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any, priors: Any = None) -> np.ndarray:
         """Estimate the probability of each class.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The samples.
+        priors : str, dict or array-like of shape (n_classes,), optional
+            The shares of the classes among the samples to predict, where these differ from those of
+            the fit: "balanced" for equal shares, "sqrt" for shares proportional to the square roots
+            of `class_count_`, an array in the order of `classes_`, or a dict by class. By default,
+            and with "empirical", those of the fit. Nothing is learned again.
 
         Returns
         -------
@@ -180,21 +197,41 @@ class Classifier(ClassifierMixin, Estimator):
             In the order of `classes_`. For several labels per sample, the probability of each
             label; these do not sum to 1.
 
+        Raises
+        ------
+        ValueError
+            `priors` are not one number >= 0 for each class, or samples have several labels.
+
         See Also
         --------
         predict_log_proba : Return logarithms of the probabilities.
         predict : Predict the most probable class.
+
+        Notes
+        -----
+        With `priors`, the probability of each class is multiplied by its prior divided by its share
+        in the fit, and the products are divided by their sum (Saerens, Latinne and Decaestecker,
+        2002). This holds for log posteriors and for outputs of regressions, since both are
+        calibrated first. It is exact where samples of one class look alike in the fit and later.
+        The probability of a class that was not seen stays 0.
+
+        References
+        ----------
+        M. Saerens, P. Latinne, C. Decaestecker, "Adjusting the Outputs of a Classifier to New a
+        Priori Probabilities: A Simple Procedure", Neural Computation 14(1), 2002.
         """
-        classes, scores = self._scores(X)
+        classes, scores = self._scores(X, priors)
         return classes.probabilities(scores)
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Any, priors: Any = None) -> np.ndarray:
         """Estimate the logarithm of the probability of each class.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The samples.
+        priors : str, dict or array-like of shape (n_classes,), optional
+            As for `predict_proba`.
 
         Returns
         -------
@@ -205,7 +242,7 @@ class Classifier(ClassifierMixin, Estimator):
         --------
         predict_proba : Return probabilities.
         """
-        classes, scores = self._scores(X)
+        classes, scores = self._scores(X, priors)
         several = classes.several
         return log_expit(scores) if several else log_softmax(scores, axis=1)
 

@@ -303,13 +303,15 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self.estimator_.classes_
 
     @_if_there("predict")
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, **options: Any) -> np.ndarray:
         """Predict classes or targets with the estimator of the window, if it does.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The samples.
+        **options
+            Of the estimator, such as `priors`.
 
         Returns
         -------
@@ -321,16 +323,18 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         predict_proba : Estimate probabilities.
         score : Return the accuracy, or R^2.
         """
-        return self.estimator_.predict(X)
+        return self.estimator_.predict(X, **options)
 
     @_if_there("predict_proba")
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any, **options: Any) -> np.ndarray:
         """Estimate the probability of each class with the estimator of the window, if it does.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The samples.
+        **options
+            Of the estimator, such as `priors`.
 
         Returns
         -------
@@ -341,16 +345,18 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         --------
         predict : Predict classes.
         """
-        return self.estimator_.predict_proba(X)
+        return self.estimator_.predict_proba(X, **options)
 
     @_if_there("decision_function")
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, **options: Any) -> np.ndarray:
         """Return the scores of classes by the estimator of the window, if it has them.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The samples.
+        **options
+            Of the estimator, such as `priors`.
 
         Returns
         -------
@@ -361,7 +367,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         --------
         predict : Predict the class with the largest score.
         """
-        return self.estimator_.decision_function(X)
+        return self.estimator_.decision_function(X, **options)
 
     @_if_there("score")
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -456,6 +456,46 @@ def priors(kind: Any, counts: np.ndarray) -> np.ndarray:
     return p / p.sum()
 
 
+def log_change(
+    kind: Any, classes: np.ndarray, counts: np.ndarray, several: bool = False
+) -> np.ndarray:
+    """Return what other priors at prediction add to log posteriors, of shape (n_classes,).
+
+    The logarithm of the prior of each class divided by its share in the fit; 0 for a class that was
+    not seen, which is not predicted with any priors.
+
+    Parameters
+    ----------
+    kind : {"empirical", "sqrt", "balanced"}, dict or array-like of shape (n_classes,)
+        A dict has the classes that were seen.
+    classes, counts : ndarray of shape (n_classes,)
+        The classes, and their weights in the fit.
+    several : bool, default=False
+        Whether samples have several labels, which have no priors that sum to 1.
+
+    Raises
+    ------
+    ParameterError
+        As in `priors`, or samples have several labels.
+    """
+    if several:
+        raise ParameterError(
+            f"ClassStats: expected priors=None, since samples may have several labels, got {kind!r}"
+            ". Compare probabilities with other limits than 1/2 instead."
+        )
+    seen, given = counts > 0, by_class(kind)
+    if given is not None:
+        kind = of_classes(given, classes[seen].tolist())
+    elif not isinstance(kind, str):
+        kind = priors(kind, np.ones(len(counts)))[
+            seen
+        ]  # one for each class, also for those to come
+    change, share = np.zeros(len(counts)), priors("empirical", counts)[seen]
+    with np.errstate(divide="ignore"):  # a prior may be 0
+        change[seen] = np.log(priors(kind, counts)[seen]) - np.log(share)
+    return change
+
+
 def by_class(given: Any) -> Mapping[Any, Any] | None:
     """Return priors that are given by class, as a dict or a Series of pandas; None for others."""
     given = given.to_dict() if hasattr(given, "to_dict") else given
