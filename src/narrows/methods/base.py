@@ -6,12 +6,12 @@ import os
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from copy import deepcopy
 from functools import cache, wraps
 from importlib import import_module
 from inspect import signature
-from threading import RLock
+from threading import RLock, get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -104,19 +104,22 @@ def atomic(method: Method) -> Method:
     def update(self: Any, *args: Any, **named: Any) -> Any:
         with lock_of(self):
             before = dict(vars(self))
-            try:
-                with errors_named_after(self):  # before the names of the features are restored
-                    try:
-                        return method(self, *args, **named)
-                    except TypeError as error:
-                        if error.__traceback__ is not None and error.__traceback__.tb_next is None:
-                            raise wrong_arguments(self, error) from None
-                        raise
-            except BaseException:
-                vars(self).update(before)
-                for name in vars(self).keys() - before.keys():
-                    del vars(self)[name]
-                raise
+            fitted = before.get("_fitted") if method.__name__ == "partial_fit" else None
+            with nullcontext() if fitted is None else fitted.updated(self):
+                try:
+                    with errors_named_after(self):  # before the names of the features are restored
+                        try:
+                            return method(self, *args, **named)
+                        except TypeError as error:
+                            trace = error.__traceback__
+                            if trace is not None and trace.tb_next is None:
+                                raise wrong_arguments(self, error) from None
+                            raise
+                except BaseException:
+                    vars(self).update(before)
+                    for name in vars(self).keys() - before.keys():
+                        del vars(self)[name]
+                    raise
 
     return cast(Method, update)
 
@@ -160,14 +163,52 @@ class Fitted:
         self.solution: Any = None
         self.saved: Applied | None = None  # what a model file has of the solution
         self.checked = checked or {}  # the parameters that were checked; the solution is for them
+        self._nobody_reads()
+
+    def _nobody_reads(self) -> None:
+        self.updating = 0  # the thread that updates the state and solves for it
+        self.latest: dict[str, Any] = {}  # what was read last, by the method that reads it
+        self.readers: dict[int, int] = {}  # for how many more updates each thread is a reader
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "solution": None}
+        own = {name: vars(self)[name] for name in ("state", "source", "saved", "checked")}
+        return {**own, "solution": None}
+
+    def __setstate__(self, own: dict[str, Any]) -> None:
+        vars(self).update(own)
+        self._nobody_reads()
+
+    @contextmanager
+    def updated(self, estimator: Estimator) -> Iterator[None]:
+        """Let other threads read what was read last while this one updates an estimator.
+
+        If some did so lately, solve for the new state, so that they do not have to.
+        """
+        me, after = get_ident(), self
+        self.updating = me
+        if not (are_read := any(thread != me for thread in list(self.readers))):
+            self.latest = {}  # which takes memory
+        try:
+            yield
+            after = estimator._fitted
+            after.latest, after.updating = self.latest, me
+            latest = dict(self.latest)
+            for name in latest if are_read else ():
+                with suppress(ValueError):  # which those who read will get
+                    latest[name] = getattr(estimator, name)()
+            after.latest = latest  # all at once
+            left = [(thread, updates - 1) for thread, updates in list(self.readers.items())]
+            after.readers = {thread: updates for thread, updates in left if updates}
+        finally:
+            self.updating = after.updating = 0
 
     def forget(self) -> None:
         """Drop what was computed of the state, before this changes."""
         self.solution = self.saved = None
 
+
+_READS = 10  # updates in a row that solve at once for a thread that read before them
+_WAIT = 0.001  # seconds, after which a reader looks again whether another thread updates
 
 # verbs of River, which are looked for here
 _OF_RIVER = {
@@ -433,7 +474,32 @@ class Estimator(TransformerMixin, BaseEstimator):
     @property
     def _applied(self) -> Any:
         """What `transform` needs: that of a model file, or else the solution."""
+        return self._latest("_to_reduce")
+
+    def _to_reduce(self) -> Any:
         return self._saved or self._solution
+
+    def _latest(self, name: str) -> Any:
+        """Return what a method reads; while another thread updates, what it read last.
+
+        So nobody waits for the update, nor for its solution. What the method returns is of one
+        moment, and no update changes it.
+        """
+        check_is_fitted(self)
+        lock, me = lock_of(self), get_ident()
+        while True:
+            fitted = self._fitted
+            fitted.readers[me] = _READS
+            if fitted.updating not in (0, me) and name in fitted.latest:
+                return fitted.latest[name]
+            if lock.acquire(timeout=_WAIT):
+                break
+        try:
+            found = getattr(self, name)()
+            self._fitted.latest[name] = found
+            return found
+        finally:
+            lock.release()
 
     @abstractmethod
     def _to_apply(self) -> Applied:

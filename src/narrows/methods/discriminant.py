@@ -32,16 +32,18 @@ class Classifier(ClassifierMixin, Estimator):
     @property
     def classes_(self) -> np.ndarray:
         """The labels seen with positive weight, or given to `partial_fit` as `classes`, sorted."""
-        with lock_of(self):
-            state = self._state
-            return state.classes[state.known]
+        return self._latest("_labels_known")
+
+    def _labels_known(self) -> np.ndarray:
+        return self._state.classes[self._state.known]
 
     @property
     def class_count_(self) -> np.ndarray:
         """The weight of each of `classes_`, of shape (n_classes,)."""
-        with lock_of(self):
-            state = self._state
-            return state.counts[state.known]
+        return self._latest("_counts")
+
+    def _counts(self) -> np.ndarray:
+        return self._state.counts[self._state.known]
 
     def _register(self, classes: np.ndarray) -> None:
         self._state.register(classes)
@@ -72,6 +74,14 @@ class Classifier(ClassifierMixin, Estimator):
             applied.decision, applied.classes = self._decide(), self._classes
         return applied
 
+    def _to_predict(self) -> tuple[Classes, np.ndarray, Decision]:
+        """Return the classes, their weights, and what they are predicted by."""
+        return self._classes, self._counts(), self._decision()
+
+    def _to_predict_uncalibrated(self) -> tuple[Classes, np.ndarray, Decision]:
+        """Return the same without the temperature, which need not be computed."""
+        return self._classes, self._counts(), self._decision(calibrated=False)
+
     def _scores(
         self, X: Any, priors: Any = None, calibrated: bool = True
     ) -> tuple[Classes, np.ndarray]:
@@ -80,10 +90,11 @@ class Classifier(ClassifierMixin, Estimator):
         With or without the temperature, which does not matter for `predict` with the priors of the
         fit. If there may be several, the log odds of each.
         """
-        with lock_of(self):  # scores, classes and their weights of one moment
-            X = self._check_X(X, reset=False)
-            classes, counts = self._classes, self.class_count_
-            scores = self._decision(calibrated or priors is not None).scores(X)
+        rule = self._latest(
+            "_to_predict" if calibrated or priors is not None else "_to_predict_uncalibrated"
+        )
+        classes, counts, decision = rule
+        scores = decision.scores(self._check_X(X, reset=False))
         scores = classes.every(scores)
         if priors is None:
             return classes, scores

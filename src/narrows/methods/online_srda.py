@@ -400,9 +400,9 @@ class Weights(Directions):
         W, b = self.reading.rule
         if self.reading.core.origin is not None:
             b = b - self.reading.core.origin @ W
-        if not np.array_equal(self.live, np.arange(W.shape[1])):
-            W, b = np.ascontiguousarray(W[:, self.live]), b[self.live]
-        return W, b
+        if W is self.reading.directions and self.size is None:
+            return self.W, b[self.live]
+        return np.ascontiguousarray(W[:, self.live]), b[self.live]  # later steps change W
 
     @property
     def temperature(self) -> float:

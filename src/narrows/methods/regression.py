@@ -143,6 +143,9 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
 
     @property
     def _rule(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._latest("_to_predict")
+
+    def _to_predict(self) -> tuple[np.ndarray, np.ndarray]:
         saved = self._saved
         if saved is not None and saved.decision is not None:
             return saved.decision.weights, saved.decision.intercept

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from ctypes import CFUNCTYPE, byref, c_char, c_int, c_void_p
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.linalg import lapack
 from scipy.special import softmax
 
 from narrows.solve import regression_rule as at
@@ -315,11 +315,16 @@ def _whitened(G: np.ndarray) -> np.ndarray:
 
 
 def _inner(X: Any, L: np.ndarray, L_b: float, root: np.ndarray) -> np.ndarray:
-    """Return inner products of samples, a 1 appended, in the metric 1 / L, times roots."""
-    K = np.empty((X.shape[0], X.shape[0]))
+    """Return inner products of samples, a 1 appended, in the metric 1 / L, times roots.
+
+    Only the lower triangle is right.
+    """
+    K = np.zeros((X.shape[0], X.shape[0]))
     for rows in blocks(X.shape[0], _BLOCK):
-        part = (X[rows] / L) @ X.T
-        K[rows] = part.toarray() if sparse.issparse(part) else part
+        if sparse.issparse(X):
+            K[rows, : rows.stop] = ((X[rows] / L) @ X[: rows.stop].T).toarray()
+        else:
+            K[rows] = (X[rows] / L) @ X.T
     K += 1 / L_b
     K *= root[:, None]
     K *= root
@@ -327,16 +332,28 @@ def _inner(X: Any, L: np.ndarray, L_b: float, root: np.ndarray) -> np.ndarray:
 
 
 def _inverse(K: np.ndarray, mu: float) -> np.ndarray:
-    """Return (K + mu I)^-1; K is overwritten."""
+    """Return (K + mu I)^-1 by the lower triangle of K, which is overwritten."""
     K[np.diag_indices_from(K)] += mu
-    factor, _ = lapack.dpotrf(K.T, lower=0, overwrite_a=1, clean=0)
-    inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
-    inverse = inverse.T  # its lower triangle, in rows
-    for rows in blocks(len(inverse), _BLOCK):
-        inverse[: rows.start, rows] = inverse[rows, : rows.start].T
-        square = inverse[rows, rows]
+    for name in ("dpotrf", "dpotri"):
+        triangle, n, info = c_char(b"U"), c_int(len(K)), c_int()  # the lower one, of columns
+        _lapack(name)(byref(triangle), byref(n), K.ctypes.data, byref(n), byref(info))
+    for rows in blocks(len(K), _BLOCK):
+        K[: rows.start, rows] = K[rows, : rows.start].T
+        square = K[rows, rows]
         square[:] = np.tril(square) + np.tril(square, -1).T
-    return inverse
+    return K
+
+
+@cache
+def _lapack(name: str) -> Any:
+    """Return a function of LAPACK that lets other threads run, which `scipy.linalg.lapack` stops.
+
+    Its arguments are five addresses.
+    """
+    from numba.extending import get_cython_function_address
+
+    address = get_cython_function_address("scipy.linalg.cython_lapack", name)
+    return CFUNCTYPE(None, *[c_void_p] * 5)(address)
 
 
 def _left_by_steps(core: DiagonalRLS, held: Held, least: float, stands: np.ndarray) -> np.ndarray:

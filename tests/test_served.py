@@ -1,0 +1,153 @@
+"""A model that one thread updates while others read it."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+import narrows
+from narrows import (
+    CCIPCA,
+    IDRQR,
+    LDA,
+    MMC,
+    OC,
+    OCFS,
+    PCA,
+    PLS,
+    SRDA,
+    ForwardFS,
+    KernelSRDA,
+    OnlineSRDA,
+    ReducedRank,
+)
+from tests.cases import labelled
+from tests.traced import interleaved
+
+LIMIT = 60  # seconds
+CLASSIFIERS = [
+    SRDA(), SRDA(alpha=1.0), LDA(), KernelSRDA(random_state=0), OnlineSRDA(random_state=0),
+    OnlineSRDA(random_state=0, polish=False), OnlineSRDA(random_state=0, n_components=1),
+    OnlineSRDA(random_state=0, loss="auto"), OnlineSRDA(random_state=0, half_life=30.0),
+    SRDA(half_life=30.0),
+]  # fmt: skip
+OTHERS = [
+    OC(), OCFS(n_features=2), MMC(), PCA(), IDRQR(), CCIPCA(n_components=2),
+    ForwardFS(n_features=2),
+]  # fmt: skip
+classifiers = pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
+
+
+def verbs_of(model):
+    names = ("transform", "predict", "predict_proba", "decision_function")
+    return [name for name in names if hasattr(model, name)]
+
+
+def answers(model, X):
+    found = {name: getattr(model, name)(X) for name in verbs_of(model)}
+    return {**found, "classes_": model.classes_} if "predict_proba" in found else found
+
+
+def elsewhere(read, limit=LIMIT):
+    """Return what another thread reads; None if it has to wait for longer than the limit."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(read()), daemon=True)
+    thread.start()
+    thread.join(limit)
+    return found[0] if found else None
+
+
+def assert_same(found, expected):
+    assert found is not None, "it waited"
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+def parts(estimator, form=np.asarray):
+    """Return samples, and labels or targets, in three parts; the last has one more class."""
+    X, y = labelled(n=120)
+    rare = y == np.unique(y)[-1]
+    order = np.argsort(rare, kind="stable")
+    X, y = form(X[order]), y[order]
+    if isinstance(estimator, PLS | ReducedRank):
+        y = np.asarray(X @ np.ones(X.shape[1]))
+    return [(X[a:b], y[a:b]) for a, b in ((0, 40), (40, 80), (80, 120))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "estimator", [*CLASSIFIERS, *OTHERS, PLS(), ReducedRank(alpha=1.0)], ids=repr
+)
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_another_thread_does_not_wait_for_an_update(estimator, share):
+    first, second, third = parts(estimator)
+    X = third[0]
+    model = clone(estimator).partial_fit(*first).partial_fit(*second)
+    before = elsewhere(lambda: answers(model, X))
+    meanwhile = []
+    interleaved(
+        model, lambda model: model.partial_fit(*third), share,
+        lambda: meanwhile.append(elsewhere(lambda: answers(model, X), limit=5)),
+    )  # fmt: skip
+    assert_same(meanwhile[-1], before)  # of the model itself; before it, copies were traced
+    alone = clone(estimator).partial_fit(*first).partial_fit(*second).partial_fit(*third)
+    assert_same(answers(model, X), answers(alone, X))
+    assert_same(elsewhere(lambda: answers(model, X)), answers(alone, X))
+
+
+@classifiers
+def test_an_update_solves_for_those_who_read(estimator):
+    first, second, third = parts(estimator, sparse.csr_array)
+    X = third[0]
+    model = clone(estimator).partial_fit(*first)
+    elsewhere(lambda: answers(model, X))
+    model.partial_fit(*second)
+    expected = answers(copy.deepcopy(model), X)
+    meanwhile = []
+    interleaved(
+        model, lambda model: model.partial_fit(*third), 0.5,
+        lambda: meanwhile.append(elsewhere(lambda: answers(model, X), limit=5)),
+    )  # fmt: skip
+    assert_same(meanwhile[-1], expected)
+
+
+@classifiers
+def test_a_thread_that_updates_reads_its_update(estimator):
+    first, second, third = parts(estimator)
+    model, alone = clone(estimator).partial_fit(*first), clone(estimator).partial_fit(*first)
+    stop = threading.Event()
+
+    def read():
+        while not stop.is_set():
+            model.predict_proba(third[0])
+
+    readers = [threading.Thread(target=read, daemon=True) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    try:
+        for X, y in (second, third, first):
+            assert_same(answers(model.partial_fit(X, y), X), answers(alone.partial_fit(X, y), X))
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join(LIMIT)
+    for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert_same(answers(copied, X), answers(alone, X))
+
+
+def test_an_update_that_fails_leaves_what_is_read(tmp_path):
+    first, second, _ = parts(SRDA())
+    model = SRDA().partial_fit(*first)
+    before = elsewhere(lambda: answers(model, first[0]))
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(np.full((2, first[0].shape[1]), np.nan), second[1][:2])
+    assert_same(elsewhere(lambda: answers(model, first[0])), before)
+    narrows.save(model, tmp_path / "m.narrows")
+    assert_same(answers(narrows.load(tmp_path / "m.narrows"), first[0]), before)
