@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from ctypes import CFUNCTYPE, byref, c_char, c_int, c_void_p
+import ctypes
+from ctypes import CFUNCTYPE, PYFUNCTYPE, byref, c_char, c_char_p, c_int, c_void_p, py_object
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
+from scipy.linalg import cython_lapack
 from scipy.special import softmax
 
 from narrows.solve import regression_rule as at
@@ -350,9 +352,10 @@ def _lapack(name: str) -> Any:
 
     Its arguments are five addresses.
     """
-    from numba.extending import get_cython_function_address
-
-    address = get_cython_function_address("scipy.linalg.cython_lapack", name)
+    capsule, python = py_object(cython_lapack.__pyx_capi__[name]), ctypes.pythonapi
+    name_of = PYFUNCTYPE(c_char_p, py_object)(("PyCapsule_GetName", python))
+    address_in = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", python))
+    address = address_in(capsule, name_of(capsule))
     return CFUNCTYPE(None, *[c_void_p] * 5)(address)
 
 
