@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.cross_decomposition import PLSRegression
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from narrows import LDA, MMC, PCA, SRDA, ClassStats, KernelSRDA, load, save
+from narrows import (
+    LDA,
+    MMC,
+    PCA,
+    PLS,
+    SRDA,
+    ClassStats,
+    KernelSRDA,
+    ReducedRank,
+    load,
+    save,
+)
 
 METHODS = {
     "SRDA": SRDA(),
@@ -231,3 +246,105 @@ def test_a_ridge_is_in_the_units_of_the_samples():
         np.testing.assert_array_equal(
             scaled.predict(X * 2.0**power), SRDA(alpha=3.0).fit(X, y).predict(X)
         )
+
+
+# -- units of features, in every way to learn ----------------------------------------------------
+
+WAYS = ["fit", "batches", "merge", "subtract"]
+INVARIANT = {
+    "LDA": LDA(mu=0), "LDA gsvd": LDA(solver="gsvd"), "LDA pca": LDA(solver="pca"),
+    "SRDA": SRDA(alpha=0), "ReducedRank": ReducedRank(alpha=0), "PLS": PLS(2, standardize=True),
+}  # fmt: skip
+UNITS = [10.0 ** np.array(powers) for powers in ([9, -9, 0, 5], [-6, 6, 6, -8], [-3, 1, -9, 9])]
+
+
+def learned(model, X, y, way):
+    """A copy of the model that has learned the samples in one of the WAYS."""
+    new, parts = (lambda: clone(model)), [slice(0, 7), slice(7, 8), slice(8, None)]
+    if way == "fit":
+        return new().fit(X, y)
+    if way == "subtract":
+        more = new().partial_fit(np.vstack([X, 2 * X[:2]]), np.append(y, y[:2]))
+        return new().fit_stats(more.stats_ - new().partial_fit(2 * X[:2], y[:2]).stats_)
+    if way == "merge":
+        first, *others = (new().partial_fit(X[part], y[part]) for part in parts)
+        return first.merge(*others)
+    stream = new()
+    for part in parts:
+        stream.partial_fit(X[part], y[part])
+    return stream
+
+
+def design(kind):
+    """Small integers, as numbers of tables are; with a feature that adds nothing, or few rows."""
+    rng = np.random.default_rng(3)
+    X, y = rng.integers(-4, 5, (24, 4)).astype(float), np.arange(24) % 3
+    X[:, 1] += 2 * y
+    if kind != "plain":
+        X[:, 3] = {"copy": X[:, 0], "sum": X[:, 0] + X[:, 1], "constant": 3.0, "zeros": 0.0}[kind]
+    return X, y
+
+
+@pytest.mark.parametrize("kind", ["plain", "copy", "sum", "constant", "zeros"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", INVARIANT)
+def test_units_change_nothing_in_any_way_to_learn(name, way, kind):
+    """The outputs are those of one fit in plain units; all of X may be of any size, too."""
+    model, (X, y) = INVARIANT[name], design(kind)
+    if name in ("LDA gsvd", "LDA pca") and way != "fit":
+        pytest.skip("needs all samples at once")
+    expected = outputs(clone(model).fit(X, y), X)
+    for unit, size, offset in zip(UNITS, (1, 1e-140, 1e140), (0, 50, 0), strict=True):
+        Z = (X + offset) * unit * size
+        found = outputs(learned(model, Z, y, way), Z)
+        np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
+
+
+def outputs(model, X):
+    """What a model predicts by; scores of classes but for the temperature, which hashes decide."""
+    if not hasattr(model, "classes_"):
+        return model.predict(X)
+    scores = model.decision_function(X)
+    scores -= scores.mean(axis=1, keepdims=True)
+    return scores / np.abs(scores).max()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_few_samples_of_any_units_are_fitted_without_a_ridge(way):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(-4, 5, (12, 20)).astype(float), np.arange(12) % 3
+    Z = X * 10.0 ** rng.integers(-9, 10, 20)
+    assert learned(SRDA(alpha=0), Z, y, way).score(Z, y) == 1
+    targets = rng.integers(-5, 6, 12).astype(float)
+    for model in (ReducedRank(alpha=0), PLS(11)):
+        found = learned(model, Z, targets, way)
+        np.testing.assert_allclose(found.predict(Z), targets, atol=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["gsvd", "pca"])
+@pytest.mark.parametrize("size", [1e170, 1e-150])
+def test_the_size_of_all_samples_changes_no_prediction(solver, size):
+    X, y = load_wine(return_X_y=True)
+    model = LDA(solver=solver)
+    expected = model.fit(X, y).predict(X)
+    np.testing.assert_array_equal(model.fit(X * size, y).predict(X * size), expected)
+
+
+def test_small_samples_have_different_means():
+    X, y = load_wine(return_X_y=True)
+    for model in (SRDA(alpha=0), LDA(mu=0)):
+        assert model.fit(X * 1e-150, y).score(X * 1e-150, y) == 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_pls_finds_the_components_of_features_of_small_units(way):
+    """scikit-learn's predictions, also where one feature is 1e8 times as large as the other."""
+    rng = np.random.default_rng(0)
+    time, rate = 1.6e9 + rng.random(200) * 1e8, rng.random(200)
+    X, y = np.column_stack([time, rate]), rate + 0.05 * rng.normal(size=200)
+    for p in (1, 2):
+        expected = PLSRegression(p, scale=False).fit(X, y).predict(X).ravel()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = learned(PLS(p), X, y, way).predict(X)
+        np.testing.assert_allclose(found, expected, atol=1e-6)

@@ -20,7 +20,7 @@ from narrows.methods.parameters import (
     word,
 )
 from narrows.methods.projector import HELD_OUT_ERRORS, HELD_OUT_SCORES, of_curve
-from narrows.solve.eigen import DROPPED, best_ratios, rank_tolerance, row_basis
+from narrows.solve.eigen import DROPPED, best_ratios, row_basis
 from narrows.solve.exact import Centred, total_space, with_rule
 from narrows.solve.scatter import (
     Answer,
@@ -150,9 +150,9 @@ class LDA(Discriminant):
 
     **Accuracy**: "regularized" computes n S_w as a difference of sums, so that a ratio r has a
     relative error of about r times the rounding of the sums. If rounding makes n S_w + mu I
-    singular, a larger mu is used, which `mu_` shows. "pca" and "gsvd" keep all digits. With mu=0,
-    "pca" without `pca_components`, and "gsvd" with more samples than features, predictions do not
-    depend on the units of the features.
+    singular, as much as the rounding may be is added to its diagonal. "pca" and "gsvd" keep all
+    digits. With mu=0, "pca" without `pca_components`, and "gsvd" with more samples than features,
+    predictions do not depend on the units of the features.
 
     Three criteria are called Fisher's: the ratio of determinants (Yan et al. 2006, IEEE TKDE), the
     trace of a quotient (Ye et al. 2005; this one), and the ratio of traces (Yan et al. 2006b,
@@ -214,7 +214,7 @@ class LDA(Discriminant):
         if alpha:
             answer = discriminants(S, alpha)
         else:
-            of_span = S.spanned()
+            of_span = S.spanned(ridge=False)
             rank = rank_within(of_span)
             if rank < len(of_span.C):
                 raise self._singular(rank, len(of_span.C))
@@ -271,8 +271,7 @@ class LDA(Discriminant):
     def _by_svd(self, A: Centred, mu: float) -> tuple[np.ndarray, np.ndarray]:
         """Return ratios and directions from singular values: no scatter costs digits."""
         n, given = A.shape[0], mu or (self.solver == "pca" and self.pca_components is not None)
-        Q, s, H, F = total_space(A, equal=not given)
-        noise = rank_tolerance(F, s, n)  # F contains differences of samples of size s
+        Q, s, H, F, noise = total_space(A, equal=not given)
         if self.solver == "regularized":
             rank = len(s) if mu else row_basis(F, n, noise).shape[1]
             if rank < len(s):

@@ -41,7 +41,7 @@ from narrows.methods.standardize import unit_of, unit_of_samples
 from narrows.methods.targets import Numeric
 from narrows.solve.applied import Applied, Decision
 from narrows.solve.arrays import check_not_masked
-from narrows.solve.eigen import set_signs
+from narrows.solve.eigen import signs_of
 from narrows.solve.exact import Centred, occupied
 from narrows.solve.held_out import GRID, NO_CURVE, Curve
 from narrows.solve.products import product
@@ -102,8 +102,7 @@ class GatheredTargets(Gathered):
             W = np.zeros((d, answer.W.shape[1]))
             W[columns] = answer.W
         W = np.array(W if unit is None else W / unit[:, None], order="C")
-        turned = np.einsum("dk,dk->k", W, set_signs(W.copy(), unit)) < 0
-        signs = np.where(turned, -1.0, 1.0)
+        signs = signs_of(W, unit)
         q, L, along = len(centre), answer.eigenvalues / A.n, A.mean @ answer.W
         return Solved(
             np.arange(q), np.full(q, A.n), n_samples, W * signs, L, estimator._size or len(L),
@@ -252,8 +251,13 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
     # -- solving --------------------------------------------------------------------------------
 
     @abstractmethod
-    def _from_scatter(self, S: Scatter, alpha: float, most: int | None, total: float) -> Answer:
-        """Return the directions of a scatter, whose H are the products with the targets."""
+    def _from_scatter(
+        self, S: Scatter, alpha: float, most: int | None, squares: np.ndarray
+    ) -> Answer:
+        """Return the directions of a scatter, whose H are the products with the targets.
+
+        These have the sums of `squares` about their means.
+        """
 
     @abstractmethod
     def _from_samples(self, A: Centred, Y: np.ndarray, alpha: float) -> Answer:
@@ -279,13 +283,13 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
         if is_cv(self.n_components):
             sizes = self._compare(state, "n_components", [alpha])
             p = sizes.smallest() if len(sizes.scores) else 1
-        total = float(state.target_variances.sum())
+        variances = state.target_variances
         S = state.scatters(unit=unit)
-        answer = self._from_scatter(S, alpha, p, total * state.n).of_features(unit)
+        answer = self._from_scatter(S, alpha, p, variances * state.n).of_features(unit)
         coef = answer.W[:, :p] @ transposed(answer)[:p]  # first, since `best` sets the signs
         found = Found.best(answer.W, answer.eigenvalues / state.n, p, unit=unit)
         found.rule = coef, state.target_mean - state.mean @ coef
-        found.total, found.held_out, found.curve = total, sizes, curve
+        found.total, found.held_out, found.curve = float(variances.sum()), sizes, curve
         found.alpha = alpha
         return found
 
@@ -323,7 +327,7 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
             S, fold_S = others.scatters(unit=unit), fold.scatters(by_samples=False)
             away, off = fold.mean - others.mean, fold.target_mean - others.target_mean
             total = float(np.sum(fold.target_variances + off**2))
-            of_others = S.n * float(others.target_variances.sum())
+            of_others = S.n * others.target_variances
             answers = (
                 self._from_scatter(S, alpha, _COMPARED, of_others).of_features(unit)
                 for alpha in alphas
@@ -427,8 +431,8 @@ class PLS(TargetProjector):
     O(n^2 d). With more than 8,192 features, `fit` needs all samples, and two products with X for
     each component.
 
-    The sums lose digits where a component is much shorter than others: directions of a variance
-    below 1e-15 of the total variance are rounding.
+    The sums lose digits where features depend on each other: directions of a variance below 1e-15
+    of that of their features are rounding, whatever the units of the features are.
 
     References
     ----------
@@ -464,8 +468,10 @@ class PLS(TargetProjector):
                 f"{n_features}, got {p}. Use fewer components."
             )
 
-    def _from_scatter(self, S: Scatter, alpha: float, most: int | None, total: float) -> Answer:
-        return pls_of_scatter(S, most or _COMPARED, total)
+    def _from_scatter(
+        self, S: Scatter, alpha: float, most: int | None, squares: np.ndarray
+    ) -> Answer:
+        return pls_of_scatter(S, most or _COMPARED, squares)
 
     def _from_samples(self, A: Centred, Y: np.ndarray, alpha: float) -> Answer:
         return pls_of_samples(A, Y, self._size or _COMPARED)
@@ -618,7 +624,9 @@ class ReducedRank(TargetProjector):
             return scale, NO_CURVE
         return float(alphas[int(curve.scores.argmax())]), curve._replace(values=alphas)
 
-    def _from_scatter(self, S: Scatter, alpha: float, most: int | None, total: float) -> Answer:
+    def _from_scatter(
+        self, S: Scatter, alpha: float, most: int | None, squares: np.ndarray
+    ) -> Answer:
         answer, unit = discriminants(S, alpha, total=True), np.sqrt(S.n)
         assert answer.between is not None
         return replace(answer, W=answer.W * unit, between=answer.between / unit)
@@ -628,7 +636,7 @@ class ReducedRank(TargetProjector):
             answer, unit = reduced_rank_of_samples(A, Y, alpha), np.sqrt(A.n)
             return replace(answer, W=answer.W * unit, between=answer.between / unit)
         S = of_samples(A.X, A.root**2, A.m, A.rmatmat(Y).T)
-        return self._from_scatter(S, alpha, None, 0.0)
+        return self._from_scatter(S, alpha, None, np.zeros(len(S.H)))
 
     def _check_solution(self, solution: Found, stats: Any) -> None:
         super()._check_solution(solution, stats)

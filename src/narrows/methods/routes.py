@@ -30,7 +30,7 @@ from scipy import sparse
 from narrows.errors import ParameterError, RangeError, WidthError, caller, features_in_errors
 from narrows.methods.parameters import check_parts
 from narrows.methods.standardize import check_units, unit_of_samples
-from narrows.solve.eigen import set_signs
+from narrows.solve.eigen import signs_of
 from narrows.solve.exact import LARGEST, Centred, occupied
 from narrows.solve.scatter import rule
 from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Check, Field, checked
@@ -436,8 +436,8 @@ def complete(estimator: Any, solved: Solved, A: Centred, unit: np.ndarray | None
                 f"numbers up to {A.largest:.1e}",
                 A.largest_in(),
             )
-    solved.W = set_signs(np.array(W, order="C"), unit)
-    signs = np.sign(np.einsum("dk,dk->k", solved.W, W))
+    signs = signs_of(W, unit)
+    solved.W = np.array(W * signs, order="C")
     if answer.within is not None:
         coef, intercept = rule(answer, A.counts, A.mean @ answer.W, answer.regresses)
         with np.errstate(over="ignore", invalid="ignore"):

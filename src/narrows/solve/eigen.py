@@ -136,7 +136,15 @@ def orthogonal_part(
 
 
 def set_signs(W: np.ndarray, unit: np.ndarray | None = None) -> np.ndarray:
-    """Set each column's sign, in place, so that its entry of largest magnitude is positive.
+    """Set each column's sign, in place, so that its entry of largest magnitude is positive."""
+    signs = signs_of(W, unit)
+    if (signs < 0).any():
+        W *= signs
+    return W
+
+
+def signs_of(W: np.ndarray, unit: np.ndarray | None = None) -> np.ndarray:
+    """Return 1 or -1 for each column: the sign of its entry of largest magnitude.
 
     Entries that differ by rounding count as equal, and the first of them decides: features that
     mirror each other have opposite entries, and the last bit must not choose between them. With a
@@ -147,9 +155,7 @@ def set_signs(W: np.ndarray, unit: np.ndarray | None = None) -> np.ndarray:
     turned, least = -low > high, (1 - _SAME) * np.maximum(high, -low)
     for j in np.flatnonzero((np.minimum(high, -low) >= least) & (high > 0)):
         turned[j] = V[(np.abs(V[:, j]) >= least[j]).argmax(), j] < 0
-    if turned.any():
-        W *= np.where(turned, -1.0, 1.0)
-    return W
+    return np.where(turned, -1.0, 1.0)
 
 
 def best_ratios(

@@ -18,7 +18,7 @@ from narrows.solve.eigen import (
     triangle,
 )
 from narrows.solve.products import Products, each
-from narrows.solve.scatter import Answer, Scatter, leading, of_samples
+from narrows.solve.scatter import Answer, Scatter, far_apart, leading, of_samples
 from narrows.solve.sums import BLOCK, blocks, class_sums, row_squares, with_values
 
 _ROUNDING = 1e-15
@@ -229,7 +229,9 @@ class Centred(LinearOperator):
 # -- the space of the samples ----------------------------------------------------------------------
 
 
-def total_space(A: Centred, equal: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def total_space(
+    A: Centred, equal: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
     """Return the space that dense samples span, and the two scatters in it, for LDA/GSVD.
 
     Parameters
@@ -237,8 +239,8 @@ def total_space(A: Centred, equal: bool) -> tuple[np.ndarray, np.ndarray, np.nda
     A : Centred
         Of dense samples.
     equal : bool
-        Whether features may be in other units: if the samples span all features that vary, these
-        have the same length. So the units do not decide what is rounding.
+        Whether features may be in other units: if the samples span all features that vary, or units
+        are far apart, these have the same length. So the units do not decide what is rounding.
 
     Returns
     -------
@@ -251,6 +253,8 @@ def total_space(A: Centred, equal: bool) -> tuple[np.ndarray, np.ndarray, np.nda
         N_j^(1/2) (m_j - m)'Q.
     F : ndarray of shape (n_samples or n_features, t)
         w_i^(1/2) (x_i - m_j)'Q, with j the class of sample i; or a factor of the same scatter.
+    noise : float
+        Singular values of F up to this are rounding.
 
     Notes
     -----
@@ -258,24 +262,32 @@ def total_space(A: Centred, equal: bool) -> tuple[np.ndarray, np.ndarray, np.nda
     """
     H, F = A.between(), A.within()
     K = triangle(np.vstack([H, F]))
-    H[np.linalg.norm(H, axis=1) <= A.noise] = 0.0
     size = np.linalg.norm(K, axis=0)
+    far = 1e-12 * np.abs(A.m) + _ROUNDING * np.abs(A.mean)
+    H[np.abs(H) <= np.sqrt(A.n) * far + _ROUNDING * A.root.max() * size] = 0.0
     live = size > _VARIES * np.sqrt(A.n) * np.abs(A.mean)
-    if equal and 0 < live.sum() <= len(K):
+    if equal and live.any():
         unit = np.divide(1.0, size, out=np.zeros(len(size)), where=live)
-        Q, s = _right_vectors(K * unit, A.shape[0])
-        if len(s) == live.sum():
+        Q, s, noise = _right_vectors(K * unit, A, unit)
+        if len(s) == live.sum() or far_apart(size[live]):
             Q *= unit[:, None]
-            return Q, s, H @ Q, F @ Q
-    Q, s = _right_vectors(K, A.shape[0])
-    return Q, s, H @ Q, F @ Q
+            return Q, s, H @ Q, F @ Q, noise
+    Q, s, noise = _right_vectors(K, A, np.ones(len(size)))
+    return Q, s, H @ Q, F @ Q, noise
 
 
-def _right_vectors(K: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the right singular vectors and singular values of K that are more than rounding."""
+def _right_vectors(
+    K: np.ndarray, A: Centred, unit: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return right singular vectors and singular values beyond rounding, and what that is.
+
+    That of the singular values, and of the samples, whose features are held times `unit`.
+    """
     _, s, Qt = linalg.svd(K, full_matrices=False)
-    kept = s > rank_tolerance(K, s, n)
-    return Qt[kept].T, s[kept]
+    of_samples = np.sqrt(A.n) * _EPS * float(np.linalg.norm(unit * A.mean))
+    noise = max(rank_tolerance(K, s, A.shape[0]), of_samples)
+    kept = s > noise
+    return Qt[kept].T, s[kept], noise
 
 
 # -- leading eigenvectors of a criterion -----------------------------------------------------------

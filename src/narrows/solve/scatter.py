@@ -7,7 +7,7 @@ fewer samples than features, an orthonormal basis of what the samples span.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -15,14 +15,15 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg import blas, lapack
 
-from narrows.errors import no_samples_have
+from narrows.errors import no_samples_have, warn
 from narrows.solve.eigen import DROPPED, orthonormal
-from narrows.solve.sums import divided
+from narrows.solve.sums import TINY, divided
 
 _FIRM = 1e6  # times the noise: a ridge of less needs the span of the samples
 VARIES = 1e3  # times the noise: a variance of less is rounding
-_SMALLEST = 1e-290  # a variance of less has no inverse
 _ATTEMPTS = 12  # at a Cholesky factorisation
+_FAR = 1e3  # times: lengths of features that are in units far apart
+_GRADED = 1e-9  # eigenvalues below this share of the largest need the Jacobi method then
 UNIT = 0.1  # the temperature of the outputs of regressions, if there is nothing to judge by
 
 
@@ -94,6 +95,8 @@ class Scatter:
     unit : ndarray of shape (n_features,), optional
         What features are divided by first: H, m and the directions of `basis` are those of the
         quotients.
+    few : Few, optional
+        The samples, where the coordinates are those of few samples of many features.
     """
 
     C: np.ndarray
@@ -105,6 +108,8 @@ class Scatter:
     place: Callable[[Any], np.ndarray] | None = None
     penalty: np.ndarray | None = None
     unit: np.ndarray | None = None
+    few: Few | None = None
+    _spanned: dict[bool, Scatter] = field(default_factory=dict, init=False, repr=False)
 
     def coordinates(self, X: Any) -> np.ndarray:
         """Return the coordinates of samples less the mean, of shape (n_samples, k)."""
@@ -128,10 +133,10 @@ class Scatter:
             The unit of each of them.
         """
         squares = self.C.diagonal()
-        varies = squares > np.maximum(VARIES * self.noise, _SMALLEST)
+        varies = squares > np.maximum(VARIES * self.noise, TINY)
         size = np.sqrt(squares[varies])
         C = self.C if varies.all() else self.C[np.ix_(varies, varies)]
-        some = replace(self, C=C, H=self.H[:, varies], noise=self.noise[varies])
+        some = replace(self, C=C, H=self.H[:, varies], noise=self.noise[varies], few=None)
 
         def basis(V: np.ndarray) -> np.ndarray:
             W = np.zeros((len(varies), V.shape[1]))
@@ -147,46 +152,75 @@ class Scatter:
         C /= size
         return replace(self, C=C, H=self.H / size, noise=self.noise / size / size)
 
-    def spanned(self) -> Scatter:
-        """Return the scatters in the span of the samples, without directions of rounding alone.
+    def spanned(self, ridge: bool = True) -> Scatter:
+        """Return the scatters in the span of the samples, without coordinates of rounding alone.
 
         What is rounding is decided in equal units. If the samples span all features that vary,
-        the coordinates are those in equal units; else the principal directions, unless rounding
-        hides some of them.
+        the coordinates are those in equal units; else some of these, on which the others depend, by
+        a Cholesky factorisation with pivots. The directions are then the shortest ones; without a
+        `ridge`, others of the same scores where units are far apart.
         """
-        equal, _, size = self.equilibrated()
+        if ridge not in self._spanned:
+            few = None if ridge or self.few is None else self.few.in_equal_units()
+            self._spanned[ridge] = few or self._in_equal_units(ridge)
+        return self._spanned[ridge]
+
+    def _in_equal_units(self, ridge: bool) -> Scatter:
+        equal, varies, size = self.equilibrated()
         if equal.is_definite():
             return equal
-        spread, Q, found = _directions(equal)
-        if found.all():
-            return equal
-        if found.sum() <= _directions(self)[2].sum():
-            return self.principal()
-        Q = Q[:, found]
-        C, penalty = np.asfortranarray(np.diag(spread[found])), Q.T @ (Q / size[:, None] ** 2)
-        noise = (np.abs(Q).T @ np.sqrt(equal.noise)) ** 2
-        return Scatter(
-            C, equal.H @ Q, self.n, noise, self.m, lambda V: equal.basis(Q @ V), penalty=penalty
-        )
+        L, order, r, _ = lapack.dpstrf(equal.C, tol=equal.rounding, lower=1)
+        first, others = order[:r] - 1, order[r:] - 1
+        B = np.zeros((len(size), r))
+        B[np.sort(first)] = np.diag(1 / size[np.sort(first)])
+        if ridge or not far_apart(size):
+            N = np.zeros((len(size), len(others)))  # directions in which all samples are equal
+            T = linalg.solve_triangular(L[:r, :r], L[r:, :r].T, lower=True, trans=1)
+            N[first], N[others] = np.where(np.abs(T) > DROPPED, T, 0.0), -np.eye(len(others))
+            N = _orthonormal(N / size[:, None])
+            for _ in range(2):
+                B -= N @ (N.T @ B)
+        W, first = np.zeros((len(varies), r)), np.sort(first)
+        W[varies] = B
+        return replace(
+            equal, C=np.asfortranarray(equal.C[np.ix_(first, first)]), H=equal.H[:, first],
+            noise=equal.noise[first], basis=lambda V: self.basis(W @ V), penalty=B.T @ B,
+        )  # fmt: skip
 
     def principal(self) -> Scatter:
         """Return the scatters in the principal directions of the samples, without rounding alone.
 
-        Where the units of features differ so much that rounding hides directions, these are found
-        by a Jacobi method, which computes small eigenvalues to as many digits as large ones.
+        Where units are far apart, or hide directions, these are found by a Jacobi method, which
+        computes small eigenvalues to as many digits as large ones.
         """
         spread, Q, found = _directions(self)
-        if not found.all():
-            equal, varies, size = self.equilibrated()
-            squares, P, more = _directions(equal)
-            if more.sum() > found.sum():
-                F = np.zeros((len(varies), more.sum()), order="F")
-                F[varies] = size[:, None] * (P[:, more] * np.sqrt(squares[more]))
-                spread, Q = _graded(F)
-                found = np.ones(len(spread), dtype=bool)
-        Q, C = Q[:, found], np.asfortranarray(np.diag(spread[found]))
-        noise = (np.abs(Q).T @ np.sqrt(self.noise)) ** 2
-        return Scatter(C, self.H @ Q, self.n, noise, self.m, lambda V: self.basis(Q @ V))
+        if self.few is not None and self.is_far_apart:
+            H, noise = self.few.H, self.few.squares()[1]
+            basis: Callable[[np.ndarray], np.ndarray] = np.ascontiguousarray
+            spread, Q = _graded(self.few.factor())
+        else:
+            H, noise, basis = self.H, self.noise, self.basis
+            F = self._factor()
+            graded = self.is_far_apart or F.shape[1] > found.sum()
+            spread, Q = _graded(F) if graded else (spread[found], Q[:, found])
+        noise = (np.abs(Q).T @ np.sqrt(noise)) ** 2
+        return Scatter(
+            np.asfortranarray(np.diag(spread)), H @ Q, self.n, noise, self.m, lambda V: basis(Q @ V)
+        )
+
+    @property
+    def is_far_apart(self) -> bool:
+        """Whether features are in units so far apart that products of samples lose digits."""
+        size = self.few.size() if self.few is not None else self.equilibrated()[2]
+        return far_apart(size[np.isfinite(size)])
+
+    def _factor(self) -> np.ndarray:
+        """Return F with C = F F' and as many columns as its rank."""
+        equal, varies, size = self.equilibrated()
+        L, order, r, _ = lapack.dpstrf(equal.C, tol=equal.rounding, lower=1)
+        F, order = np.zeros((len(varies), r), order="F"), order - 1
+        F[np.flatnonzero(varies)[order]] = size[order, None] * np.tril(L[:, :r])
+        return F
 
     def is_definite(self) -> bool:
         """Whether all eigenvalues of C are more than rounding; no if that is a close call.
@@ -194,8 +228,13 @@ class Scatter:
         **Cost**: a Cholesky factorisation, of C less what is surely more than rounding.
         """
         A = self.C.copy(order="F")
-        A[np.diag_indices_from(A)] -= max(self.noise.sum(), DROPPED * np.trace(A))
+        A[np.diag_indices_from(A)] -= self.rounding
         return bool(lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)[1] == 0)
+
+    @property
+    def rounding(self) -> float:
+        """An eigenvalue of C up to which it counts as rounding."""
+        return float(max(self.noise.sum(), DROPPED * np.trace(self.C)))
 
     def plus(self, alpha: float, overwrite: bool = False) -> np.ndarray:
         """Return the lower triangle of C + alpha P, with `overwrite` in the place of C.
@@ -217,10 +256,31 @@ class Scatter:
         return blas.dsyrk(-1.0, self.H.T, beta=1.0, c=W, lower=1, overwrite_c=1)
 
 
+def far_apart(size: np.ndarray) -> bool:
+    """Whether features of these lengths are in units so far apart that products lose digits."""
+    return bool(len(size) and size.max() > _FAR * size.min())
+
+
 def _directions(S: Scatter) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the eigenvalues and eigenvectors of C, and which of them are more than rounding."""
-    spread, Q = linalg.eigh(S.C, lower=True)
+    spread, Q = eigh(S.C)
     return spread, Q, spread > max(S.noise.sum(), DROPPED * spread.max(initial=0.0))
+
+
+def _orthonormal(N: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of the columns of N, whose rows may be of any size.
+
+    Notes
+    -----
+    Large rows and columns come first, so that small rows lose no digits: A. J. Cox, N. J. Higham,
+    "Stability of Householder QR factorization for weighted least squares problems", 1998.
+    """
+    if not N.size:
+        return N
+    order = np.argsort(-np.abs(N).max(axis=1), kind="stable")
+    Q = np.empty_like(N)
+    Q[order] = linalg.qr(N[order] / np.abs(N).max(axis=0), mode="economic", pivoting=True)[0]
+    return Q
 
 
 def _graded(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -232,12 +292,55 @@ def _graded(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Accurate Jacobi SVD Algorithm", SIAM J. Matrix Anal. Appl. 29(4), 2008.
     """
     order = np.argsort(-np.abs(F).max(axis=1), kind="stable")
-    size, U, _, work, _, info = lapack.dgejsv(F[order], joba=2, jobu=0, jobv=3)
+    unit = np.ldexp(1.0, np.frexp(np.abs(F).max(initial=0.0))[1])
+    size, U, _, work, _, info = lapack.dgejsv(F[order] / unit, joba=2, jobu=0, jobv=3)
     if info:
         raise np.linalg.LinAlgError("the principal directions were not found")
     Q = np.empty_like(U)
     Q[order] = U
-    return (size * (work[0] / work[1])) ** 2, Q
+    return (size * (work[0] / work[1] * unit)) ** 2, Q
+
+
+@dataclass
+class Few:
+    """Few samples of many features: the parameters of `of_samples`."""
+
+    X: Any
+    weight: np.ndarray
+    m: np.ndarray
+    H: np.ndarray
+
+    def squares(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scatter of each feature, and how far it may be off by rounding."""
+        squares = self.weight @ (self.X.power(2) if sparse.issparse(self.X) else self.X**2)
+        noise = 4 * np.finfo(np.float64).eps * squares
+        return np.maximum(squares - self.weight.sum() * self.m**2, 0.0), noise
+
+    def times(self, V: np.ndarray) -> np.ndarray:
+        """Return the scatter of the features times vectors, without forming it."""
+        Z = self.X @ V - self.m @ V
+        Z = self.weight * Z if Z.ndim == 1 else self.weight[:, None] * Z
+        return self.X.T @ Z - np.multiply.outer(self.m, Z.sum(axis=0))
+
+    def size(self) -> np.ndarray:
+        """Return the length of each feature about its mean; infinite where it is rounding."""
+        squares, noise = self.squares()
+        return np.sqrt(np.where(squares > np.maximum(VARIES * noise, TINY), squares, np.inf))
+
+    def in_equal_units(self) -> Scatter | None:
+        """Return the scatters with coordinates in equal units; None if units are alike."""
+        size = self.size()
+        if not far_apart(size[np.isfinite(size)]):
+            return None
+        X, m, H = (divided(each, size) for each in (self.X, self.m, self.H))
+        S = of_samples(X, self.weight, m, H)
+        return replace(S, m=self.m, basis=lambda V: S.basis(V) / size[:, None], few=None)
+
+    def factor(self) -> np.ndarray:
+        """Return F, of which F F' is the scatter of the features, where units are far apart."""
+        S = self.in_equal_units()
+        assert S is not None
+        return np.asarray(self.squares()[0][:, None] * S.basis(linalg.cholesky(S.C, lower=True)))
 
 
 def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray) -> Scatter:
@@ -294,6 +397,7 @@ def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray) -> Scat
     return Scatter(
         np.asfortranarray(L.T @ L), solved(HF).T, float(weight.sum()),
         np.full(k, noise / max(1, k)), m, basis, lambda some: solved(products(some)[:, first].T).T,
+        few=Few(X, weight, m, H),
     )  # fmt: skip
 
 
@@ -310,7 +414,7 @@ def discriminants(S: Scatter, alpha: float, total: bool = False, overwrite: bool
     all scatter is between the classes: the relative error of a ratio r is about r times that of C.
     """
     if alpha <= _FIRM * S.noise.sum():  # 1 / alpha would let rounding in
-        S = S.spanned()
+        return discriminants_of_span(S.spanned(alpha > 0), alpha, total)
     return discriminants_of_span(S, alpha, total, overwrite)
 
 
@@ -320,7 +424,7 @@ def discriminants_of_span(
     """Return `discriminants` of scatters without directions of rounding."""
     if not S.C.size:
         return _nothing(S)
-    factor, alpha = _factor(S, alpha, total, overwrite)
+    factor = _factor(S, alpha, total, overwrite)
     T = lapack.dtrtrs(factor, np.asfortranarray(S.H.T), lower=1)[0]
     _, t, Ut = linalg.svd(T.T, full_matrices=False)
     found = t**2 > DROPPED * (t[:1] ** 2).max(initial=0.0)
@@ -369,20 +473,21 @@ def continued(S: Scatter, answer: Answer, alpha: float, p: int) -> Answer:
     )
 
 
-def _factor(S: Scatter, alpha: float, total: bool, overwrite: bool) -> tuple[np.ndarray, float]:
-    """Return a Cholesky factor of C or n S_w plus the ridge, and the ridge.
+def _factor(S: Scatter, alpha: float, total: bool, overwrite: bool) -> np.ndarray:
+    """Return a Cholesky factor of C or n S_w plus the ridge.
 
-    The ridge is `alpha`; or the least one of a few with which there is a factor, if rounding leaves
-    none.
+    Where rounding leaves none, as much as it may be is added to each number of the diagonal, so
+    that a coordinate of much rounding does not change the others.
     """
-    if total:  # C is not singular in the span of the samples
-        return factorised(S.plus(alpha, overwrite)), alpha
-    for _ in range(_ATTEMPTS):
-        try:
-            return factorised(S.within(alpha)), alpha
-        except np.linalg.LinAlgError:
-            alpha = max(16 * alpha, float(S.noise.sum()))
-    return factorised(S.within(alpha)), alpha
+    more = 0.0
+    for _ in range(1 if total and overwrite else _ATTEMPTS):
+        D = S.plus(alpha, overwrite) if total else S.within(alpha)
+        D[np.diag_indices_from(D)] += more * S.noise
+        factor, info = lapack.dpotrf(D, lower=1, clean=0, overwrite_a=1)
+        if not info:
+            return np.asarray(factor)
+        more = max(16 * more, float(len(D)))
+    raise np.linalg.LinAlgError(no_samples_have("a scatter that is not positive"))
 
 
 def _nothing(S: Scatter) -> Answer:
@@ -409,8 +514,9 @@ def scaled(answer: Answer, n: float, by: str) -> Answer:
     scatter = answer.within.diagonal()
     size = np.sqrt(n / np.maximum(scatter, DROPPED * scatter.max(initial=1.0)))
     if by == "mean" and len(size):
-        length = (np.linalg.norm(answer.W, axis=0) * size)[: answer.separating]
-        size /= np.sqrt(np.mean(length**2))
+        unit = float(np.abs(answer.W).max(initial=0.0)) or 1.0  # so that squares are finite
+        length = (np.linalg.norm(answer.W / unit, axis=0) * size)[: answer.separating]
+        size /= unit * np.sqrt(np.mean(length**2))
     within = answer.within * np.outer(size, size)
     return replace(answer, W=answer.W * size, between=answer.between * size, within=within)
 
@@ -505,12 +611,21 @@ def leading(S: Scatter, between: float, total: float, p: int) -> tuple[np.ndarra
     **Cost**: O(k^3).
     """
     L, V = _leading(S, between, total, p)
-    is_rounding = len(L) and L[-1] <= abs(total) * S.noise.sum() + DROPPED * np.abs(L).max()
-    if is_rounding and not S.is_definite():
-        S = S.principal()
+    size, graded = np.abs(L), False
+    if len(L) and L[-1] <= abs(total) * S.noise.sum() + DROPPED * size.max():
+        graded = not S.is_definite()
+    small = len(L) and (p > len(L) or size.min() <= _GRADED * size.max())
+    if graded or (small and S.is_far_apart):
+        hides, S, graded = S.is_far_apart, S.principal(), True
         L, V = _leading(S, between, total, p)
+        if hides and between and len(L) and np.abs(L).min() <= DROPPED * S.C.max():
+            warn(
+                "ClassStats: expected features in units less far apart, got directions whose "
+                "eigenvalues are rounding beside the largest. Use standardize=True, or fewer "
+                "components."
+            )
     W = S.basis(V)
-    return L / S.n, orthonormal(W) if len(L) else W
+    return L / S.n, W if graded or not len(L) else orthonormal(W)
 
 
 def _leading(S: Scatter, between: float, total: float, p: int) -> tuple[np.ndarray, np.ndarray]:
@@ -521,13 +636,16 @@ def _leading(S: Scatter, between: float, total: float, p: int) -> tuple[np.ndarr
     A = total * S.C
     if between and len(S.H):
         A = blas.dsyrk(between, S.H.T, beta=1.0, c=A, lower=1, overwrite_c=1)
-    L, V = linalg.eigh(A, lower=True, subset_by_index=[max(0, k - p), k - 1])
+    L, V = eigh(A, min(p, k))
     return L[::-1], V[:, ::-1]
 
 
-def factorised(A: np.ndarray) -> np.ndarray:
-    """Return the Cholesky factor of a matrix, given by its lower triangle, in its place."""
-    factor, info = lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)
-    if info:
-        raise np.linalg.LinAlgError(no_samples_have("a scatter that is not positive"))
-    return factor
+def eigh(A: np.ndarray, p: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the p largest eigenvalues of a lower triangle, ascending, and the eigenvectors.
+
+    The matrix may be of any size: it is divided by a power of two, so that no square underflows.
+    """
+    power, k = int(np.frexp(np.abs(A).max(initial=0.0))[1]), len(A)
+    some = None if p is None else [k - p, k - 1]
+    L, V = linalg.eigh(np.ldexp(A, -power), lower=True, subset_by_index=some)
+    return np.ldexp(L, power), V

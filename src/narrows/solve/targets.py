@@ -15,15 +15,18 @@ from scipy.linalg import blas
 
 from narrows.solve.exact import Centred, lsqr
 from narrows.solve.forward import explained
-from narrows.solve.scatter import Answer, Scatter
+from narrows.solve.scatter import Answer, Few, Scatter
 
 _EPS = float(np.finfo(np.float64).eps)
 _STEPS, _TOL = 1000, 1e-12  # of LSQR
+_NOTHING = 2e3  # times the rounding of a product of a feature and a target
 
 Product = Callable[[np.ndarray], np.ndarray]
 
 
-def pls(times: Product, XY: np.ndarray, most: int, noise: float, total: float) -> Answer:
+def pls(
+    times: Product, XY: np.ndarray, most: int, noise: np.ndarray, squares: np.ndarray
+) -> Answer:
     """Return the components of partial least squares, by improved kernel PLS.
 
     Parameters
@@ -35,10 +38,10 @@ def pls(times: Product, XY: np.ndarray, most: int, noise: float, total: float) -
     most : int
         The number of components to compute; there are fewer where they explain all that is more
         than rounding.
-    noise : float
-        How far v'Cv may be off by rounding, for a vector v of length 1.
-    total : float
-        The sum of squares of the targets about their means.
+    noise : ndarray of shape (n_features,)
+        How far each number of the diagonal of the scatter may be off by rounding.
+    squares : ndarray of shape (n_targets,)
+        The sum of squares of each target about its mean.
 
     Returns
     -------
@@ -48,6 +51,10 @@ def pls(times: Product, XY: np.ndarray, most: int, noise: float, total: float) -
 
     Notes
     -----
+    What is rounding is judged in equal units: a number of XY by the lengths of its feature and
+    target, and a score by those of the features in it. A direction w that is rounding makes no
+    component; those that follow are orthogonal to it, as all w are to each other.
+
     **Cost** for each component: two products with the scatter, O(d (k + q)) and O(d q^2).
 
     **Source**: B. S. Dayal, J. F. MacGregor, "Improved PLS algorithms", Journal of Chemometrics
@@ -56,44 +63,52 @@ def pls(times: Product, XY: np.ndarray, most: int, noise: float, total: float) -
     """
     d, q = XY.shape
     R, P, Q = np.empty((d, most)), np.empty((d, most)), np.empty((q, most))
-    explained = np.empty(most)
+    explained, W = np.empty(most), np.empty((d, 0))
     power = int(np.frexp(np.abs(XY).max(initial=0.0))[1])  # so that squares are finite
-    XY, k = np.ldexp(XY, -power), 0
-    least = np.ldexp(_EPS * np.sqrt(max(noise, 0.0) / _EPS) * np.sqrt(total), -power)
-    for k in range(most):
+    XY, k, size = np.ldexp(XY, -power), 0, np.sqrt(np.maximum(noise, 0.0))
+    least = np.outer(size, np.ldexp(_NOTHING * np.sqrt(_EPS * squares), -power))
+    while k < most and W.shape[1] < d:
+        XY[np.abs(XY) <= least] = 0.0
         w = XY[:, 0] if q == 1 else XY @ linalg.eigh(XY.T @ XY)[1][:, -1]
-        size = np.linalg.norm(w)
-        if not size > least:
+        length = np.linalg.norm(w)
+        if not length > 0:
             break
-        r = w / size
+        w = w / length
+        W, r = np.column_stack([W, w]), w
         for _ in range(2):
             r = r - R[:, :k] @ (P[:, :k].T @ r)
         product = times(r)
-        length = float(r @ product)
-        if not length > noise * float(r @ r):
-            break
-        R[:, k], P[:, k], Q[:, k] = r, product / length, XY.T @ r / length
-        XY -= length * np.outer(P[:, k], Q[:, k])
-        explained[k] = float(np.sum((np.sqrt(length) * Q[:, k]) ** 2))
-    else:
-        k = most
+        square = float(r @ product)
+        if square > (np.abs(r) @ size) ** 2:
+            R[:, k], P[:, k], Q[:, k] = r, product / square, XY.T @ r / square
+            XY -= np.outer(product, Q[:, k])
+            explained[k] = float(np.sum((np.sqrt(square) * Q[:, k]) ** 2))
+            k += 1
+        XY -= W @ (W.T @ XY)
     return Answer(np.ldexp(explained[:k], 2 * power), R[:, :k], k, np.ldexp(Q[:, :k], power))
 
 
-def pls_of_scatter(S: Scatter, most: int, total: float) -> Answer:
-    """Return `pls` of a scatter and its products with the targets."""
-    answer = pls(
-        lambda v: blas.dsymv(1.0, S.C, v, lower=1), S.H.T, min(most, len(S.C)),
-        float(S.noise.sum()), total,
-    )  # fmt: skip
+def pls_of_scatter(S: Scatter, most: int, squares: np.ndarray) -> Answer:
+    """Return `pls` of a scatter and its products with the targets.
+
+    Of few samples, it is that of the samples, whose inner products hide features of small units.
+    """
+    if S.few is not None:
+        most, noise = min(most, *S.few.X.shape), S.few.squares()[1]
+        return pls(S.few.times, S.few.H.T, most, noise, squares)
+
+    def times(v: np.ndarray) -> np.ndarray:
+        return np.asarray(blas.dsymv(1.0, S.C, v, lower=1))
+
+    answer = pls(times, S.H.T, min(most, len(S.C)), S.noise, squares)
     return replace(answer, W=S.basis(answer.W))
 
 
 def pls_of_samples(A: Centred, Y: np.ndarray, most: int) -> Answer:
     """Return `pls` of samples, by products with them; Y are the targets of the rows of A."""
-    noise = 4 * _EPS * A.length**2
-    total = float(np.einsum("ij,ij->", Y, Y))
-    return pls(lambda v: A.rmatvec(A.matvec(v)), A.rmatmat(Y), min(most, *A.shape), noise, total)
+    few = Few(A.X, A.root**2, A.m, A.rmatmat(Y).T)
+    squares = np.einsum("ij,ij->j", Y, Y)
+    return pls(few.times, few.H.T, min(most, *A.shape), few.squares()[1], squares)
 
 
 def reduced_rank_of_samples(A: Centred, Y: np.ndarray, alpha: float) -> Answer:

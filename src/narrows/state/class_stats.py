@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import blas, norm
+from scipy.linalg import blas
 from sklearn.utils import check_array
 
 from narrows.errors import no_samples_have, warn
@@ -877,8 +877,7 @@ class ClassStats(StateArrays):
         H = np.empty((int((p > 0).sum()), self.n_features))
         for columns, D in self.deviations(p):
             H[:, columns] = np.sqrt(self.n * p[p > 0])[:, None] * D
-        size = np.linalg.norm(divided(H, unit), axis=1)
-        H[size <= float(np.sqrt(self.n) * norm(divided(self.rounding(p), unit)))] = 0.0
+        H[np.abs(H) <= np.sqrt(self.n) * self.rounding(p)] = 0.0
         rows, m = of_all.samples() if by_samples else None, divided(self._centre(p), unit)
         if rows is not None:
             X, H = divided(rows.X, unit), divided(H, unit)
