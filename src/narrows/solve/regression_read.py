@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from ctypes import CFUNCTYPE, PYFUNCTYPE, byref, c_char, c_char_p, c_int, c_void_p, py_object
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.linalg import cython_lapack
+from scipy.linalg import cython_lapack, lapack
 from scipy.special import softmax
 
 from narrows.solve import regression_rule as at
@@ -336,9 +337,14 @@ def _inner(X: Any, L: np.ndarray, L_b: float, root: np.ndarray) -> np.ndarray:
 def _inverse(K: np.ndarray, mu: float) -> np.ndarray:
     """Return (K + mu I)^-1 by the lower triangle of K, which is overwritten."""
     K[np.diag_indices_from(K)] += mu
+    triangle, n, info = c_char(b"U"), c_int(len(K)), c_int()  # the lower one, of columns
     for name in ("dpotrf", "dpotri"):
-        triangle, n, info = c_char(b"U"), c_int(len(K)), c_int()  # the lower one, of columns
-        _lapack(name)(byref(triangle), byref(n), K.ctypes.data, byref(n), byref(info))
+        if (call := _lapack(name)) is not None:
+            call(byref(triangle), byref(n), K.ctypes.data, byref(n), byref(info))
+        elif name == "dpotrf":
+            lapack.dpotrf(K.T, lower=0, overwrite_a=1, clean=0)
+        else:
+            lapack.dpotri(K.T, lower=0, overwrite_c=1)
     for rows in blocks(len(K), _BLOCK):
         K[: rows.start, rows] = K[rows, : rows.start].T
         square = K[rows, rows]
@@ -350,12 +356,16 @@ def _inverse(K: np.ndarray, mu: float) -> np.ndarray:
 def _lapack(name: str) -> Any:
     """Return a function of LAPACK that lets other threads run, which `scipy.linalg.lapack` stops.
 
-    Its arguments are five addresses.
+    Its arguments are five addresses, of integers of 32 bits where they are integers. None where
+    SciPy is built with others.
     """
     capsule, python = py_object(cython_lapack.__pyx_capi__[name]), ctypes.pythonapi
     name_of = PYFUNCTYPE(c_char_p, py_object)(("PyCapsule_GetName", python))
     address_in = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", python))
-    address = address_in(capsule, name_of(capsule))
+    signature = name_of(capsule)
+    if not re.fullmatch(rb"void \(char \*, int \*, \w+_d \*, int \*, int \*\)", signature):
+        return None
+    address = address_in(capsule, signature)
     return CFUNCTYPE(None, *[c_void_p] * 5)(address)
 
 
