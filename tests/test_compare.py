@@ -203,7 +203,7 @@ def test_methods_with_shared_states_are_those_that_fit_alone(digits):
 def test_selections_by_forward_steps_are_the_first_of_one_path(digits):
     X, X_test, y, y_test = digits
     groups = np.arange(64) // 2
-    methods = ["forwardfs", ForwardFS(n_features="cv", start=[9]), ForwardFS(groups=groups)]
+    methods = ["forwardfs", ForwardFS(start=[9]), ForwardFS(groups=groups)]
     _, *lines = compare(X, y, methods, [2, 7, 30], test=(X_test, y_test))
     assert len(lines) == 9
     for line, method in zip(lines, np.repeat([ForwardFS(), *methods[1:]], 3), strict=True):

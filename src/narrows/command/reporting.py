@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from narrows.command import values
@@ -47,8 +50,6 @@ def _classify(
     cv: int | None, repeats: int | None, metric: str | None, margin: float | None, seed: int,
     report: str | None, as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
-    from tqdm import tqdm
-
     from narrows.evaluate import comparison as runs
     from narrows.evaluate import report as page
     from narrows.evaluate.results import averaged
@@ -88,12 +89,7 @@ def _classify(
     each = len(set(sizes or runs.sizes_of(data[0][0])))
     total = len(data) * (1 + len(compared) * each) * len(set(classifiers))
     stopped = False
-    with tqdm(total=total, unit="", disable=None, file=sys.stderr) as bar:
-
-        def advance(step: str) -> None:
-            bar.set_description(escaped(step))
-            bar.update()
-
+    with _steps(total, len(data)) as advance:
         try:
             runs.over(data, compared, sizes, classifiers, advance, found, metric)
         except KeyboardInterrupt:
@@ -125,8 +121,6 @@ def _retrieve(
     left_out: float | None, margin: float | None, repeats: int | None, seed: int, as_json: bool,
     **given: Any,
 ) -> int:  # fmt: skip
-    from tqdm import tqdm
-
     from narrows.evaluate.retrieval import REPEATS, check, retrieval
     from narrows.evaluate.splits import read_parts
 
@@ -149,12 +143,7 @@ def _retrieve(
     values.check_text_options(given, False, input)
     queries = None if test is None else parts[2:]
     total = (repeats or REPEATS) * (1 + len(made))
-    with tqdm(total=total, unit="", disable=None, file=sys.stderr) as bar:
-
-        def advance(step: str) -> None:
-            bar.set_description(escaped(step))
-            bar.update()
-
+    with _steps(total, repeats or REPEATS) as advance:
         lines = retrieval(*parts[:2], test=queries, progress=advance, **settings)
     chosen, fit = lines.best(), None
     if chosen is not None:
@@ -170,6 +159,44 @@ def _retrieve(
     if chosen is not None:
         show(None, f"\n{fit or f'No command: narrows fit lacks {chosen.line.method}.'}", as_json)
     return 0
+
+
+@contextmanager
+def _steps(total: int, repeats: int) -> Iterator[Callable[[str], None]]:
+    """Show a bar of steps that are made several times, and the time left.
+
+    A step that was done before takes as long again, another one as long as the mean of all.
+    """
+    from tqdm import tqdm
+
+    spent: dict[str, list[float]] = {}
+    started = 0.0
+
+    def left() -> float:
+        known = {step: sum(times) / len(times) for step, times in spent.items()}
+        done = sum(map(len, spent.values()))
+        unknown = max(0, total - repeats * len(known)) * sum(map(sum, spent.values())) / done
+        rest = ((repeats - len(times)) * known[step] for step, times in spent.items())
+        return sum(rest) + unknown
+
+    form = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+    with tqdm(total=total, disable=None, file=sys.stderr, bar_format=form) as bar:
+        step = ""
+
+        def end() -> None:
+            if step:
+                spent.setdefault(step, []).append(time.perf_counter() - started)
+                bar.set_postfix_str(f"{tqdm.format_interval(round(left()))} left", refresh=False)
+                bar.update()
+
+        def advance(what: str) -> None:
+            nonlocal step, started
+            end()
+            step, started = what, time.perf_counter()
+            bar.set_description(escaped(what))
+
+        yield advance
+        end()
 
 
 def demo(output: str, as_json: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -23,7 +25,7 @@ from sklearn.utils.validation import _num_samples
 from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean, printable, warn
-from narrows.evaluate.methods import RIVALS, Ours, Piped, Rival, States, is_for, method_of
+from narrows.evaluate.methods import RIVALS, Ours, Rival, States, is_for, method_of, takes_anything
 from narrows.evaluate.report import write
 from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged
 from narrows.evaluate.splits import REPEATS, Fold, Splits, held_out, pairs_of
@@ -31,6 +33,7 @@ from narrows.io.source import Source
 from narrows.io.table_rows import TableRows
 from narrows.methods.methods import METHODS as ALL_METHODS
 from narrows.methods.parameters import is_integer, real, whole
+from narrows.methods.selector import Selector
 from narrows.solve.arrays import as_numpy, plain
 from narrows.solve.paired import MARGIN, METRICS, Outcome, gradient, metric_of, score
 from narrows.solve.sums import all_finite
@@ -41,7 +44,7 @@ from narrows.state.targets import targets_of
 
 # each is made with `class_weight`, which is "balanced" where balanced accuracy compares
 CLASSIFIERS: dict[str, Callable[[str | None], Any]] = {
-    "svm": lambda weight: LinearSVC(random_state=0, class_weight=weight),
+    "svm": lambda weight: _SVM(weight),
     "knn": lambda weight: KNeighborsClassifier(),
     "smo": lambda weight: SVC(kernel="linear", class_weight=weight),
 }
@@ -51,6 +54,8 @@ REGRESSORS: dict[str, Callable[[str | None], Any]] = {
 }
 METHODS = ("ocfs", "forwardfs", "oc", "srda", "onlinesrda")
 FOR_NUMBERS = ("correlationfs", "forwardfs", "pca", "pls", "reducedrank")
+# values times classes from which LinearSVC stops early, and after how many iterations
+_LARGE, _ITERATIONS = 2e7, 30
 # by default only with features whose cross products are a state
 _NARROW = ("forwardfs", "pca")
 _RIDGES, _CHOSEN = np.logspace(-3, 4, 8), 1000  # and the most samples or features to choose for
@@ -87,8 +92,10 @@ def compare(
         Names of methods of narrows in lower case, names of scikit-learn's reductions
         ("truncatedsvd", "sklearn-pca", "sparserandomprojection", "chi2", "f_classif",
         "lineardiscriminantanalysis"; for numbers "plsregression" and "f_regression" in place of the
-        last three), estimators of narrows, or pipelines that end in one. Pipelines are fitted to
-        the training samples of each split. By default "ocfs", "forwardfs" (with at most 8,192
+        last three), or transformers, classes of these, or pipelines that end in one, of narrows, of
+        other libraries or of your own. They are fitted to the training samples of each split. A
+        transformer whose number of columns is given, such as ``OCFS(n_features=7)``, has one line
+        of its own size. By default "ocfs", "forwardfs" (with at most 8,192
         features), "oc", "srda" and "onlinesrda"; for numbers "correlationfs", "pls", "reducedrank",
         and with at most 8,192 features "forwardfs" and "pca".
     dims : sequence of int, optional
@@ -191,7 +198,7 @@ def compare(
     names = (FOR_NUMBERS if numeric else METHODS) if methods is None else methods
     real(0).check("compare", "margin", margin)
     made = check(names, dims, classifiers, seed, metric, repeats, numeric)
-    is_raw = preprocess is not None or all(isinstance(method, Piped) for method in made)
+    is_raw = preprocess is not None or all(takes_anything(method) for method in made)
     columns = getattr(X, "columns", None)
     parts: tuple[Any, ...] = _checked(X, y, is_raw, numeric)
     if numeric and not np.ptp(parts[1], axis=0).any():
@@ -400,11 +407,12 @@ def over(
                 dims = sizes_of(X)  # of all folds, also if others have more or fewer terms
             sizes = sorted({int(p) for p in dims})
             found.setdefault(ALWAYS, []).append(_constant(y, y_test))
+            of_all: dict[str, dict[str, Any]] = {}  # what a classifier has with all columns
             for method in (None, *made) if sizes else (None,):
                 if isinstance(method, Ours):
                     method.fold, method.groups = number, groups
                 source = folds.source(number) if isinstance(folds, Splits) and not number else None
-                for line in _of_method(method, fold, states, sizes, machines, say, source):
+                for line in _of_method(method, fold, states, sizes, machines, say, source, of_all):
                     found.setdefault((line.method, line.asked, line.classifier), []).append(line)
                 if isinstance(method, Ours) and number == 0 and isinstance(folds, Splits):
                     method.note_order(folds.source(0))
@@ -496,6 +504,27 @@ def judges(names: Sequence[str] | None, numeric: bool) -> list[str]:
     return list(dict.fromkeys(names or [next(iter(known))]))
 
 
+class _SVM:
+    """LinearSVC, which stops early on large samples with fewer features than there are samples.
+
+    There its Newton iterations have no other bound, and the last ones change hardly a prediction.
+    """
+
+    def __init__(self, weight: str | None):
+        self.weight = weight
+
+    def fit(self, Z: Any, y: np.ndarray) -> Any:
+        """Return the fitted LinearSVC."""
+        svm = LinearSVC(random_state=0, class_weight=self.weight)
+        values = Z.nnz if sparse.issparse(Z) else Z.size
+        n_classes = len(np.unique(y))
+        if Z.shape[0] < Z.shape[1] or values * (n_classes if n_classes > 2 else 1) < _LARGE:
+            return svm.fit(Z, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return svm.set_params(tol=0.01, max_iter=_ITERATIONS).fit(Z, y)
+
+
 class _Ridge:
     """Ridge regression: of standardised features if they are dense, with the ridge of RidgeCV."""
 
@@ -526,9 +555,13 @@ def _of_method(
     dims: Sequence[int],
     machines: Mapping[str, Callable[[], Any]],
     progress: Callable[[str], None],
-    source: Source | None = None,
+    source: Source | None,
+    of_all: dict[str, dict[str, Any]],
 ) -> Iterator[Line]:
-    """Yield the lines of a method for one fold; None stands for all features."""
+    """Yield the lines of a method for one fold; None stands for all features.
+
+    `of_all` has the scores of all features by classifier, which are computed once.
+    """
     X, y, X_test, y_test = fold
     if method is None:
         features = _width(X)
@@ -538,23 +571,28 @@ def _of_method(
                 why = "expected finite numbers. Set preprocess, which all columns pass through."
                 yield Line(ALL, classifier, None, skipped=why)
                 continue
-            scores = _scores(machine(), *fold)
+            scores = of_all[classifier] = _scores(machine(), *fold)
             yield Line(ALL, classifier, None, features, 0.0, 0.0, features=features, **scores)
         return
 
-    def skipped(asked: int, why: BaseException) -> Iterator[Line]:
+    def step(asked: int | None, classifier: str) -> None:
+        size = "" if asked is None else f", {asked}"
+        progress(f"{method.name}{size}, {classifier}")
+
+    def skipped(asked: int | None, why: BaseException) -> Iterator[Line]:
         for classifier in machines:
-            progress(f"{method.name}, {asked}, {classifier}")
+            step(asked, classifier)
             yield Line(method.name, classifier, asked, skipped=str(why).splitlines()[0])
 
+    sizes: Sequence[int | None] = dims if method.is_sized else [None]
     try:
         shared = method.learn(X, y, states, max(dims))
     except (ValueError, TypeError) as error:
-        for asked in dims:
+        for asked in sizes:
             yield from skipped(asked, error)
         return
     done: dict[tuple[int, str], Line] = {}
-    for asked in dims:
+    for asked in sizes:
         started = time.process_time()
         try:
             reduce = method.at(asked, X)
@@ -565,10 +603,15 @@ def _of_method(
             continue
         reduced = time.process_time()
         for classifier, machine in machines.items():
-            progress(f"{method.name}, {asked}, {classifier}")
+            step(asked, classifier)
             key, (columns, n_columns) = (Z.shape[1], classifier), method.n_columns(asked)
             if key not in done:
-                Z_test = reduce(X_test) if Z_test is None else Z_test
+                every = 0 < columns == n_columns
+                if classifier in of_all and (every or _keeps_all(method, Z, X)):
+                    scores = of_all[classifier]
+                else:
+                    Z_test = reduce(X_test) if Z_test is None else Z_test
+                    scores = _scores(machine(), Z, y, Z_test, y_test)
                 done[key] = Line(
                     method.name,
                     classifier,
@@ -578,11 +621,17 @@ def _of_method(
                     reduced - fitted,
                     features=_width(X) or method.width or 0,
                     columns=columns,
-                    all_columns=0 < columns == n_columns,
+                    all_columns=every,
                     chosen=method.chosen(asked, source),
-                    **_scores(machine(), Z, y, Z_test, y_test),
+                    **scores,
                 )
             yield replace(done[key], asked=asked)
+
+
+def _keeps_all(method: Ours | Rival, Z: Any, X: Any) -> bool:
+    """Whether a selection has all features, with which a classifier predicts what it does."""
+    is_selection = type(method) is Ours and isinstance(method.fitted, Selector)
+    return is_selection and Z.shape[1] == X.shape[1]
 
 
 def _scores(machine: Any, Z: Any, y: Any, Z_test: Any, y_test: Any) -> dict[str, Any]:

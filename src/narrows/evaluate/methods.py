@@ -6,9 +6,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from inspect import signature
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -16,6 +18,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest, chi2, f_classif, f_regression
 from sklearn.pipeline import Pipeline
 from sklearn.random_projection import SparseRandomProjection
+from sklearn.utils.validation import _num_samples
 from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean
@@ -26,6 +29,8 @@ from narrows.methods.base import Additive, Estimator
 from narrows.methods.describe import chosen
 from narrows.methods.fisher import ILDA
 from narrows.methods.forward import ForwardFS
+from narrows.methods.kernel_srda import KernelSRDA
+from narrows.methods.lda import LDA
 from narrows.methods.margin import IMMC
 from narrows.methods.methods import METHODS
 from narrows.methods.online_srda import OnlineSRDA
@@ -41,6 +46,8 @@ from narrows.state.class_stats import ClassStats, Second, checked_rows
 
 # of a state: presence, second moments, samples kept, and folds
 Kind = tuple[bool, Second, int, int | None]
+# parameters that are a number of columns
+_SIZES = "n_components", "n_features", "n_features_to_select", "k"
 _MANY = 500  # components: with so many, the threads of a decomposition hardly wait
 RIVALS: dict[str, Callable[[int], Any]] = {
     "truncatedsvd": lambda p: TruncatedSVD(p, random_state=0),
@@ -106,10 +113,12 @@ class Ours:
     in_order: Sequence[str] = ()
     width: int | None = None  # the number of features that its own steps make
     labels: Any = None  # of the samples of the fit
+    is_sized = True  # whether it takes the dimensions that are compared, and has none of its own
     most = 0  # components of a method that is fitted for each number of them
 
     def __init__(self, name: str, estimator: Estimator):
         self.name, self.estimator, self.fitted = name, estimator, clone(estimator)
+        self.is_sized = has_default_size(estimator)
 
     def is_like(self, other: Any) -> bool:
         """Whether this is the same method with the same parameters."""
@@ -145,13 +154,18 @@ class Ours:
         if not self.fitted._takes_numbers:
             y = _labels(y)
         self.labels = y
-        if isinstance(self.fitted, PLS):
+        if isinstance(self.fitted, PLS) and self.is_sized:
             self.fitted.set_params(n_components=min(most, X.shape[1]))
         if isinstance(self.fitted, ForwardFS):  # shorter selections are its first steps
             if self.fitted.groups is None:
                 self.fitted.set_params(groups=self.groups)
-            self.fitted.set_params(n_features=min(most, self.fitted._most_steps(X.shape[1])))
-        if isinstance(self.fitted, OnlineProjector):
+            if self.is_sized:
+                steps = min(most, self.fitted._most_steps(X.shape[1]))
+                self.fitted.set_params(n_features=steps)
+        can_continue = isinstance(self.fitted, LDA | KernelSRDA) and self.fitted._continues
+        if can_continue and self.is_sized and len(first) <= most < X.shape[1]:
+            self.fitted.set_params(n_components=most)  # those after the first are nested
+        if isinstance(self.fitted, OnlineProjector) and self.is_sized:
             self.most = min(most, most_found)
             self.fitted.set_params(n_components=self.most)
         few = np.unique(np.append(first, np.arange(min(64, len(y)))))
@@ -173,14 +187,22 @@ class Ours:
             started = time.process_time()
             self.fitted.fit_stats(stats)
         else:
-            if isinstance(self.fitted, total.PCA):  # which would compute all there are
+            if isinstance(self.fitted, total.PCA) and self.is_sized:  # of all there are
                 self.fitted.set_params(n_components=min(most, min(X.shape) - 1))
             self.fitted.fit(X, y)
             _ = self.fitted._solution  # computed when first read
         return before + time.process_time() - started
 
-    def at(self, p: int, X: Any) -> Callable[[Any], Any]:
-        """Return the function that reduces samples to p dimensions, or to all there are."""
+    def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
+        """Return the function that reduces samples to p dimensions, or to all there are.
+
+        p is None for a method with a size of its own.
+        """
+        if p is None:
+            if isinstance(self.fitted, Selector):
+                support = self.fitted.get_support(indices=True)
+                return lambda samples: take(samples, support)
+            return self.fitted._first(len(self.fitted.components_))
         if not is_nested(self.fitted) and min(p, self.most) != self.fitted.n_components:
             self.fitted.set_params(n_components=min(p, self.most)).fit(X, self.labels)
         if isinstance(self.fitted, Selector):
@@ -195,19 +217,19 @@ class Ours:
             self.fitted.set_params(n_components=p if few else None)
         return self.fitted._first(p)
 
-    def n_columns(self, p: int) -> tuple[int, int]:
+    def n_columns(self, p: int | None) -> tuple[int, int]:
         """Return how many columns of a table p stands for, and of how many; 0 where of none."""
-        if self.groups is None or not isinstance(self.fitted, ForwardFS):
+        if p is None or self.groups is None or not isinstance(self.fitted, ForwardFS):
             return 0, 0
         n = self.fitted._most_steps(len(self.groups))
         return min(p, n), n
 
-    def chosen(self, p: int, source: Source | None) -> tuple[str, ...]:
+    def chosen(self, p: int | None, source: Source | None) -> tuple[str, ...]:
         """Return the names of the selected columns of a table, or features, best first."""
         source = source if self.width is None else self.source
         if source is None or source.names is None or not isinstance(self.fitted, Selector):
             return ()
-        is_forward = isinstance(self.fitted, ForwardFS)
+        is_forward = isinstance(self.fitted, ForwardFS) and p is not None
         kept = self.fitted._of_steps(p) if is_forward else self.fitted.get_support(indices=True)
         order = self.fitted.ranking_[np.isin(self.fitted.ranking_, kept)]
         if is_forward and self.groups is not None and source.encoder is not None:
@@ -249,7 +271,7 @@ class Piped(Ours):
         before = time.process_time() - started
         return before + super().learn(Z, y, States(Z, y, []), most)
 
-    def at(self, p: int, X: Any) -> Callable[[Any], Any]:
+    def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
         """Return the function that transforms samples and reduces them to p dimensions."""
         return self._after_steps(super().at(p, self._samples[1]))
 
@@ -271,7 +293,8 @@ class Rival:
     It may use all cores for many components; CPU seconds are summed over the cores.
     """
 
-    width = None
+    width: int | None = None
+    is_sized = True
 
     def __init__(self, name: str):
         self.name = name
@@ -293,8 +316,9 @@ class Rival:
         """Return zeros: whole columns of a table do not enter."""
         return 0, 0
 
-    def at(self, p: int, X: Any) -> Callable[[Any], Any]:
+    def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
         """Fit p dimensions, or as many as the data allow; return `transform`."""
+        assert p is not None
         X, y = self.samples
         limit = min(X.shape)
         if self.name == "lineardiscriminantanalysis":
@@ -304,8 +328,67 @@ class Rival:
             return RIVALS[self.name](few).fit(X, y).transform
 
 
+class Foreign(Rival):
+    """A transformer of another library or of one's own, or a pipeline that ends in one.
+
+    It is fitted once for each number of dimensions if a parameter of it is a number of columns that
+    has its default, and otherwise once.
+    """
+
+    def __init__(self, transformer: Any):
+        super().__init__(" ".join(repr(transformer).split()))
+        self.transformer, is_pipeline = transformer, isinstance(transformer, Pipeline)
+        last = transformer.steps[-1][1] if is_pipeline else transformer
+        self.takes_anything = is_pipeline and len(transformer.steps) > 1
+        known, self.size = set(last.get_params(deep=False)), ""
+        if has_default_size(last):
+            start = f"{transformer.steps[-1][0]}__" if is_pipeline else ""
+            self.size = next((start + name for name in _SIZES if name in known), "")
+        self.is_sized = bool(self.size)
+
+    def is_like(self, other: Any) -> bool:
+        """Whether this is the same transformer; others may have a shortened name in common."""
+        return isinstance(other, Foreign) and other.transformer is self.transformer
+
+    def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
+        """Fit a copy with p dimensions, or with its own; return `transform`."""
+        X, y = self.samples
+        made = clone(self.transformer)
+        if p is not None:
+            made.set_params(**{self.size: p if self.takes_anything else min(p, X.shape[1])})
+        made.fit(X, y)
+        last = made.steps[-1][1] if isinstance(made, Pipeline) else made
+        self.width = getattr(last, "n_features_in_", None)
+
+        def reduce(samples: Any) -> Any:
+            Z = made.transform(samples)
+            Z = Z if sparse.issparse(Z) else np.asarray(Z)
+            if Z.ndim != 2 or Z.shape[0] != _num_samples(samples):
+                raise ValueError(
+                    f"compare: expected reduced samples of shape ({_num_samples(samples)}, "
+                    f"n_components) from {self.name}, got {Z.shape}."
+                )
+            return Z
+
+        return reduce
+
+
+def takes_anything(method: Ours | Rival) -> bool:
+    """Whether it is a pipeline, whose first step makes the features."""
+    return isinstance(method, Piped) or getattr(method, "takes_anything", False)
+
+
+def has_default_size(estimator: Any) -> bool:
+    """Whether the parameters that set the number of columns have their defaults."""
+    given, defaults = estimator.get_params(deep=False), signature(type(estimator)).parameters
+    names = [name for name in (*_SIZES, "energy", "threshold") if name in given]
+    return all(name in defaults and same(given[name], defaults[name].default) for name in names)
+
+
 def is_for(method: Ours | Rival, numeric: bool) -> bool:
     """Whether a method learns from numeric targets, or from classes; some need neither."""
+    if isinstance(method, Foreign):
+        return True
     if isinstance(method, Rival):
         return method.name not in (_FOR_CLASSES if numeric else _FOR_NUMBERS)
     if method.estimator._takes_numbers is not False:
@@ -317,15 +400,26 @@ def method_of(method: Any, seed: int = 0) -> Ours | Rival:
     """Return the method that a name, with a seed, an estimator or a pipeline stands for."""
     if isinstance(method, Ours | Rival):
         return method
+    if isinstance(method, type):
+        try:
+            method = method()
+        except TypeError as error:
+            raise ParameterError(
+                f"compare: expected methods, got the class {method.__name__}, which needs "
+                f"arguments: {error}. Pass an estimator."
+            ) from None
     if isinstance(method, Estimator):
         return Ours(repr(method), method)
-    if isinstance(method, Pipeline):
-        if not isinstance(method.steps[-1][1], Estimator):
-            raise ParameterError(
-                "compare: expected a Pipeline that ends in an estimator of narrows, got "
-                f"{method.steps[-1][1]!r} as its last step. Put steps before it into preprocess."
-            )
+    if isinstance(method, Pipeline) and isinstance(method.steps[-1][1], Estimator):
         return Piped(method) if len(method.steps) > 1 else method_of(method.steps[-1][1])
+    if all(hasattr(method, needed) for needed in ("fit", "transform", "get_params")):
+        return Foreign(method)
+    if not isinstance(method, str):
+        got = " ".join(repr(method).split())
+        raise ParameterError(
+            "compare: expected names of methods, or estimators or pipelines with fit, transform "
+            f"and get_params, got {got:.100}. Pass one of these."
+        )
     name = str(method).lower()
     ours = {known.lower(): kind for known, kind in METHODS.items()}
     if name in ours:
@@ -336,4 +430,7 @@ def method_of(method: Any, seed: int = 0) -> Ours | Rival:
     if name in RIVALS:
         return Rival(name)
     hint = did_you_mean(name, [*ours, *RIVALS])
-    raise ParameterError(f"compare: expected the name of a method, got {method!r}. {hint}")
+    raise ParameterError(
+        f"compare: expected the name of a method, or an estimator with fit and transform, "
+        f"got {method!r}. {hint}"
+    )

@@ -202,7 +202,12 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
     def _first(self, p: int) -> Callable[[Any], Any]:
         """Return a function that projects samples onto the first p directions, or all there are."""
         W, solution = self.components_[:p].T, self._solution
-        return lambda X: solution.times(X, W)
+
+        def reduce(X: Any) -> Any:
+            """Return X W, in the float type of X."""
+            return solution.times(X, W.astype(X.dtype, copy=False) if X.dtype.kind == "f" else W)
+
+        return reduce
 
     def _to_apply(self) -> Applied:
         found = self._solution

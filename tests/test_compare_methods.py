@@ -1,0 +1,105 @@
+"""Which methods `compare` takes, with which sizes, and how large reduced samples are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.datasets import load_digits
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from narrows import LDA, OCFS, PCA, SRDA
+from narrows.errors import ParameterError
+from narrows.evaluate import compare
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    X = X + np.random.default_rng(0).normal(size=X.shape)
+    return X[:500], y[:500], X[500:700], y[500:700]
+
+
+class Own(TransformerMixin, BaseEstimator):
+    """Keeps the first columns."""
+
+    def __init__(self, n_components=2):
+        self.n_components = n_components
+
+    def fit(self, X, y):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        return X[:, : self.n_components]
+
+
+def test_any_transformer_that_learns_with_y_is_compared(digits):
+    X, y, X_test, y_test = digits
+    steps = make_pipeline(StandardScaler(), SelectKBest(f_classif, k=7))
+    methods = [Own, Own(n_components=3), OCFS, LinearDiscriminantAnalysis(), steps,
+               make_pipeline(StandardScaler(), LinearDiscriminantAnalysis())]  # fmt: skip
+    lines = compare(X, y, methods, [5], test=(X_test, y_test))
+    assert not [line.skipped for line in lines if line.skipped]
+    assert [line.dimensions for line in lines[1:]] == [5, 3, 5, 5, 7, 5]
+    for line, alone in zip(
+        lines[1:],
+        [Own(5), Own(3), OCFS(5), LinearDiscriminantAnalysis(n_components=5), steps,
+         make_pipeline(StandardScaler(), LinearDiscriminantAnalysis(n_components=5))],
+        strict=True,
+    ):  # fmt: skip
+        Z, Z_test = alone.fit(X, y).transform(X), alone.transform(X_test)
+        score = LinearSVC(random_state=0).fit(Z, y).score(Z_test, y_test)
+        assert line.micro_f1 == pytest.approx(score, abs=0.006)
+        assert (line.features, line.is_reduction) == (64, True)
+    for wrong in (StandardScaler, LinearSVC(), 3, "Own"):
+        if wrong is StandardScaler:  # of as many columns
+            assert compare(X, y, [wrong], [5], repeats=1).recommendation_ is None
+            continue
+        with pytest.raises(ParameterError, match="with fit"):
+            compare(X, y, [wrong], [5])
+
+
+def test_a_size_of_its_own_is_compared_as_it_is_and_more_than_the_classes_are_continued(digits):
+    X, y, X_test, y_test = digits
+    methods = ["lda", "srda", LDA(n_components=12), OCFS(n_features=7), OCFS(threshold=1.0)]
+    lines = compare(X, y, methods, [5, 20], test=(X_test, y_test))
+    sizes = {}
+    for line in lines:
+        sizes.setdefault(line.method, []).append(line.dimensions)
+    above = OCFS(threshold=1.0).fit(X, y).n_features_
+    assert list(sizes.values()) == [[64], [5, 20], [5, 9], [12], [7], [above]]
+    assert "OCFS(n_features=7) with 5" not in str(lines)
+    [twenty] = [line for line in lines if (line.method, line.asked) == ("lda", 20)]
+    alone = LDA(n_components=20).fit(X, y)
+    svm = LinearSVC(random_state=0).fit(alone.transform(X), y)
+    assert twenty.micro_f1 == pytest.approx(svm.score(alone.transform(X_test), y_test), abs=0.006)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bytes_are_those_of_transform(digits, dtype):
+    X, y, *_ = digits
+    X = X.astype(dtype)
+    lines = compare(X, y, ["pca", "srda", "ocfs", "onlinesrda"], [4], repeats=1)
+    for line, alone in zip(lines[1:], [PCA(4), SRDA(4), OCFS(4), None], strict=True):
+        Z = X[:, :4] if alone is None else alone.fit(X, y).transform(X)
+        assert line.row_bytes == Z.nbytes / len(Z) == 4 * X.itemsize
+    assert lines[0].row_bytes == 64 * X.itemsize
+
+
+def test_all_columns_are_trained_once(digits, monkeypatch):
+    X, y, X_test, y_test = digits
+    fits, fit = [], LinearSVC.fit
+
+    def counted(self, Z, *args, **more):
+        fits.append(Z.shape[1])
+        return fit(self, Z, *args, **more)
+
+    monkeypatch.setattr(LinearSVC, "fit", counted)
+    lines = compare(X, y, ["ocfs", "forwardfs", "oc"], [3, 64], test=(X_test, y_test))
+    assert fits.count(64) == 1
+    assert {line.micro_f1 for line in lines if line.dimensions == 64} == {lines[0].micro_f1}
