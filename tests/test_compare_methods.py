@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
-from narrows import LDA, OCFS, PCA, SRDA
+from narrows import LDA, OCFS, PCA, SRDA, load
 from narrows.errors import ParameterError
 from narrows.evaluate import compare
 
@@ -78,6 +82,84 @@ def test_a_size_of_its_own_is_compared_as_it_is_and_more_than_the_classes_are_co
     alone = LDA(n_components=20).fit(X, y)
     svm = LinearSVC(random_state=0).fit(alone.transform(X), y)
     assert twenty.micro_f1 == pytest.approx(svm.score(alone.transform(X_test), y_test), abs=0.006)
+
+
+def churn(n=600, shift=1.0):
+    """8 % of the samples are of the rarer class."""
+    rng = np.random.default_rng(3)
+    y = np.where(rng.random(n) < 0.08, "leaves", "stays")
+    X = rng.normal(size=(n, 6))
+    X[y == "leaves", :2] += shift
+    return X, y
+
+
+@pytest.mark.parametrize("classifier", ["svm", "knn", "smo"])
+def test_metrics_of_rare_classes_are_those_of_scikit_learn(classifier):
+    X, y = churn()
+    test = X[400:], y[400:]
+    machine = {
+        "svm": LinearSVC(random_state=0),
+        "knn": KNeighborsClassifier(),
+        "smo": SVC(kernel="linear"),
+    }[classifier].fit(X[:400], y[:400])
+    has = hasattr(machine, "predict_proba")
+    scores = machine.predict_proba(test[0])[:, 0] if has else -machine.decision_function(test[0])
+    for metric, measure in {
+        "roc_auc": roc_auc_score, "average_precision": average_precision_score,
+    }.items():  # fmt: skip
+        lines = compare(X[:400], y[:400], ["srda"], [1], [classifier], test=test, metric=metric)
+        expected = measure(test[1] == "leaves", scores)
+        assert getattr(lines[0], metric) == pytest.approx(expected, abs=1e-9)
+        assert lines.metric == lines.recommendation_.metric == metric
+        constant = {"roc_auc": 0.5, "average_precision": (test[1] == "leaves").mean()}[metric]
+        assert getattr(lines.largest_class_, metric) == pytest.approx(constant)
+    lines = compare(X[:400], y[:400], ["srda"], [1], [classifier], test=test, metric="log_loss")
+    if has:
+        expected = log_loss(test[1], machine.predict_proba(test[0]))
+        assert lines[0].log_loss == pytest.approx(expected, rel=1e-6)
+    else:  # sensible probabilities of a strong signal
+        assert lines[0].log_loss < lines.largest_class_.log_loss
+    best = min(lines, key=lambda line: line.log_loss)
+    assert lines.recommendation_.best.log_loss == best.log_loss
+    [apart, _] = [each.mean for each in lines.differences()]
+    assert apart == pytest.approx(best.log_loss - lines[0].log_loss)
+
+
+def test_more_than_two_classes_and_numbers_have_their_metrics(digits):
+    X, y, X_test, y_test = digits
+    lines = compare(X, y, ["srda"], [9], ["knn"], test=(X_test, y_test), metric="roc_auc")
+    found = KNeighborsClassifier().fit(X, y).predict_proba(X_test)
+    assert lines[0].roc_auc == pytest.approx(roc_auc_score(y_test, found, multi_class="ovr"))
+    assert np.isnan(compare(X, y, ["oc"], [2], repeats=1)[0].roc_auc)
+    with pytest.raises(ParameterError, match="r2 for numeric targets"):
+        compare(X, X[:, 0] + 0.5, ["pls"], [1], metric="roc_auc")
+
+
+def test_the_report_has_calibration_and_lift_and_predict_the_metrics(run, tmp_path):
+    X, y = churn()
+    rows = [
+        "label,a,b,c,d,e,f",
+        *(f"{k}," + ",".join(map(str, x)) for x, k in zip(X, y, strict=True)),
+    ]
+    asked = "compare a.csv --label label --methods srda --dims 1 --repeats 2 --report r.html"
+    status, out, _ = run(f"{asked} --metric average-precision", a__csv="\n".join(rows))
+    assert (status, "Metric: average precision" in out) == (0, True)
+    found = json.loads((tmp_path / "r.json").read_text())
+    n = np.array(found["calibration"]["samples"])
+    assert n @ found["calibration"]["share"] == pytest.approx(
+        2 * round(0.2 * (y == "leaves").sum())
+    )
+    assert found["lift"]["found"][-1] == found["lift"]["lift"][-1] == 1
+    assert "Lift of SRDA" in (tmp_path / "r.html").read_text()
+    assert run("fit a.csv --label label --method srda -o m.narrows")[0] == 0
+    found = json.loads(run("predict m.narrows a.csv --label label -o p.csv --json")[1])
+    X = np.loadtxt(rows[1:], delimiter=",", usecols=range(1, 7))
+    probabilities = load(tmp_path / "m.narrows").predict_proba(X)
+    assert found["roc_auc"] == pytest.approx(roc_auc_score(y == "leaves", probabilities[:, 0]))
+    assert found["average_precision"] == pytest.approx(
+        average_precision_score(y == "leaves", probabilities[:, 0])
+    )
+    assert found["log_loss"] == pytest.approx(log_loss(y, probabilities))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

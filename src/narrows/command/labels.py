@@ -11,6 +11,7 @@ import numpy as np
 from narrows.command.console import say
 from narrows.errors import DataError
 from narrows.solve.late import sparse
+from narrows.solve.paired import BY_SCORES, Outcome, score
 from narrows.solve.sums import widened
 from narrows.state.labels import (
     are_text,
@@ -123,6 +124,8 @@ class Agreement:
         self._as_asked = None if asked != "integer" or not are_text(classes) else integers(classes)
         self.n, self.equal, self.labels = 0, 0, Counter[Any]()
         self._unlike = Unlike(classes)
+        self.rarer: int | None = None  # of two classes, which `scores` finds
+        self._kept: list[tuple[np.ndarray, np.ndarray]] = []
 
     @property
     def share(self) -> float | None:
@@ -134,8 +137,24 @@ class Agreement:
         """The most frequent label and its share, None without one label for each sample."""
         return next(((label, n / self.n) for label, n in self.labels.most_common(1)), None)
 
-    def add(self, predicted: np.ndarray, y: Any) -> None:
-        """Add samples: what was predicted, and their labels."""
+    def scores(self) -> dict[str, float]:
+        """Return scores of the probabilities of samples whose label is a class of the model.
+
+        The area under the ROC curve, the average precision (of the rarer of two classes, else means
+        over the classes) and the log-loss.
+        """
+        true = np.concatenate([codes for codes, _ in self._kept] or [np.empty(0, np.int32)])
+        counts = np.bincount(true, minlength=len(self.classes))
+        if np.count_nonzero(counts) < 2:
+            return {}
+        probabilities = np.concatenate([each for _, each in self._kept])
+        self.rarer = None if len(counts) > 2 else int(counts[1] <= counts[0])
+        outcome = Outcome(true, true, 1, probabilities, probabilities, self.rarer)
+        found = {name: score(outcome, name) for name in BY_SCORES}
+        return found | {"log_loss": -found["log_loss"]}
+
+    def add(self, predicted: np.ndarray, y: Any, probabilities: np.ndarray) -> None:
+        """Add samples: what was predicted, their labels, and the probabilities of the classes."""
         self.n += len(predicted)
         if sparse.issparse(y) and predicted.ndim == 2:
             width = max(y.shape[1], predicted.shape[1])
@@ -150,6 +169,10 @@ class Agreement:
             self.equal += int(np.count_nonzero(found.astype(object) == labels.astype(object)))
             self.labels.update(y.tolist())
             self._unlike.add(y, classes)
+            known, labels = as_one_type(classes, y)
+            code = {label: k for k, label in enumerate(known.tolist())}
+            codes = np.array([code.get(label, -1) for label in labels.tolist()], np.int32)
+            self._kept.append((codes[codes >= 0], probabilities[codes >= 0]))
 
     def warn_if_unlike(self, path: str, model: str) -> None:
         """Say on standard error that no label was a class of the model, if that is so."""

@@ -88,7 +88,7 @@ def predict(
     def predicted(X: Any, y: Any) -> tuple[Any, Any]:
         probabilities, labels = estimator.predict_proba(X, priors), estimator.predict(X, priors)
         if y is not None:
-            agreement.add(labels, y)
+            agreement.add(labels, y, probabilities)
         if several:
             return probabilities, sparse.csr_array(labels)
         return probabilities if proba else probabilities.max(axis=1, keepdims=True), labels
@@ -100,6 +100,12 @@ def predict(
     text = f"{rows:,} predictions written to {output}"
     if accuracy is not None:
         text += f"\n{equal:,} of {n:,} are equal to the labels of {input}: {accuracy:.1%}"
+    scores = agreement.scores()
+    found |= scores
+    if scores:
+        of = f" of {classes[agreement.rarer]}" if agreement.rarer is not None else ""
+        text += f"\nArea under the ROC curve {scores['roc_auc']:.3f}, average precision{of} "
+        text += f"{scores['average_precision']:.3f}, log-loss {scores['log_loss']:.3f}."
     if agreement.most_frequent is not None:
         label, share = agreement.most_frequent
         found["largest_class"] = {"label": label, "accuracy": share}

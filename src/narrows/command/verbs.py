@@ -11,6 +11,11 @@ from narrows.command import options
 from narrows.command.options import Work
 from narrows.io.kinds import FOR_ROWS, SUFFIXES
 
+_METRICS = (
+    "auto", "accuracy", "macro-f1", "balanced-accuracy", "roc-auc", "average-precision", "log-loss",
+    "r2",
+)  # fmt: skip
+
 
 def _or_stdout(context: click.Context, option: click.Parameter, path: str | None) -> str:
     """Return the output, which may be left out with --flush."""
@@ -214,7 +219,7 @@ def info() -> Work:
         help="Classifiers: svm, knn, smo; for numbers ridge, knn.  [default: svm or ridge]",
     ),
     click.option(
-        "--metric", type=click.Choice(["auto", "accuracy", "macro-f1", "balanced-accuracy", "r2"]),
+        "--metric", type=click.Choice(_METRICS),
         help="Score by which results are compared; auto is the accuracy, or the balanced accuracy "
         "if the largest class has more than 9 times as many rows as the smallest; with --target "
         "R^2.  [default: auto]",

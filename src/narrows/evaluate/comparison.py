@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Ridge, RidgeCV
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -35,7 +35,7 @@ from narrows.methods.methods import METHODS as ALL_METHODS
 from narrows.methods.parameters import is_integer, real, whole
 from narrows.methods.selector import Selector
 from narrows.solve.arrays import as_numpy, plain
-from narrows.solve.paired import MARGIN, METRICS, Outcome, gradient, metric_of, score
+from narrows.solve.paired import BY_SCORES, MARGIN, METRICS, Outcome, gradient, metric_of, score
 from narrows.solve.sums import all_finite
 from narrows.state.class_stats import checked_rows
 from narrows.state.cross import MOST
@@ -115,11 +115,15 @@ def compare(
     progress : callable, optional
         Called with a description of the next step, once per method, dimension, classifier and
         split.
-    metric : {"auto", "accuracy", "macro_f1", "balanced_accuracy", "r2"}, default="auto"
+    metric : {"auto", "accuracy", "macro_f1", "balanced_accuracy", "roc_auc", \
+            "average_precision", "log_loss", "r2"}, default="auto"
         The score by which results are compared. "auto" is the accuracy, or the balanced accuracy if
         the largest class has more than 9 times as many samples as the smallest. For numbers it is
         R^2, of several targets the mean. With the balanced accuracy, SVMs weight the classes
-        (``class_weight="balanced"``); without, they rarely predict a rare class.
+        (``class_weight="balanced"``); without, they rarely predict a rare class. The area under the ROC curve and the average
+        precision are those of the rarer of two classes, of more classes the means. For these and
+        the log-loss, probabilities of SVMs are a logistic function of their decision values, fitted
+        to the training samples.
     repeats : int, optional
         Number of random splits, each with a fifth of the samples held out, stratified by class. By
         default 5, if neither `test` nor `cv` is given.
@@ -297,7 +301,8 @@ class Comparison(Results):
     ----------
     n_folds : int
         The number of splits over which the lines are means.
-    metric : {"accuracy", "macro_f1", "balanced_accuracy", "r2"}
+    metric : {"accuracy", "macro_f1", "balanced_accuracy", "roc_auc", "average_precision", \
+            "log_loss", "r2"}
         The score by which results are compared.
     why : str
         Which metric, and why.
@@ -406,13 +411,16 @@ def over(
             if dims is None:
                 dims = sizes_of(X)  # of all folds, also if others have more or fewer terms
             sizes = sorted({int(p) for p in dims})
-            found.setdefault(ALWAYS, []).append(_constant(y, y_test))
+            ranked = y.ndim == 1 and (metric in BY_SCORES or len(np.unique(y)) == 2)
+            found.setdefault(ALWAYS, []).append(_constant(y, y_test, ranked))
             of_all: dict[str, dict[str, Any]] = {}  # what a classifier has with all columns
             for method in (None, *made) if sizes else (None,):
                 if isinstance(method, Ours):
                     method.fold, method.groups = number, groups
                 source = folds.source(number) if isinstance(folds, Splits) and not number else None
-                for line in _of_method(method, fold, states, sizes, machines, say, source, of_all):
+                for line in _of_method(
+                    method, fold, states, sizes, machines, say, source, of_all, ranked
+                ):
                     found.setdefault((line.method, line.asked, line.classifier), []).append(line)
                 if isinstance(method, Ours) and number == 0 and isinstance(folds, Splits):
                     method.note_order(folds.source(0))
@@ -535,7 +543,7 @@ class _Ridge:
         return make_pipeline(scale, RidgeCV(_RIDGES) if few else Ridge()).fit(Z, y)
 
 
-def _constant(y: np.ndarray, y_test: np.ndarray) -> Line:
+def _constant(y: np.ndarray, y_test: np.ndarray, ranked: bool) -> Line:
     """Return the line of the prediction that is always the largest class, or the mean."""
     if y.ndim == 2:
         scores = _scored(y, y_test, np.tile(y.mean(axis=0), (len(y_test), 1)))
@@ -544,7 +552,9 @@ def _constant(y: np.ndarray, y_test: np.ndarray) -> Line:
     label = classes[counts.argmax()]
     shown = printable(plain(label))
     shown = shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
-    scores = _scored(y, y_test, np.full(len(y_test), label, dtype=y.dtype))
+    shares = np.tile(counts / len(y), (len(y_test), 1)) if ranked else None
+    predicted = np.full(len(y_test), label, dtype=y.dtype)
+    scores = _scored(y, y_test, predicted, classes, shares, shares)
     return Line(ALWAYS + shown, "", None, 0, 0.0, 0.0, 0.0, 0.0, **scores)
 
 
@@ -557,6 +567,7 @@ def _of_method(
     progress: Callable[[str], None],
     source: Source | None,
     of_all: dict[str, dict[str, Any]],
+    ranked: bool,
 ) -> Iterator[Line]:
     """Yield the lines of a method for one fold; None stands for all features.
 
@@ -571,7 +582,7 @@ def _of_method(
                 why = "expected finite numbers. Set preprocess, which all columns pass through."
                 yield Line(ALL, classifier, None, skipped=why)
                 continue
-            scores = of_all[classifier] = _scores(machine(), *fold)
+            scores = of_all[classifier] = _scores(machine(), *fold, ranked)
             yield Line(ALL, classifier, None, features, 0.0, 0.0, features=features, **scores)
         return
 
@@ -611,7 +622,7 @@ def _of_method(
                     scores = of_all[classifier]
                 else:
                     Z_test = reduce(X_test) if Z_test is None else Z_test
-                    scores = _scores(machine(), Z, y, Z_test, y_test)
+                    scores = _scores(machine(), Z, y, Z_test, y_test, ranked)
                 done[key] = Line(
                     method.name,
                     classifier,
@@ -634,16 +645,42 @@ def _keeps_all(method: Ours | Rival, Z: Any, X: Any) -> bool:
     return is_selection and Z.shape[1] == X.shape[1]
 
 
-def _scores(machine: Any, Z: Any, y: Any, Z_test: Any, y_test: Any) -> dict[str, Any]:
+def _scores(machine: Any, Z: Any, y: Any, Z_test: Any, y_test: Any, ranked: bool) -> dict[str, Any]:
     started = time.process_time()
     machine = machine.fit(Z, y)
     train = time.process_time() - started
-    scores = _scored(y, y_test, machine.predict(Z_test).reshape(y_test.shape))
+    by_class = (machine.classes_, *_by_class(machine, Z, y, Z_test)) if ranked else ()
+    scores = _scored(y, y_test, machine.predict(Z_test).reshape(y_test.shape), *by_class)
     return {"train": train, "row_bytes": _bytes(Z) / Z.shape[0], **scores}
 
 
-def _scored(y: np.ndarray, y_test: np.ndarray, found: np.ndarray) -> dict[str, Any]:
-    """Return the scores of predictions."""
+def _by_class(machine: Any, Z: Any, y: Any, Z_test: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return scores that order samples for each class, and probabilities.
+
+    Without probabilities, these are a logistic regression of the decision values (Platt, 1999).
+    """
+    if hasattr(machine, "predict_proba"):
+        probabilities = machine.predict_proba(Z_test)
+        return probabilities, probabilities
+    values, decided = (
+        (d[:, None] if d.ndim == 1 else d) for d in map(machine.decision_function, (Z_test, Z))
+    )
+    scale = decided.std(axis=0)
+    scale[scale == 0] = 1
+    platt = LogisticRegression().fit(decided / scale, y)
+    probabilities = platt.predict_proba(values / scale)
+    return (np.hstack([-values, values]) if values.shape[1] == 1 else values), probabilities
+
+
+def _scored(
+    y: np.ndarray,
+    y_test: np.ndarray,
+    found: np.ndarray,
+    classes: np.ndarray | None = None,
+    by_class: np.ndarray | None = None,
+    probabilities: np.ndarray | None = None,
+) -> dict[str, Any]:
+    """Return the scores of predictions; `by_class` and `probabilities` have a column a class."""
     if y.ndim == 2:
         of_numbers = Outcome(y_test, found, len(y))
         by_sample = gradient(of_numbers, "r2")
@@ -657,16 +694,33 @@ def _scored(y: np.ndarray, y_test: np.ndarray, found: np.ndarray) -> dict[str, A
     accuracy = float(accuracy_score(y_test, found))
     wrong, n = found != y_test, len(y_test)
     likely = (n * accuracy + 1) / (n + 2)
-    codes = np.unique(np.concatenate([y_test, found]), return_inverse=True)[1].astype(np.int32)
-    outcome = Outcome(codes[:n], codes[n:], len(y))
-    return dict(zip(("precision", "recall", "macro_f1"), map(float, macro), strict=True)) | {
-        "micro_f1": accuracy,
-        "balanced_accuracy": score(outcome, "balanced_accuracy"),
-        "error": 1 - accuracy,
-        "standard_error": float(np.sqrt(likely * (1 - likely) / n)),
-        "wrong": Counter(zip(y_test[wrong].tolist(), found[wrong].tolist(), strict=True)),
-        "outcomes": (outcome,),
-    }
+    known = [y_test, found] if classes is None else [y_test, found, classes]
+    labels, codes = np.unique(np.concatenate(known), return_inverse=True)
+    codes = codes.astype(np.int32)
+    outcome, more = Outcome(codes[:n], codes[n : 2 * n], len(y)), {}
+    if by_class is not None and probabilities is not None:
+        place = codes[2 * n :]  # of the classes of the fit
+        widened = np.full((2, n, len(labels)), -np.inf)
+        widened[1] = 0
+        widened[0][:, place], widened[1][:, place] = by_class, probabilities
+        rarer = None
+        if len(labels) == 2:
+            rarer = int(np.bincount(np.searchsorted(labels, y), minlength=2)[::-1].argmin() == 0)
+        outcome = outcome._replace(scores=widened[0], probabilities=widened[1], rarer=rarer)
+        more = {name: score(outcome, name) for name in BY_SCORES}
+        more["log_loss"] = -more["log_loss"]
+    return (
+        more
+        | dict(zip(("precision", "recall", "macro_f1"), map(float, macro), strict=True))
+        | {
+            "micro_f1": accuracy,
+            "balanced_accuracy": score(outcome, "balanced_accuracy"),
+            "error": 1 - accuracy,
+            "standard_error": float(np.sqrt(likely * (1 - likely) / n)),
+            "wrong": Counter(zip(y_test[wrong].tolist(), found[wrong].tolist(), strict=True)),
+            "outcomes": (outcome,),
+        }
+    )
 
 
 def _bytes(Z: Any) -> int:

@@ -36,6 +36,9 @@ _WORDS = {
     "micro_f1": "accuracy",
     "macro_f1": "macro-F1",
     "balanced_accuracy": "balanced accuracy",
+    "roc_auc": "area under the ROC curve",
+    "average_precision": "average precision",
+    "log_loss": "log-loss",
     "precision": "precision (macro)",
     "recall": "recall (macro)",
     "error": "share predicted wrongly",
@@ -338,7 +341,7 @@ class ComparisonDisplay:
             Axes to plot on; a new figure by default.
         what : str, optional
             A field of the result: micro_f1, macro_f1, balanced_accuracy, precision, recall, error,
-            r2, rmse, learn, transform or train. By default micro_f1, or r2 for numeric targets.
+            roc_auc, average_precision, log_loss, r2, rmse, learn, transform or train. By default micro_f1, or r2 for numeric targets.
         classifier : str, optional
             The classifier; the first by default.
         legend : {"right", "below"}
@@ -465,6 +468,49 @@ def _plain_ticks(axis: Any) -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def calibration(is_one: np.ndarray, predicted: np.ndarray) -> dict[str, list[float]]:
+    """Return the mean probability and the share of a class in tenths of the samples."""
+    parts = np.array_split(np.argsort(predicted, kind="stable"), min(10, len(predicted)))
+    return {
+        "probability": [float(predicted[part].mean()) for part in parts],
+        "share": [float(is_one[part].mean()) for part in parts],
+        "samples": [len(part) for part in parts],
+    }
+
+
+def lift(is_one: np.ndarray, predicted: np.ndarray) -> dict[str, list[float]]:
+    """Return how many times as frequent a class is among the samples of highest probability."""
+    found = np.cumsum(is_one[np.argsort(-predicted, kind="stable")])
+    n = np.unique(np.linspace(1, len(is_one), min(100, len(is_one))).round().astype(int))
+    return {
+        "samples": (n / len(is_one)).tolist(),
+        "found": (found[n - 1] / found[-1]).tolist(),
+        "lift": (found[n - 1] / n / is_one.mean()).tolist(),
+    }
+
+
+def draw_calibration(ax: Any, found: Mapping[str, Sequence[float]]) -> None:
+    """Draw the share of a class by its mean probability, with one standard error."""
+    share, n = np.array(found["share"]), np.array(found["samples"])
+    ax.plot([0, 1], [0, 1], ":", color="black", lw=1, label="as often as predicted")
+    ax.errorbar(
+        found["probability"], share, np.sqrt(share * (1 - share) / n), color=COLOURS[0],
+        marker="o", ms=5, capsize=2, label="tenths of the held-out samples",
+    )  # fmt: skip
+    ax.set(xlabel="mean predicted probability", ylabel="share of the class")
+    _grid_and_legend(ax, "below")
+
+
+def draw_lift(ax: Any, found: Mapping[str, Sequence[float]]) -> None:
+    """Draw the lift by the share of samples of highest probability."""
+    ax.plot(
+        found["samples"], found["lift"], color=COLOURS[0], lw=1.8, label="highest probabilities"
+    )
+    ax.axhline(1, color="black", lw=1, ls=":", label="samples at random")
+    ax.set(xlim=(0, 1), ylim=(0, None), xlabel="share of the samples", ylabel="lift")
+    _grid_and_legend(ax, "below")
 
 
 def _mark_chosen(ax: Any, chosen: int, height: float, place: tuple[Any, str]) -> None:

@@ -24,6 +24,10 @@ from narrows.evaluate.displays import (
     ScatterDisplay,
     as_inline_svg,
     as_svg,
+    calibration,
+    draw_calibration,
+    draw_lift,
+    lift,
     new_figure,
 )
 from narrows.evaluate.methods import RIVALS, Ours, Rival
@@ -34,7 +38,7 @@ from narrows.io.extras import needing
 from narrows.methods.describe import details, ends, summary
 from narrows.methods.forward import ForwardFS
 from narrows.methods.selector import PerClassSelector, Selector
-from narrows.solve.paired import METRICS
+from narrows.solve.paired import BY_SCORES, METRICS
 from narrows.state.labels import joined
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
@@ -109,6 +113,7 @@ def write(
         "stopped": stopped,
         "data": _data(data, lines.n_folds, inputs),
         **contents(lines, fit),
+        **_of_two(lines),
         "confusions": [] if chosen is None else _confusions(chosen.line),
         "curves": _curves(lines),
         "models": models,
@@ -118,7 +123,7 @@ def write(
         lines=list(zip(found["lines"], lines.near(), strict=True)),
         largest=found[constant(lines.metric)],
         field=FIELDS[lines.metric],
-        more=_more(lines.metric),
+        more=_more(lines),
         numeric=lines.metric == "r2",
         judge="regressor" if lines.metric == "r2" else "classifier",
         metric=METRICS[lines.metric],
@@ -179,17 +184,39 @@ def _features(X: Any, is_text: bool) -> dict[str, Any]:
     }
 
 
-def _more(metric: str) -> dict[str, str]:
+def _of_two(lines: Results) -> dict[str, Any]:
+    """Return the calibration and the lift of the recommended line, for the rarer of two classes."""
+    chosen = lines.recommendation_
+    outcomes = () if chosen is None else chosen.line.outcomes
+    if not outcomes or any(outcome.rarer is None for outcome in outcomes):
+        return {}
+    is_one = np.concatenate([outcome.true == outcome.rarer for outcome in outcomes])
+    found = np.concatenate([outcome.probabilities[:, outcome.rarer] for outcome in outcomes])
+    if is_one.all() or not is_one.any():
+        return {}
+    return {"calibration": calibration(is_one, found), "lift": lift(is_one, found)}
+
+
+def _more(lines: Results) -> dict[str, str]:
     """Return the scores that are shown beside the metric, and their titles."""
+    metric = lines.metric
     if metric == "r2":
         return {"rmse": "RMSE"}
     two = {FIELDS[name]: METRICS[name] for name in ("accuracy", "macro_f1") if name != metric}
+    done = [line for line in lines if not line.skipped]
+    if done and all(line.roc_auc == line.roc_auc for line in done):
+        short = {
+            "roc_auc": "ROC area",
+            "average_precision": "av. precision",
+            "log_loss": "log-loss",
+        }
+        return two | {name: title for name, title in short.items() if name != metric}
     return two | {"precision": "precision", "recall": "recall"}
 
 
 def _curves(lines: Sequence[Line]) -> list[dict[str, Any]]:
     """Return the figures of each method and classifier by number of dimensions."""
-    scores = ("r2", "rmse", "micro_f1", "macro_f1", "balanced_accuracy", "error")
+    scores = ("r2", "rmse", "micro_f1", "macro_f1", "balanced_accuracy", "error", *BY_SCORES)
     done = [line for line in lines if not line.skipped]
     known = [name for name in scores if not any(np.isnan(getattr(line, name)) for line in done)]
     names = (*known, "learn", "transform", "train")
@@ -371,6 +398,20 @@ def _pictures(lines: Results, methods: Sequence[Ours | Rival]) -> list[dict[str,
             lambda ax, judge=judge: ComparisonDisplay(lines).plot(
                 ax, FIELDS[lines.metric], judge, legend="below"
             ),
+        )
+    two, chosen = _of_two(lines), lines.recommendation_
+    if two and chosen is not None:
+        of = f"of {title(chosen.line.method)} with {chosen.line.dimensions:,} dimensions"
+        add(
+            f"Calibration {of}",
+            "How often held-out samples have the rarer class, by its predicted probability.",
+            lambda ax: draw_calibration(ax, two["calibration"]),
+        )
+        add(
+            f"Lift {of}",
+            "How many times as frequent the rarer class is among the held-out samples of highest "
+            "probability as among all.",
+            lambda ax: draw_lift(ax, two["lift"]),
         )
     if done:
         add(

@@ -12,6 +12,7 @@ import numpy as np
 from narrows.errors import printable
 from narrows.methods import MODULES
 from narrows.solve.paired import (
+    BY_SCORES,
     MARGIN,
     METRICS,
     Difference,
@@ -24,11 +25,12 @@ from narrows.solve.paired import (
 ALL = "all columns"
 FIELDS = {
     "accuracy": "micro_f1", "macro_f1": "macro_f1", "balanced_accuracy": "balanced_accuracy",
+    "roc_auc": "roc_auc", "average_precision": "average_precision", "log_loss": "log_loss",
     "r2": "r2", "rmse": "rmse",
 }  # fmt: skip
 _TITLES = METRICS | {"rmse": "RMSE"}
 _OF_CLASSES = ("precision", "recall", "micro_f1", "macro_f1", "balanced_accuracy", "error")
-_SCORES = (*_OF_CLASSES, "r2", "rmse")
+_SCORES = (*_OF_CLASSES, *BY_SCORES, "r2", "rmse")
 _AVERAGED = ("learn", "transform", "train", "row_bytes", *_SCORES)
 _RIVALS = {
     "truncatedsvd": "TruncatedSVD",
@@ -79,6 +81,10 @@ class Line:
     r2, rmse : float
         The coefficient of determination of numeric targets, and the root of the mean squared error;
         of several targets, the means.
+    roc_auc, average_precision, log_loss : float
+        The area under the ROC curve and the average precision of the rarer of two classes, of
+        more classes the means over the classes, and the log-loss. NaN with more than two classes,
+        unless results are compared by one of these.
     standard_error : float
         The standard error of the accuracy or R^2, as `narrows.solve.paired` defines it. To the
         accuracy, one correct and one wrong prediction are added, so that it is never 0.
@@ -117,6 +123,9 @@ class Line:
     error: float = _NAN
     r2: float = _NAN
     rmse: float = _NAN
+    roc_auc: float = _NAN
+    average_precision: float = _NAN
+    log_loss: float = _NAN
     standard_error: float = _NAN
     spread: dict[str, float] | None = None
     wrong: Counter = field(default_factory=Counter, repr=False)
@@ -146,6 +155,12 @@ class Line:
         fields = asdict(replace(self, wrong=Counter(), outcomes=()))
         del fields["skipped"], fields["wrong"], fields["outcomes"]
         return {name: value for name, value in fields.items() if value == value}  # not NaN
+
+
+def value(line: Line, metric: str) -> float:
+    """Return the score of a line by a metric, of which larger is better."""
+    found: float = getattr(line, FIELDS[metric])
+    return -found if metric == "log_loss" else found
 
 
 def title(method: str) -> str:
@@ -240,7 +255,8 @@ class Recommendation:
         Other methods that qualify with as many dimensions.
     all_columns : Line or None
         The line of all features with the same classifier.
-    metric : {"accuracy", "macro_f1", "balanced_accuracy", "r2"}
+    metric : {"accuracy", "macro_f1", "balanced_accuracy", "roc_auc", "average_precision", \
+            "log_loss", "r2"}
         The score.
     best_reduction : Line
         The reduction with the highest score.
@@ -392,7 +408,8 @@ class Results(list[Line]):
     ----------
     n_folds : int
         The number of splits over which the lines are means.
-    metric : {"accuracy", "macro_f1", "balanced_accuracy", "r2"}
+    metric : {"accuracy", "macro_f1", "balanced_accuracy", "roc_auc", "average_precision", \
+            "log_loss", "r2"}
         The score by which results are compared.
     why : str
         Which metric, and why.
@@ -433,7 +450,7 @@ class Results(list[Line]):
         else:
             only = every is not None and self._beat_largest([every])
             verdict = "features only" if only else "nothing"
-        against = FIELDS[_AGAINST_CONSTANT.get(self.metric, self.metric)]
+        against = _AGAINST_CONSTANT.get(self.metric, self.metric)
         return Recommendation(
             line,
             max(done, key=lambda line: (self.score(line), -line.dimensions)),
@@ -443,7 +460,7 @@ class Results(list[Line]):
             best,
             every,
             self.largest_class_,
-            max(done, key=lambda line: (getattr(line, against), -line.dimensions)),
+            max(done, key=lambda line: (value(line, against), -line.dimensions)),
             verdict,
             line if not line.is_rival else self._choose(mine, every)[0] if mine else None,
             self.margin,
@@ -464,7 +481,7 @@ class Results(list[Line]):
 
     def score(self, line: Line) -> float:
         """Return the score of a line by which results are compared."""
-        return getattr(line, FIELDS[self.metric])
+        return value(line, self.metric)
 
     def _is_worse(self, line: Line, other: Line) -> bool:
         return difference(line.outcomes, other.outcomes, self.metric).is_worse(self.margin)
@@ -588,7 +605,7 @@ class Results(list[Line]):
         by = f"{line.classifier:<5}" if several else ""
         if line.skipped:
             return f"{start}  {size}  {by}skipped: {line.skipped}"
-        score = f"{self.score(line):.3f}"
+        score = f"{getattr(line, FIELDS[self.metric]):.3f}"
         if line.spread is not None:
             score += f" +-{line.spread[FIELDS[self.metric]]:.3f}"
         second = getattr(line, FIELDS[self._second])

@@ -12,7 +12,12 @@ class j, and the correct ones among them. J is the number of classes.
 | accuracy | sum_j h_j / n2 |
 | balanced accuracy | sum_j (h_j / t_j) / J, over the classes with t_j > 0 |
 | macro-F1 | sum_j 2 h_j / (t_j + q_j) / J, over the classes with t_j + q_j > 0 |
+| area under the ROC curve | share of pairs of a class and the others in order, ties half |
+| average precision | mean over a class of the precision at its samples, by falling score |
+| log-loss | mean of log p_i(y_i), its negative, so that larger is better |
 | R^2 | 1 - sum_i (y_i - p_i)^2 / sum_i (y_i - mean)^2, the mean over the targets that vary |
+
+The area and the average precision are those of the rarer of two classes, else means over classes.
 
 One split. The infinitesimal jackknife (Efron 1982, chapter 6): with a weight w_i per sample, all
 1, the variance of T is sum_i g_i^2 with g_i = dT/dw_i. The difference of two results has the
@@ -38,8 +43,12 @@ METRICS = {
     "accuracy": "accuracy",
     "macro_f1": "macro-F1",
     "balanced_accuracy": "balanced accuracy",
+    "roc_auc": "area under the ROC curve",
+    "average_precision": "average precision",
+    "log_loss": "log-loss",
     "r2": "R^2",
 }
+BY_SCORES = "roc_auc", "average_precision", "log_loss"
 MARGIN = 0.005  # that a difference needs to count: half a point
 IMBALANCE = 9  # times as many samples: "highly imbalanced" (Alcalá-Fdez et al. 2011)
 
@@ -47,12 +56,17 @@ IMBALANCE = 9  # times as many samples: "highly imbalanced" (Alcalá-Fdez et al.
 class Outcome(NamedTuple):
     """The classes and the predictions of the held-out samples of one split, as class numbers.
 
-    For numeric targets both are numbers, of shape (n_samples, n_targets).
+    For numeric targets both are numbers, of shape (n_samples, n_targets). `scores` orders the
+    samples for each class, and `probabilities` are those of the classes, of shape
+    (n_samples, n_classes); `rarer` is the rarer of two classes.
     """
 
     true: np.ndarray
     predicted: np.ndarray
     n_train: int
+    scores: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
+    rarer: int | None = None
 
 
 class Difference(NamedTuple):
@@ -84,9 +98,24 @@ def gradient(outcome: Outcome, metric: str) -> np.ndarray:
 
 
 def _value(outcome: Outcome, metric: str) -> tuple[float, np.ndarray]:
-    true, predicted, _ = outcome
+    true, predicted = outcome.true, outcome.predicted
     if metric == "r2":
         return _explained(true, predicted)
+    if metric == "log_loss":
+        assert outcome.probabilities is not None
+        own = outcome.probabilities[np.arange(len(true)), true].astype(np.float64)
+        logs = np.log(np.clip(own, np.finfo(float).eps, 1.0))
+        return float(logs.mean()), (logs - logs.mean()) / len(true)
+    if metric in BY_SCORES:
+        assert outcome.scores is not None
+        measure = area if metric == "roc_auc" else average_precision
+        present = np.bincount(true, minlength=outcome.scores.shape[1]) % len(true) > 0
+        classes = np.flatnonzero(present) if outcome.rarer is None else [outcome.rarer]
+        if not present.any():  # one class only
+            return 0.0, np.zeros(len(true))
+        found = [measure(true == k, outcome.scores[:, k]) for k in classes]
+        values, slopes = zip(*found, strict=True)
+        return float(np.mean(values)), np.mean(slopes, axis=0)
     right = (true == predicted).astype(float)
     if metric == "accuracy":
         mean = float(right.mean())
@@ -103,6 +132,36 @@ def _value(outcome: Outcome, metric: str) -> tuple[float, np.ndarray]:
     own, guessed = 1 / total[true], 1 / total[predicted]
     by_sample = 2 * right * own - f1[true] * own - f1[predicted] * guessed
     return float(f1[present].mean()), by_sample / present.sum()
+
+
+def area(is_one: np.ndarray, scores: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the area under the ROC curve, and its derivative by the weight of each sample."""
+    found = np.empty(len(scores))
+    for one in (True, False):
+        others = np.sort(scores[is_one != one])
+        mine = scores[is_one == one]
+        places = [np.searchsorted(others, mine, side) for side in ("left", "right")]
+        below = (places[0] + places[1]) / 2 / len(others)
+        found[is_one == one] = below if one else 1 - below
+    value, n = float(found[is_one].mean()), is_one.sum()
+    return value, (found - value) / np.where(is_one, n, len(scores) - n)
+
+
+def average_precision(is_one: np.ndarray, scores: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the average precision, and its derivative by the weight of each sample."""
+    order = np.argsort(-scores, kind="stable")
+    one, ordered = is_one[order].astype(float), scores[order]
+    first = np.searchsorted(-ordered, -ordered, "left")  # samples with equal scores come together
+    n_above = np.searchsorted(-ordered, -ordered, "right")
+    precision = np.cumsum(one)[n_above - 1] / n_above
+    n = one.sum()
+    value = float(one @ precision / n)
+    after, of_others = (
+        np.cumsum((one * each / n_above)[::-1])[::-1][first] for each in (1, precision)
+    )
+    slopes = np.empty(len(scores))
+    slopes[order] = (one * (precision - value + after) - of_others) / n
+    return value, slopes
 
 
 def _explained(true: np.ndarray, predicted: np.ndarray) -> tuple[float, np.ndarray]:
@@ -160,4 +219,9 @@ def metric_of(y: Any, metric: str = "auto") -> tuple[str, str]:
 
 def _weighted(metric: str) -> str:
     """Return what else the metric changes."""
+    if metric == "log_loss":
+        return (
+            " Differences are positive where it is smaller. Probabilities of SVMs are a logistic "
+            "function of their decision values, fitted to the training samples."
+        )
     return ' SVMs have class_weight="balanced".' if metric == "balanced_accuracy" else ""
