@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris
+from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
 from narrows import LDA, OC, SRDA, KernelSRDA, OnlineSRDA, load, save
 
@@ -39,9 +40,16 @@ def test_the_predictions_of_a_file_are_those_of_python(method, run, iris, tmp_pa
     predicted = model.predict(X)
     right = int((predicted == y).sum())
     assert (status, err) == (0, "")
+    found = model.predict_proba(X)
+    shares = [average_precision_score(y == k, found[:, i]) for i, k in enumerate(model.classes_)]
+    by_probabilities = (
+        f"Area under the ROC curve {roc_auc_score(y, found, multi_class='ovr'):.3f}, average "
+        f"precision {np.mean(shares):.3f}, log-loss {log_loss(y, found):.3f}."
+    )
     assert out == (
         "150 predictions written to p.csv\n"
         f"{right} of 150 are equal to the labels of iris.csv: {right / 150:.1%}\n"
+        f"{by_probabilities}\n"
         "Always answering setosa has 33.3%.\n"
     )
     header, rows = read_csv(tmp_path / "p.csv")

@@ -341,7 +341,8 @@ class ComparisonDisplay:
             Axes to plot on; a new figure by default.
         what : str, optional
             A field of the result: micro_f1, macro_f1, balanced_accuracy, precision, recall, error,
-            roc_auc, average_precision, log_loss, r2, rmse, learn, transform or train. By default micro_f1, or r2 for numeric targets.
+            roc_auc, average_precision, log_loss, r2, rmse, learn, transform or train. By default
+            micro_f1, or r2 for numeric targets.
         classifier : str, optional
             The classifier; the first by default.
         legend : {"right", "below"}
