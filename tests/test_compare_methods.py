@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
+from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -19,6 +22,7 @@ from sklearn.svm import SVC, LinearSVC
 from narrows import LDA, OCFS, PCA, SRDA, load
 from narrows.errors import ParameterError
 from narrows.evaluate import compare
+from narrows.table import TableEncoder
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +164,67 @@ def test_the_report_has_calibration_and_lift_and_predict_the_metrics(run, tmp_pa
         average_precision_score(y == "leaves", probabilities[:, 0])
     )
     assert found["log_loss"] == pytest.approx(log_loss(y, probabilities))
+
+
+def reasons(n=400):
+    """A table in which a reason stands for the rarer class only, and an id."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(n) < 0.3, "leaves", "stays")
+    reason = np.where(y == "leaves", rng.choice(["price", "moved", "other"], n), "")
+    table = {
+        "id": rng.permutation(10 * n)[:n],
+        "age": rng.normal(50, 9, n).round(1),
+        "town": rng.choice(["a", "b", "c"], n),
+        "reason": reason,
+    }
+    return pd.DataFrame(table), y
+
+
+@pytest.mark.parametrize("where", ["Python", "file"])
+def test_a_column_that_alone_predicts_everything_is_named(where, run):
+    table, y = reasons()
+    if where == "Python":
+        said = compare(table, y, ["srda", "ocfs"], preprocess=TableEncoder(), repeats=2).sentence_
+    else:
+        text = table.assign(label=y).to_csv(index=False)
+        said = run("compare a.csv --label label --methods srda --repeats 2", a__csv=text)[1]
+    assert "Column reason alone predicts" in said
+    assert "Column id may be" in said
+    table["reason"] = np.random.default_rng(1).permutation(table["reason"])
+    lines = compare(table.drop(columns="id"), y, ["srda"], preprocess=TableEncoder(), repeats=2)
+    assert lines.notes == []
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_one_feature_that_says_the_target_and_duplicates_are_named(make):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 5)), np.arange(300) % 3
+    X[:, 3] = (y * 7) % 3 + 0.01 * X[:, 3]
+    [note] = compare(make(X), y, ["oc", "ocfs"], [1, 2], repeats=1).notes
+    assert "Column 3 alone" in note
+    [note] = compare(make(X), X[:, 3] + 0.5, ["correlationfs"], [1], repeats=1).notes
+    assert "Column 3 alone" in note
+    X[:, 3] = rng.normal(size=300)
+    assert compare(make(X), y, ["oc"], [1], repeats=1).notes == []
+    twice = np.vstack([X, X[:150]])
+    lines = compare(make(twice), np.append(y, y[:150]), ["oc"], [1], repeats=1)
+    [(train, test)] = StratifiedShuffleSplit(1, test_size=0.2, random_state=0).split(
+        twice, np.append(y, y[:150])
+    )
+    known = {tuple(row) for row in twice[train]}
+    expected = sum(tuple(row) in known for row in twice[test])
+    assert f"{expected} of 90 held-out samples are equal" in lines.notes[0]
+
+
+def test_reductions_that_are_all_equally_good_are_said_to_be():
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 2
+    X = rng.normal(size=(600, 8)) + 2 * y[:, None]
+    lines = compare(X, y, ["srda", "oc", "pca"], [1, 2], repeats=2)
+    reductions = [line for line in lines if line.is_reduction]
+    assert f"All {len(reductions)} reductions are equally good" in lines.sentence_
+    X[:, 1:] = 9 * rng.normal(size=(600, 7))
+    assert "equally" not in compare(X, y, ["srda", "pca"], [1, 2], repeats=2).sentence_
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -84,6 +84,7 @@ def _classify(
     if methods is None:
         compared = runs.without_costly(compared, data)
     found: dict[Any, Any] = {}
+    notes: list[str] = []
     metric, why = metric_of(data.y, metric)
     # all columns, and each method at each size, by each classifier
     each = len(set(sizes or runs.sizes_of(data[0][0])))
@@ -91,10 +92,11 @@ def _classify(
     stopped = False
     with _steps(total, len(data)) as advance:
         try:
-            runs.over(data, compared, sizes, classifiers, advance, found, metric)
+            runs.over(data, compared, sizes, classifiers, advance, found, metric, notes)
         except KeyboardInterrupt:
             stopped = True
     lines = averaged(found.values(), metric, why)
+    lines.notes = notes
     if margin is not None:
         lines.margin = margin
     lines.columns_in_order_ = runs.in_order(compared)

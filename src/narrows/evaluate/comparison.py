@@ -25,9 +25,10 @@ from sklearn.utils.validation import _num_samples
 from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean, printable, warn
+from narrows.evaluate.leaks import notes_of
 from narrows.evaluate.methods import RIVALS, Ours, Rival, States, is_for, method_of, takes_anything
 from narrows.evaluate.report import write
-from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged
+from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged, value
 from narrows.evaluate.splits import REPEATS, Fold, Splits, held_out, pairs_of
 from narrows.io.source import Source
 from narrows.io.table_rows import TableRows
@@ -59,6 +60,7 @@ _LARGE, _ITERATIONS = 2e7, 30
 # by default only with features whose cross products are a state
 _NARROW = ("forwardfs", "pca")
 _RIDGES, _CHOSEN = np.logspace(-3, 4, 8), 1000  # and the most samples or features to choose for
+_SHARE = dict.fromkeys(BY_SCORES, "accuracy")  # the score of single columns in place of others
 _LONGEST = 30  # characters of a label in the table
 
 
@@ -244,9 +246,10 @@ def compare(
     if methods is None:
         made = without_costly(made, splits)
     metric, why = metric_of(splits.y, metric)
-    found = over(splits, made, dims, classifiers, progress, metric=metric)
+    notes = list[str]()
+    found = over(splits, made, dims, classifiers, progress, metric=metric, notes=notes)
     lines = Comparison(found, splits, made)
-    lines.metric, lines.why, lines.margin = metric, why, margin
+    lines.metric, lines.why, lines.margin, lines.notes = metric, why, margin, notes
     return lines
 
 
@@ -308,6 +311,9 @@ class Comparison(Results):
         Which metric, and why.
     margin : float
         A difference that does not count, however sure it is.
+    notes : list of str
+        What makes results too good: a column that alone predicts the target, held-out samples that
+        are equal to training samples, columns that may be ids.
     largest_class_ : Line or None
         The line that predicts the largest class, or the mean, for all samples.
     columns_in_order_ : list of str
@@ -389,8 +395,11 @@ def over(
     progress: Callable[[str], None] | None = None,
     found: dict[Any, list[Line]] | None = None,
     metric: str = "accuracy",
+    notes: list[str] | None = None,
 ) -> Results:
     """`compare` over folds (X, y, X_test, y_test); `found` keeps the lines if it is interrupted.
+
+    `notes` gets what makes the results of the first fold too good.
 
     Methods may come from `check`; they then stay fitted to the last fold.
     """
@@ -424,6 +433,11 @@ def over(
                     found.setdefault((line.method, line.asked, line.classifier), []).append(line)
                 if isinstance(method, Ours) and number == 0 and isinstance(folds, Splits):
                     method.note_order(folds.source(0))
+            if number == 0 and notes is not None and isinstance(folds, Splits):
+                done = [each[0] for each in found.values() if not each[0].skipped]
+                best = max((value(line, _SHARE.get(metric, metric)) for line in done), default=0)
+                if _width(X) is not None:
+                    notes += notes_of(fold, best, metric, folds.source(0), folds.parts[0])
     lines = averaged(found.values())
     lines.columns_in_order_ = in_order(made)
     return lines

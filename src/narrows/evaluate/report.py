@@ -79,6 +79,7 @@ def contents(lines: Results, fit: str | None = None) -> dict[str, Any]:
         "metric": lines.metric,
         "metric_because": lines.why,
         "margin": lines.margin,
+        "notes": list(lines.notes),
         "splits": lines.n_folds,
         "fit": fit,
         "lines": lines.as_dicts(),

@@ -47,6 +47,7 @@ _NAN = float("nan")
 ALWAYS = "always answering "
 _SHOWN = 20  # columns in order
 _ROW = "{}  {}  {}{:>17}  {:>17}  {:>8}  {:>9}  {:>8}  {:>8}  {:>8}"  # of the table
+_MANY = 3  # reductions that may be equally good
 _CLEAR = 2  # standard errors that a result must be better than the largest class
 # A constant prediction has a lower macro-F1 than random ones, but not a lower balanced accuracy
 _AGAINST_CONSTANT = {"macro_f1": "balanced_accuracy"}
@@ -415,6 +416,8 @@ class Results(list[Line]):
         Which metric, and why.
     margin : float
         A difference that does not count.
+    notes : list of str
+        What makes results too good.
     largest_class_ : Line or None
         The line that predicts the largest class, or the mean, for all samples.
     columns_in_order_ : list of str
@@ -422,6 +425,7 @@ class Results(list[Line]):
     """
 
     n_folds, metric, why, margin = 1, "accuracy", "", MARGIN
+    notes: Sequence[str] = ()
     largest_class_: Line | None = None
     columns_in_order_: Sequence[str] = ()
 
@@ -529,7 +533,7 @@ class Results(list[Line]):
         """The recommendation, or why there is none."""
         chosen = self.recommendation_
         if chosen is not None:
-            return str(chosen)
+            return " ".join([str(chosen), *self._all_equal(chosen), *self.notes])
         tried = [line for line in self if line.method != ALL]
         done = [line for line in tried if not line.skipped]
         d = max((line.features for line in self), default=0)
@@ -539,7 +543,17 @@ class Results(list[Line]):
             why = f": every result has all {count(d, 'feature')}"
         else:
             why = ": every method was skipped" if tried else ""
-        return f"No reduction was compared{why}."
+        return " ".join([f"No reduction was compared{why}.", *self.notes])
+
+    def _all_equal(self, chosen: Recommendation) -> list[str]:
+        """Say that all reductions are equivalent, if that is so and there are several methods."""
+        lines = [line for line in self if line.is_reduction]
+        best, several = chosen.best_reduction, len({line.method for line in lines}) > 1
+        if chosen.verdict != "use" or not several or len(lines) < _MANY:
+            return []
+        if any(self._is_worse(line, best) for line in lines):
+            return []
+        return [f"All {len(lines)} reductions are equally good: choose by size, time or features."]
 
     def __str__(self) -> str:
         """Return the recommendation, the metric, and a table with a header."""
