@@ -92,6 +92,9 @@ NAMES = {
     "writer": "io.write.writer",
     "Halves": "state.halves.Halves",  # of `narrows.criteria.held_out_gain`
     "Line": "evaluate.results.Line",  # of a `narrows.evaluate.Comparison`
+    "nearest": "evaluate.retrieval.nearest",  # neighbours in blocks
+    "n_steps": "evaluate.retrieval.n_steps",  # of the bar of `narrows compare --task retrieval`
+    "check": "evaluate.retrieval.check",
     "prefetch": "io.streams.prefetch",
     "interrupt_between": "command.runs.interrupt_between",
     "Bands": "state.maps.Bands",  # the map of a fit that would take minutes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
@@ -13,14 +14,16 @@ from scipy import sparse
 from sklearn import decomposition
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_digits
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, normalize
 
 from narrows import LDA, PCA
 from narrows.errors import ParameterError
 from narrows.evaluate import RetrievalDisplay, retrieval
+from tests.inside import check, n_steps, nearest
 
-SCORES = "recall@1", "recall@10", "precision@10"
+SCORES = "recall@1", "recall@10", "precision@10", "overlap@10"
 
 
 class Recorder(TransformerMixin, BaseEstimator):
@@ -42,14 +45,19 @@ def samples(seed, c=8, n=10, d=12):
     return rng.normal(size=(c * n, d)) + 0.7 * rng.normal(size=(c, d))[y], y
 
 
-def by_hand(Z, y, Q, asked):
-    """The three scores of each query: one at a time, with all cosines and a sort."""
+def ten_nearest(Z, q):
+    cosines = [z @ q / math.sqrt(z @ z) / math.sqrt(q @ q) for z in Z]
+    return sorted(range(len(Z)), key=lambda i: -cosines[i])[:10]
+
+
+def by_hand(Z, y, Q, asked, full):
+    """The four scores of each query: one at a time, with all cosines and a sort."""
     found = []
-    for q, label in zip(Q, asked, strict=True):
-        cosines = [z @ q / math.sqrt(z @ z) / math.sqrt(q @ q) for z in Z]
-        nearest = sorted(range(len(Z)), key=lambda i: -cosines[i])[:10]
+    for q, label, whole in zip(Q, asked, full[1], strict=True):
+        nearest = ten_nearest(Z, q)
         same = [y[i] == label for i in nearest]
-        found.append((same[0], any(same), sum(same) / len(same)))
+        kept = len({*nearest} & {*ten_nearest(full[0], whole)}) / len(nearest)
+        found.append((same[0], any(same), sum(same) / len(same), kept))
     return np.array(found, dtype=float)
 
 
@@ -67,7 +75,7 @@ def test_neighbours_are_those_of_brute_force():
     assert lines.classes == ("seen",)
     for line in lines:
         reduce = reductions[line.method, line.dimensions]
-        expected = by_hand(reduce(X), y, reduce(Q), asked)
+        expected = by_hand(reduce(X), y, reduce(Q), asked, (X, Q))
         [found] = line.found["seen"]
         np.testing.assert_allclose(found, expected, atol=1e-6)
         for score, column in zip(SCORES, expected.T, strict=True):
@@ -91,7 +99,7 @@ def test_left_out_classes_are_neither_fitted_nor_mixed_with_the_others(share):
         np.testing.assert_array_equal(fitted, X[np.isin(y, seen)])
         for name, classes in (("seen", seen), ("left-out", np.setdiff1d(y, seen))):
             a, b = np.isin(y, classes), np.isin(asked, classes)
-            expected = by_hand(X[a], y[a], Q[b], asked[b])
+            expected = by_hand(X[a], y[a], Q[b], asked[b], (X[a], Q[b]))
             np.testing.assert_allclose(every.found[name][draw], expected, atol=1e-6)
             np.testing.assert_array_equal(kept.found[name][draw], every.found[name][draw])
     assert len(drawn) > 1
@@ -149,7 +157,8 @@ def test_prefixes_are_the_answers_for_fewer_dimensions():
                 np.testing.assert_array_equal(a, b)
     [cut] = [each for each in both if (each.method, each.dimensions) == ("truncation", 7)]
     [whole] = retrieval(X[:, :7], y, [])
-    np.testing.assert_array_equal(cut.found["left-out"][0], whole.found["left-out"][0])
+    labels = (each.found["left-out"][0][:, :3] for each in (cut, whole))  # full vectors differ
+    np.testing.assert_array_equal(*labels)
 
 
 @pytest.mark.slow
@@ -159,10 +168,45 @@ def test_sizes_beyond_the_rank_are_left_out():
     assert [(line.method, line.dimensions) for line in lines[1:]] == [
         ("lda", 1), ("lda", 7), ("srda", 1),
     ]  # fmt: skip
-    lines = retrieval(X, y, ["srda"], [2], repeats=2)
-    assert "expected n_components<=1" in lines[1].skipped
+    lines = retrieval(X, y, ["srda", "lineardiscriminantanalysis"], [2], repeats=2)
+    assert [line.dimensions for line in lines] == [30, 1, 1]  # none but their own
+    assert lines.best().line.dimensions == 1
+    lines = retrieval(sparse.csr_array(X), y, [LDA(solver="gsvd")], [2], repeats=2)
+    assert "sparse" in lines[1].skipped
     assert lines.best() is None
-    assert "No reduction was compared: srda was skipped." in str(lines)
+    assert "was skipped." in str(lines)
+
+
+def test_progress_has_a_step_for_each_size_and_as_many_as_are_announced():
+    X, y = samples(6, c=6, n=6, d=12)
+    for methods, dims in ((["lda", "onlinesrda"], [1, 2, 20]), (["truncation", LDA(2)], [2, 3])):
+        said = []
+        retrieval(X, y, methods, dims, repeats=2, progress=said.append)
+        assert len(said) == n_steps(y, 12, check(methods), dims, repeats=2)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_neighbours_in_blocks_are_those_of_scikit_learn(make):
+    rng = np.random.default_rng(0)
+    U, Q = (normalize(rng.normal(size=(n, 9))).astype(np.float32) for n in (300, 70))
+    expected = NearestNeighbors(n_neighbors=10, algorithm="brute").fit(U)
+    found = nearest(make(U), make(Q), 10, block=1000)
+    np.testing.assert_array_equal(found, expected.kneighbors(Q, return_distance=False))
+    assert nearest(make(U[:3]), make(Q), 3).shape == (70, 3)
+
+
+def test_the_report_of_retrieval_has_the_table_and_the_curves(run, vectors, tmp_path):
+    pytest.importorskip("matplotlib")
+    status, out, _ = run("compare x.npy --label y.npy --task retrieval --methods pca,srda --dims 4 "
+                         "--repeats 2 --report r.html")  # fmt: skip
+    assert (status, "report written to r.html" in out) == (0, True)
+    found = json.loads((tmp_path / "r.json").read_text())
+    lines = retrieval(*vectors, ["pca", "srda"], [4], repeats=2)
+    assert found["lines"] == lines.as_dicts()
+    page = (tmp_path / "r.html").read_text()
+    assert page.count("<img") == len(SCORES)
+    assert found["sentence"] in html.unescape(page)
+    assert "http" not in page.replace("http-equiv", "")
 
 
 @pytest.mark.slow
@@ -236,7 +280,7 @@ def test_a_ridge_is_a_multiple_of_the_scatter_of_the_fitted_samples():
     assert chosen.estimator.mu == pytest.approx(mu)
     assert chosen.estimator.n_components == 4
     model = LDA(4, mu=mu).fit(X, y)
-    expected = by_hand(model.transform(X), y, model.transform(X), y)
+    expected = by_hand(model.transform(X), y, model.transform(X), y, (X, X))
     np.testing.assert_allclose(lines[1].found["seen"][0], expected, atol=1e-6)
 
 
@@ -260,7 +304,7 @@ def test_the_choice_is_within_one_standard_error_and_never_all_columns():
         "with 4 dimensions: precision@10 of seen classes 0."
     )
     np.testing.assert_array_equal(poor.estimator.fit(X).transform(X), X[:, :4])
-    with pytest.raises(ParameterError, match='metric must be "recall@1", "recall@10" or'):
+    with pytest.raises(ParameterError, match='metric must be "recall@1", "recall@10", "pre'):
         lines.best("recall")
     with pytest.raises(ParameterError, match='classes must be "seen", got'):
         retrieval(X, y, ["pca"], [2], left_out=0, repeats=1).best(classes="left-out")
@@ -337,7 +381,7 @@ def test_queries_of_another_file(run, vectors):
         ("--task retrieval --cv 3", 2, "--cv: expected --task classification, got --task retr"),
         ("--task retrieval --metric auto", 2, "--metric: expected --task classification, got"),
         ("--task retrieval --classifier svm", 2, "--classifier: expected --task classification"),
-        ("--task retrieval --report a.html", 2, "--report: expected --task classification, got"),
+        ("--task retrieval --report a.pdf", 2, "expected a report that ends in .html"),
         ("--task retrieval --target y", 2, "--target: expected --task classification, got --task"),
         ("--task retrieval --methods pls", 2, "expected the name of a method, got 'pls'"),
         ("--ridges 1", 2, "--ridges: expected --task retrieval, got --task classification. Leave"),

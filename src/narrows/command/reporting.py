@@ -38,7 +38,7 @@ def compare(task: str, **given: Any) -> int:
     """Compare methods by a classifier on the reduced data, or by the neighbours of queries."""
     others = {
         "classification": ("left_out", "ridges"),
-        "retrieval": ("classifier", "cv", "metric", "report", "target", *values.OF_TABLES),
+        "retrieval": ("classifier", "cv", "metric", "target", *values.OF_TABLES),
     }
     [other] = others.keys() - {task}
     values.refuse(given, others[task], f"--task {other}", f"--task {task}")
@@ -120,10 +120,11 @@ def _classify(
 
 def _retrieve(
     input: str, test: str | None, methods: str | None, dims: str | None, ridges: str | None,
-    left_out: float | None, margin: float | None, repeats: int | None, seed: int, as_json: bool,
-    **given: Any,
+    left_out: float | None, margin: float | None, repeats: int | None, seed: int,
+    report: str | None, as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
-    from narrows.evaluate.retrieval import REPEATS, check, retrieval
+    from narrows.evaluate import report as page
+    from narrows.evaluate.retrieval import LEFT_OUT, REPEATS, check, n_steps, retrieval
     from narrows.evaluate.splits import read_parts
 
     settings: dict[str, Any] = {
@@ -137,6 +138,9 @@ def _retrieve(
     }
     settings = {name: value for name, value in settings.items() if value is not None}
     made = check(**{name: value for name, value in settings.items() if name != "margin"})
+    inputs = [input] if test is None else [input, test]
+    for path in [] if report is None else [report, page.twin_of(report)]:
+        values.check_output(path, *inputs)
     parts, _ = read_parts(input, test, values.read_options(given, labels_required=True))
     if parts[0].dtype == object:
         raise DataError(
@@ -144,8 +148,10 @@ def _retrieve(
         )
     values.check_text_options(given, False, input)
     queries = None if test is None else parts[2:]
-    total = (repeats or REPEATS) * (1 + len(made))
-    with _steps(total, repeats or REPEATS) as advance:
+    share = LEFT_OUT if left_out is None else left_out
+    draws = 1 if queries is not None and not share else repeats or REPEATS
+    total = n_steps(parts[1], parts[0].shape[1], made, settings.get("dims"), share, draws)
+    with _steps(total, draws) as advance:
         lines = retrieval(*parts[:2], test=queries, progress=advance, **settings)
     chosen, fit = lines.best(), None
     if chosen is not None:
@@ -160,6 +166,10 @@ def _retrieve(
     show(found, str(lines), as_json)
     if chosen is not None:
         show(None, f"\n{fit or f'No command: narrows fit lacks {chosen.line.method}.'}", as_json)
+    if report is not None:
+        lines.report(report, inputs, values.as_typed(), fit)
+        written = f"\nreport written to {report}, and its data to {page.twin_of(report)}"
+        show(None, written, as_json)
     return 0
 
 

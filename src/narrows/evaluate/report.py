@@ -21,6 +21,7 @@ from narrows.evaluate.displays import (
     ComparisonDisplay,
     EnergyDisplay,
     GainDisplay,
+    RetrievalDisplay,
     ScatterDisplay,
     as_inline_svg,
     as_svg,
@@ -32,6 +33,7 @@ from narrows.evaluate.displays import (
 )
 from narrows.evaluate.methods import RIVALS, Ours, Rival
 from narrows.evaluate.results import ALL, FIELDS, Line, Results, constant, curves, title
+from narrows.evaluate.retrieval import SCORES, Retrieval
 from narrows.evaluate.splits import Splits, taken
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
@@ -137,6 +139,43 @@ def write(
         map=_map(lines, data, methods),
         texts=data.is_text,
         pictures=_pictures(lines, methods),
+    )
+    for name, text in (twin, json.dumps(found, indent=1, allow_nan=False)), (path, page):
+        with replacing(name) as temporary:
+            Path(temporary).write_text(text, encoding="utf-8")
+
+
+def write_retrieval(
+    path: str | os.PathLike[str],
+    lines: Retrieval,
+    inputs: Sequence[str] = (),
+    command: str = "",
+    fit: str | None = None,
+) -> None:
+    """Write a page of `retrieval` to `path`, and its contents as JSON beside it."""
+    twin, chosen, rows = twin_of(os.fspath(path)), lines.best(), lines.as_dicts()
+    near = [] if chosen is None else lines._near(chosen.best, chosen.classes, chosen.metric)
+    found = {
+        "command": command or None,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {name: metadata.version(name) for name in _LIBRARIES},
+        "inputs": list(inputs),
+        "sentence": lines.sentence_,
+        "fit": fit,
+        "margin": lines.margin,
+        "draws": lines[0].n_draws,
+        "lines": rows,
+    }
+    pictures = []
+    for score in SCORES:
+        figure = RetrievalDisplay(lines).plot(metric=score).figure_
+        pictures.append({"title": score, "svg": base64.b64encode(as_svg(figure)).decode()})
+    page = _template("retrieval.html").render(
+        found=found,
+        lines=[(row, line in near) for row, line in zip(rows, lines, strict=True)],
+        classes=lines.classes,
+        scores=SCORES,
+        pictures=pictures,
     )
     for name, text in (twin, json.dumps(found, indent=1, allow_nan=False)), (path, page):
         with replacing(name) as temporary:
@@ -258,7 +297,7 @@ def _energy(selector: Selector) -> dict[str, Any]:
 # -- page --------------------------------------------------------------------------------
 
 
-def _template() -> Any:
+def _template(page: str = "report.html") -> Any:
     with needing("plots", "jinja2", "Reports"):
         import jinja2
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -268,7 +307,7 @@ def _template() -> Any:
         "file": os.path.basename,
         "title": title,
     }
-    source = resources.files("narrows.evaluate").joinpath("report.html").read_text("utf-8")
+    source = resources.files("narrows.evaluate").joinpath(page).read_text("utf-8")
     return environment.from_string(source)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler, normalize
 from sklearn.utils.extmath import row_norms
@@ -30,10 +31,11 @@ from narrows.state.labels import joined, one_a_row, some
 METHODS = ("lda", "pca")
 SIZES = (16, 32, 64, 128)
 LEFT_OUT, REPEATS = 0.5, 5
-SCORES = ("recall@1", "recall@10", "precision@10")
+SCORES = ("recall@1", "recall@10", "precision@10", "overlap@10")
 SEEN, OTHERS = "seen", "left-out"
 TRUNCATION = "truncation"
 _NEAREST = 10
+_BLOCK = 1 << 23  # cosines at a time
 
 
 def _first(X: Any, p: int) -> Any:
@@ -50,8 +52,13 @@ class _Method:
     size: str = ""
     ridge: float | None = None  # mu of LDA, as a multiple of the scatter
 
-    def with_size(self, p: int, scatter: float) -> Any:
-        """Return an unfitted transformer to p columns, for samples of this scatter."""
+    @property
+    def is_sized(self) -> bool:
+        """Whether it has the numbers of dimensions that are compared."""
+        return bool(self.size) or self.name == TRUNCATION
+
+    def with_size(self, p: int | None, scatter: float) -> Any:
+        """Return an unfitted transformer to p columns (None: all), for samples of this scatter."""
         if self.name == TRUNCATION:
             return FunctionTransformer(_first, kw_args={"p": p})
         made = clone(self.estimator)
@@ -129,7 +136,8 @@ def retrieval(
     dims : sequence of int, optional
         Numbers of dimensions. By default those of 16, 32, 64, 128 and the number of seen classes
         less one that are below n_features. Numbers that a method does not have, such as
-        those above the rank of the fitted samples, are left out.
+        those above the rank of the fitted samples, are left out; a method that has none of them is
+        listed with its own number.
     ridges : sequence of float, default=()
         Values of `mu` of `LDA` to compare: multiples of the mean diagonal of the scatter
         n C of the samples that are fitted, with their covariance C. Each is a further method.
@@ -143,7 +151,8 @@ def retrieval(
     seed : int, default=0
         Seed of the draws, and of methods given by name.
     progress : callable, optional
-        Called with the name of each method, once per draw.
+        Called with a description of the next step: in each draw all columns, and each method with
+        each number of dimensions.
     margin : float, default=0.005
         Reductions that differ by at most one standard error, or by at most this, are equivalent;
         `best` chooses the smallest of them.
@@ -172,6 +181,8 @@ def retrieval(
     - recall@1: the share of queries whose nearest neighbour has their class.
     - recall@10: the share of queries with at least one sample of their class among the ten nearest.
     - precision@10: the share of the ten nearest that have the class of the query.
+    - overlap@10: the share of the ten nearest that are also among the ten nearest of the full
+      vectors, which approximate indexes call recall.
 
     Queries whose class is not in the index are ignored. Where the index has fewer than ten samples,
     all of them are the nearest. A vector of zeros has the cosine 0 with all
@@ -217,7 +228,7 @@ def retrieval(
         )
     if is_query is not None and not left_out:
         repeats = 1
-    sizes = {p for p in (*SIZES, c - k - 1) if 0 < p < d} if dims is None else set(dims)
+    sizes = sizes_of(c - k, d, dims)
     say, rng = progress or (lambda what: None), np.random.default_rng(seed)
     every = RetrievalLine(ALL, None, d, d)
     lines: dict[tuple[str, int | None], RetrievalLine] = {(ALL, None): every}
@@ -226,8 +237,7 @@ def retrieval(
         say(ALL)
         draw.score(every, X)
         for method in made:
-            say(method.name)
-            for asked, Z in _reduced(method, X, codes, draw.fitted, sorted(sizes)):
+            for asked, Z in _reduced(method, X, codes, draw.fitted, sizes, say):
                 line = lines.setdefault((method.name, asked), RetrievalLine(method.name, asked, d))
                 if isinstance(Z, str):
                     line.skipped = Z
@@ -240,6 +250,26 @@ def retrieval(
     done = [line for line in lines.values() if line.skipped or line.n_draws == repeats]
     index = X if is_query is None else X[~is_query]
     return Retrieval(done, made, draw.ratios, _scatter(index), margin)
+
+
+def sizes_of(n_seen: int, n_features: int, dims: Sequence[int] | None) -> list[int]:
+    """Return the numbers of dimensions to compare."""
+    usual = (p for p in (*SIZES, n_seen - 1) if 0 < p < n_features)
+    return sorted(set(usual if dims is None else map(int, dims)))
+
+
+def n_steps(
+    y: np.ndarray,
+    n_features: int,
+    methods: Sequence[_Method],
+    dims: Sequence[int] | None = None,
+    left_out: float = LEFT_OUT,
+    repeats: int = REPEATS,
+) -> int:
+    """Return how often `retrieval` reports progress."""
+    c = len(np.unique(y))
+    sizes = len(sizes_of(c - round(left_out * c), n_features, dims))
+    return repeats * (1 + sum(sizes if method.is_sized else 1 for method in methods))
 
 
 def check(
@@ -338,32 +368,49 @@ def _scatter(X: Any) -> float:
 
 
 def _reduced(
-    method: _Method, X: Any, codes: np.ndarray, fitted: np.ndarray, sizes: Sequence[int]
+    method: _Method,
+    X: Any,
+    codes: np.ndarray,
+    fitted: np.ndarray,
+    sizes: Sequence[int],
+    say: Callable[[str], None],
 ) -> Iterator[tuple[int | None, Any]]:
     """Yield samples with each number of dimensions that a method has, or why it has none."""
-    is_sized = bool(method.size) or method.name == TRUNCATION
     last = method.estimator[-1] if isinstance(method.estimator, Pipeline) else method.estimator
     once = is_nested(last) and not isinstance(last, OnlineSRDA)  # which has outputs of all classes
     why, rows, left, done = "", X[fitted], list(sizes), False
     scatter = 0.0 if method.ridge is None else _scatter(rows)
-    for most in sorted(sizes, reverse=once) if is_sized else [X.shape[1]]:
+    if not method.is_sized:
+        say(method.name)
+    for most in sorted(sizes, reverse=once) if method.is_sized else [X.shape[1]]:
+        if method.is_sized:
+            say(f"{method.name}, {most}")
         try:
             Z = method.with_size(most, scatter).fit(rows, codes[fitted]).transform(X)
         except (ValueError, TypeError) as error:
             why = str(error).splitlines()[0]
             continue
         Z = Z if sparse.issparse(Z) else np.asarray(Z)
-        if not is_sized:
+        if not method.is_sized:
             yield None, Z
             return
         here = [p for p in left if (p <= most if once else p == most)]
         for p in here:
+            if p != most:
+                say(f"{method.name}, {p}")
             yield p, Z[:, :p]
         left, done = [p for p in left if p not in here and not once], True
         if not left:
             return
-    if not done:
-        yield None, why
+    if done:
+        return
+    if method.size:
+        with suppress(ValueError, TypeError):  # as many as it has by itself
+            Z = method.with_size(None, scatter).fit(rows, codes[fitted]).transform(X)
+            Z = Z if sparse.issparse(Z) else np.asarray(Z)
+            yield None, Z
+            return
+    yield None, why
 
 
 class _Draw:
@@ -380,6 +427,7 @@ class _Draw:
             for name, part in parts.items()
         }
         self.fitted = self.parts[SEEN][0]
+        self.full: dict[str, np.ndarray] = {}  # the neighbours by all columns
         for name, (_, queries) in self.parts.items():
             if not len(queries):
                 raise ParameterError(
@@ -398,11 +446,26 @@ class _Draw:
             both = U, is_zero
             U = sparse.hstack(both, format="csr") if sparse.issparse(U) else np.hstack(both)
         for name, (index, queries) in self.parts.items():
-            search = NearestNeighbors(n_neighbors=min(_NEAREST, len(index)), algorithm="brute")
-            found = search.fit(U[index]).kneighbors(U[queries], return_distance=False)
+            found = nearest(U[index], U[queries], min(_NEAREST, len(index)))
+            full = self.full.setdefault(name, found)  # all columns come first
             same = self.codes[index][found] == self.codes[queries][:, None]
-            scores = np.stack([same[:, 0], same.any(axis=1), same.mean(axis=1)], axis=1)
+            kept = (found[:, :, None] == full[:, None, :]).any(axis=2).mean(axis=1)
+            scores = np.stack([same[:, 0], same.any(axis=1), same.mean(axis=1), kept], axis=1)
             line.found.setdefault(name, []).append(scores.astype(np.float32))
+
+
+def nearest(U: Any, Q: Any, k: int, block: int = _BLOCK) -> np.ndarray:
+    """Return the k rows of U with the largest products with each row of Q, the largest first."""
+    n, V = U.shape[0], U.T.tocsr() if sparse.issparse(U) else np.ascontiguousarray(U).T
+    found = np.empty((Q.shape[0], k), np.intp)
+    step = max(1, block // n)
+    for start in range(0, Q.shape[0], step):
+        products = Q[start : start + step] @ V
+        products = products.toarray() if sparse.issparse(products) else products
+        best = np.argpartition(products, n - k, axis=1)[:, n - k :]
+        order = np.argsort(-np.take_along_axis(products, best, axis=1), axis=1, kind="stable")
+        found[start : start + step] = np.take_along_axis(best, order, axis=1)
+    return found
 
 
 @dataclass(frozen=True)
@@ -421,7 +484,7 @@ class Chosen:
         The reduction with the highest score.
     classes : {"seen", "left-out"}
         The classes of the queries.
-    metric : {"recall@1", "recall@10", "precision@10"}
+    metric : {"recall@1", "recall@10", "precision@10", "overlap@10"}
         The score.
     scores : dict of Difference
         The score of `line` ("score"), and its differences from the best reduction ("to_best") and
@@ -550,7 +613,7 @@ class Retrieval(list[RetrievalLine]):
 
         Parameters
         ----------
-        metric : {"recall@1", "recall@10", "precision@10"}, default="recall@1"
+        metric : {"recall@1", "recall@10", "precision@10", "overlap@10"}, default="recall@1"
             The score.
         classes : {"seen", "left-out"}, optional
             The classes of the queries; by default left-out ones, if there are any.
@@ -615,13 +678,46 @@ class Retrieval(list[RetrievalLine]):
             for line in self
         ]  # fmt: skip
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        inputs: Sequence[str] = (),
+        command: str = "",
+        fit: str | None = None,
+    ) -> None:
+        """Write the table and the curves as one HTML page, and the scores as JSON beside it.
+
+        The page loads nothing from the network. It requires the extra plots.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A file that ends in .html or .htm.
+        inputs, command, fit : optional
+            The files, the command, and the one that fits the reduction, of the command line.
+
+        Raises
+        ------
+        ParameterError
+            The file does not end so.
+        ImportError
+            A library that reports need is not installed.
+
+        See Also
+        --------
+        RetrievalDisplay : Plot the curves alone.
+        """
+        from narrows.evaluate.report import write_retrieval
+
+        write_retrieval(path, self, inputs, command, fit)
+
     def __str__(self) -> str:
         """Return the choice, and a table with a header."""
         chosen, width = self.best(), max(len(line.method) for line in self)
         near = [] if chosen is None else self._near(chosen.best, chosen.classes, chosen.metric)
         header = f"{'method':<{width}}  dimensions"
-        header += len(self.classes) * "  {:<16}  {:>9}  {:>12}".format(*SCORES)
-        above = "".join(f"  {f'{name} classes':<41}" for name in self.classes).rstrip()
+        header += len(self.classes) * "  {:<16}  {:>9}  {:>12}  {:>10}".format(*SCORES)
+        above = "".join(f"  {f'{name} classes':<53}" for name in self.classes).rstrip()
         rows = []
         for line in self:
             row = f"{line.method:<{width}}  "
@@ -630,7 +726,7 @@ class Retrieval(list[RetrievalLine]):
                 own, *others = (self.score(line, name, metric) for metric in SCORES)
                 mark = "*" if line in near and name == self.classes[-1] else " "
                 row += f"  {own.mean:.3f} +- {own.standard_error:.3f} {mark}"
-                row += "  {:>9.3f}  {:>12.3f}".format(*(other.mean for other in others))
+                row += "  {:>9.3f}  {:>12.3f}  {:>10.3f}".format(*(each.mean for each in others))
             rows.append(row)
         n = self[0].n_draws
         or_margin = f", or by more than {self.margin:g}" * bool(self.margin)
