@@ -185,10 +185,11 @@ def test_progress_has_a_step_for_each_size_and_as_many_as_are_announced():
         assert len(said) == n_steps(y, 12, check(methods), dims, repeats=2)
 
 
+@pytest.mark.parametrize("n_indexed", [30, 300, 1003])
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-def test_neighbours_in_blocks_are_those_of_scikit_learn(make):
+def test_neighbours_in_blocks_are_those_of_scikit_learn(make, n_indexed):
     rng = np.random.default_rng(0)
-    U, Q = (normalize(rng.normal(size=(n, 9))).astype(np.float32) for n in (300, 70))
+    U, Q = (normalize(rng.normal(size=(n, 9))).astype(np.float32) for n in (n_indexed, 70))
     expected = NearestNeighbors(n_neighbors=10, algorithm="brute").fit(U)
     found = nearest(make(U), make(Q), 10, block=1000)
     np.testing.assert_array_equal(found, expected.kneighbors(Q, return_distance=False))

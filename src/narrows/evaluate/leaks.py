@@ -143,7 +143,7 @@ def _alone(
     leaves = 64 if numeric else 4 * len(np.unique(y)) + 16
     balanced = metric in ("balanced_accuracy", "macro_f1")
     scored: list[tuple[float, int]] = []
-    for group in order[:_TRIED]:
+    for place, group in enumerate(order[:_TRIED]):
         columns = np.flatnonzero(groups == group)
         tree = (
             DecisionTreeRegressor(max_leaf_nodes=leaves, random_state=0)
@@ -154,12 +154,17 @@ def _alone(
                 class_weight="balanced" if balanced else None,
             )
         )
-        predicted = tree.fit(X[:, columns], y).predict(X_test[:, columns])
         measure = balanced_accuracy_score if balanced else accuracy_score
-        score = float((r2_score if numeric else measure)(y_test, predicted))
-        scored.append((score, -len(scored)))
-    score, place = max(scored)
-    if score < best - (1 - _PERFECT):
+        measure = r2_score if numeric else measure
+        sides = (X[:, columns], y), (X_test[:, columns], y_test)
+        score, other = (
+            float(measure(b[1], tree.fit(*a).predict(b[0]))) for a, b in (sides, sides[::-1])
+        )
+        if other < 2 * _PERFECT - 1:  # few held-out samples may be predicted by chance
+            continue
+        scored.append((score, -place))
+    score, place = max(scored, default=(0.0, 0))
+    if score < max(_PERFECT, best - (1 - _PERFECT)):
         return None
     group = order[-place]
     if encoder is not None:

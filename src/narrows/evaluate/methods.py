@@ -29,7 +29,6 @@ from narrows.methods.base import Additive, Estimator
 from narrows.methods.describe import chosen
 from narrows.methods.fisher import ILDA
 from narrows.methods.forward import ForwardFS
-from narrows.methods.kernel_srda import KernelSRDA
 from narrows.methods.lda import LDA
 from narrows.methods.margin import IMMC
 from narrows.methods.methods import METHODS
@@ -162,7 +161,7 @@ class Ours:
             if self.is_sized:
                 steps = min(most, self.fitted._most_steps(X.shape[1]))
                 self.fitted.set_params(n_features=steps)
-        can_continue = isinstance(self.fitted, LDA | KernelSRDA) and self.fitted._continues
+        can_continue = isinstance(self.fitted, LDA) and self.fitted._continues
         if can_continue and self.is_sized and len(first) <= most < X.shape[1]:
             self.fitted.set_params(n_components=most)  # those after the first are nested
         if isinstance(self.fitted, OnlineProjector) and self.is_sized:

@@ -35,6 +35,7 @@ SCORES = ("recall@1", "recall@10", "precision@10", "overlap@10")
 SEEN, OTHERS = "seen", "left-out"
 TRUNCATION = "truncation"
 _NEAREST = 10
+_GROUP = 16  # products of which the largest is compared first
 _BLOCK = 1 << 23  # cosines at a time
 
 
@@ -454,6 +455,22 @@ class _Draw:
             line.found.setdefault(name, []).append(scores.astype(np.float32))
 
 
+def _largest(products: np.ndarray, k: int) -> np.ndarray:
+    """Return the k largest entries of each row: they are in the k groups of largest maximum."""
+    n = products.shape[1]
+    n_groups = n // _GROUP
+    if n_groups <= 2 * k:
+        return np.argpartition(products, n - k, axis=1)[:, n - k :]
+    whole = products[:, : n_groups * _GROUP].reshape(len(products), n_groups, _GROUP)
+    largest = np.argpartition(whole.max(axis=2), n_groups - k, axis=1)[:, n_groups - k :]
+    columns = (largest[:, :, None] * _GROUP + np.arange(_GROUP)).reshape(len(products), -1)
+    rest = np.broadcast_to(np.arange(n_groups * _GROUP, n), (len(products), n % _GROUP))
+    columns = np.hstack([columns, rest])
+    values = np.take_along_axis(products, columns, axis=1)
+    best = np.argpartition(values, values.shape[1] - k, axis=1)[:, values.shape[1] - k :]
+    return np.take_along_axis(columns, best, axis=1)
+
+
 def nearest(U: Any, Q: Any, k: int, block: int = _BLOCK) -> np.ndarray:
     """Return the k rows of U with the largest products with each row of Q, the largest first."""
     n, V = U.shape[0], U.T.tocsr() if sparse.issparse(U) else np.ascontiguousarray(U).T
@@ -462,7 +479,7 @@ def nearest(U: Any, Q: Any, k: int, block: int = _BLOCK) -> np.ndarray:
     for start in range(0, Q.shape[0], step):
         products = Q[start : start + step] @ V
         products = products.toarray() if sparse.issparse(products) else products
-        best = np.argpartition(products, n - k, axis=1)[:, n - k :]
+        best = _largest(products, k)
         order = np.argsort(-np.take_along_axis(products, best, axis=1), axis=1, kind="stable")
         found[start : start + step] = np.take_along_axis(best, order, axis=1)
     return found
