@@ -307,11 +307,11 @@ class Rival:
         self.samples = X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         return 0.0
 
-    def chosen(self, p: int, source: Source | None) -> tuple[str, ...]:
+    def chosen(self, p: int | None, source: Source | None) -> tuple[str, ...]:
         """Return no names."""
         return ()
 
-    def n_columns(self, p: int) -> tuple[int, int]:
+    def n_columns(self, p: int | None) -> tuple[int, int]:
         """Return zeros: whole columns of a table do not enter."""
         return 0, 0
 

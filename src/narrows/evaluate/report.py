@@ -228,10 +228,14 @@ def _of_two(lines: Results) -> dict[str, Any]:
     """Return the calibration and the lift of the recommended line, for the rarer of two classes."""
     chosen = lines.recommendation_
     outcomes = () if chosen is None else chosen.line.outcomes
-    if not outcomes or any(outcome.rarer is None for outcome in outcomes):
+    two = [
+        (each.true == each.rarer, each.probabilities[:, each.rarer])
+        for each in outcomes
+        if each.probabilities is not None and each.rarer is not None
+    ]
+    if not two or len(two) < len(outcomes):
         return {}
-    is_one = np.concatenate([outcome.true == outcome.rarer for outcome in outcomes])
-    found = np.concatenate([outcome.probabilities[:, outcome.rarer] for outcome in outcomes])
+    is_one, found = (np.concatenate(part) for part in zip(*two, strict=True))
     if is_one.all() or not is_one.any():
         return {}
     return {"calibration": calibration(is_one, found), "lift": lift(is_one, found)}

@@ -580,8 +580,10 @@ class Results(list[Line]):
     def _columns(self) -> list[str]:
         """Return a line with the columns that the recommended selection keeps, by name."""
         recommended = self.recommendation_
-        names = () if recommended is None else recommended.line.chosen
-        if not names or recommended.verdict == "nothing":
+        if recommended is None or recommended.verdict == "nothing":
+            return []
+        names = recommended.line.chosen
+        if not names:
             return []
         what = "Columns" if recommended.line.columns else "Features"
         more = f" and {len(names) - _SHOWN:,} more" * (len(names) > _SHOWN)

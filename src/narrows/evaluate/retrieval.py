@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler, normalize
 from sklearn.utils.extmath import row_norms
@@ -35,6 +36,7 @@ SCORES = ("recall@1", "recall@10", "precision@10", "overlap@10")
 SEEN, OTHERS = "seen", "left-out"
 TRUNCATION = "truncation"
 _NEAREST = 10
+_LONG = 128  # features from which products in blocks are faster
 _GROUP = 16  # products of which the largest is compared first
 _BLOCK = 1 << 23  # cosines at a time
 
@@ -472,13 +474,18 @@ def _largest(products: np.ndarray, k: int) -> np.ndarray:
 
 
 def nearest(U: Any, Q: Any, k: int, block: int = _BLOCK) -> np.ndarray:
-    """Return the k rows of U with the largest products with each row of Q, the largest first."""
-    n, V = U.shape[0], U.T.tocsr() if sparse.issparse(U) else np.ascontiguousarray(U).T
+    """Return the k rows of U with the largest products with each row of Q, the largest first.
+
+    Rows have length 1 or 0. Of short vectors, the search of scikit-learn is faster than products.
+    """
+    if sparse.issparse(U) or U.shape[1] < _LONG:
+        search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(U)
+        return search.kneighbors(Q, return_distance=False)
+    n = U.shape[0]
     found = np.empty((Q.shape[0], k), np.intp)
     step = max(1, block // n)
     for start in range(0, Q.shape[0], step):
-        products = Q[start : start + step] @ V
-        products = products.toarray() if sparse.issparse(products) else products
+        products = Q[start : start + step] @ U.T
         best = _largest(products, k)
         order = np.argsort(-np.take_along_axis(products, best, axis=1), axis=1, kind="stable")
         found[start : start + step] = np.take_along_axis(best, order, axis=1)
