@@ -82,7 +82,8 @@ def test_nothing_is_fetched_and_nothing_of_the_data_is_believed(made):
     }  # fmt: skip
     assert set(found.tags) <= known  # no script, no link, no b of a label
     assert {name for _, name, _ in found.attributes} <= {
-        "lang", "charset", "name", "content", "http-equiv", "class", "colspan", "open", "alt", "title",
+        "lang", "charset", "name", "content", "http-equiv", "class", "colspan", "open", "alt",
+        "title",
         *("src", "xmlns:xlink", "xlink:href", "xmlns", "id", "style", "d", "x", "y"),  # of SVG
         *("clip-path", "transform", "viewbox", "version", "width", "height"),
     }  # fmt: skip
