@@ -34,9 +34,10 @@ def notes_of(
 
     `raw` are the samples before they are preprocessed.
     """
-    X, _, X_test, _ = fold
+    X, y, X_test, y_test = fold
+    X, X_test = (each if sparse.issparse(each) else np.asarray(each) for each in (X, X_test))
     notes = []
-    if best >= _PERFECT and (alone := _alone(*fold, best, metric, source)):
+    if best >= _PERFECT and (alone := _alone(X, y, X_test, y_test, best, metric, source)):
         name, score = alone
         notes.append(
             f"Column {printable(name)} alone predicts the target (score {score:.3f} by a tree): "
