@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from narrows.errors import DataError
-from narrows.read import Dataset
+from narrows.errors import DataError, ParameterError
+from narrows.read import Dataset, iter_chunks
 from tests.conftest import nightly
 from tests.inside import Options, parts_of, pretend
 
@@ -127,3 +127,59 @@ def test_the_header_of_a_part_is_that_of_the_file_as_it_is_now(tmp_path):
         assert chunk.columns == tuple(names.split(","))
         assert chunk.X.tolist() == [[3, 4]]
         path.unlink()
+
+
+ROWS = [["size", "age", "label"], *([f"{k % 5}.5", f"{k * k % 7}", "ab"[k % 2]] for k in range(12))]
+TEXT = "".join(",".join(row) + "\n" for row in ROWS)
+
+
+@pytest.mark.parametrize(
+    ("content", "how"),
+    [
+        (TEXT.replace(",", "|").encode(), {"separator": "|"}),
+        (TEXT.replace(",", " ").encode(), {"separator": " "}),
+        (TEXT.replace(",", "\t").encode(), {"separator": r"\t"}),
+        (b"sep=,\n" + TEXT.encode(), {}),
+        (b'"sep=;"\r\n' + TEXT.replace(",", ";").encode(), {}),
+        (b"# by a tool, today\n#\n" + TEXT.encode(), {}),
+        (TEXT.replace("\n", "\r").encode(), {}),
+        (TEXT.encode("utf-16"), {}),
+        (TEXT.encode("utf-16-be"), {"encoding": "utf-16-be"}),
+        (TEXT.replace("\n", "\r").encode("utf-16"), {}),
+        (TEXT.replace("b\n", "\xe9\n").encode("cp1252"), {"encoding": "cp1252"}),
+        (TEXT.partition("\n")[2].encode(), {"no_header": True, "label": "x2"}),
+        (("#" + TEXT).encode(), {}),
+    ],
+)
+@pytest.mark.parametrize("large", [False, True])
+def test_other_dialects_have_the_same_rows(tmp_path, monkeypatch, content, how, large):
+    pretend(monkeypatch, "small files are large" if large else "large files are small")
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    [(X, y)] = iter_chunks(path, **how)
+    np.testing.assert_array_equal(X, np.array([row[:2] for row in ROWS[1:]], float))
+    assert [label.replace("\xe9", "b") for label in y] == [row[2] for row in ROWS[1:]]
+
+
+def test_dialects_that_need_an_option_are_refused_with_it(tmp_path):
+    for content, option in [
+        (TEXT.replace(",", "|"), r"separator '\|'"),
+        (TEXT.replace(",", " "), "separator ' '"),
+        (TEXT.partition("\n")[2], "no_header"),
+        ("0,0,a\n1,0,b\n", "no_header"),
+        (TEXT.encode("utf-16-le").decode("latin-1"), "utf-16-le"),
+        (TEXT.replace("b\n", "\xe9\n"), "encoding"),
+    ]:
+        (tmp_path / "a.csv").write_bytes(content.encode("latin-1"))
+        with pytest.raises(DataError, match=option):
+            [*Dataset([str(tmp_path / "a.csv")], Options(labels_required=True))]
+    for address in ("https://a.org/a.csv", "s3://a/b.parquet", "file:///a.npy"):
+        with pytest.raises(ParameterError, match="address"):
+            next(iter_chunks(address))
+
+
+def test_labels_of_missing_values_are_named(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(TEXT.replace("b\n", "NA\n"))
+    with pytest.warns(UserWarning, match="a.csv:3: the label 'NA'"):
+        assert {*next(iter_chunks(path))[1]} == {"a", "NA"}

@@ -29,6 +29,9 @@ def iter_chunks(
     max_line_mb: int = MAX_LINE_MB,
     labels: str | None = None,
     target: str | Sequence[str] | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    no_header: bool = False,
 ) -> Iterator[tuple[Any, Any]]:
     r"""Read labelled samples from files, or a table, in chunks.
 
@@ -74,6 +77,14 @@ def iter_chunks(
         The columns, JSON keys, npz arrays or ``.npy`` files of numbers to predict, in place of
         labels. The other columns are features. In svmlight, names for the numbers at the beginning
         of each line.
+    separator : str, optional
+        The character between the cells of CSV and TSV files. By default that of the suffix, or of a
+        first line such as ``sep=;``.
+    encoding : str, optional
+        The encoding of CSV, TSV and JSON lines, such as ``"cp1252"``. By default UTF-8, or what a
+        byte order mark says.
+    no_header : bool, default=False
+        Whether the first row of CSV and TSV files is a sample; columns are then ``x0``, ``x1``, …
 
     Yields
     ------
@@ -134,6 +145,9 @@ def iter_chunks(
         vector=vector,
         labels=labels,
         target=names_of(target, "target"),
+        separator=separator,
+        encoding=encoding,
+        no_header=no_header or None,
     )
     if hasattr(inputs, "__arrow_c_stream__"):
         chunks = arrow.read_table(inputs, type(inputs).__name__, options)

@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from narrows.errors import did_you_mean
 from narrows.io.kinds import LABEL_TYPES, SUFFIXES, kind_of
-from narrows.io.streams import MAX_LINE_MB
+from narrows.io.streams import MAX_LINE_MB, check_address
 from narrows.methods import MODULES
 
 _MOST_COLUMNS = 2**31 - 1
@@ -76,6 +76,7 @@ def _check_existing(given: dict[str, Any]) -> None:
     inputs = *given.get("inputs", ()), given.get("input"), given.get("test")
     is_here = given.get("engine", "local") == "local"
     for path in models + inputs if is_here else models:
+        check_address(path or "")
         if path not in (None, "-") and not os.path.exists(path) and not glob.glob(path):
             raise FileNotFoundError(ENOENT, os.strerror(ENOENT), path)
 
@@ -141,6 +142,7 @@ class Input(click.Path):
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         """Return the path; ParameterError names the suffixes."""
         is_pattern = glob.has_magic(value) and not os.path.exists(value)
+        check_address(value)
         if value != "-" and not is_pattern and not os.path.isdir(value):
             kind_of(value)
         return str(value)
@@ -310,6 +312,17 @@ READING = (
     _option("--vector", "COLUMN", str, "Parquet column of lists that holds the samples."),
     _option("--split", "NAME", str, "Read only the JSON lines whose `split` is NAME."),
     _option("--width", "D", click.IntRange(1, _MOST_COLUMNS), "Number of columns."),
+    _option(
+        "--separator", "CHARACTER", str,
+        "What is between the cells of CSV and TSV files, such as ';', '|' or ' '.  [default: that "
+        "of the suffix]",
+    ),
+    _option(
+        "--encoding", "NAME", str,
+        "Encoding of CSV, TSV and JSON lines, such as cp1252 (Windows) or utf-16-le.  [default: "
+        "that of the byte order mark, or UTF-8]",
+    ),
+    _flag("--no-header", "The first row of CSV and TSV files is a sample; columns are x0, x1, …"),
     _flag("--zero-based", "svmlight columns are numbered from 0."),
     _flag("--one-based", "svmlight columns are numbered from 1."),
     _option(

@@ -21,6 +21,7 @@ from narrows.io.chunk import MAY_BE_TABLE, Options, as_in_model, for_targets
 from narrows.io.container import is_checkpoint
 from narrows.io.dataset import first_cells
 from narrows.io.kinds import SUFFIXES
+from narrows.io.streams import check_address
 from narrows.io.table_rows import are_numbers
 from narrows.methods.methods import METHODS
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _SIZES = {"n_components": "n_features", "n_features": "n_components"}
 _READING = (
     "label", "labels", "target", "text", "vector", "split", "width", "zero_based", "chunk_rows",
-    "max_line_mb",
+    "max_line_mb", "separator", "encoding", "no_header",
 )  # fmt: skip
 _OF_TFIDF = ("min_df", "max_df", "max_features")
 _OF_TEXTS = ("vectorizer", "hash_columns", "stop_words", "ngram_range", *_OF_TFIDF, "idf_sample")
@@ -123,7 +124,7 @@ def read_options(given: dict[str, Any], labels_required: bool = False) -> Option
             "--zero-based, --one-based: expected one of them, got both. Leave one out."
         )
     chosen = {name: given[name] for name in _READING}
-    chosen |= {name: given[name] or None for name in ("text", "target")}
+    chosen |= {name: given[name] or None for name in ("text", "target", "no_header")}
     if not given["zero_based"] and not given["one_based"]:
         chosen["zero_based"] = None
     named = bool(given["label"] or given["target"])
@@ -251,6 +252,7 @@ def check_output(
                 "-o -: expected standard output, got a closed one. Write to a file."
             )
         return
+    check_address(path, "Write to a file, and upload it.")
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise ParameterError(f"{path}: expected a folder {folder}, got none. Create it first.")

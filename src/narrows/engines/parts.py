@@ -96,7 +96,7 @@ class Parts:
         self.source: Source | None = None
         self._drawn = drawn
         self.files = [_path_of(each) for each in data if isinstance(each, str | FilePart)]
-        data = _cut(data, drawn)
+        data = _cut(data, drawn, options.encoding)
         of_files = [each for each in data if isinstance(each, str | FilePart)]
         self._surveyed = of_files[:: len(of_files) // _SURVEYED or 1] if drawn else of_files
         names_of = (_path_of(d) or partition(k) for k, d in enumerate(data))
@@ -461,14 +461,14 @@ def partition(k: int) -> str:
     return f"partition {k}"
 
 
-def _cut(data: Sequence[Any], drawn: bool) -> list[Any]:
+def _cut(data: Sequence[Any], drawn: bool, encoding: str | None) -> list[Any]:
     """Return the parts of large files; anything else is one part."""
     size = SIZE
     if drawn:
         files = [each for each in data if isinstance(each, str) and os.path.isfile(each)]
         total = sum(map(os.path.getsize, files))
         size = min(SIZE, max(_SMALL, total // _DRAWN, min(_SLOW, total // _FEW)))
-    cut = [parts_of(each, size) if isinstance(each, str) else [each] for each in data]
+    cut = [parts_of(each, size, encoding) if isinstance(each, str) else [each] for each in data]
     return [part for parts in cut for part in parts]
 
 

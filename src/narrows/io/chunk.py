@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
@@ -22,6 +23,7 @@ from narrows.io.kinds import LABEL_TYPES
 from narrows.io.streams import MAX_LINE_MB
 from narrows.io.table_rows import TableRows
 from narrows.methods.names import method_of
+from narrows.solve.cells import reads_as_number
 from narrows.solve.late import has_parts, sparse
 from narrows.state.labels import integer_of, is_integer, text_of, written
 
@@ -66,6 +68,9 @@ class Options:
     labels: str | None = None  # the type of all labels: "text" or "integer"
     target: tuple[str, ...] | None = None  # columns or keys of numbers; a str is one of them
     table: bool | None = None  # whether columns hold anything, and samples are `TableRows`
+    separator: str | None = None  # between the cells of a row; by default that of the suffix
+    encoding: str | None = None  # of text files; by default UTF-8, or what a byte order mark says
+    no_header: bool | None = None  # whether the first row is a sample, and columns are x0, x1, …
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", names_of(self.text))
@@ -89,6 +94,22 @@ class Options:
         if self.labels not in (None, *LABEL_TYPES):
             expected = " or ".join(map(repr, LABEL_TYPES))
             raise ParameterError(f"labels: expected {expected}, got {self.labels!r:.100}.")
+        one = "\t" if self.separator == r"\t" else self.separator
+        object.__setattr__(self, "separator", one)
+        if one is not None and (len(one.encode()) != 1 or one in '"\r\n\0'):
+            raise ParameterError(
+                f"separator (--separator): expected one character of ASCII, got {one!r:.100}. "
+                "Change it."
+            )
+        if self.encoding is not None:
+            try:
+                codecs.getincrementaldecoder(self.encoding)
+                "".encode(self.encoding)
+            except LookupError:
+                raise ParameterError(
+                    "encoding (--encoding): expected the name of an encoding that Python has, such "
+                    f"as cp1252 or utf-16, got {self.encoding!r:.100}. Change it."
+                ) from None
         for name in ("chunk_rows", "width", "max_line_mb"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -175,6 +196,7 @@ SPARE = "spare"  # a fact: the columns of a table of which an encoder makes no f
 MAY_HAVE_MORE = "may_have_more"  # a fact: whether columns that a fit did not have are ignored
 LABELS = ("class", "label")  # the label column, where none is named
 OF_CLASSES = "Set label (--label) instead of target (--target) if the column holds classes."
+OTHER_ENCODING = "Set encoding (--encoding) to that of the file, such as cp1252 of Windows."
 TEXT = "text"  # the column of texts, where none is named
 CLASSES = 1 << 24  # with several labels per sample they number the columns of y, which all count
 
@@ -185,7 +207,11 @@ def label_column(
     """Return the name of the column that holds the labels, if there is one."""
     if len(set(header)) < len(header):
         twice = next(column for column in header if header.count(column) > 1)
-        raise DataError(name, f"expected columns of different names, got two {twice!r}.", line)
+        advice = "Rename one of them."
+        if reads_as_number(twice):
+            advice = "If the file has no header, use no_header (--no-header)."
+        problem = f"expected columns of different names, got two {twice!r}. {advice}"
+        raise DataError(name, problem, line)
     if not options.has_labels or options.target is not None:
         return None
     read = {*(options.text or ()), options.vector, options.weight}  # for something else
@@ -200,6 +226,11 @@ def label_column(
         advice = "Set label (--label)."
         if options.label:
             advice = _to_one_of(header, options.label, "label")
+        if any(map(reads_as_number, header)):
+            advice = (
+                "If the file has no header, use no_header (--no-header), which names its columns "
+                f"x0, x1, …, and one of them as label (--label), such as x{len(header) - 1}."
+            )
         raise DataError(name, f"{problem} {advice}", line)
     return found[0] if found else None
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from typing import IO, Any
 from warnings import catch_warnings, simplefilter
 
+import numpy as np
+
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io import streams
 from narrows.io.chunk import NUMBERS, Chunk, Options, Position, as_asked, check_finite
@@ -18,6 +20,7 @@ from narrows.io.parts import FilePart, n_lines_before
 from narrows.io.source import Source, of_maker, remembered
 from narrows.io.streams import Section, StandardInput, display_name
 from narrows.io.table_rows import TableRows
+from narrows.solve.cells import is_missing
 from narrows.solve.late import has_parts, sparse
 
 _FIRST = 1000  # rows that show whether a file is a table
@@ -88,6 +91,7 @@ class Dataset:
         if not paths:
             raise ParameterError("narrows.read: expected at least one file, got none. Name a file.")
         for path in paths:
+            streams.check_address(path)
             if path != "-" and not os.path.exists(path):
                 raise FileNotFoundError(2, "no such file", path)
             if os.path.isdir(path):
@@ -97,10 +101,11 @@ class Dataset:
         self.paths, self.options = list(paths), options
         self.position = 0
         self.size = sum(os.path.getsize(path) for path in paths if path != "-")
-        self._stdin = StandardInput()
+        self._stdin = StandardInput(options.encoding)
         self._start, self._line = Position(), 0
         self._columns = options.columns  # a resumed run may have no chunk left to read
         self._truncated: set[str] = set()  # files with a warning
+        self._null_labels = False  # whether there was a warning
         self.format = common_format({display_name(path): self._format_of(path) for path in paths})
         self._refuse_unused()
         self.format.check_labels_apart(paths, options)
@@ -159,6 +164,7 @@ class Dataset:
                     self.position = done + raw.tell() if raw.seekable() else 0
                     at = Position(number, line + int(chunk.lines[-1]), rows)
                     y = as_asked(chunk.y, options, name, chunk.lines)
+                    self._warn_of_null(y, name, chunk.lines)
                     yield chunk._replace(y=y, at=at)
             options = options.replace(after=0)
             if lines is not None and rows == before and lines.n_lines < after:
@@ -238,6 +244,24 @@ class Dataset:
                 found.append(format.survey(stream, path, options))
         return format.combine(found)
 
+    def _warn_of_null(self, y: Any, name: str, lines: Sequence[int] | np.ndarray) -> None:
+        """Warn where a label is the text of a missing value, once for all files."""
+        if (
+            self._null_labels
+            or sparse.issparse(y)
+            or getattr(y, "dtype", np.dtype(int)).kind != "U"
+        ):
+            return
+        distinct, first = np.unique(y, return_index=True)
+        for label, row in zip(distinct.tolist(), first.tolist(), strict=True):
+            if is_missing(label):
+                self._null_labels = True
+                warn(
+                    f"{name}:{lines[row]}: the label {label!r} is a class. If the label is missing "
+                    "there, remove these rows."
+                )
+                return
+
     def _check(self, chunk: Chunk, name: str, before: int) -> None:
         X = chunk.X
         if isinstance(X, list | TableRows):
@@ -250,7 +274,9 @@ class Dataset:
 
     def _format_of(self, path: str) -> Format:
         if path == "-":
-            return format_of_row(self._stdin.first_row(self.options.max_line_mb))
+            row = self._stdin.first_row(self.options.max_line_mb)
+            one = self.options.separator
+            return format_of_row(row if one is None else row.replace(one.encode(), b","))
         return format_of(path)[0]
 
     @contextmanager
@@ -265,14 +291,18 @@ class Dataset:
             return
         compressed = format_of(path)[1]
         with open(path, "rb") as raw, streams.decompressed(raw, path, compressed) as stream:
-            part = self._part
-            if part is None or self.format.kind.is_binary:
+            part, encoding = self._part, self.options.encoding
+            if self.format.kind.is_binary:
                 yield stream, raw
+                return
+            if part is None:
+                yield streams.in_utf8(stream, path, encoding), raw
                 return
             raw.seek(part.first)
             size = part.last - part.first
+            some: Any = io.BufferedReader(Section(raw, most=size), min(size, streams.BLOCK))
             try:
-                yield io.BufferedReader(Section(raw, most=size), min(size, streams.BLOCK)), raw
+                yield some if encoding is None else streams.in_utf8(some, path, encoding), raw
             except DataError as error:
                 if error.line is None:
                     raise
@@ -289,7 +319,8 @@ class Dataset:
         file = os.stat(part.path)
         key = part.path, file.st_ino, file.st_size, file.st_mtime_ns
         if key not in _headers:
-            with open(part.path, "rb") as stream:  # errors of the header are found here
+            with open(part.path, "rb") as raw:  # errors of the header are found here
+                stream = streams.in_utf8(raw, part.path, options.encoding)
                 first = next(format.read(stream, part.path, options.replace(chunk_rows=1)))
             if len(_headers) == _MOST_HEADERS:
                 _headers.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -58,6 +59,11 @@ def kind_of(path: str) -> tuple[Kind, str]:
     for kind in KINDS:
         if suffix in kind.suffixes and not (compressed and kind.is_binary):
             return kind, compressed
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise ParameterError(
+            f"{path}: expected a file, got a pipe without a suffix, which would name its format. "
+            "Send it to standard input, and name that: zcat FILE | narrows … -"
+        )
     suffix += compressed
     got = f"{suffix}, which is not supported" if suffix else "no suffix"
     raise ParameterError(

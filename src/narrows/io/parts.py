@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from narrows.io.streams import MARK
 
 SIZE = 1 << 26  # bytes of a part, about; a file of fewer than two is one part
 _BLOCK = 1 << 22
+SEPARATOR_LINE = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=(.)"?\r?\n', re.IGNORECASE)  # of Excel
 _NEWLINE, _QUOTE = b'\n"'
 ENDS = np.frombuffer(b',\n\r"', np.uint8)  # what may stand beside the quotes of a cell
 
@@ -76,6 +78,8 @@ def by_rows(path: str, size: int) -> list[FilePart]:
     with open(path, "rb") as file:
         while block := file.read(_BLOCK):
             at = file.tell() - len(block)
+            if at == 0 and SEPARATOR_LINE.match(block):  # which the other parts would not know
+                return between(path, [n])
             found = np.frombuffer(block, np.uint8)
             if at == 0 and block.startswith(MARK):
                 found = found.copy()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import glob
 import gzip
 import io
 import lzma
 import os
 import queue
+import re
 import shutil
 import sys
 import tempfile
@@ -20,11 +22,16 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import IO, Any, NamedTuple, NoReturn, TypeVar
 
-from narrows.errors import DataError, ParameterError
+from narrows.errors import Asked, DataError, ParameterError
 
 BLOCK = 1 << 22  # bytes at a time
 BEGINNING = 4096  # bytes of an input, which must not change between two runs
 MARK = b"\xef\xbb\xbf"  # of byte order
+# of byte order in other encodings; UTF-32 begins as UTF-16 does
+_MARKS = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32",
+          b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # fmt: skip
+_LONE_RETURN = re.compile(rb"\r[^\n]")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 MAX_LINE_MB = 256
 _LONG = 1 << 22  # bytes of a line whose entries are counted, too
 _ENTRY = 16  # bytes that an entry counts for beside its length, as every object takes memory
@@ -152,6 +159,71 @@ def is_compressed(head: bytes) -> bool:
     return head.startswith((_ARCHIVE, *(kind.start for kind in KINDS.values())))
 
 
+def in_utf8(stream: Any, name: str, encoding: str | None) -> Any:
+    """Return the stream of a text file, in UTF-8 with lines that end with a line feed.
+
+    Without an encoding it has that of its mark of byte order, or is UTF-8.
+    """
+    head = stream.peek(1) if hasattr(stream, "peek") else b""
+    mark = next((each for start, each in _MARKS.items() if head.startswith(start)), None)
+    returns = b"\n" not in head and _LONE_RETURN.search(head) is not None
+    encoding = encoding or mark
+    if encoding is None and not returns:
+        return stream
+    return io.BufferedReader(_Recoded(stream, name, encoding, returns))
+
+
+def starts_otherwise(head: bytes) -> bool:
+    """Whether a text file with these first bytes cannot be cut at the line feeds of UTF-8."""
+    return head.startswith(tuple(_MARKS))
+
+
+class _Recoded(io.RawIOBase):
+    """A text file in UTF-8; with `returns`, lines that end with these end with line feeds."""
+
+    def __init__(self, stream: Any, name: str, encoding: str | None, returns: bool):
+        self.stream, self.name, self.encoding = stream, name, encoding
+        self.returns, self.held, self.ended, self.line = returns, b"", False, 1
+        self.decoder = None if encoding is None else codecs.getincrementaldecoder(encoding)()
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer; of a pipe the data so far, without waiting for more."""
+        while not self.held and not self.ended:
+            piece = self.stream.read1(BLOCK)
+            self.ended = not piece
+            if self.decoder is not None:
+                try:
+                    piece = self.decoder.decode(piece, self.ended).encode()
+                except UnicodeError as error:
+                    problem = f"expected text in {self.encoding}, got other bytes: {error}."
+                    raise DataError(
+                        self.name, f"{problem} Set encoding (--encoding) to that of the file.",
+                        self.line,
+                    ) from None  # fmt: skip
+            if self.returns:
+                piece = piece.replace(b"\r", b"\n")
+            self.line += piece.count(b"\n")
+            self.held = piece
+        n = min(len(buffer), len(self.held))
+        buffer[:n], self.held = self.held[:n], self.held[n:]
+        return n
+
+
+def check_address(path: str, advice: str = "") -> None:
+    """Raise ParameterError where a path is an address, such as ``https://…`` or ``s3://…``."""
+    if _ADDRESS.match(path):
+        advice = advice or "Download it, and name the file."
+        if path.startswith("file:"):
+            advice = f"Name it {path.removeprefix('file://')}"
+        elif path.startswith("http") and Asked.by_command:
+            advice += " Standard input may hold data, too: curl -s ADDRESS | narrows … -"
+        raise ParameterError(f"{path}: expected a file, got an address. {advice}")
+
+
 @contextmanager
 def decompressed(raw: IO[bytes], name: str, suffix: str) -> Iterator[Any]:
     """Give the stream to read a file from; DataError with its name where that is damaged."""
@@ -184,6 +256,7 @@ def expand_patterns(inputs: Iterable[str]) -> list[str]:
     """Return the inputs, each pattern such as ``shards/*.svm`` replaced by the files it matches."""
     paths: list[str] = []
     for path in inputs:
+        check_address(path)
         is_pattern = glob.has_magic(path) and not os.path.exists(path)
         found = sorted(glob.glob(path)) if is_pattern else [path]
         if not found:
@@ -195,6 +268,11 @@ def expand_patterns(inputs: Iterable[str]) -> list[str]:
 class StandardInput:
     """Standard input, whose first row can be inspected, and which can be stored to read it again.
 
+    Parameters
+    ----------
+    encoding : str, optional
+        That of the text.
+
     Attributes
     ----------
     is_stored : bool
@@ -205,6 +283,9 @@ class StandardInput:
 
     is_stored = False
     section: Section | None = None
+
+    def __init__(self, encoding: str | None = None):
+        self.encoding = encoding
 
     def open(self) -> Any:
         """Return the stream, at the start if it is stored."""
@@ -244,11 +325,12 @@ class StandardInput:
     def _stream(self) -> Any:
         """A reader of its own: a thread may still wait in it when the process ends."""
         try:
-            return open(sys.stdin.fileno(), "rb", closefd=False)
+            stream: Any = open(sys.stdin.fileno(), "rb", closefd=False)
         except (OSError, ValueError, AttributeError):  # replaced by another object
             if sys.stdin is None:
                 raise ParameterError("-: expected standard input, got none. Name a file.") from None
-            return sys.stdin.buffer
+            stream = sys.stdin.buffer
+        return in_utf8(stream, display_name("-"), self.encoding)
 
 
 class Section(io.RawIOBase):

@@ -40,7 +40,7 @@ def of_kind(kind: Kind) -> Format:
     return next(format for format in FORMATS if format.kind is kind)
 
 
-def parts_of(path: str, size: int) -> list[str | FilePart]:
+def parts_of(path: str, size: int, encoding: str | None = None) -> list[str | FilePart]:
     """Return the parts of a file, of about `size` bytes each; the file itself if it is one.
 
     A file that is not here, but where it will be read, is one part.
@@ -49,6 +49,11 @@ def parts_of(path: str, size: int) -> list[str | FilePart]:
     is_small = not os.path.isfile(path) or os.path.getsize(path) < 2 * size
     if compressed or format.cut is None or is_small:
         return [path]
+    if not format.kind.is_binary:
+        with open(path, "rb") as file:
+            other = streams.starts_otherwise(file.read(4))
+        if other or (encoding is not None and "\n".encode(encoding) != b"\n"):
+            return [path]
     parts = format.cut(path, size)
     return [path] if len(parts) < 2 else [*parts]
 

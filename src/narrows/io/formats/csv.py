@@ -24,6 +24,7 @@ from narrows.io.chunk import (
     NUMBERS,
     OF_CLASSES,
     OF_TABLE,
+    OTHER_ENCODING,
     TEXT,
     Chunk,
     Labels,
@@ -35,7 +36,7 @@ from narrows.io.chunk import (
     target_columns,
 )
 from narrows.io.formats.base import Format, Writer, column_names, whole
-from narrows.io.parts import by_rows
+from narrows.io.parts import SEPARATOR_LINE, by_rows
 from narrows.io.streams import MARK, Lines, weight
 from narrows.io.table_rows import TableRows, of_strings
 from narrows.solve.arrays import EXACT as EXACT_UP_TO
@@ -47,6 +48,12 @@ from narrows.state.labels import is_integer, number_of
 _CELLS = 1_000_000  # in a chunk, at most
 _MANY = 3 << 20  # bytes that are worth loading pyarrow
 _begun = 0  # bytes of the first blocks of all files, or parts of them, so far
+# errors of the standard module, in the words of a message
+_FAULTS = {
+    "new-line character": "a carriage return in a cell. Put the cell in double quotes.",
+    "unexpected end of data": "a double quote that is not closed. Close it, or double it.",
+    "expected after": "text behind a quoted cell. Double the quotes within cells.",
+}
 _SHOWN = 40  # characters of a cell in a message
 _OF_FEATURES = (
     "Set text (--text) to read texts, label (--label) if the column holds labels, or remove it."
@@ -59,12 +66,14 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
     Where options name columns of texts, X is a list of those of each row, joined by a newline; of
     a table X is `TableRows`.
     """
-    lines = Lines(stream, name, options.max_line_mb, delimiter)
+    lines = Lines(stream, name, options.max_line_mb, options.separator or delimiter)
     texts, size = options.text, options.chunk_rows
     with nullcontext() if texts is None else _cells_up_to(lines.longest):
         rows = _Rows(lines, name, options)
         header, label = rows.header, rows.label
-        if not options.get("header") and not set(header) & set(options.columns or ()):
+        if not (options.get("header") or options.no_header) and not set(header) & set(
+            options.columns or ()
+        ):
             _warn_of_names(header, name, not (options.text or options.table))
         if texts is None:
             columns = tuple(feature_columns(header, label, options, name, 1))
@@ -101,7 +110,7 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
 
 def survey(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -> dict[str, bool]:
     """Find whether all labels are integers: one that is not makes the others text, too."""
-    lines = Lines(stream, name, options.max_line_mb, delimiter)
+    lines = Lines(stream, name, options.max_line_mb, options.separator or delimiter)
     with _cells_up_to(lines.longest):
         rows = _Rows(lines, name, options)
         if rows.label is None:
@@ -143,7 +152,7 @@ def _warn_of_names(header: Sequence[str], name: str, numbers: bool) -> None:
     if all(map(reads_as_number, header)) and not all(cell.strip().isdecimal() for cell in header):
         warn(
             f"{name}:1: expected names of columns, got {some_names(header, 3)}. If the file has no "
-            "header, add one: the first row is not read as a sample."
+            "header, use no_header (--no-header): the first row is not read as a sample."
         )
 
 
@@ -164,18 +173,46 @@ class _Rows:
         self._lines, self._name, self._after = lines, name, options.after
         self._is_exact = options.get(EXACT)
         self._blocks = iter(lines)
-        self._rows = _rows(lines, self._blocks, name)
+        first = next(self._blocks, b"")
         known = options.get("header")  # of a part of a file, or where a pipe goes on
+        if not known:
+            first = self._without_preface(first, options)
+            if options.no_header:  # looks at a copy of the first rows
+                copy = Lines(io.BytesIO(first), name, options.max_line_mb, lines.delimiter)
+                known = [f"x{k}" for k in range(len(next(_rows(copy, copy, name), (0, []))[1]))]
+        self._rows = _rows(lines, chain([first], self._blocks), name)
         self.header = list(known or next(self._rows, (0, []))[1])
         if not self.header:
             raise DataError(name, "expected a header and at least one row, got none.")
         if len(self.header) == 1 and self.header[0] not in (options.text or options.columns or ()):
-            _check_separator(self.header[0], lines.delimiter, name)
+            _check_separator(self.header[0], lines, name)
         self.label = label_column(self.header, options, name, 1)
         self._behind = None if known else lines.rest  # what follows the header in the first block
-        self._first = next(self._blocks, b"") if known else lines.rest.getvalue()
-        if known:
-            self._rows = _rows(lines, chain([self._first], self._blocks), name)
+        self._first = first if known else lines.rest.getvalue()
+
+    def _without_preface(self, block: bytes, options: Options) -> bytes:
+        """Return the first block without a line that names the separator, and without comments.
+
+        A line that begins with # is the header if it has as many cells as the first line after it
+        that does not.
+        """
+        lines = self._lines
+        if found := SEPARATOR_LINE.match(block):
+            if options.separator is None:
+                lines.delimiter = found[1].decode("latin-1")
+            lines.line, block = lines.line + 1, block[found.end() :] or next(self._blocks, b"")
+        while block.startswith(b"#"):
+            line, _, rest = block.partition(b"\n")
+            after = next((each for each in rest.split(b"\n") if not each.startswith(b"#")), b"")
+            n, of_row = (len(self._cells(each)) for each in (line, after))
+            if not rest.startswith(b"#") and n == (of_row or max(n, 2)):
+                break
+            lines.line, block = lines.line + 1, rest or next(self._blocks, b"")
+        return block
+
+    def _cells(self, line: bytes) -> list[str]:
+        text = line.decode(errors="replace").strip("\r\n")
+        return next(csv.reader([text], delimiter=self._lines.delimiter), [])
 
     def __iter__(self) -> Iterator[tuple[int, Sequence[str]]]:
         yield from dropwhile(lambda row: row[0] <= self._after, self._rows)
@@ -245,15 +282,20 @@ class _Rows:
             yield (line, *(pick(cells) for pick in pickers))
 
 
-def _check_separator(header: str, delimiter: str, name: str) -> None:
+def _check_separator(header: str, lines: Lines, name: str) -> None:
     """Raise DataError where the only column has a name that another separator would cut."""
-    found = next((each for each in ";\t," if each in header and each != delimiter), None)
+    found = next((each for each in ";\t,|" if each in header and each != lines.delimiter), None)
+    if found is None and " " in header.strip():  # the name of a column may have several words
+        at = lines.rest.tell()
+        row = lines.rest.readline().decode(errors="replace")
+        lines.rest.seek(at)
+        found = " " if len(row.split()) == len(header.split()) else None
     if found is None:
         return
-    what, suffix = ("tabs", ".csv") if delimiter == "\t" else ("commas", ".tsv")
-    advice = f"Separate by {what}." if found == ";" else f"Name the file {suffix}."
+    what = {",": "commas", "\t": "tabs"}.get(lines.delimiter, repr(lines.delimiter))
+    advice = f"If the separator is {found!r}, use separator (--separator) {found!r}."
     problem = f"expected columns separated by {what}, got one column {_shortened(header)}."
-    raise DataError(name, f"{problem} Is the separator {found!r}? {advice}", 1)
+    raise DataError(name, f"{problem} {advice}", lines.line)
 
 
 def _rows(lines: Lines, blocks: Iterable[bytes], name: str) -> Iterator[tuple[int, Sequence[str]]]:
@@ -269,10 +311,15 @@ def _rows(lines: Lines, blocks: Iterable[bytes], name: str) -> Iterator[tuple[in
                 if length > lines.longest:
                     lines.refuse()
             try:
-                yield line.decode()
+                text = line.decode()
             except UnicodeDecodeError as error:
                 problem = f"expected a CSV row in UTF-8, got other bytes: {error}."
-                raise DataError(name, problem, number) from None
+                raise DataError(name, f"{problem} {OTHER_ENCODING}", number) from None
+            if number == 1 and "\0" in text:
+                problem = "expected a header in UTF-8, got NUL characters, as UTF-16 has them."
+                which = "utf-16-be" if text.startswith("\0") else "utf-16-le"
+                raise DataError(name, f"{problem} Use encoding (--encoding) {which}.", number)
+            yield text
 
     reader = csv.reader(texts(), strict=True, delimiter=lines.delimiter)
     try:
@@ -281,7 +328,8 @@ def _rows(lines: Lines, blocks: Iterable[bytes], name: str) -> Iterator[tuple[in
             if cells:
                 yield before + reader.line_num, cells
     except csv.Error as error:
-        problem = f"expected a CSV row, got another line: {error}."
+        got = next((got for key, got in _FAULTS.items() if key in str(error)), f"{error}.")
+        problem = f"expected a CSV row, got {got}"
         raise DataError(name, problem, before + reader.line_num) from None
 
 
@@ -505,7 +553,9 @@ class _WriterOfTsv(_Writer):
 
 
 FORMAT = Format(
-    kinds.CSV, read, _Writer, options=("label", "target", "text", "table", "csv_safe"),
+    kinds.CSV, read, _Writer, options=(
+        "label", "target", "text", "table", "csv_safe", "separator", "encoding", "no_header"
+    ),
     survey=survey, surveyed={NUMBERS: all}, cut=by_rows,
     first_row=re.compile(rb".*,.*"), has_header=True,
 )  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 
 from narrows.errors import DataError, some_names
 from narrows.io import kinds
-from narrows.io.chunk import TEXT, Chunk, Labels, Options, as_targets
+from narrows.io.chunk import OTHER_ENCODING, TEXT, Chunk, Labels, Options, as_targets
 from narrows.io.formats.base import Format, Writer
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
@@ -85,7 +85,10 @@ def _object(line: bytes, name: str, number: int) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         problem = f"expected a line of JSON, got another: {error.msg} at column {error.colno}."
         raise DataError(name, problem, number) from None
-    except (ValueError, RecursionError) as error:  # no UTF-8, a NaN, a number of 5,000 digits
+    except UnicodeDecodeError as error:
+        problem = f"expected a line of JSON in UTF-8, got other bytes: {error}. {OTHER_ENCODING}"
+        raise DataError(name, problem, number) from None
+    except (ValueError, RecursionError) as error:  # a NaN, a number of 5,000 digits
         raise DataError(name, f"expected a line of JSON, got another: {error}.", number) from None
     if not isinstance(row, dict):
         raise DataError(name, f"expected a JSON object, got {_kind(row)}.", number)
@@ -124,6 +127,6 @@ class _Writer(Writer):
 
 
 FORMAT = Format(
-    kinds.JSONL, read, _Writer, options=("label", "target", "text", "split"),
+    kinds.JSONL, read, _Writer, options=("label", "target", "text", "split", "encoding"),
     cut=by_lines, first_row=re.compile(rb"\{.*"),
 )  # fmt: skip
