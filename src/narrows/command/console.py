@@ -12,6 +12,7 @@ import click
 
 from narrows.errors import escaped
 
+_LISTED = 20  # rows that were skipped
 _SET = re.compile(r'\b([Ss]et) (\w+)=(?:"(\w+)"|(?!\w))')
 
 
@@ -39,6 +40,28 @@ def say_empty(n_texts: int) -> None:
     """Print how many texts were empty on standard error."""
     texts = "1 text is" if n_texts == 1 else f"{n_texts:,} texts are"
     say(f"{texts} empty, with 0 for every feature.")
+
+
+def say_skipped(dataset: Any, path: str | None) -> dict[str, Any]:
+    """Print which rows were skipped, write them to a file, and return them for JSON."""
+    skipped = dataset.skipped
+    if skipped is None:
+        return {}
+    rows = sorted(skipped.rows.values(), key=lambda each: (each.file, each.line))
+    where = ""
+    if path is not None:
+        skipped.write(path)
+        where = f"; they are in {path}"
+    if rows:
+        say(f"{len(rows):,} row{'s' * (len(rows) > 1)} skipped{where}:")
+    for each in rows[:_LISTED]:
+        print(f"  {escaped(each.file)}:{each.line}: {escaped(each.reason)}", file=sys.stderr)  # noqa: T201
+    if len(rows) > _LISTED:
+        print(f"  and {len(rows) - _LISTED:,} more (--json lists all)", file=sys.stderr)  # noqa: T201
+    if skipped.n_missing:
+        say(f"cells that cannot be read and count as missing: {skipped.n_missing:,}.")
+    listed = [{"file": each.file, "line": each.line, "reason": each.reason} for each in rows]
+    return {"skipped": listed, "missing_cells": skipped.n_missing}
 
 
 def say_if_numbers(classes: Any, n_rows: int, how: str = "") -> None:

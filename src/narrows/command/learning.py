@@ -15,7 +15,14 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from narrows.command import values
-from narrows.command.console import report, say, say_decisions, say_empty, say_if_numbers
+from narrows.command.console import (
+    report,
+    say,
+    say_decisions,
+    say_empty,
+    say_if_numbers,
+    say_skipped,
+)
 from narrows.command.labels import Unlike, for_merge, for_update
 from narrows.command.runs import Samples
 from narrows.engines import local
@@ -45,7 +52,7 @@ def fit(
     reading = values.read_options(given, get_tags(kind()).target_tags.required)
     values.check_checkpoint_options(given)
     vectoriser = values.make_vectoriser(given)
-    fit_parts = values.on_cluster(given, "fit", "checkpoint", "idf_sample")
+    fit_parts = values.on_cluster(given, "fit", "checkpoint", "idf_sample", "on_error")
     estimator = values.make_estimator(kind, given, params)
     reading = for_targets(estimator, reading)
     files = expand_patterns(inputs)
@@ -55,7 +62,7 @@ def fit(
     if reading.table:
         values.check_text_options(given, False, files[0])
     if fit_parts is None and getattr(estimator, "tolerance", None):
-        values.refuse(given, ("checkpoint", "idf_sample"), "no --tolerance", "one")
+        values.refuse(given, ("checkpoint", "idf_sample", "on_error"), "no --tolerance", "one")
         fit_parts = local.fit_files
     if fit_parts is not None:
         how = {"vectoriser": vectoriser, "progress": sys.stderr.isatty()}
@@ -220,6 +227,8 @@ class Run:
                 if not model and source is not None and source.tfidf is not None:
                     _check_same_settings(source.tfidf, vectoriser or Tfidf(), checkpoint.path)
         self.samples = Samples(files, reading, source, vectoriser, given.get("idf_sample"))
+        self._skipped = given["skipped"]
+        values.check_skipping(given, self.samples.dataset, *files, *[model] * bool(model))
         if self._resumed is not None:
             self.samples.dataset.resume_from(self._resumed.at, self._from_position)
 
@@ -249,7 +258,8 @@ class Run:
             checkpoint.remove()
         if self.samples.n_empty:
             say_empty(self.samples.n_empty)
-        _report_model(estimator, output, as_json)
+        more = say_skipped(self.samples.dataset, self._skipped)
+        _report_model(estimator, output, as_json, more)
         return 0
 
     def _say_if_ended(self) -> None:
@@ -433,8 +443,10 @@ def _say_lost(estimator: Any) -> None:
         say(estimator._lost)
 
 
-def _report_model(estimator: Any, output: str, as_json: bool) -> None:
-    found = {"model": output, **summary(estimator)}
+def _report_model(
+    estimator: Any, output: str, as_json: bool, more: dict[str, Any] | None = None
+) -> None:
+    found = {"model": output, **summary(estimator), **(more or {})}
     text = (
         f"{found['method']}: {found['rows']:,} rows, {n_classes(found)}, "
         f"{found['columns']:,} columns -> {found['dimensions']:,}; "

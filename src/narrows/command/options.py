@@ -340,6 +340,14 @@ WRITING = (
         "In CSV, put ' before names and text labels that begin with = + - @, tab or CR.",
     ),
 )
+ON_ERROR = (
+    _option(
+        "--on-error", None, click.Choice(["stop", "skip", "missing"]),
+        "What to do with a row that cannot be read: stop; skip and list it; or take a cell of a "
+        "table, or a text, for missing, and skip rows with other errors.  [default: stop]",
+    ),
+    _option("--skipped", "FILE", click.Path(), "Write the rows that were skipped to FILE."),
+)  # fmt: skip
 TEXTS = (
     _option(
         "--vectorizer", None, click.Choice(["tfidf", "hashing"]),

@@ -11,13 +11,17 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from narrows.command.console import n_empty, say_decisions
 from narrows.errors import DataError, ParameterError, RangeError
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
+from narrows.io.skipping import part
 from narrows.io.source import Source, check_terms
 from narrows.io.streams import display_name, prefetch
 from narrows.io.table_rows import DECIDING, TableRows, cells_named, joined
+from narrows.solve.cells import CellError
 
 if TYPE_CHECKING:
     from narrows.text import Vectoriser
@@ -80,6 +84,33 @@ class Samples:
         with self._cells_named([chunk]):
             return self.maker._samples_of(chunk.X)
 
+    def made(self, chunk: Chunk) -> Iterator[Chunk]:
+        """Yield a chunk with its samples; in parts where cells cannot be read and this is allowed.
+
+        The rows of these cells are left out, or the cells are missing.
+        """
+        skipped = self.dataset.skipped
+        try:
+            yield chunk._replace(X=self.of(chunk))
+        except (DataError, CellError) as error:
+            if skipped is None or getattr(error, "line", None) is None:
+                raise
+            n = len(chunk.lines)
+            if n > 1:
+                for rows in (np.arange(n // 2), np.arange(n // 2, n)):
+                    yield from self.made(part(chunk, rows))
+                return
+            cause = error.__context__
+            if skipped.how == "missing" and isinstance(cause, CellError):
+                cells = {name: chunk.X[name].copy() for name in chunk.X}
+                if cells[cause.column].dtype == object and cells[cause.column][0] is not None:
+                    cells[cause.column][0] = None
+                    name = display_name(self.inputs[chunk.at.file])
+                    skipped.add_cell(name, int(chunk.lines[0]), cause.column)
+                    yield from self.made(chunk._replace(X=TableRows(cells)))
+                    return
+            skipped.add(error)
+
     def source(self) -> Source | None:
         """Return what a model of these samples remembers of the files."""
         return self.dataset.source(self.maker)
@@ -127,7 +158,7 @@ class Samples:
         for chunk in chain(first, chunks):
             if self.dataset.is_text and self._passes == 1:
                 self.n_empty += n_empty(chunk.X)
-            yield chunk._replace(X=self.of(chunk))
+            yield from self.made(chunk)
 
     def _use_counter(self) -> None:
         """Turn texts into samples by the terms counted so far; DataError where there are none."""

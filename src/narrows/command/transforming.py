@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from narrows.command import values
-from narrows.command.console import report, say
+from narrows.command.console import report, say, say_skipped
 from narrows.command.labels import Agreement, Explained
 from narrows.command.runs import Samples, progress
 from narrows.errors import DataError, ParameterError, printable
@@ -29,7 +29,7 @@ from narrows.state.labels import written
 def transform(model: str, input: str, output: str, as_json: bool, **given: Any) -> int:
     """Reduce the rows of a file with a saved model."""
     inputs, reading = expand_patterns([input]), values.read_options(given)
-    transform_parts = values.on_cluster(given, "transform", "csv_safe", "flush")
+    transform_parts = values.on_cluster(given, "transform", "csv_safe", "flush", "on_error")
     if transform_parts is not None:
         if output == "-" or (os.path.exists(output) and not os.path.isdir(output)):
             got = "standard output" if output == "-" else "a file"
@@ -43,7 +43,7 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
         text = f"{len(files):,} files written to {output}"
         report({"output": output, "files": len(files)}, text, as_json)
         return 0
-    estimator, samples = _opened(model, inputs, output, reading, given["flush"])
+    estimator, samples = _opened(model, inputs, output, reading, given)
     names = [printable(name) for name in estimator.get_feature_names_out()]
     targets = samples.dataset.options.target
 
@@ -53,6 +53,7 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
     how = "reducing", given["csv_safe"], given["flush"], targets
     rows, stopped = _write(samples, output, names, reduced, *how)
     found = {"output": output, "rows": rows, "dimensions": len(names)}
+    found |= say_skipped(samples.dataset, given["skipped"])
     text = f"{rows:,} rows x {len(names):,} columns written to {output}"
     report(found, text, as_json, err=output == "-")
     return 130 if stopped else 0
@@ -63,7 +64,8 @@ def predict(
 ) -> int:
     """Predict the classes, or the numbers, of the rows of a file with a saved model."""
     inputs, reading = expand_patterns([input]), values.read_options(given)
-    estimator, samples = _opened(model, inputs, output, reading, given["flush"], predicts=True)
+    reading = reading.with_found({"labels_may_lack": True})
+    estimator, samples = _opened(model, inputs, output, reading, given, predicts=True)
     how = "predicting", given["csv_safe"], given["flush"]
     numeric = bool(estimator._takes_numbers)
     if not hasattr(estimator, "predict"):
@@ -78,7 +80,7 @@ def predict(
                 raise ParameterError(
                     f"{flag}: expected a model of classes, got one of numbers. Leave it out."
                 )
-        return _predict_numbers(estimator, samples, input, output, as_json, *how)
+        return _predict_numbers(estimator, samples, input, output, as_json, given["skipped"], *how)
     classes = estimator.classes_  # in the header as in the column of labels
     classes = written(classes.astype(int) if classes.dtype.kind == "b" else classes)
     classes = [printable(label) for label in classes.tolist()]
@@ -97,6 +99,7 @@ def predict(
     rows, stopped = _write(samples, output, names, predicted, *how)
     equal, n, accuracy = agreement.equal, agreement.n, agreement.share
     found = {"output": output, "rows": rows, "accuracy": accuracy, "largest_class": None}
+    found |= say_skipped(samples.dataset, given["skipped"])
     text = f"{rows:,} predictions written to {output}"
     if accuracy is not None:
         text += f"\n{equal:,} of {n:,} are equal to the labels of {input}: {accuracy:.1%}"
@@ -116,8 +119,9 @@ def predict(
 
 
 def _predict_numbers(
-    estimator: Any, samples: Samples, input: str, output: str, as_json: bool, *how: Any
-) -> int:
+    estimator: Any, samples: Samples, input: str, output: str, as_json: bool, skipped: str | None,
+    *how: Any,
+) -> int:  # fmt: skip
     """Predict the targets of the rows of a file."""
     explained, names = Explained(), [printable(name) for name in targets_of(estimator)]
 
@@ -137,6 +141,7 @@ def _predict_numbers(
     known = [share for share in shares.values() if share is not None]
     mean = sum(known) / len(known) if known else None
     found = {"output": output, "rows": rows, "r2": mean, "r2_by_target": shares}
+    found |= say_skipped(samples.dataset, skipped)
     text = f"{rows:,} predictions written to {output}"
     if mean is not None:
         each = [f"{name} {share:.3f}" for name, share in shares.items() if share is not None]
@@ -151,12 +156,13 @@ def _opened(
     inputs: list[str],
     output: str,
     reading: Options,
-    flush: bool,
+    given: dict[str, Any],
     predicts: bool = False,
 ) -> tuple[Any, Samples]:
     """Return a saved model, and the samples of inputs whose rows become an output."""
     values.check_output(output, model, *inputs, label=reading.label, target=reading.target)
     output_kind(output)
+    flush = given["flush"]
     if flush and output != "-":
         raise ParameterError(f"--flush: expected -o -, got {output}. Leave out one of them.")
     estimator = open_model(model, predicts)
@@ -167,6 +173,7 @@ def _opened(
         reading = reading.replace(chunk_rows=1).with_found({"several_labels": several})
     samples = Samples(inputs, reading, estimator._source)
     check_kind(inputs[0], samples.dataset.holds, kind_of(estimator._source), model)
+    values.check_skipping(given, samples.dataset, model, *inputs, output)
     return estimator, samples
 
 
@@ -193,9 +200,10 @@ def _write(
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         try:
             for chunk in progress(samples.dataset, None if flush else description):
-                X, y = of_samples(samples.of(chunk), chunk.y)
-                out.write(X, y, samples.inputs[chunk.at.file], chunk.lines)
-                rows += X.shape[0]
+                for made in samples.made(chunk):
+                    X, y = of_samples(made.X, made.y)
+                    out.write(X, y, samples.inputs[made.at.file], made.lines)
+                    rows += X.shape[0]
                 if flush:
                     sys.stdout.buffer.flush()
         except KeyboardInterrupt:  # between two chunks

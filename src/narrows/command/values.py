@@ -128,6 +128,10 @@ def read_options(given: dict[str, Any], labels_required: bool = False) -> Option
     if not given["zero_based"] and not given["one_based"]:
         chosen["zero_based"] = None
     named = bool(given["label"] or given["target"])
+    if given.get("on_error") not in (None, "stop"):
+        chosen["on_error"] = given["on_error"]
+    elif given.get("skipped") is not None:
+        raise ParameterError("--skipped: expected --on-error skip beside it, got none. Add it.")
     return Options(**chosen, labels_required=labels_required, named=named)
 
 
@@ -209,7 +213,7 @@ def as_table(
 def check_like_options(given: dict[str, Any]) -> None:
     """Raise where an option was given beside --like that the model has decided on."""
     on_cluster(given, "fit", "like")
-    free = {*_READING, "one_based", "engine", "like"}
+    free = {*_READING, "one_based", "engine", "like", "on_error", "skipped"}
     refuse(given, [name for name in given if name not in free], "no --like", "one")
 
 
@@ -268,6 +272,22 @@ def check_output(
         if os.path.isfile(path) and os.path.exists(source) and os.path.samefile(path, source):
             raise ParameterError(
                 f"{path}: expected an output, got an input. Write to another file."
+            )
+
+
+def check_skipping(given: dict[str, Any], dataset: Any, *files: str) -> None:
+    """Raise where the options of rows that cannot be read do not suit the files."""
+    if given["on_error"] == "missing" and dataset.holds == "numbers":
+        raise ParameterError(
+            f"--on-error: expected skip, since a number of {dataset.format.name} cannot be "
+            "missing, got missing. Change it, or add --table."
+        )
+    if given["skipped"] is not None:
+        check_output(given["skipped"], *files)
+        if dataset.format.kind.is_binary:
+            raise ParameterError(
+                f"--skipped: expected files of text, got {dataset.format.name}. Leave it out; the "
+                "rows are listed."
             )
 
 

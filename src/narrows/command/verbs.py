@@ -39,8 +39,8 @@ OUTPUT = (
 
 @options.verb(
     options.INPUTS, options.METHOD, options.LIKE, options.MODEL_OUTPUT,
-    options.METHOD_PARAMETERS, options.READING, options.TEXTS, options.TABLES, options.IDF_SAMPLE,
-    options.CHECKPOINTS, options.ENGINES,
+    options.METHOD_PARAMETERS, options.READING, options.ON_ERROR, options.TEXTS, options.TABLES,
+    options.IDF_SAMPLE, options.CHECKPOINTS, options.ENGINES,
 )  # fmt: skip
 def fit() -> Work:
     """Fit a method to labelled data and save the model.
@@ -63,7 +63,12 @@ def fit() -> Work:
 
 
 @options.verb(
-    options.MODEL, options.INPUTS, options.MODEL_OUTPUT, options.READING, options.CHECKPOINTS
+    options.MODEL,
+    options.INPUTS,
+    options.MODEL_OUTPUT,
+    options.READING,
+    options.ON_ERROR,
+    options.CHECKPOINTS,
 )
 def update() -> Work:
     """Update a saved model with more rows.
@@ -100,7 +105,8 @@ def merge() -> Work:
 
 
 @options.verb(
-    options.MODEL, options.INPUT, OUTPUT, options.READING, options.WRITING, options.ENGINES,
+    options.MODEL, options.INPUT, OUTPUT, options.READING, options.ON_ERROR, options.WRITING,
+    options.ENGINES,
 )  # fmt: skip
 def transform() -> Work:
     """Reduce the rows of a file with a saved model.
@@ -131,7 +137,8 @@ def transform() -> Work:
         help="Shares of the classes in INPUT, without learning again: balanced, sqrt or p1,p2,… in "
         "the order of the classes.  [default: empirical, those of the fit]",
     ),
-    options.READING, options.WRITING, short_help="Predict the classes or targets of a file.",
+    options.READING, options.ON_ERROR, options.WRITING,
+    short_help="Predict the classes or targets of a file.",
 )  # fmt: skip
 def predict() -> Work:
     """Predict the classes, or the targets, of the rows of a file with a saved model.

@@ -28,14 +28,10 @@ _PROGRESS = {
     "passes": int, "at": [int], "header": ([str], None), "several_labels": bool,
 }  # fmt: skip
 _OPTIONS = ("label", "text", "split", "width", "zero_based", "chunk_rows")
+# only where it was set
 _MORE_OPTIONS = (
-    "vector",
-    "labels",
-    "target",
-    "separator",
-    "encoding",
-    "no_header",
-)  # only where it was set
+    "vector", "labels", "target", "separator", "encoding", "no_header", "on_error"
+)  # fmt: skip
 _START_OVER = "Leave out --resume to start from the beginning."
 
 

@@ -70,6 +70,7 @@ class Options:
     table: bool | None = None  # whether columns hold anything, and samples are `TableRows`
     separator: str | None = None  # between the cells of a row; by default that of the suffix
     encoding: str | None = None  # of text files; by default UTF-8, or what a byte order mark says
+    on_error: str | None = None  # what becomes of rows that cannot be read: "skip", "missing"
     no_header: bool | None = None  # whether the first row is a sample, and columns are x0, x1, …
 
     def __post_init__(self) -> None:

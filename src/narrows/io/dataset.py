@@ -17,6 +17,7 @@ from narrows.io.chunk import NUMBERS, Chunk, Options, Position, as_asked, check_
 from narrows.io.formats import OPTIONS, common_format, format_of, format_of_row
 from narrows.io.formats.base import Format
 from narrows.io.parts import FilePart, n_lines_before
+from narrows.io.skipping import Tolerance
 from narrows.io.source import Source, of_maker, remembered
 from narrows.io.streams import Section, StandardInput, display_name
 from narrows.io.table_rows import TableRows
@@ -106,6 +107,8 @@ class Dataset:
         self._columns = options.columns  # a resumed run may have no chunk left to read
         self._truncated: set[str] = set()  # files with a warning
         self._null_labels = False  # whether there was a warning
+        how = options.on_error
+        self.skipped = None if how in (None, "stop") else Tolerance(how)
         self.format = common_format({display_name(path): self._format_of(path) for path in paths})
         self._refuse_unused()
         self.format.check_labels_apart(paths, options)
@@ -140,7 +143,7 @@ class Dataset:
                 if resumed and path == "-" and not line:
                     lines = Section(stream)
                     stream = io.BufferedReader(lines)
-                for chunk in self.format.read(stream, name, options):
+                for chunk in self._chunks(stream, name, options):
                     rows += len(chunk.lines)
                     self._check(chunk, name, width)
                     if chunk.is_truncated and path not in self._truncated:
@@ -244,13 +247,15 @@ class Dataset:
                 found.append(format.survey(stream, path, options))
         return format.combine(found)
 
+    def _chunks(self, stream: Any, name: str, options: Options) -> Iterator[Chunk]:
+        """Return the chunks of a file, without the rows to skip."""
+        if self.skipped is None:
+            return self.format.read(stream, name, options)
+        return self.skipped.read(self.format, stream, name, options)
+
     def _warn_of_null(self, y: Any, name: str, lines: Sequence[int] | np.ndarray) -> None:
         """Warn where a label is the text of a missing value, once for all files."""
-        if (
-            self._null_labels
-            or sparse.issparse(y)
-            or getattr(y, "dtype", np.dtype(int)).kind != "U"
-        ):
+        if self._null_labels or not isinstance(y, np.ndarray) or y.dtype.kind != "U":
             return
         distinct, first = np.unique(y, return_index=True)
         for label, row in zip(distinct.tolist(), first.tolist(), strict=True):

@@ -325,7 +325,7 @@ class StandardInput:
     def _stream(self) -> Any:
         """A reader of its own: a thread may still wait in it when the process ends."""
         try:
-            stream: Any = open(sys.stdin.fileno(), "rb", closefd=False)
+            stream: Any = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
         except (OSError, ValueError, AttributeError):  # replaced by another object
             if sys.stdin is None:
                 raise ParameterError("-: expected standard input, got none. Name a file.") from None

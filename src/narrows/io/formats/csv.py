@@ -117,7 +117,11 @@ def survey(stream: IO[bytes], name: str, options: Options, delimiter: str = ",")
             return {NUMBERS: False}
         k = rows.header.index(rows.label)
         blocks = (columns[k].unique().to_pylist() for _, columns in rows.blocks({k: False}))
-        cells = chain(chain.from_iterable(blocks), (row[k] for _, row in rows if len(row) > k))
+        n, every = len(rows.header), iter(rows)
+        if options.on_error not in (None, "stop"):
+            every = rows_of(lines, name, options, lambda *_: None, rows)[1]
+        others = (row[k] for _, row in every if len(row) == n)  # others are no rows
+        cells = filter(None, chain(chain.from_iterable(blocks), others))  # or have no label
         return {NUMBERS: all(map(is_integer, cells))}
 
 
@@ -156,6 +160,32 @@ def _warn_of_names(header: Sequence[str], name: str, numbers: bool) -> None:
         )
 
 
+def rows_of(
+    lines: Lines,
+    name: str,
+    options: Options,
+    add: Callable[[DataError, bytes], None],
+    found: _Rows | None = None,
+) -> tuple[Sequence[str], Iterator[tuple[int, Sequence[str]]]]:
+    """Return the header, and the rows with their lines; `add` gets the lines that are no rows."""
+    found = found or _Rows(lines, name, options)
+
+    def rows() -> Iterator[tuple[int, Sequence[str]]]:
+        some: Iterator[tuple[int, Sequence[str]]] = iter(found)
+        while True:
+            try:
+                yield from some
+                return
+            except DataError as error:  # goes on behind the line
+                read = lines.rest.getvalue()[: lines.rest.tell()]
+                add(error, read[read.rfind(b"\n", 0, -1) + 1 :])
+                lines.line += 1
+                left = chain([lines.rest.read()], found._blocks)
+                some = _rows(lines, left, name)
+
+    return found.header, rows()
+
+
 class _Rows:
     """The rows behind the header, with their line numbers, without those to skip.
 
@@ -174,6 +204,7 @@ class _Rows:
         self._is_exact = options.get(EXACT)
         self._blocks = iter(lines)
         first = next(self._blocks, b"")
+        self._given = options.get("rows")  # instead of those of the stream
         known = options.get("header")  # of a part of a file, or where a pipe goes on
         if not known:
             first = self._without_preface(first, options)
@@ -215,7 +246,8 @@ class _Rows:
         return next(csv.reader([text], delimiter=self._lines.delimiter), [])
 
     def __iter__(self) -> Iterator[tuple[int, Sequence[str]]]:
-        yield from dropwhile(lambda row: row[0] <= self._after, self._rows)
+        rows = self._rows if self._given is None else iter(self._given)
+        yield from dropwhile(lambda row: row[0] <= self._after, rows)
 
     def blocks(self, numbers: dict[int, bool]) -> Iterator[tuple[np.ndarray, dict[int, Any]]]:
         """Yield lines and columns that pyarrow is known to read the same: numbers, or its text.
@@ -226,7 +258,7 @@ class _Rows:
         global _begun
         lines, first = self._lines, self._first
         _begun += len(first)
-        if _begun < _MANY:
+        if _begun < _MANY or self._given is not None:
             return
         if self._behind is not None:
             first = self._behind.read()

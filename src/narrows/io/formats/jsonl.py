@@ -40,6 +40,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         return as_targets(np.array(found), targets, name, lines)
 
     splits: set[str] = set()
+    as_empty = options.on_error == "missing"
     texts: list[str] = []
     found: list[Any] = []
     lines: list[int] = []
@@ -53,7 +54,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             continue
         pieces: list[Any] = [row.get(key) for key in text_keys]
         for key, piece in zip(text_keys, pieces, strict=True):
-            if not isinstance(piece, str):
+            if not isinstance(piece, str) and not (piece is None and as_empty):
                 problem = f"{key!r}: expected text, got {_kind(piece)}."
                 if key not in row:
                     problem += f" Set text (--text) to one of {some_names([*row])}."
@@ -66,7 +67,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
                 problem = f"{label_key!r}: expected text or a number, got {_kind(label)}."
                 raise DataError(name, problem, number)
             found.append(labels.check(label, number))
-        texts.append("\n".join(pieces))
+        texts.append("\n".join(piece or "" for piece in pieces))
         lines.append(number)
         any_read = True
         if len(texts) == options.chunk_rows:

@@ -1,0 +1,215 @@
+"""Rows that cannot be read: skipped and listed, where reading would stop at the first one."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from narrows.errors import DataError
+from narrows.io.atomic import replacing
+from narrows.io.chunk import Chunk, Options, check_finite
+from narrows.io.formats import csv as cells
+from narrows.io.formats.arrow import read_table
+from narrows.io.formats.base import Format
+from narrows.io.kinds import CSV, PARQUET, TSV
+from narrows.io.streams import Lines
+from narrows.solve.late import sparse
+
+_MAY_LACK = "labels_may_lack"  # a fact: whether single rows may be without a label
+
+
+class Skipped(NamedTuple):
+    """A row that was skipped: its file, its line, why, and its text where it has one."""
+
+    file: str
+    line: int
+    reason: str
+    row: bytes = b""
+
+
+class Tolerance:
+    """Reads files without the rows that cannot be read, which it lists.
+
+    Parameters
+    ----------
+    how : {"skip", "missing"}
+        What becomes of a cell of a table that cannot be read: its row is skipped, or it counts as
+        missing. Rows with any other error are skipped.
+
+    Attributes
+    ----------
+    rows : dict of (str, int) to Skipped
+        The rows that were skipped, once each, by file and line.
+    n_missing : int
+        The number of cells that count as missing.
+    """
+
+    def __init__(self, how: str):
+        self.how, self.n_missing = how, 0
+        self.rows: dict[tuple[str, int], Skipped] = {}
+        self._heads: dict[str, bytes] = {}
+        self._name = ""
+        self._cells: set[tuple[str, int, str]] = set()
+
+    def add(self, error: DataError, row: bytes = b"") -> None:
+        """Add the row of an error; errors of whole files are raised."""
+        if error.line is None:
+            raise error
+        at = error.path, int(error.line)
+        self.rows.setdefault(at, Skipped(*at, error.problem, row))
+
+    def add_cell(self, file: str, line: int, column: str) -> None:
+        """Count a cell that is missing, once."""
+        self._cells.add((file, line, column))
+        self.n_missing = len(self._cells)
+
+    def read(self, format: Format, stream: Any, name: str, options: Options) -> Iterator[Chunk]:
+        """Yield the chunks of a file, without the rows that cannot be read."""
+        kind, self._name = None, name
+        for chunks in self._pieces(format, stream, name, options):
+            kind = kind or next((_kind(each.y) for each in chunks if each.y is not None), None)
+            for chunk in chunks:
+                may_lack = chunk.y is None and options.get(_MAY_LACK)
+                if kind is None or _kind(chunk.y) == kind or may_lack:
+                    yield chunk
+                    continue
+                got = "no label" if chunk.y is None else f"one that is {_kind(chunk.y)}"
+                for line in chunk.lines:
+                    problem = f"expected a label that is {kind}, as in other rows, got {got}."
+                    self.add(DataError(name, problem, int(line)))
+
+    def _pieces(
+        self, format: Format, stream: Any, name: str, options: Options
+    ) -> Iterator[list[Chunk]]:
+        """Yield what is read of so many rows at a time."""
+        if format.kind is PARQUET:
+            yield from self._of_parquet(stream, name, options)
+            return
+        if format.kind.is_binary:
+            for chunk in format.read(stream, name, options):
+                yield self._halves(np.arange(len(chunk.lines)), lambda k, c=chunk: [part(c, k)])
+            return
+        lines = Lines(stream, name, options.max_line_mb)
+        held: list[tuple[int, Any]] = []
+        if format.kind in (CSV, TSV):
+            lines.delimiter = options.separator or ("\t" if format.kind is TSV else ",")
+            header, rows = cells.rows_of(lines, name, options, self.add)
+            options = options.with_found({"header": header})
+            self._heads.setdefault(name, _as_csv(header, lines.delimiter))
+
+            def read(some: Sequence[tuple[int, Any]]) -> list[Chunk]:
+                how = options.with_found({"rows": some})
+                return [*format.read(io.BytesIO(), name, how)]
+
+            read([])  # errors of the header are those of the file
+        else:
+            rows = ((n, line) for n, line in lines.numbered() if n > options.after)
+            how = options.replace(after=0)
+
+            def read(some: Sequence[tuple[int, Any]]) -> list[Chunk]:
+                before = some[0][0] - 1
+                text = io.BytesIO(b"".join(line for _, line in some))
+                try:
+                    chunks = [*format.read(text, name, how)]
+                except DataError as error:
+                    at = None if error.line is None else error.line + before
+                    raise DataError(error.path, error.problem, at) from None
+                return [c._replace(lines=[int(n) + before for n in c.lines]) for c in chunks]
+
+        def text_of(row: Any) -> bytes:
+            return row if isinstance(row, bytes) else _as_csv(row, lines.delimiter)
+
+        for row in rows:
+            held.append(row)
+            if len(held) >= options.chunk_rows:
+                yield self._halves(held, read, text_of)
+                held = []
+        if held:
+            yield self._halves(held, read, text_of)
+
+    def _halves(
+        self,
+        rows: Any,
+        read: Callable[[Any], list[Chunk]],
+        text_of: Callable[[Any], bytes] = lambda row: b"",
+    ) -> list[Chunk]:
+        """Return what is read of rows, or of their halves if there is an error, and so on."""
+        try:
+            chunks = read(rows)
+            for chunk in chunks:
+                check_finite(chunk, self._name)
+            return chunks
+        except DataError as error:
+            if error.line is None:
+                raise
+            if len(rows) > 1:
+                n = len(rows) // 2
+                return [
+                    c for half in (rows[:n], rows[n:]) for c in self._halves(half, read, text_of)
+                ]
+            self.add(error, text_of(rows[0][1]) if isinstance(rows, list) else b"")
+            return []
+
+    def _of_parquet(self, stream: Any, name: str, options: Options) -> Iterator[list[Chunk]]:
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetFile
+
+        done = 0
+        for batch in ParquetFile(stream).iter_batches(options.chunk_rows):
+            table, first = pa.Table.from_batches([batch]), done
+
+            def read(some: range, table: Any = table, first: int = first) -> list[Chunk]:
+                part, before = table.slice(some.start, len(some)), first + some.start
+                try:
+                    chunks = [*read_table(part, name, options.replace(after=0))]
+                except DataError as error:
+                    at = None if error.line is None else error.line + before
+                    raise DataError(error.path, error.problem, at) from None
+                return [c._replace(lines=[int(n) + before for n in c.lines]) for c in chunks]
+
+            done += len(table)
+            yield self._halves(range(max(0, options.after - first), len(table)), read)
+
+    def write(self, path: str) -> None:
+        """Write the rows that were skipped, behind their header if they have one."""
+        with replacing(path) as new, open(new, "wb") as file:
+            before = None
+            for each in sorted(self.rows.values(), key=lambda row: (row.file, row.line)):
+                if before is None and each.file in self._heads:
+                    file.write(self._heads[each.file])
+                before = each.file
+                file.write(each.row)
+
+
+def part(chunk: Chunk, rows: np.ndarray) -> Chunk:
+    """Return some rows of a chunk."""
+    y, weight = chunk.y, chunk.weight
+    X: Any = chunk.X
+    X = (
+        X.rows(rows)
+        if hasattr(X, "rows")
+        else [X[k] for k in rows]
+        if isinstance(X, list)
+        else X[rows]
+    )
+    return chunk._replace(
+        X=X, y=None if y is None else y[rows], lines=[chunk.lines[k] for k in rows],
+        weight=None if weight is None else weight[rows],
+    )  # fmt: skip
+
+
+def _kind(y: Any) -> str:
+    """Return what the labels of rows are."""
+    if y is None:
+        return "none"
+    return "several" if sparse.issparse(y) else "text" if y.dtype.kind in "UO" else "a number"
+
+
+def _as_csv(row: Sequence[str], delimiter: str) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerow(row)
+    return text.getvalue().encode(errors="surrogateescape")
