@@ -105,3 +105,33 @@ def test_rows_of_arrays_are_skipped(tmp_path, capfd, monkeypatch):
     fit = "fit", "a.parquet", "--method", "oc", "-o", "m.narrows", "--on-error", "skip"
     found = run(capfd, *fit, "--chunk-rows", 20)
     assert [each["line"] for each in found["skipped"]] == [4, 8]
+
+
+def test_new_classes_and_files_learned_twice_are_named(tmp_path, capfd, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    head, rows = NUMBERS
+    written(tmp_path / "a.csv", head, rows)
+    written(tmp_path / "b.csv", head, rows, {3: "1,2,yy", 5: "2,1,yy"})
+    fit = "fit", "a.csv", "--method", "oc", "-o", "m.narrows", "--checkpoint", "c.narrows"
+    run(capfd, *fit, "--resume")
+    before = (tmp_path / "m.narrows").stat().st_mtime_ns
+    run(capfd, *fit, "--resume")
+    assert (tmp_path / "m.narrows").stat().st_mtime_ns == before  # it is finished
+    run(capfd, *fit, "--resume", "--priors", "balanced")
+    assert (tmp_path / "m.narrows").stat().st_mtime_ns != before
+    update = "update", "m.narrows", "b.csv", "-o", "n.narrows"
+    assert run(capfd, *update)["new_classes"] == {"yy": 2}
+    assert main([*update]) == 0
+    err = capfd.readouterr().err
+    assert "'yy' (2 rows)" in err
+    assert "learned a file" not in err
+    assert main([*update, "--no-new-classes"]) == 1
+    assert "b.csv:5: " in capfd.readouterr().err
+    found = run(capfd, *update, "--no-new-classes", "--on-error", "skip")
+    assert [each["line"] for each in found["skipped"]] == [5, 7]
+    assert found["rows"] == 78
+    (tmp_path / "c.csv").write_bytes((tmp_path / "a.csv").read_bytes())
+    assert main(["update", "m.narrows", "c.csv", "-o", "n.narrows"]) == 0
+    assert "m.narrows has learned a file" in capfd.readouterr().err
+    assert main(["fit", "a.csv", "c.csv", "--method", "oc", "-o", "p.narrows"]) == 0
+    assert "learned a file" in capfd.readouterr().err

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -26,19 +28,22 @@ from narrows.command.console import (
 from narrows.command.labels import Unlike, for_merge, for_update
 from narrows.command.runs import Samples
 from narrows.engines import local
-from narrows.errors import DataError, ParameterError, WidthError
+from narrows.errors import DataError, ParameterError, WidthError, did_you_mean
 from narrows.io.atomic import Version, reserved, room
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
 from narrows.io.chunk import NUMBERS, Options, for_targets
-from narrows.io.models import load_model, save_model
+from narrows.io.models import fingerprint, identity, learned_by, load_model, save_model
 from narrows.io.source import check_kind, kind_of
 from narrows.io.streams import display_name, expand_patterns
 from narrows.methods.describe import certified, chosen, in_order, n_classes, summary
 from narrows.methods.names import listed
 from narrows.methods.routes import Data, check_adds_up, most_passes, route_of
+from narrows.solve.late import sparse
 from narrows.state.cross import MOST
-from narrows.state.labels import are_text, same_integer
+from narrows.state.labels import are_text, as_one_type, same_integer
 from narrows.text import Tfidf, Vectoriser
+
+_ADD_CLASSES = "Leave out --no-new-classes to learn it."
 
 
 def fit(
@@ -67,13 +72,17 @@ def fit(
     if fit_parts is not None:
         how = {"vectoriser": vectoriser, "progress": sys.stderr.isatty()}
         fit_parts(estimator, files, **how, **values.read_arguments(reading))
-        _save(estimator, output)
+        _save(estimator, output, learned=_warn_of_repeated(files, [], ""))
         if reading.table:
             say_decisions(estimator._source.encoder)
         _say_lost(estimator)
         _report_model(estimator, output, as_json)
         return 0
     checkpoint = _checkpoint(estimator, files, reading, given, output)
+    if checkpoint is not None and given["resume"] and _is_fitted(checkpoint, output):
+        say(f"already finished: {output} was fitted by this command; nothing to do.")
+        _report_model(load_model(output), output, as_json)
+        return 0
     run = Run(estimator, files, reading, given, checkpoint, vectoriser)
     values.check_text_options(given, run.samples.dataset.is_text, files[0])
     status = run.finish(run.fit, output, as_json)
@@ -112,7 +121,7 @@ def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **gi
             say(f"already finished: {model} has learned these inputs; nothing to do.")
             _report_model(estimator, output, as_json)
             return 0
-        run = Run(estimator, files, reading, given, checkpoint, model=model)
+        run = Run(estimator, files, reading, given, checkpoint, model=model, updates=True)
         check_kind(files[0], run.samples.dataset.holds, kind_of(estimator._source), model)
         return run.finish(run.update, output, as_json, read)
 
@@ -123,7 +132,13 @@ def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: boo
     with _reserved(output, models) as read:
         estimators = [load_model(model) for model in models]
         merged = _merged(estimators, models, labels)
-        _save(merged, output, read)
+        learned: list[list[int]] = []
+        for model in models:
+            more = learned_by(model)
+            if any(each in learned for each in more):
+                say(f"warning: {model}: another model has learned a file of it. It counts twice.")
+            learned += more
+        _save(merged, output, read, None, learned)
     _report_model(merged, output, as_json)
 
 
@@ -159,6 +174,16 @@ def _reserved(output: str, models: Sequence[str]) -> Iterator[Version | None]:
             yield read
     else:
         yield None
+
+
+def _is_fitted(checkpoint: Checkpoint, output: str) -> bool:
+    """Whether a model is the result of this command, whose files have not changed."""
+    if output == "-" or os.path.exists(checkpoint.path) or not os.path.isfile(output):
+        return False
+    with suppress(ValueError, OSError):  # no model
+        run = {**checkpoint.run, "typed": _typed()}
+        return None not in run["heads"] and identity(output)[1] == run
+    return False
 
 
 def _checkpoint(
@@ -200,6 +225,8 @@ class Run:
         Counts the terms of texts; a fitted estimator has its own.
     model : str
         The file of the estimator of an update.
+    updates : bool
+        Whether the model has learned the files before these.
     """
 
     def __init__(
@@ -211,6 +238,7 @@ class Run:
         checkpoint: Checkpoint | None,
         vectoriser: Vectoriser | None = None,
         model: str = "",
+        updates: bool = False,
     ):
         self.estimator, self.checkpoint, self.model = estimator, checkpoint, model
         self._resumed: ResumePoint | None = None
@@ -227,7 +255,10 @@ class Run:
                 if not model and source is not None and source.tfidf is not None:
                     _check_same_settings(source.tfidf, vectoriser or Tfidf(), checkpoint.path)
         self.samples = Samples(files, reading, source, vectoriser, given.get("idf_sample"))
-        self._skipped = given["skipped"]
+        self._skipped, self._no_new = given["skipped"], given.get("no_new_classes", False)
+        self._all_new = False
+        self._new: Counter[Any] = Counter()  # classes that the model did not have, of its rows
+        self._learned = _warn_of_repeated(files, learned_by(model) if updates else [], model)
         values.check_skipping(given, self.samples.dataset, *files, *[model] * bool(model))
         if self._resumed is not None:
             self.samples.dataset.resume_from(self._resumed.at, self._from_position)
@@ -252,13 +283,17 @@ class Run:
             return 130
         if checkpoint is not None:
             checkpoint.check_beginning(self.samples.dataset._beginning)
-        _save(estimator, output, read, checkpoint.run if checkpoint and read else None)
+        run = None if checkpoint is None or not (read or not self.model) else checkpoint.run
+        if run is not None and not self.model:
+            run = {**run, "typed": _typed()}
+        _save(estimator, output, read, run, self._learned)
         if checkpoint is not None:
             self._say_if_ended()
             checkpoint.remove()
         if self.samples.n_empty:
             say_empty(self.samples.n_empty)
         more = say_skipped(self.samples.dataset, self._skipped)
+        more |= self._say_new()
         _report_model(estimator, output, as_json, more)
         return 0
 
@@ -306,7 +341,8 @@ class Run:
 
         Warn if none of them is a class, unless a type of labels was asked for.
         """
-        unlike = None
+        unlike, known = None, self.estimator._fitted.state.classes
+        known = known.copy() if len(known) else None
         for X, y in self.samples:
             path = display_name(self.samples.inputs[self.samples.at.file])
             asked = self.samples.dataset.options.labels
@@ -317,10 +353,51 @@ class Run:
             has_classes = self.estimator._needs_y and not self.estimator._takes_numbers
             if asked is None and has_classes and isinstance(y, np.ndarray):
                 unlike.add(y, unlike.classes)
-            yield X, y
+            if has_classes and known is not None:
+                is_new = self._find_new(y, known, path)
+                if is_new.any():
+                    X, y = X[~is_new], y[~is_new]
+            if X.shape[0]:
+                yield X, y
+        self._all_new = bool(unlike and len(unlike.labels))
         if unlike and not same_integer(unlike.labels, unlike.classes):  # which is said already
             advice = "They are new classes. Check how labels are written."
             unlike.warn(path, self.model, advice)
+
+    def _find_new(self, y: Any, known: np.ndarray, path: str) -> np.ndarray:
+        """Count labels that are no known classes, and return which rows are to be left out.
+
+        That is for --no-new-classes, which raises an error unless such rows are skipped.
+        """
+        several, n = sparse.issparse(y), y.shape[0]
+        at, labels = y.nonzero() if several else (np.arange(n), y)
+        is_new = ~np.isin(*as_one_type(labels, known))
+        out = np.zeros(n, bool)
+        if not is_new.any():
+            return out
+        if not self._no_new:
+            self._new.update(labels[is_new].tolist())
+            return out
+        lines, skipped = self.samples.chunk.lines, self.samples.dataset.skipped
+        for k in np.flatnonzero(is_new).tolist():
+            label, line = labels[k].item(), int(lines[at[k]])
+            problem = f"expected a class of {self.model}, got the new label {label!r}."
+            advice = did_you_mean(str(label), map(str, known.tolist()), repr, _ADD_CLASSES)
+            error = DataError(path, f"{problem} {advice}", line)
+            if skipped is None:
+                raise error
+            skipped.add(error)
+            out[at[k]] = True
+        return out
+
+    def _say_new(self) -> dict[str, Any]:
+        """Print which classes are new, with their counts, and return them for JSON."""
+        new = sorted(self._new.items(), key=lambda each: (-each[1], str(each[0])))
+        if new and not self._all_new:
+            shown = ", ".join(f"{label!r} ({n:,} rows)" for label, n in new[:10])
+            shown += ", …" * (len(new) > 10)
+            say(f"warning: classes that {self.model} did not have: {shown}.")
+        return {"new_classes": dict(new)} if self.model else {}
 
     def _may_read_again(self) -> bool:
         """Whether samples may have more features than products can be summed for."""
@@ -391,6 +468,27 @@ class Run:
             say(f"interrupted; no file was changed.{hint}")
 
 
+def _warn_of_repeated(
+    files: Sequence[str], learned: list[list[int]], model: str
+) -> list[list[int]]:
+    """Return fingerprints with those of files; warn of files that were learned before."""
+    found = list(learned)
+    for path in files:
+        print_ = fingerprint(path)
+        if print_ is None:
+            continue
+        if print_ in found:
+            whose = f"{model} has" if print_ in learned else "this command has"
+            say(f"warning: {path}: {whose} learned a file with these contents. It counts again.")
+        found.append(print_)
+    return found
+
+
+def _typed() -> list[str]:
+    """Return the command without the words that do not change its result."""
+    return [word for word in shlex.split(values.as_typed()) if word not in ("--resume", "--json")]
+
+
 def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None:
     try:
         before._check_settings(now)
@@ -426,13 +524,14 @@ def _save(
     output: str,
     read: Version | None = None,
     run: dict[str, Any] | None = None,
+    learned: Sequence[list[int]] = (),
 ) -> None:
     if output != "-":
-        save_model(estimator, output, read, run)
+        save_model(estimator, output, read, run, learned)
         return
     with room(tempfile.gettempdir(), "narrows") as folder:
         path = folder / "model.narrows"
-        save_model(estimator, path)
+        save_model(estimator, path, learned=learned)
         with open(path, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
 

@@ -66,10 +66,14 @@ def fit() -> Work:
     options.MODEL,
     options.INPUTS,
     options.MODEL_OUTPUT,
+    click.option(
+        "--no-new-classes", is_flag=True,
+        help="Expect labels that are classes of the model; with --on-error skip, skip the others.",
+    ),
     options.READING,
     options.ON_ERROR,
     options.CHECKPOINTS,
-)
+)  # fmt: skip
 def update() -> Work:
     """Update a saved model with more rows.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -51,6 +52,8 @@ _PARAMETER_ERRORS = ValueError, TypeError, ArithmeticError, RecursionError
 
 
 # -- writing -------------------------------------------------------------------------------------
+_SAMPLED = 1 << 20  # bytes of a file at each end that its fingerprint depends on
+_MOST_LEARNED = 100  # fingerprints that a model remembers
 
 
 def described(estimator: Any, arrays: dict[str, np.ndarray], solved: bool = True) -> dict[str, Any]:
@@ -465,9 +468,33 @@ def save_model(
     path: str | os.PathLike[str],
     read: Version | None = None,
     run: dict[str, Any] | None = None,
+    learned: Sequence[list[int]] = (),
 ) -> None:
-    """Save a model, in place of the version that was read; `run` identifies what replaces it."""
-    _write(estimator, path, read, **({} if run is None else {"finished": run}))
+    """Save a model, in place of the version that was read; `run` identifies what replaces it.
+
+    `learned` has the fingerprints of its files.
+    """
+    more: dict[str, Any] = {} if run is None else {"finished": run}
+    if learned:
+        more["learned"] = list(learned)[-_MOST_LEARNED:]
+    _write(estimator, path, read, **more)
+
+
+def fingerprint(path: str) -> list[int] | None:
+    """Return the size of a regular file, and a checksum of its beginning and end; else None."""
+    if not os.path.isfile(path):
+        return None
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        found = zlib.crc32(file.read(_SAMPLED))
+        file.seek(max(0, size - _SAMPLED))
+        return [size, zlib.crc32(file.read(_SAMPLED), found)]
+
+
+def learned_by(path: str | os.PathLike[str]) -> list[list[int]]:
+    """Return the fingerprints of the files that a model has learned last."""
+    found = read_header(path)[0].get("learned")
+    return [each for each in found if isinstance(each, list)] if isinstance(found, list) else []
 
 
 def identity(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any] | None]:

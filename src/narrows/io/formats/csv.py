@@ -361,7 +361,7 @@ def _rows(lines: Lines, blocks: Iterable[bytes], name: str) -> Iterator[tuple[in
                 yield before + reader.line_num, cells
     except csv.Error as error:
         got = next((got for key, got in _FAULTS.items() if key in str(error)), f"{error}.")
-        problem = f"expected a CSV row, got {got}"
+        problem = f"expected a CSV row, got another line: {got}"
         raise DataError(name, problem, before + reader.line_num) from None
 
 

@@ -87,7 +87,7 @@ def _object(line: bytes, name: str, number: int) -> dict[str, Any]:
         problem = f"expected a line of JSON, got another: {error.msg} at column {error.colno}."
         raise DataError(name, problem, number) from None
     except UnicodeDecodeError as error:
-        problem = f"expected a line of JSON in UTF-8, got other bytes: {error}. {OTHER_ENCODING}"
+        problem = f"expected a line of JSON, got another: {error}. {OTHER_ENCODING}"
         raise DataError(name, problem, number) from None
     except (ValueError, RecursionError) as error:  # a NaN, a number of 5,000 digits
         raise DataError(name, f"expected a line of JSON, got another: {error}.", number) from None
