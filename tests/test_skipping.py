@@ -135,3 +135,14 @@ def test_new_classes_and_files_learned_twice_are_named(tmp_path, capfd, monkeypa
     assert "m.narrows has learned a file" in capfd.readouterr().err
     assert main(["fit", "a.csv", "c.csv", "--method", "oc", "-o", "p.narrows"]) == 0
     assert "learned a file" in capfd.readouterr().err
+
+
+def test_columns_that_are_named_are_those_that_are_not_dropped(tmp_path, capfd, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "a.csv", *TABLE)
+    fit = "fit", "a.csv", "--method", "oc", "-o"
+    run(capfd, *fit, "m.narrows", "--columns", "a")
+    run(capfd, *fit, "n.narrows", "--drop", "c")
+    np.testing.assert_array_equal(load("m.narrows").components_, load("n.narrows").components_)
+    assert main([*fit, "m.narrows", "--columns", "cc"]) == 2
+    assert "'c'" in capfd.readouterr().err

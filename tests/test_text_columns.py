@@ -327,7 +327,7 @@ def test_empty_texts_are_counted(run, tmp_path, suffix, gone, said):
     ):
         status, _, err = run(f"fit {columns} {options} -o m.narrows")
         assert (status, err) == (0, said), options
-    assert run(f"update m.narrows a{suffix} -o n.narrows")[2] == said
+    assert run(f"update m.narrows a{suffix} -o n.narrows")[2].endswith(said)
     assert run(f"compare {columns} --methods oc")[2] == said
 
 

@@ -377,6 +377,7 @@ TABLES = (
     _option("--categories", "A,B,…", str, "Columns of a table that are categories."),
     _option("--numbers", "A,B,…", str, "Columns of a table that are numbers."),
     _option("--drop", "A,B,…", str, "Columns of a table to leave out."),
+    _option("--columns", "A,B,…", str, "Columns of a table to use, without all others."),
     _option(
         "--dates", None, click.Choice(["auto", "day-first", "month-first"]),
         "How to read dates such as 03.04.2024 where no number above 12 shows it.",

@@ -21,7 +21,7 @@ from narrows.io.chunk import MAY_BE_TABLE, Options, as_in_model, for_targets
 from narrows.io.container import is_checkpoint
 from narrows.io.dataset import first_cells
 from narrows.io.kinds import SUFFIXES
-from narrows.io.streams import check_address
+from narrows.io.streams import check_address, display_name
 from narrows.io.table_rows import are_numbers
 from narrows.methods.methods import METHODS
 
@@ -35,7 +35,7 @@ _READING = (
 )  # fmt: skip
 _OF_TFIDF = ("min_df", "max_df", "max_features")
 _OF_TEXTS = ("vectorizer", "hash_columns", "stop_words", "ngram_range", *_OF_TFIDF, "idf_sample")
-OF_TABLES = ("table", "categories", "numbers", "drop", "splines", "dates")
+OF_TABLES = ("table", "categories", "numbers", "drop", "splines", "dates", "columns")
 _ADDRESSES = {"scheduler": "dask", "master": "spark"}  # options, and the engine that each is for
 _MAX_STOP_WORDS = 16_000_000  # characters
 
@@ -205,9 +205,27 @@ def as_table(
     from narrows.table import TableEncoder
 
     lists = {name: given[name].split(",") for name in OF_TABLES[1:4] if given[name] is not None}
-    others = {name: given[name] for name in OF_TABLES[4:] if given[name] is not None}
+    if given["columns"] is not None:
+        lists["drop"] = _others(files[0], reading, given)
+    others = {name: given[name] for name in OF_TABLES[4:6] if given[name] is not None}
     encoder = TableEncoder(**lists, **others, text=list(reading.text) if reading.text else None)
     return reading.replace(table=True, text=None), encoder
+
+
+def _others(file: str, reading: Options, given: dict[str, Any]) -> list[str]:
+    """Return the columns of a table that --columns leaves out."""
+    if given["drop"] is not None:
+        raise ParameterError("--columns, --drop: expected one of them, got both. Leave one out.")
+    cells = first_cells(file, reading)
+    if cells is None:
+        problem = f"--columns: expected a table in a file, got {display_name(file)}."
+        raise ParameterError(f"{problem} Name the other columns with --drop.")
+    wanted = given["columns"].split(",")
+    for name in wanted:
+        if name not in cells:
+            hint = did_you_mean(name, cells, repr)
+            raise ParameterError(f"--columns: expected columns of {file}, got {name!r}. {hint}")
+    return [name for name in cells if name not in wanted]
 
 
 def check_like_options(given: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 
 from narrows.errors import DataError
 from narrows.io.atomic import Version, replacing
+from narrows.io.streams import check_address
 from narrows.methods import MODULES
 from narrows.solve.applied import Applied
 from narrows.solve.schema import (
@@ -187,6 +188,7 @@ def read_file(
 
     `needed` gets the header and a name.
     """
+    check_address(os.fspath(path))
     with open(path, "rb"):
         pass  # OSError where the file is missing or unreadable
     try:
