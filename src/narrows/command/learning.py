@@ -378,7 +378,8 @@ class Run:
         if not self._no_new:
             self._new.update(labels[is_new].tolist())
             return out
-        lines, skipped = self.samples.chunk.lines, self.samples.dataset.skipped
+        chunk, skipped = self.samples.chunk, self.samples.dataset.skipped
+        lines = () if chunk is None else chunk.lines
         for k in np.flatnonzero(is_new).tolist():
             label, line = labels[k].item(), int(lines[at[k]])
             problem = f"expected a class of {self.model}, got the new label {label!r}."

@@ -93,7 +93,7 @@ class Samples:
         try:
             yield chunk._replace(X=self.of(chunk))
         except (DataError, CellError) as error:
-            if skipped is None or getattr(error, "line", None) is None:
+            if skipped is None or not isinstance(error, DataError) or error.line is None:
                 raise
             n = len(chunk.lines)
             if n > 1:

@@ -91,10 +91,15 @@ class Tolerance:
             return
         if format.kind.is_binary:
             for chunk in format.read(stream, name, options):
-                yield self._halves(np.arange(len(chunk.lines)), lambda k, c=chunk: [part(c, k)])
+
+                def some(rows: Any, of: Chunk = chunk) -> list[Chunk]:
+                    return [part(of, rows)]
+
+                yield self._halves(np.arange(len(chunk.lines)), some)
             return
         lines = Lines(stream, name, options.max_line_mb)
         held: list[tuple[int, Any]] = []
+        rows: Iterator[tuple[int, Any]]
         if format.kind in (CSV, TSV):
             lines.delimiter = options.separator or ("\t" if format.kind is TSV else ",")
             header, rows = cells.rows_of(lines, name, options, self.add)
