@@ -167,7 +167,7 @@ def _retrieve(
     if chosen is not None:
         show(None, f"\n{fit or f'No command: narrows fit lacks {chosen.line.method}.'}", as_json)
     if report is not None:
-        lines.report(report, inputs, values.as_typed(), fit)
+        page.write_retrieval(report, lines, inputs, values.as_typed(), fit)
         written = f"\nreport written to {report}, and its data to {page.twin_of(report)}"
         show(None, written, as_json)
     return 0

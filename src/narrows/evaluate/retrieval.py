@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -701,39 +700,6 @@ class Retrieval(list[RetrievalLine]):
                for name in line.found}
             for line in self
         ]  # fmt: skip
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        inputs: Sequence[str] = (),
-        command: str = "",
-        fit: str | None = None,
-    ) -> None:
-        """Write the table and the curves as one HTML page, and the scores as JSON beside it.
-
-        The page loads nothing from the network. It requires the extra plots.
-
-        Parameters
-        ----------
-        path : str or path-like
-            A file that ends in .html or .htm.
-        inputs, command, fit : optional
-            The files, the command, and the one that fits the reduction, of the command line.
-
-        Raises
-        ------
-        ParameterError
-            The file does not end so.
-        ImportError
-            A library that reports need is not installed.
-
-        See Also
-        --------
-        RetrievalDisplay : Plot the curves alone.
-        """
-        from narrows.evaluate.report import write_retrieval
-
-        write_retrieval(path, self, inputs, command, fit)
 
     def __str__(self) -> str:
         """Return the choice, and a table with a header."""
