@@ -114,11 +114,6 @@ def test_new_classes_and_files_learned_twice_are_named(tmp_path, capfd, monkeypa
     written(tmp_path / "b.csv", head, rows, {3: "1,2,yy", 5: "2,1,yy"})
     fit = "fit", "a.csv", "--method", "oc", "-o", "m.narrows", "--checkpoint", "c.narrows"
     run(capfd, *fit, "--resume")
-    before = (tmp_path / "m.narrows").stat().st_mtime_ns
-    run(capfd, *fit, "--resume")
-    assert (tmp_path / "m.narrows").stat().st_mtime_ns == before  # it is finished
-    run(capfd, *fit, "--resume", "--priors", "balanced")
-    assert (tmp_path / "m.narrows").stat().st_mtime_ns != before
     update = "update", "m.narrows", "b.csv", "-o", "n.narrows"
     assert run(capfd, *update)["new_classes"] == {"yy": 2}
     assert main([*update]) == 0

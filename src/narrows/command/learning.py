@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ from narrows.errors import DataError, ParameterError, WidthError, did_you_mean
 from narrows.io.atomic import Version, reserved, room
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
 from narrows.io.chunk import NUMBERS, Options, for_targets
-from narrows.io.models import fingerprint, identity, learned_by, load_model, save_model
+from narrows.io.models import fingerprint, learned_by, load_model, save_model
 from narrows.io.source import check_kind, kind_of
 from narrows.io.streams import display_name, expand_patterns
 from narrows.methods.describe import certified, chosen, in_order, n_classes, summary
@@ -79,10 +78,6 @@ def fit(
         _report_model(estimator, output, as_json)
         return 0
     checkpoint = _checkpoint(estimator, files, reading, given, output)
-    if checkpoint is not None and given["resume"] and _is_fitted(checkpoint, output):
-        say(f"already finished: {output} was fitted by this command; nothing to do.")
-        _report_model(load_model(output), output, as_json)
-        return 0
     run = Run(estimator, files, reading, given, checkpoint, vectoriser)
     values.check_text_options(given, run.samples.dataset.is_text, files[0])
     status = run.finish(run.fit, output, as_json)
@@ -174,16 +169,6 @@ def _reserved(output: str, models: Sequence[str]) -> Iterator[Version | None]:
             yield read
     else:
         yield None
-
-
-def _is_fitted(checkpoint: Checkpoint, output: str) -> bool:
-    """Whether a model is the result of this command, whose files have not changed."""
-    if output == "-" or os.path.exists(checkpoint.path) or not os.path.isfile(output):
-        return False
-    with suppress(ValueError, OSError):  # no model
-        run = {**checkpoint.run, "typed": _typed()}
-        return None not in run["heads"] and identity(output)[1] == run
-    return False
 
 
 def _checkpoint(
@@ -283,9 +268,7 @@ class Run:
             return 130
         if checkpoint is not None:
             checkpoint.check_beginning(self.samples.dataset._beginning)
-        run = None if checkpoint is None or not (read or not self.model) else checkpoint.run
-        if run is not None and not self.model:
-            run = {**run, "typed": _typed()}
+        run = checkpoint.run if checkpoint and read else None
         _save(estimator, output, read, run, self._learned)
         if checkpoint is not None:
             self._say_if_ended()
@@ -483,11 +466,6 @@ def _warn_of_repeated(
             say(f"warning: {path}: {whose} learned a file with these contents. It counts again.")
         found.append(print_)
     return found
-
-
-def _typed() -> list[str]:
-    """Return the command without the words that do not change its result."""
-    return [word for word in shlex.split(values.as_typed()) if word not in ("--resume", "--json")]
 
 
 def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None:
