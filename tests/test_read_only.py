@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 
 import joblib
 import numpy as np
@@ -97,6 +98,26 @@ def test_the_file_of_a_mapped_model_does_not_change(mapped, tmp_path):
         before = (tmp_path / "value").read_bytes()
         there.partial_fit(sparse.csr_array(X), y)
         assert (tmp_path / "value").read_bytes() == before
+
+
+def test_arrays_are_looked_for_once(mapped):
+    X, y = labelled()
+    model = mapped(OC().fit(X, y))
+    counts = []
+    for _ in range(2):
+        calls = 0
+
+        def count(frame, event, arg):
+            nonlocal calls
+            calls += event == "call"
+
+        sys.setprofile(count)
+        try:
+            model.partial_fit(X, y)
+        finally:
+            sys.setprofile(None)
+        counts.append(calls)
+    assert counts[1] < counts[0]
 
 
 def test_buffers_of_another_process_are_copied():

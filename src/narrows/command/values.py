@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _SIZES = {"n_components": "n_features", "n_features": "n_components"}
 _READING = (
     "label", "labels", "target", "text", "vector", "split", "width", "zero_based", "chunk_rows",
-    "max_line_mb", "separator", "encoding", "no_header",
+    "max_line_mb", *(_OF_LINES := ("separator", "encoding", "no_header")),
 )  # fmt: skip
 _OF_TFIDF = ("min_df", "max_df", "max_features")
 _OF_TEXTS = ("vectorizer", "hash_columns", "stop_words", "ngram_range", *_OF_TFIDF, "idf_sample")
@@ -136,8 +136,8 @@ def read_options(given: dict[str, Any], labels_required: bool = False) -> Option
 
 
 def read_arguments(options: Options) -> dict[str, Any]:
-    """Return how to read files as keyword arguments of `narrows.read.iter_chunks`."""
-    return {name: getattr(options, name) for name in _READING}
+    """Return how to read files as keyword arguments of `fit` and `transform` on a cluster."""
+    return {name: getattr(options, name) for name in _READING if name not in _OF_LINES}
 
 
 def options_of_model(
@@ -339,7 +339,7 @@ def on_cluster(given: dict[str, Any], verb: str, *local_only: str) -> Callable[.
         _require(given, option, engine == of, f"--engine {of}")
     if engine == "local":
         return None
-    refuse(given, local_only, "--engine local", f"--engine {engine}")
+    refuse(given, (*local_only, *_OF_LINES), "--engine local", f"--engine {engine}")
     if engine == "dask":
         from narrows.engines.dask import fit, transform
 

@@ -230,10 +230,10 @@ def info() -> Work:
         help="Classifiers: svm, knn, smo; for numbers ridge, knn.  [default: svm or ridge]",
     ),
     click.option(
-        "--metric", type=click.Choice(_METRICS),
-        help="Score by which results are compared; auto is the accuracy, or the balanced accuracy "
-        "if the largest class has more than 9 times as many rows as the smallest; with --target "
-        "R^2.  [default: auto]",
+        "--metric", metavar="NAME", type=click.Choice(_METRICS),
+        help=f"Score by which results are compared: {', '.join(_METRICS)}. auto is the accuracy, "
+        "or the balanced accuracy if the largest class has more than 9 times as many rows as the "
+        "smallest; with --target R^2.  [default: auto]",
     ),
     click.option(
         "--margin", type=click.FloatRange(0), metavar="SHARE",

@@ -44,8 +44,9 @@ class ChangesInPlace:
         Only what was unpickled or copied can have such arrays, and only until its first update:
         until then, processes share the memory.
         """
-        if vars(self).pop("_was_given", False):
+        if "_was_given" in vars(self):
             with_own_arrays(self)
+            del self._was_given  # last: an interrupt may come before
 
     @contextmanager
     def changing(self, restore: Callable[[], None] | None = None) -> Iterator[None]:

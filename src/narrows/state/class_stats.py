@@ -244,6 +244,8 @@ class ClassStats(StateArrays):
 
         `to_keep` is what is kept of the samples, if not the samples themselves.
         """
+        if "_was_given" in vars(self):
+            self._own()
         weight, n, new = float(Y.sum()), X.shape[0], self._with()
         # arrays are replaced, and not changed, until everything is checked
         self._check_weight(weight)
