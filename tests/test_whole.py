@@ -128,9 +128,10 @@ def test_an_interrupted_estimator_names_itself(estimator, tmp_path):
     for _ in range(2):  # the first may import and compile
         done = copy.deepcopy(estimator)
         lines = run_traced(lambda done=done: done.partial_fit(X, y))
-    for number in range(lines - 1, max(0, lines - 400), -1):  # the last lines change the state
+    # the last lines change the state; there are more of them once a call was stopped at its end
+    for number in range(lines + 300, max(0, lines - 300), -1):
         one = copy.deepcopy(estimator)
-        with pytest.raises(TimeoutError):
+        with contextlib.suppress(TimeoutError):
             run_traced(lambda one=one: one.partial_fit(X, y), number)
         if refuses(lambda one=one: everything(one)):
             break
