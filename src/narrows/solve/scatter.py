@@ -590,7 +590,8 @@ def regressions(
 def rank_within(S: Scatter) -> int:
     """Return the rank of the scatter within the classes, beyond rounding."""
     L = linalg.eigvalsh(S.within(), lower=True)
-    return int((L > max(S.noise.sum(), DROPPED * L.max(initial=0.0))).sum())
+    noise = S.noise.sum() * max(1.0, np.sqrt(S.n))  # single roundings add up like a random walk
+    return int((L > max(noise, DROPPED * L.max(initial=0.0))).sum())
 
 
 def leading(S: Scatter, between: float, total: float, p: int) -> tuple[np.ndarray, np.ndarray]:
