@@ -83,7 +83,9 @@ def test_bad_cells_of_a_table_are_missing_or_their_rows_are_skipped(tmp_path, ca
     written(tmp_path / "empty.csv", *TABLE, {5: ",r,x", 6: "?,r,x"})
     run(capfd, "fit", "good.csv", "--method", "srda", "-o", "m.narrows")
     predict = "predict", "m.narrows", "bad.csv", "-o", "p.csv", "--on-error"
-    assert run(capfd, *predict, "skip")["rows"] == 39
+    skip = "skip", "--skipped", "left.csv", "--chunk-rows", "7"
+    assert run(capfd, *predict, *skip)["rows"] == 39
+    assert (tmp_path / "left.csv").read_text().splitlines()[1:] == ["oops,r,x"]
     found = run(capfd, *predict, "missing")
     assert found["rows"] == 40
     assert found["missing_cells"] == 1

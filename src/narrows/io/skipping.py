@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from narrows.io.kinds import CSV, PARQUET, TSV
 from narrows.io.streams import Lines
 from narrows.solve.late import sparse
 
+_LATEST = 8  # chunks, more than are read ahead
 _MAY_LACK = "labels_may_lack"  # a fact: whether single rows may be without a label
 
 
@@ -54,12 +56,21 @@ class Tolerance:
         self._heads: dict[str, bytes] = {}
         self._name = ""
         self._cells: set[tuple[str, int, str]] = set()
+        # of text files, the rows read last, and what makes text of one: some turn out to be wrong
+        # only later, such as a cell that a table cannot encode
+        self._latest: deque[tuple[dict[tuple[str, int], Any], Callable[[Any], bytes]]] = deque(
+            maxlen=_LATEST
+        )
 
     def add(self, error: DataError, row: bytes = b"") -> None:
         """Add the row of an error; errors of whole files are raised."""
         if error.line is None:
             raise error
         at = error.path, int(error.line)
+        known = [(rows[at], text_of) for rows, text_of in self._latest if at in rows]
+        if known and not row:
+            of_row, text_of = known[0]
+            row = text_of(of_row)
         self.rows.setdefault(at, Skipped(*at, error.problem, row))
 
     def add_cell(self, file: str, line: int, column: str) -> None:
@@ -131,9 +142,11 @@ class Tolerance:
         for row in rows:
             held.append(row)
             if len(held) >= options.chunk_rows:
+                self._latest.append(({(name, n): each for n, each in held}, text_of))
                 yield self._halves(held, read, text_of)
                 held = []
         if held:
+            self._latest.append(({(name, n): each for n, each in held}, text_of))
             yield self._halves(held, read, text_of)
 
     def _halves(
