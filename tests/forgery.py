@@ -401,10 +401,10 @@ def _forge_header(header, rng):
         header["labels"] = str(rng.choice(LABELS))
     elif what == 5 and isinstance(header.get("source"), dict):
         header["source"][rng.choice([*header["source"], "newer"])] = junk
-    elif what == 6 and isinstance(header.get("solution"), dict):
-        header["solution"][rng.choice([*header["solution"], "newer"])] = junk
+    elif what == 6 and isinstance(header.get("applied"), dict):
+        header["applied"][rng.choice([*header["applied"], "newer"])] = junk
     else:
-        header[rng.choice(["progress", "source", "solution", "newer"])] = junk
+        header[rng.choice(["progress", "source", "applied", "newer"])] = junk
 
 
 def crc_of(array):

@@ -215,7 +215,7 @@ def test_a_file_of_0_2_has_no_solution_and_answers(run, tmp_path):
 
     path = str(FOLDERS["0.2.0"] / "from_csv.narrows")
     with safe_open(path, framework="numpy") as file:
-        assert "solution" not in json.loads(file.metadata()["narrows"])
+        assert "applied" not in json.loads(file.metadata()["narrows"])
     rows = str(FOLDERS["0.2.0"] / "a.csv")
     assert run(f"predict {path} {rows} -o a.csv")[0] in (0, 2)
     assert run(f"transform {path} {rows} -o b.csv")[0] == 0

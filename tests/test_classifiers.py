@@ -25,7 +25,7 @@ from tests.solvers import UNIT, regressions
 from tests.traced import stopped
 
 METHODS = [
-    SRDA(), SRDA(alpha=1.0), SRDA(alpha="scale", scale="within"), SRDA(solver="lsqr"), LDA(),
+    SRDA(), SRDA(alpha=1.0), SRDA(alpha="scale"), SRDA(solver="lsqr"), LDA(),
     LDA(solver="pca"), LDA(solver="gsvd"),
 ]  # fmt: skip
 ONLINE = [OnlineSRDA(random_state=0, loss=loss) for loss in ("squared", "softmax", "auto")]

@@ -526,7 +526,7 @@ def test_cross_products_are_updated_merged_and_described(run, method):
         ("--alpha cv", {"alpha": "cv"}),
         ("--alpha scale --half-life 20", {"alpha": "scale", "half_life": 20.0}),
         ("--alpha 0.5", {"alpha": 0.5}),
-        ("--param solver=lsqr --param scale=within", {"solver": "lsqr", "scale": "within"}),
+        ("--param solver=lsqr --param tol=1e-3", {"solver": "lsqr", "tol": 1e-3}),
     ],
 )
 def test_the_parameters_of_srda(run, svm, options, expected):

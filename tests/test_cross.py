@@ -320,7 +320,7 @@ def test_lda_is_the_explicit_eigenproblem(n, d, how):
     np.testing.assert_allclose(fitted.eigenvalues_, ratios, rtol=1e-9)
     same_directions(fitted.components_, V)
     W = fitted.components_
-    np.testing.assert_allclose(W @ D @ W.T, np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(W @ D @ W.T, n * np.eye(3), atol=1e-9 * n)
 
 
 @forms
@@ -416,7 +416,8 @@ def test_ratios_that_are_nearly_singular_have_the_digits_that_are_promised(n, d,
     if bound < 1e-3:
         same_directions(fitted.components_, (Q.T @ V).T[:3], rtol=max(1e-9, 10 * bound))
         W = fitted.components_
-        np.testing.assert_allclose(W @ D @ W.T, np.eye(3), atol=max(1e-9, 10 * bound))
+        lengths = W @ D @ W.T / n
+        np.testing.assert_allclose(lengths, np.eye(3), atol=max(1e-9, 10 * bound))
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ from tests.cases import labelled
 from tests.inside import pretend
 
 EXPLAINED = [
-    OC(), OC(priors="balanced"), OCM(), PCA(), SRDA(), SRDA(alpha=1.0, scale="within"), LDA(),
+    OC(), OC(priors="balanced"), OCM(), PCA(), SRDA(), SRDA(alpha=1.0), LDA(),
     LDA(solver="pca"), LDA(solver="gsvd"), IDRQR(), SRDA(solver="lsqr"),
 ]  # fmt: skip
 explained = pytest.mark.parametrize("estimator", EXPLAINED, ids=repr)

@@ -73,7 +73,8 @@ def assert_directions(fitted, eigenvalues, G, tolerance=1e-8):
         found, eigenvalues[: len(found)], atol=tolerance * eigenvalues[0], rtol=tolerance
     )
     assert (found > 0).sum() == telling.sum()
-    for w, g in zip(fitted.components_, G[:, telling].T, strict=False):
+    G = np.sqrt(fitted.n_samples_seen_) * G[:, telling]  # of variance 1 within the classes
+    for w, g in zip(fitted.components_, G.T, strict=False):
         g = g * np.sign(w @ g)
         np.testing.assert_allclose(w, g, atol=tolerance * np.abs(g).max())
 
@@ -138,7 +139,8 @@ def test_directions_are_of_unit_length_in_the_scatter_within_the_classes():
     within = sum((y == j).sum() * np.cov(X[y == j].T, bias=True) for j in range(4))
     G, Q = fitted.components_, linalg.orth(np.array([X[y == j].mean(axis=0) for j in range(4)]).T)
     M = Q.T @ G.T
-    np.testing.assert_allclose(M.T @ (Q.T @ within @ Q + 3.0 * np.eye(4)) @ M, np.eye(4), atol=1e-9)
+    lengths = M.T @ (Q.T @ within @ Q + 3.0 * np.eye(4)) @ M / len(y)
+    np.testing.assert_allclose(lengths, np.eye(4), atol=1e-9)
 
 
 def test_the_last_direction_is_the_one_in_which_means_do_not_differ():

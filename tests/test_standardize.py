@@ -22,7 +22,7 @@ from tests.test_forgery import rewritten
 
 METHODS = [
     SRDA(),
-    SRDA(alpha="scale", scale="within"),
+    SRDA(alpha="scale"),
     SRDA(alpha=0.0),
     SRDA(n_components="cv", alpha=2.0),
     SRDA(solver="lsqr", tol=1e-14, max_iter=200),

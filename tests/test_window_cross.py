@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin")
 
 @pytest.mark.parametrize(
     "estimator",
-    [SRDA(), SRDA(alpha=0.5, scale="within"), LDA(), LDA(n_components=5), MMC(), PCA(2)],
+    [SRDA(), SRDA(alpha=0.5), LDA(), LDA(n_components=5), MMC(), PCA(2)],
     ids=repr,
 )
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

@@ -36,6 +36,7 @@ from benchmarks.studies.kernel import (
     KernelScaling,
     KernelSets,
 )
+from benchmarks.studies.lengths import Lengths
 from benchmarks.studies.losses import Losses
 from benchmarks.studies.merging import Merging
 from benchmarks.studies.neighbours import Mu, NearestNeighbour
@@ -55,7 +56,7 @@ from benchmarks.studies.retrieval import (
     RetrievalRivals,
     RetrievalTime,
 )
-from benchmarks.studies.ridge import Ridge, RidgePosteriors, RidgeScale
+from benchmarks.studies.ridge import Ridge, RidgePosteriors
 from benchmarks.studies.seconds import Seconds
 from benchmarks.studies.spark import Spark
 from benchmarks.studies.start import Start
@@ -116,7 +117,7 @@ STUDIES = {
         ByClasses,
         Cores,
         Ridge,
-        RidgeScale,
+        Lengths,
         RidgePosteriors,
         BandsQuality,
         BandsCost,

@@ -1,4 +1,4 @@
-"""What SRDA's choice of the ridge, its scaling and its posteriors give, by the public API."""
+"""What SRDA's choice of the ridge and its posteriors give, by the public API."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import f1_score, log_loss
 from sklearn.model_selection import train_test_split
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
@@ -33,23 +32,14 @@ SETS = (
 MODELS = {
     "scale": SRDA(alpha="scale"),
     "auto": SRDA(),
-    "within": SRDA(scale="within"),
 }
-
-
-class Scores(NamedTuple):
-    """Of a projection: micro- and macro-F1 of a linear SVM, and micro-F1 of the neighbours."""
-
-    svm: float
-    macro: float
-    neighbours: float
 
 
 class Cell(NamedTuple):
     """What was found on one training set."""
 
-    every: Scores  # of all features
-    by: dict[str, Scores]
+    every: float  # micro-F1 of a linear SVM, of all features
+    by: dict[str, float]  # and behind a projection
     accuracy: dict[str, float]  # of predict
     loss: dict[str, float]  # the log-loss of predict_proba
     ratio: float  # the ridge, times "scale"
@@ -70,31 +60,13 @@ class Ridge:
             ratio = float(np.median([cell.ratio for cell in found]))
             rows.append(
                 [
-                    name, f"{n:,}", _spread([cell.every.svm for cell in found]),
-                    _spread([cell.by["scale"].svm for cell in found]),
-                    _spread([cell.by["auto"].svm for cell in found]),
+                    name, f"{n:,}", _spread([cell.every for cell in found]),
+                    _spread([cell.by["scale"] for cell in found]),
+                    _spread([cell.by["auto"] for cell in found]),
                     _spread([cell.accuracy["scale"] for cell in found]),
                     _spread([cell.accuracy["auto"] for cell in found]), f"{ratio:.2g}",
                 ]
             )  # fmt: skip
-        return Table(header, rows)
-
-
-class RidgeScale:
-    """`scale="mean"` and `scale="within"`, both with the chosen ridge."""
-
-    name = "srda_scale"
-
-    def table(self) -> Table:
-        header = [
-            "set", "samples", "all features: SVM micro / macro / 15-NN",
-            'scale="mean"', 'scale="within"',
-        ]  # fmt: skip
-        rows = []
-        for name, n, found in cells():
-            scores = [[cell.every for cell in found]]
-            scores += [[cell.by[key] for cell in found] for key in ("auto", "within")]
-            rows.append([name, f"{n:,}", *map(_means, scores)])
         return Table(header, rows)
 
 
@@ -182,9 +154,7 @@ def _cell(part: corpora.Split) -> Cell:
     by, accuracy, loss = {}, {}, {}
     for key, model in MODELS.items():
         model.fit(part.X, part.y)
-        by[key] = _scores(
-            model.transform(part.X), part.y, model.transform(part.X_test), part.y_test
-        )
+        by[key] = _score(model.transform(part.X), part.y, model.transform(part.X_test), part.y_test)
         accuracy[key] = float(model.score(part.X_test, part.y_test))
     ratio = MODELS["auto"].alpha_ / MODELS["scale"].alpha_
     rivals = {
@@ -198,26 +168,16 @@ def _cell(part: corpora.Split) -> Cell:
         accuracy[key] = float(model.score(part.X_test, part.y_test))
         probability = model.predict_proba(part.X_test)
         loss[key] = float(log_loss(part.y_test, probability, labels=model.classes_))
-    every = _scores(part.X, part.y, part.X_test, part.y_test)
+    every = _score(part.X, part.y, part.X_test, part.y_test)
     return Cell(every, by, accuracy, loss, ratio)
 
 
-def _scores(Z: np.ndarray, y: np.ndarray, Z_test: np.ndarray, y_test: np.ndarray) -> Scores:
-    few = int(min(15, max(1, len(y) / (2 * len(np.unique(y))))))
+def _score(Z: np.ndarray, y: np.ndarray, Z_test: np.ndarray, y_test: np.ndarray) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of machines that stop
         svm = LinearSVC(random_state=0).fit(Z, y).predict(Z_test)
-    near = KNeighborsClassifier(few).fit(Z, y).predict(Z_test)
-    return Scores(
-        f1_score(y_test, svm, average="micro"),
-        f1_score(y_test, svm, average="macro"),
-        f1_score(y_test, near, average="micro"),
-    )
+    return float(f1_score(y_test, svm, average="micro"))
 
 
 def _spread(values: list[float]) -> str:
     return f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}"
-
-
-def _means(scores: list[Scores]) -> str:
-    return " / ".join(f"{value:.3f}" for value in np.mean(scores, axis=0))

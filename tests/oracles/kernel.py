@@ -48,21 +48,15 @@ def moments(Z, code, weight):
     return N, N @ means / N.sum(), means, (D.T * weight) @ D
 
 
-def discriminants(Z, code, alpha, weight=None, by_variance=True):
-    """Directions as columns, times a number, and their eigenvalues.
-
-    The variance of the first dimension is 1, or the mean squared length of directions.
-    """
+def discriminants(Z, code, alpha, weight=None):
+    """Directions as columns, of variance 1 within the classes, and their eigenvalues."""
     weight = np.ones(len(code)) if weight is None else weight
     N, m, means, within = moments(Z, code, weight)
     B = ((means - m).T * N) @ (means - m)
-    ratio, U = linalg.eigh(B, within + alpha * np.eye(len(B)))
+    ratio, U = linalg.eigh(B, (within + alpha * np.eye(len(B))) / weight.sum())
+    ratio = ratio / weight.sum()
     r = (N > 0).sum() - 1
     ratio, W = ratio[::-1][:r], U[:, ::-1][:, :r]
-    if by_variance:
-        W = W / np.sqrt(np.average(((Z - m) @ W[:, 0]) ** 2, weights=weight))
-    else:
-        W = W / np.sqrt((W**2).sum(axis=0).mean())
     W = W * np.sign(W[np.abs(W).argmax(axis=0), np.arange(r)])
     return W, ratio / (1 + ratio)
 

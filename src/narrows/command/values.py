@@ -24,6 +24,7 @@ from narrows.io.kinds import SUFFIXES
 from narrows.io.streams import check_address, display_name
 from narrows.io.table_rows import are_numbers
 from narrows.methods.methods import METHODS
+from narrows.removed import check_removed
 
 if TYPE_CHECKING:
     from narrows.text import Vectoriser
@@ -95,7 +96,12 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
             chosen[key] = value
     if "tolerance" in chosen and "random_state" in known:
         chosen.setdefault("random_state", 0)  # the same command gives the same model
-    for key in [key for key in chosen if key not in known]:
+    unknown = [key for key in chosen if key not in known]
+    try:
+        check_removed(method.__name__, unknown)
+    except TypeError as error:
+        raise ParameterError(str(error)) from None
+    for key in unknown:
         near = _SIZES[key] if _SIZES.get(key) in known else key
         hint = did_you_mean(near, known, _shown)
         names = {key, "reservoir"} if key == "keep" else {key}

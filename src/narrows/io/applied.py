@@ -45,7 +45,7 @@ def _is_in(groups: tuple[str, ...], without: str, header: dict[str, Any], name: 
         number = start.removeprefix("step").removesuffix(".")
         steps = header["steps"]
         entry = steps[int(number)] if number.isdecimal() and int(number) < len(steps) else {}
-    solution = entry.get("solution") if isinstance(entry, dict) else None
+    solution = entry.get("applied") if isinstance(entry, dict) else None
     shared = solution.get("of_state") if isinstance(solution, dict) else None
     own = name.removeprefix(start)
     return (own.startswith(groups) and own != without) or (
@@ -71,7 +71,7 @@ def _of_one(
             if entry["estimator"] != PASSES
         ]
     *before, (entry, start) = entries or [({}, "")]
-    if "solution" not in entry or len(before) > 1:
+    if "applied" not in entry or len(before) > 1:
         raise NoSolutionError
     check_plain(entry, ESTIMATOR, "estimator")
     maker: Any = None
@@ -129,7 +129,7 @@ class Model:
         if entry["source"] is not None:
             self._source = Source.of(entry["source"], get(arrays, "source"), applies=True)
         self.n_features_in_ = applied.n_features
-        self._needs_y, self._takes_numbers = (entry["solution"][k] for k in ("needs_y", "numbers"))
+        self._needs_y, self._takes_numbers = (entry["applied"][k] for k in ("needs_y", "numbers"))
         self._has_text_labels = entry["labels"].lstrip("<>|=")[:1] in ("O", "U")
         if applied.classes is not None:
             self.classes_, self._several = applied.classes.labels, applied.classes.several

@@ -134,7 +134,8 @@ _HEADER = {
     **ESTIMATOR,
     "library": str,  # version of narrows that wrote the file
     "checksums": dict,  # crc32 of each array
-    # "solution": see `SOLUTION`; absent from checkpoints and files of 0.2
+    # "applied": see `SOLUTION`; absent from checkpoints. Files of 0.3 call it "solution", and its
+    # directions have other lengths: it is computed again
     # "progress": in checkpoints only, see `narrows.io.checkpoint`
     # "finished": the run that made a model of an update in place, see `save_model`
 }
@@ -246,8 +247,8 @@ def solution_of(
 
     One that need not reduce may be without directions, and has then none.
     """
-    entry = header["solution"]
-    check_plain(entry, SOLUTION, "solution")
+    entry = header["applied"]
+    check_plain(entry, SOLUTION, "applied")
     of_state = {f"state.{name}": f"solution.{name}" for name in entry["of_state"]}
     found = get({of_state.get(name, name): array for name, array in arrays.items()}, "solution")
     if not reduces and "weights" in found:
@@ -264,7 +265,7 @@ def facts_of(
 
     With its solution all that is shown has to be there, and to fit it.
     """
-    entry, shown = header["solution"], get(arrays, "facts")
+    entry, shown = header["applied"], get(arrays, "facts")
     numbers = entry["facts"]
     check_known("facts", [*numbers, *shown], [*NUMBERS, *SHOWN])
     check_plain(numbers, {name: NUMBERS[name] for name in numbers}, "facts")

@@ -40,6 +40,7 @@ from narrows.methods.discriminant import Classifier
 from narrows.methods.methods import METHODS
 from narrows.methods.parameters import copied, same
 from narrows.methods.selector import Selector
+from narrows.removed import without_removed
 from narrows.solve.applied import Applied
 from narrows.solve.schema import Field, SchemaError, check_known, check_plain, checked
 from narrows.state.class_stats import ClassStats
@@ -72,7 +73,7 @@ def described(estimator: Any, arrays: dict[str, np.ndarray], solved: bool = True
         **constructor(estimator),
         "labels": fitted.state.classes.dtype.str,
         "source": None if fitted.source is None else fitted.source.settings(),
-        **({} if solution is None else {"solution": solution}),
+        **({} if solution is None else {"applied": solution}),
     }
 
 
@@ -235,7 +236,7 @@ def of_estimator(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) ->
         checked(given, {"names": Field("O", ("d",))})
         estimator.feature_names_in_ = given["names"]
     estimator._fitted = fitted
-    if "solution" in header:
+    if "applied" in header:
         fitted.saved = solution_of(header, arrays)
         fitted.checked = copied(estimator._parameters())
         _check_solution(estimator, fitted.saved)
@@ -258,7 +259,8 @@ def _check_solution(estimator: Any, saved: Applied) -> None:
 def constructed(header: Mapping[str, Any]) -> Any:
     """Return the unfitted estimator that `constructor` described; SchemaError where it does not."""
     kind = METHODS[header["estimator"]]
-    parameters = {name: _from_plain(name, value) for name, value in header["parameters"].items()}
+    given = without_removed(header["estimator"], header["parameters"])
+    parameters = {name: _from_plain(name, value) for name, value in given.items()}
     check_known("parameters", parameters, kind._get_param_names())
     return kind(**parameters)
 

@@ -55,6 +55,7 @@ from narrows.methods.routes import (
     route_of,
 )
 from narrows.methods.texts import with_shared_texts
+from narrows.removed import check_removed
 from narrows.solve.applied import Applied
 from narrows.solve.arrays import checked_samples
 from narrows.solve.schema import SchemaError
@@ -260,6 +261,32 @@ class Estimator(TransformerMixin, BaseEstimator):
                 return super().__getattribute__(name)  # raises once more what got us here
             advice = f"{why}. Use {self._instead}." if "Use " not in why else why
             raise AttributeError(f"{type(self).__name__} does not support {name}: {advice}")
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as scikit-learn does.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters and their values.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        TypeError
+            A parameter was removed.
+        ValueError
+            There is no such parameter.
+
+        See Also
+        --------
+        get_params : Return the parameters.
+        """
+        check_removed(type(self).__name__, params)
+        return super().set_params(**params)
 
     def _why_not(self, name: str) -> str | None:
         """Return why a verb is not supported; None for other names."""

@@ -26,7 +26,7 @@ from narrows.methods.standardize import check_units, unit_of
 from narrows.solve.exact import Centred, criterion_eigh
 from narrows.solve.held_out import GRID, NO_CURVE, Curve, by_components, chosen, curve_of
 from narrows.solve.products import SMALL, one_blas_thread
-from narrows.solve.scatter import Answer, Scatter, leading, rule
+from narrows.solve.scatter import Answer, Scatter, leading, lengths, rule
 from narrows.state.arrays import read_only
 from narrows.state.class_stats import ClassStats, Second
 from narrows.state.cross import MOST
@@ -234,11 +234,12 @@ class CrossProjector(Projector, Additive):
     def _of_ridge(self, stats: Any, S: Scatter, alpha: float, regresses: bool) -> Found:
         """Return the solution for a state, with its scatters and a ridge."""
         answer, linear = self._from_scatter(S, alpha).of_features(S.unit), None
+        W = answer.W
         if answer.within is not None:
             counts = stats.counts[stats.counts > 0]
-            coef, intercept = rule(answer, counts, stats.mean @ answer.W, regresses)
-            linear = answer.W @ coef, intercept
-        best = Found.best(answer.W, answer.eigenvalues, self._size, answer.separating, S.unit)
+            coef, intercept = rule(answer, counts, stats.mean @ W, regresses)
+            linear, W = (W @ coef, intercept), W * lengths(answer, S.n)
+        best = Found.best(W, answer.eigenvalues, self._size, answer.separating, S.unit)
         best.more, best.rule, best.regresses = answer.more, linear, regresses
         best.alpha = alpha if answer.alpha is None else answer.alpha
         return best

@@ -92,7 +92,9 @@ class IDRQR(Sequential):
 
     where S_b is the scatter of the class means m_1, ..., m_c and S_w the scatter within the
     classes. This is regularised LDA in c dimensions: M holds the eigenvectors of (W + mu I)^-1 B.
-    `transform` returns X G, not centred.
+    Their lengths, which Ye et al. leave open, are such that M'(W + mu I) M = n I for n samples:
+    `transform` returns X G, not centred, with unit variance within the classes where mu is small
+    beside W.
 
     `fit` runs the batch algorithm (Algorithm 1). `partial_fit` continues from it, or starts a
     stream, and learns one sample at a time (Algorithms 2 and 3), so that the result does not depend
@@ -118,9 +120,9 @@ class IDRQR(Sequential):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The transpose of G, most discriminative direction first, with M'(W + mu I)M = I; not
-        orthogonal. The entry of largest magnitude in each direction is positive. Directions that
-        are not available (yet) are zero.
+        The transpose of G, most discriminative direction first; not orthogonal. The entry of
+        largest magnitude in each direction is positive. Directions that are not available (yet) are
+        zero.
     eigenvalues_ : ndarray of shape (n_components,)
         The eigenvalues of (W + mu I)^-1 B, descending. The c-th is 0, since the means do not differ
         in that direction; 0 for zero directions.

@@ -28,7 +28,7 @@ from narrows.methods.standardize import unit_of
 from narrows.solve.held_out import GRID, Kept, by_time, chosen, leads
 from narrows.solve.kernel_map import KERNELS, MOST_HIDDEN
 from narrows.solve.products import SMALL, one_blas_thread
-from narrows.solve.scatter import Answer, Scatter, continued, discriminants, scaled
+from narrows.solve.scatter import Answer, Scatter, continued, discriminants
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import TINY
 from narrows.state.class_stats import ClassStats
@@ -71,7 +71,8 @@ class KernelSRDA(Discriminant):
     of the class means of the z(x), and C their covariance. Inner products of the functions of "rbf"
     converge to ``exp(-gamma |x - y|^2)`` as m grows: this is kernel discriminant analysis without
     the n x n kernel matrix. `transform` returns (z(x) - m)'W, where m is the mean of the z(x); if
-    hidden features are not used, it returns X W, not centred.
+    hidden features are not used, it returns X W, not centred. Directions have the lengths of
+    `SRDA`, for unit variance within the classes.
 
     The result is computed from sums over the z(x), as for `SRDA`: batches in any order, merging,
     decay and subtraction are exact for a fixed map z. Held-out samples determine the ridge, and
@@ -108,9 +109,8 @@ class KernelSRDA(Discriminant):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_hidden + n_features)
-        The transpose of W, best direction first; not orthogonal. W is scaled so that the variance
-        of the first dimension is 1. Without hidden features, the shape is (n_components,
-        n_features) and the scale is that of `SRDA`.
+        The transpose of W, best direction first; not orthogonal. Without hidden features, the shape
+        is (n_components, n_features).
     eigenvalues_ : ndarray of shape (n_components,)
         w'S_b w / w'(C + alpha/n I) w of each direction, between 0 and 1. Of directions that do not
         separate the classes: w'C w / w'(C + alpha/n I) w.
@@ -351,7 +351,7 @@ class KernelSRDA(Discriminant):
             )
             prefers_curved = self._prefers_curved(curved, *alternatives)
         if prefers_curved:
-            return alternatives[1].about_mean(curved.stats)
+            return alternatives[1].about(curved.stats.mean)
         return alternatives[0].of_features()
 
     def _alternative(
@@ -402,5 +402,4 @@ class KernelSRDA(Discriminant):
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         p = self._size or 0
-        answer = discriminants(S, alpha, total=True, overwrite=not p)
-        return scaled(continued(S, answer, alpha, p), S.n, "mean")
+        return continued(S, discriminants(S, alpha, total=True, overwrite=not p), alpha, p)

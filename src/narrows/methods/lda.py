@@ -43,30 +43,32 @@ class LDA(Discriminant):
 
     ::
 
-        criterion   maximise trace((W'D W)^-1 W'S_b W), with W'S_b W diagonal, W'D W = I, and
-                    "regularized"   D = n S_w + mu I, and n S_b instead of S_b
+        criterion   maximise trace((W'D W)^-1 W'S_b W), with W'S_b W and W'D W diagonal, and
+                    "regularized"   D = S_w + mu/n I
                     "pca"           D = S_w, on principal components
                     "gsvd"          D = S_w + S_b, the total scatter C
         space       W real, in the span of the samples
         schedule    exact, from all samples at once; "regularized" also batch by batch
 
-    where S_b is the scatter of the class means and S_w the scatter within the classes. With more
+    where S_b is the scatter of the class means and S_w the scatter within the classes, both divided
+    by the number n of samples. Each direction has w'(S_w + mu/n I) w = 1, with mu = 0 but for
+    "regularized": `transform` returns X W, not centred, with unit variance within the classes where
+    mu is small. Directions of "gsvd" without scatter within the classes have w'C w = 1. With more
     features than samples S_w is singular, and Fisher's quotient has no maximum. "regularized"
     (RLDA) adds mu to the diagonal. "pca" (PCA+LDA) first reduces the samples to so few principal
     components that S_w is not singular. "gsvd" (LDA/GSVD) divides by the total scatter; its
     maximum, 1, is attained by all directions without scatter within the classes. If S_w is not
     singular, "pca" and "gsvd" give the directions of scikit-learn's LDA, and so does "regularized"
-    as mu tends to 0. `transform` returns X W, not centred.
+    as mu tends to 0.
 
     At most n_classes - 1 directions separate class means. With a larger `n_components`,
     "regularized" continues with the w that ::
 
-        maximise w'n S_w w / w'(n S_w + mu I) w, with w'(m_j - m) = 0 for all classes j
+        maximise w'S_w w / w'(S_w + mu/n I) w, with w'(m_j - m) = 0 for all classes j
 
-    one after the other, in the same units: W'D W = I for all of them. These are the principal
-    directions of the scatter within the classes, as far as it does not separate the class means.
-    They keep what nearest neighbours and classes that were not in the fit need. Fewer components
-    are the first of more.
+    one after the other, in the same units. These are the principal directions of the scatter within
+    the classes, as far as it does not separate the class means. They keep what nearest neighbours
+    and classes that were not in the fit need. Fewer components are the first of more.
 
     "regularized" is a function of sums (`ClassStats` with ``second="cross"``) for at most 8,192
     features: batches in any order, merging and `fit` give the same result. The other forms, and
@@ -85,9 +87,8 @@ class LDA(Discriminant):
         The ridge, added to the diagonal of n S_w by "regularized", >= 0, in the squared units of X.
         n S_w is a sum over the samples, so that mu has less effect the more samples there are.
         "scale" is the mean squared length of the centred samples. "cv" chooses the ridge with
-        held-out samples, as ``SRDA(alpha="cv")`` does; the directions are then the same up to
-        scale. "auto" is "cv" with at most 8,192 features, and "scale" otherwise. Other solvers
-        ignore it.
+        held-out samples, as ``SRDA(alpha="cv")`` does; the directions are then the same. "auto" is
+        "cv" with at most 8,192 features, and "scale" otherwise. Other solvers ignore it.
     pca_components : int, optional
         The number of leading principal components of X - m that "pca" uses. By default "pca" uses
         all components of X - m_y instead, the samples minus their class means (n - c components for
@@ -99,11 +100,11 @@ class LDA(Discriminant):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The transpose of W, best direction first; W'D W = I, not orthogonal. The entry of largest
-        magnitude in each direction is positive.
+        The transpose of W, best direction first; not orthogonal. The entry of largest magnitude in
+        each direction is positive.
     eigenvalues_ : ndarray of shape (n_components,)
-        w'S_b w / w'D w of each direction, with n S_b for "regularized". Of directions that do not
-        separate the classes: w'n S_w w / w'D w, between 0 and 1.
+        w'S_b w / w'D w of each direction. Of directions that do not separate the classes: w'S_w w /
+        w'D w, between 0 and 1.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         The eigenvalues, divided by the sum of those of all directions that separate the classes,
         not only the first `n_components`; 0 for directions that do not. With "pca" these are the
@@ -230,9 +231,9 @@ class LDA(Discriminant):
         )
 
     def _from_samples(self, A: Centred, alpha: float) -> Answer:
-        mu, unit, n = 0.0, np.sqrt(A.n), A.shape[0]
+        mu, n = 0.0, A.shape[0]
         if self.solver == "regularized":
-            mu, unit = A.scaled(alpha), 2.0 ** (-A.weight_power // 2)
+            mu = A.scaled(alpha)
             if alpha and not _SMALLEST_MU < mu < 1 / _SMALLEST_MU:
                 raise RangeError(
                     f"samples whose scatter is of a magnitude comparable to mu={alpha:g}",
@@ -254,7 +255,6 @@ class LDA(Discriminant):
             if self._continues:
                 answer = self._continued(A, answer, mu)
         self._check_rank(len(answer.eigenvalues), len(A.counts))
-        answer.unit = float(np.ldexp(unit, -A.power))
         return answer
 
     def _continued(self, A: Centred, answer: Answer, mu: float) -> Answer:

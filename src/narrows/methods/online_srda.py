@@ -36,7 +36,7 @@ from narrows.methods.streams import Arrivals, Sequential
 from narrows.solve.applied import Decision
 from narrows.solve.eigen import set_signs
 from narrows.solve.regression import DiagonalRLS, merged
-from narrows.solve.regression_read import Reading
+from narrows.solve.regression_read import Reading, deviations_within
 from narrows.solve.regression_rule import FACTOR, LAST, RECENT, REPLAYS, SEEN, WEIGHT, Rule
 from narrows.solve.schema import (
     COUNT,
@@ -383,15 +383,17 @@ class Weights(Directions):
 
     @classmethod
     def leading(cls, reading: Reading, live: np.ndarray, p: int | None) -> Self:
-        """Return the p leading singular directions of W, s_k u_k, or W where it has no more.
+        """Return the p leading singular directions of W, or W where it has no more.
 
-        Only columns `live` count.
+        Each is divided by the deviation of samples within the classes along it. Only columns `live`
+        count.
         """
         best = W = reading.directions[:, live]
         if p is not None and p < W.shape[1]:
             scaled = W.astype(np.float64) / (np.abs(W).max(initial=0.0) or 1.0)
             best = set_signs(W @ np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :p])
-        best = np.ascontiguousarray(best)
+        deviation = deviations_within(reading.core, best, reading.several)
+        best = np.ascontiguousarray((best / deviation).astype(W.dtype, copy=False))
         return cls(best, np.zeros(0), W.shape[1], size=p, reading=reading, live=live)
 
     @cached_property
@@ -400,8 +402,6 @@ class Weights(Directions):
         W, b = self.reading.rule
         if self.reading.core.origin is not None:
             b = b - self.reading.core.origin @ W
-        if W is self.reading.directions and self.size is None:
-            return self.W, b[self.live]
         return np.ascontiguousarray(W[:, self.live]), b[self.live]  # later steps change W
 
     @property
@@ -444,8 +444,9 @@ class OnlineSRDA(Classifier, Sequential):
 
     The step is implicit and scaled by the energy of the features: there is no step size to choose,
     and multiplying all samples by one number does not change the predictions. New classes may
-    appear at any time. `transform` returns X W, not centred; `predict` returns the class of the
-    largest xW + b, or of the largest log posterior by these outputs: see Notes.
+    appear at any time. `transform` returns X W with columns of W divided by deviations, so that the
+    pooled variance within the classes is 1, not centred; `predict` returns the class of the largest
+    xW + b, or of the largest log posterior by these outputs: see Notes.
 
     Dense samples are centred by their mean, which is updated after 1, 2, 4, 8, ... samples. Sparse
     samples of more than 64 features are not centred.
@@ -454,7 +455,7 @@ class OnlineSRDA(Classifier, Sequential):
     ----------
     n_components : int, optional
         p, the number of directions. By default one per class, in the order of `classes_`. A smaller
-        number gives the leading singular directions s_k u_k of W. On a stream there are p
+        number gives the leading singular directions of W. On a stream there are p
         directions from the first batch on; those that are not available yet are zero.
     half_life : float, optional
         The number of samples after which all sums are halved: Q, qb, the mean of `|x|^2`, the mean
@@ -483,7 +484,9 @@ class OnlineSRDA(Classifier, Sequential):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The transpose of W, not scaled. If `n_components` is set and smaller than the number of
+        The transpose of W, each column divided by the pooled deviation of xW within the classes.
+        The stored samples estimate it; without a reservoir, the energy of the features, as if these
+        were uncorrelated about 0. If `n_components` is set and smaller than the number of
         classes, the entry of largest magnitude in each direction is positive. Directions that are
         not available yet are zero.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -664,8 +667,8 @@ class OnlineSRDA(Classifier, Sequential):
         Returns
         -------
         X_r : ndarray of shape (n_samples, n_classes)
-            Row i is x(i)W(i), without `polish`. There is one column for each of `classes_` after
-            the last sample; `n_components` has no effect.
+            Row i is x(i)W(i), without `polish`, not divided by deviations. There is one column for
+            each of `classes_` after the last sample; `n_components` has no effect.
 
         See Also
         --------

@@ -10,7 +10,7 @@ which words, numbers and bounds it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
 from functools import cache
 from inspect import Parameter, signature
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 import numpy as np
 
 from narrows.errors import ParameterError, did_you_mean, named
+from narrows.removed import check_removed
 from narrows.state.labels import by_class, check_word
 
 T = TypeVar("T")
@@ -84,12 +85,13 @@ def parameters(kind: type[T]) -> type[T]:
     return kind
 
 
-def check_names(kind: type, given: Iterable[str]) -> None:
+def check_names(kind: type, given: Collection[str]) -> None:
     """Raise TypeError for a parameter that a class does not take, and say which may be meant."""
     taken = signature(kind).parameters if given else {}
     known = [name for name in taken if name != "self"]
     if any(each.kind is Parameter.VAR_KEYWORD for each in taken.values()):
         return
+    check_removed(kind.__name__, given)
     for name in given:
         if name not in known:
             same = next((mine for mine in _SYNONYMS.get(name, ()) if mine in known), name)

@@ -20,7 +20,7 @@ from narrows.methods.standardize import standardized
 from narrows.solve.applied import Applied, Projection
 from narrows.solve.eigen import set_signs
 from narrows.solve.held_out import NO_CURVE, Curve
-from narrows.solve.sums import TINY, divided
+from narrows.solve.sums import divided
 from narrows.state.arrays import read_only
 from narrows.state.class_stats import ClassStats
 
@@ -85,25 +85,18 @@ class Found(Directions):
     def of_features(self) -> Self:
         """Return the solution behind a map without hidden features as one of the features."""
         scale = self.map.scale
-        self.W = divided(self.W.T, scale).T
+        self.W = self.map.unit * divided(self.W.T, scale).T
         if self.rule is not None:
             weights = self.map.unit * divided(self.rule[0].T, scale).T
             self.rule = weights, self.rule[1] - self.map.centre @ weights
         self.map = None
         return self
 
-    def about_mean(self, stats: Any) -> Self:
-        """Return the solution for coordinates less their mean, of a first dimension of variance 1.
-
-        `stats` is the state of the coordinates.
-        """
-        mean = stats.mean
+    def about(self, mean: np.ndarray) -> Self:
+        """Return the solution for coordinates less their mean."""
         if self.rule is not None:
             weights, intercept = self.rule
             self.rule = weights, intercept + mean @ weights
-        if self.W.size:
-            spread = stats.variance_along(self.W[:, 0])
-            self.W = self.W / np.sqrt(spread if spread > TINY else 1.0)
         self.map = self.map.about(mean)
         return self
 

@@ -32,7 +32,7 @@ from narrows.methods.parameters import check_parts
 from narrows.methods.standardize import check_units, unit_of_samples
 from narrows.solve.eigen import signs_of
 from narrows.solve.exact import LARGEST, Centred, occupied
-from narrows.solve.scatter import rule
+from narrows.solve.scatter import lengths, rule
 from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Check, Field, checked
 from narrows.solve.sums import HUGE, TINY, divided, stacked, widened
 from narrows.state.class_stats import ClassStats
@@ -424,7 +424,10 @@ def complete(estimator: Any, solved: Solved, A: Centred, unit: np.ndarray | None
         mean_square = min(float(np.ldexp(mean_square, 2 * A.power)), HUGE)
         solved.mean_square, solved.alpha = mean_square, min(estimator._ridge(mean_square), HUGE)
         answer = estimator._from_samples(A, solved.alpha)
-        W = answer.W * answer.unit
+        W, length = answer.W, None
+        if answer.within is not None:
+            length = lengths(answer, A.n)
+            W = W * np.ldexp(length, -A.power)  # the samples are held in other units
         W = W if unit is None else W / unit[:, None]
     solved.eigenvalues, solved.more = answer.eigenvalues, answer.more
     solved.separating = answer.separating
@@ -438,11 +441,10 @@ def complete(estimator: Any, solved: Solved, A: Centred, unit: np.ndarray | None
             )
     signs = signs_of(W, unit)
     solved.W = np.array(W * signs, order="C")
-    if answer.within is not None:
+    if length is not None:
         coef, intercept = rule(answer, A.counts, A.mean @ answer.W, answer.regresses)
         with np.errstate(over="ignore", invalid="ignore"):
-            scale = np.ldexp(1 / answer.unit, -A.power)  # the samples are held in other units
-            coef = signs[:, None] * coef * scale
+            coef = (signs / length)[:, None] * coef
         if np.isfinite(coef).all():
             solved.coef, solved.intercept = coef, intercept
     return solved

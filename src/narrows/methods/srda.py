@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-
 from narrows.methods.cross import BANDS, Choice, emptied
 from narrows.methods.discriminant import Discriminant
 from narrows.methods.parameters import (
@@ -21,7 +19,7 @@ from narrows.methods.parameters import (
 )
 from narrows.methods.projector import HELD_OUT_ERRORS, HELD_OUT_SCORES, of_curve, of_solution
 from narrows.solve.exact import Centred, by_discriminant_power, lsqr_regressions
-from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
+from narrows.solve.scatter import Answer, Scatter, discriminants
 from narrows.state.cross import MOST
 
 
@@ -38,7 +36,9 @@ class SRDA(Discriminant):
     where S_b is the scatter of the class means and C the covariance of the n samples. The optimum
     consists of the leading eigenvectors of the pair (S_b, C + alpha/n I). These are the directions
     of regularised LDA, and solve ridge regressions of responses that are constant within each
-    class. `transform` returns X W, not centred.
+    class. Their lengths are such that w'(S_w + alpha/n I) w = 1, with the scatter S_w = C - S_b
+    within the classes: `transform` returns X W, not centred, with unit variance within the classes
+    where alpha is small.
 
     With at most 8,192 features, both matrices are computed from sums over the samples (`ClassStats`
     with ``second="cross"``). Batches in any order, merged estimators and a single `fit` then give
@@ -86,10 +86,6 @@ class SRDA(Discriminant):
     bands : int or "auto", default="auto"
         The number of bands of the other features.
     {half_life}
-    scale : {"mean", "within"}, default="mean"
-        The length of the directions. With "within", W'(S_w + alpha/n I) W = I, with the scatter S_w
-        within the classes. With "mean" these are multiplied by one number, so that the mean of
-        their squared lengths is 1: `transform` has the units of X.
     {keep}
     {standardize}
 
@@ -171,7 +167,7 @@ class SRDA(Discriminant):
     References
     ----------
     D. Cai, X. He, J. Han, "SRDA: An Efficient Algorithm for Large-Scale Discriminant Analysis",
-    IEEE TKDE 20(1), 2008. The state, the choice of alpha and the scale are specific to narrows.
+    IEEE TKDE 20(1), 2008. The state and the choice of alpha are specific to narrows.
 
     Examples
     --------
@@ -192,7 +188,6 @@ class SRDA(Discriminant):
         **BANDS,
         "max_iter": whole(1),
         "tol": real(0, LARGEST),
-        "scale": word("mean", "within"),
     }
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
     _choice = Choice("alpha", required=False)
@@ -211,7 +206,6 @@ class SRDA(Discriminant):
     head: int = 3000
     bands: int | str = "auto"
     half_life: float | None = None
-    scale: str = "mean"
     keep: int = KEPT
     standardize: Any = False
 
@@ -221,7 +215,7 @@ class SRDA(Discriminant):
         return max(1, int(self._solution.more))
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
-        return scaled(discriminants(S, alpha, total=True, overwrite=True), S.n, self.scale)
+        return discriminants(S, alpha, total=True, overwrite=True)
 
     def _from_samples(self, A: Centred, alpha: float) -> Answer:
         alpha = min(A.scaled(alpha), LARGEST)  # a larger one gives the same directions
@@ -229,9 +223,7 @@ class SRDA(Discriminant):
             answer = self._from_scatter(A.scatter(), alpha)
         else:
             W, n_iter = lsqr_regressions(A, alpha, self.max_iter, float(self.tol))
-            answer = scaled(by_discriminant_power(A, W, alpha), A.n, self.scale)
+            answer = by_discriminant_power(A, W, alpha)
             answer.more = n_iter
         self._check_rank(len(answer.eigenvalues), len(A.counts))
-        if self.scale == "within":
-            answer.unit = float(np.ldexp(1.0, -A.power))
         return answer

@@ -240,7 +240,7 @@ class CentroidQR:
             Descending; 0 for the one direction in which the means do not differ. k is the rank of
             C.
         G : ndarray of shape (n_features, k)
-            With M'(W + mu I)M = I.
+            With M'(W + mu I)M = n I.
         """
         Q, R = self.basis()
         N, n = self.N, max(1.0, self.N.sum())
@@ -259,4 +259,4 @@ class CentroidQR:
         _, s, Vt = np.linalg.svd(rest[np.diag(R) > 0], full_matrices=False)
         rest = rest @ Vt[s > _NONE * np.linalg.norm(rest)].T
         eigenvalues = np.append(eigenvalues[separating], np.zeros(rest.shape[1]))
-        return eigenvalues, Q @ np.hstack([M[:, separating], rest])
+        return eigenvalues, Q @ (np.sqrt(n) * np.hstack([M[:, separating], rest]))

@@ -179,6 +179,43 @@ class Reading:
         return with_better_scores(held, live, outputs, model, _FAR_AHEAD if self.odd else _AHEAD)
 
 
+def deviations_within(core: DiagonalRLS, W: np.ndarray, several: bool = False) -> np.ndarray:
+    """Return the pooled deviations within the classes of samples x W, for each column of W.
+
+    By the samples held, each by the weight of those that it stands for; a sample of several labels
+    counts for each of them. Where no class has two samples that differ, as without a reservoir, by
+    the sum of squares of each feature, as if features were uncorrelated: an upper bound then.
+
+    Notes
+    -----
+    **Cost**: O(nnz p + m c p) for m samples held.
+    """
+    found = np.zeros(W.shape[1])
+    unit = np.abs(W).max(axis=0, initial=0.0).astype(np.float64)  # so that no square underflows
+    unit[unit == 0] = 1.0
+    W = W / unit
+    if n_held(core):
+        held = held_samples(core, several)
+        Z, row, code = held.X @ W, *held.targets.nonzero()
+        Z, weight = Z[row], held.stands[row]
+        T = sparse.csr_array((weight, (code, np.arange(len(code)))), (len(core.b), len(code)))
+        counts = T.sum(axis=1)
+        means = (T @ Z) / np.where(counts > 0, counts, 1.0)[:, None]
+        squares = np.bincount(code, weight**2, len(counts))
+        some = counts**2 > 1.5 * squares  # of about two samples
+        if some.any():
+            free = counts[some] - squares[some] / counts[some]
+            scatter = (T @ (Z - means[code]) ** 2)[some] * (counts[some] / free)[:, None]
+            total = T.sum(axis=0) @ Z**2 / counts.sum()
+            found = scatter.sum(axis=0) / counts[some].sum()
+            found[found <= _EPS * total] = 0.0
+    rest = np.flatnonzero(found == 0)
+    if len(rest):
+        n = max(float(core.clock[at.WEIGHT]), np.finfo(np.float64).tiny)
+        found[rest] = np.einsum("i,ik->k", core.energy / n, W[:, rest] ** 2)
+    return np.where(found > 0, np.sqrt(found), 1.0) * unit
+
+
 # -- solving once more ----------------------------------------------------------------------
 
 

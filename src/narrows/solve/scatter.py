@@ -43,8 +43,6 @@ class Answer:
         N_j^(1/2) (m_j - m)'W.
     within : ndarray of shape (k, k), optional
         W'(n S_w + alpha I) W.
-    unit : float
-        The columns to return are W times this.
     alpha : float, optional
         The ridge that was used, where there is one.
     separating : int, optional
@@ -58,7 +56,6 @@ class Answer:
     more: int = 0
     between: np.ndarray | None = None
     within: np.ndarray | None = None
-    unit: float = 1.0
     alpha: float | None = None
     separating: int | None = None
     regresses: bool = False
@@ -496,29 +493,24 @@ def _nothing(S: Scatter) -> Answer:
     return Answer(np.empty(0), W, 0, np.empty((len(S.H), 0)), np.empty((0, 0)))
 
 
-def scaled(answer: Answer, n: float, by: str) -> Answer:
-    """Return directions with scatter 1 / n within the classes, or times one number for all of them.
+def lengths(answer: Answer, n: float) -> np.ndarray:
+    """Return what to multiply directions by for unit variance within the classes.
+
+    For w'(S_w + alpha/n I) w = 1, with the scatter S_w within the classes divided by n. Of a
+    direction in which it is rounding, all samples about their mean have the variance 1 instead.
 
     Parameters
     ----------
     answer : Answer
-        Whose `within` is diagonal.
+        With `between` and `within`.
     n : float
         The weight of all samples.
-    by : {"mean", "within"}
-        With "mean" the mean squared length of the directions that separate the classes is 1; with
-        "within" W'(n S_w + alpha I) W = n I.
     """
     assert answer.within is not None
     assert answer.between is not None
-    scatter = answer.within.diagonal()
-    size = np.sqrt(n / np.maximum(scatter, DROPPED * scatter.max(initial=1.0)))
-    if by == "mean" and len(size):
-        unit = float(np.abs(answer.W).max(initial=0.0)) or 1.0  # so that squares are finite
-        length = (np.linalg.norm(answer.W / unit, axis=0) * size)[: answer.separating]
-        size /= unit * np.sqrt(np.mean(length**2))
-    within = answer.within * np.outer(size, size)
-    return replace(answer, W=answer.W * size, between=answer.between * size, within=within)
+    within, between = answer.within.diagonal(), (answer.between**2).sum(axis=0)
+    varies = within > DROPPED * (within + between)
+    return np.sqrt(n / np.where(varies, within, within + between))
 
 
 def rule(

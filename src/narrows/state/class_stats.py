@@ -864,11 +864,6 @@ class ClassStats(StateArrays):
         """
         return _symmetric(self._scatter() / (self.n or 1.0))
 
-    def variance_along(self, w: np.ndarray) -> float:
-        """Return w'C w, the variance of samples along a direction, for ``second="cross"``."""
-        scatter = self._scatter()
-        return float(w @ blas.dsymv(1.0, scatter, w, lower=1)) / (self.n or 1.0)
-
     def scatters(self, by_samples: bool = True, unit: np.ndarray | None = None) -> Scatter:
         """Return the total scatter and that of the class means, for ``second="cross"``.
 

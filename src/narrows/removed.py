@@ -1,0 +1,26 @@
+"""What earlier versions had and this one has not, and what to use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+# (class, parameter): advice
+PARAMETERS = {
+    ("SRDA", "scale"): "Leave it out: transform has unit variance within the classes.",
+}
+
+
+def check_removed(who: str, given: Iterable[str]) -> None:
+    """Raise TypeError for a parameter that a class had in an earlier version."""
+    for name in given:
+        if (who, name) in PARAMETERS:
+            raise TypeError(
+                f"{who}: expected one of its parameters, got {name!r}, which version 0.4 removed. "
+                f"{PARAMETERS[who, name]}"
+            )
+
+
+def without_removed(who: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters of a file of an earlier version without those that were removed."""
+    return {name: value for name, value in given.items() if (who, name) not in PARAMETERS}
