@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
@@ -654,6 +655,16 @@ def test_dask_arrays_in_any_blocks(at_hand, method):
     assert_same(method().fit(in_sparse, y), method().fit(sparse.csr_array(X), y))
     weight = np.arange(60.0)
     assert_same(method().fit(rows, labels, weight), method().fit(X, y, weight))
+
+
+@pytest.mark.slow
+def test_collections_of_many_numbers_as_labels_are_warned_of(at_hand):
+    X, y = da.from_array(np.ones((60, 2)) * np.arange(60)[:, None], chunks=20), np.arange(60.0)
+    with pytest.warns(UserWarning, match="OC: expected classes, got 60 distinct numbers"):
+        OC().fit(X, da.from_array(y, chunks=20))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OC().fit(X, da.from_array(y % 4, chunks=20))
 
 
 def test_what_would_take_all_rows_into_memory_is_refused():

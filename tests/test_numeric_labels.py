@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 
-from narrows import IDRQR, IOC, OC, OCFS, PCA, PLS, SRDA, ForwardFS, OnlineSRDA
+from narrows import IDRQR, IOC, OC, OCFS, PCA, PLS, SRDA, ForwardFS, OnlineSRDA, Window
 from narrows.command.cli import main
 from narrows.evaluate import compare
 
@@ -53,6 +53,18 @@ def test_streams_warn_of_floats_once(method):
     whole = np.arange(30)  # a batch may have a sample of each class
     assert not warnings_of(lambda: method().partial_fit(X[:30], whole))
     assert not warnings_of(lambda: method().partial_fit(X, Y, classes=np.unique(Y)))
+
+
+def test_windows_warn_once():
+    window = Window(OC(), samples=200)
+    first = warnings_of(lambda: window.partial_fit(X[:15], Y[:15]))
+    second = warnings_of(lambda: window.partial_fit(X[15:], Y[15:]))
+    third = warnings_of(lambda: window.partial_fit(X, Y))
+    assert [len(said) for said in (first, second, third)] == [0, 1, 0]
+    (said,) = warnings_of(lambda: window.fit(X, Y.astype(int)))
+    assert "Window" in said
+    assert not warnings_of(lambda: window.fit(X, np.eye(60, dtype=int)[np.arange(442) % 60]))
+    assert not warnings_of(lambda: Window(PLS(2), samples=300).fit(X, Y))
 
 
 def test_methods_without_classes_do_not_warn():

@@ -148,7 +148,11 @@ def accepts_collections(method: Method) -> Method:
         if method.__name__ == "transform":
             return engine.transform(self, X)
         given = signature(method).bind(self, X, *args, **named).arguments
-        return engine.fit(self, (X, given.get("y"), given.get("sample_weight")))
+        engine.fit(self, (X, given.get("y"), given.get("sample_weight")))
+        if getattr(given.get("y"), "ndim", 1) == 1:  # else it is an indicator matrix
+            with errors_named_after(self):
+                self._warn_of_numbers(None)
+        return self
 
     return cast(Method, either)
 

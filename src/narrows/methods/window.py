@@ -21,7 +21,15 @@ from narrows.solve.arrays import checked_samples
 from narrows.solve.sums import blocks
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
-from narrows.state.labels import as_array, check_among, union, weights
+from narrows.state.labels import (
+    FEW_CLASSES,
+    as_array,
+    check_among,
+    is_matrix,
+    union,
+    warn_of_numbers,
+    weights,
+)
 
 _PIECES = 16  # of a window, each with a state
 _NO_CLASSES = np.empty(0, dtype=np.int64)
@@ -224,7 +232,8 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         if not fitted:
             self._pieces: list[_Piece] = []
             self.n_samples_seen_ = 0
-        reduce(union, (piece.stats.classes for piece in (*self._pieces, *pieces)), _NO_CLASSES)
+        known = reduce(union, (piece.stats.classes for piece in self._pieces), _NO_CLASSES)
+        classes = reduce(union, (piece.stats.classes for piece in pieces), known)
         for before, piece in product(self._pieces, pieces):
             with errors_named_after(self.estimator):
                 before.stats._check_kind(piece.stats)
@@ -235,6 +244,10 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         self.n_samples_seen_ += X.shape[0]
         self._answer: Any = None
         self._answered: dict[str, Any] = {}
+        late = not least and (classes.dtype.kind != "f" or len(known) > FEW_CLASSES)
+        of_classes = self.estimator._needs_y and not self.estimator._takes_numbers
+        if of_classes and not late and not is_matrix(y):
+            warn_of_numbers(classes, self.n_samples_seen_)
         return self
 
     def transform(self, X: Any) -> Any:
