@@ -13,7 +13,6 @@ from narrows.solve.certificate import FIRST, HeldOutScores, certify, order_of
 from narrows.solve.eigen import best_ratios, gram_eigh, lanczos, orthogonal_part, set_signs
 from narrows.solve.exact import Centred, lsqr
 from narrows.solve.held_out import Curve, by_time, curve_of
-from narrows.solve.held_out import Kept as KeptInTime
 from narrows.solve.iterations import Rule as RuleOfIteration
 from narrows.solve.iterations import Span
 from narrows.solve.paired import METRICS, Outcome, difference, gradient, metric_of, score

@@ -101,7 +101,6 @@ def test_coefficients_are_those_of_the_decisions(tmp_path, method, classes):
 def test_hidden_features_have_no_coefficients():
     points, inner = make_circles(200, noise=0.05, factor=0.5, random_state=0)
     fitted = KernelSRDA().fit(points, inner)
-    assert fitted.uses_hidden_
     for name in ("coef_", "intercept_"):
         with pytest.raises(AttributeError, match="KernelSRDA does not support coef_ and"):
             getattr(fitted, name)

@@ -52,7 +52,6 @@ from tests.test_aliasing import warned_here
 from tests.test_bands import same_models, texts
 from tests.test_cross import METHODS, real
 from tests.test_engines import CUTS, DENSE_3, DENSE_5, SPARSE_5, SPREAD, WIDTHS
-from tests.test_kernel_srda import visits
 from tests.test_tables import NAMES, customers
 
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
@@ -166,7 +165,6 @@ def test_random_features_are_those_of_a_local_fit(client, form):
     parts = [(form(X[rows]), y[rows]) for rows in np.array_split(order, 7)]
     spread = engine.fit(KernelSRDA(n_hidden=30, standardize=True), parts, client)
     local = KernelSRDA(n_hidden=30, standardize=True).fit(form(X), y)
-    assert local.uses_hidden_
     assert_same(spread, local)
     np.testing.assert_allclose(spread.predict_proba(X), local.predict_proba(X), atol=1e-8)
     spread.partial_fit(form(X), y)
@@ -1595,14 +1593,6 @@ def test_one_weight_may_be_that_of_all_samples(client):
     with client.as_current():
         spread = OC().fit(da.from_array(X, (20, X.shape[1])), y, 2.0)
     assert_same(spread, OC().fit(X, y, 2.0))
-
-
-@pytest.mark.parametrize("size", [300, 20])
-def test_parts_are_one_after_the_other_in_time(client, size):
-    X, y = visits()
-    parts = parts_of(X, y, range(0, len(y) + 1, size))
-    local = KernelSRDA(random_state=0).fit(X, y)
-    assert engine.fit(KernelSRDA(random_state=0), parts, client).uses_hidden_ == local.uses_hidden_
 
 
 def test_a_transform_of_a_subclass_is_that_of_collections_too():

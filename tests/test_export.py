@@ -158,7 +158,6 @@ def test_any_number_of_samples_is_accepted(digits):
 def test_relu_features_windows_aligned_projections_and_pipelines_are_exported(digits):
     X, y = digits
     relu = KernelSRDA(kernel="relu", n_hidden=50, alpha=0.1).fit(X, y)
-    assert relu.uses_hidden_
     check(relu, X)
     window = Window(OC(), samples=300).fit(X, y)
     np.testing.assert_allclose(
@@ -274,7 +273,6 @@ def test_a_module_for_sentences_is_a_matrix_and_its_shape(estimator, digits, tmp
 def test_a_kernel_is_no_matrix(digits, tmp_path):
     X, y = digits
     model = KernelSRDA(n_hidden=200, random_state=0).fit(X, y)
-    assert model.uses_hidden_
     with pytest.raises(ParameterError, match="expected a linear reduction, got KernelSRDA"):
         to_sentence_transformers(model, tmp_path)
     assert list(tmp_path.iterdir()) == []

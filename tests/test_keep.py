@@ -220,16 +220,14 @@ def test_probabilities_are_those_of_normal_classes_with_one_covariance(method):
     assert np.abs(method().fit(X, y).predict_proba(X) - expected).max() > 1e-4
 
 
-def test_hidden_features_are_used_without_a_comparison():
+def test_a_kernel_that_keeps_nothing_has_no_curve():
     X, y = load_digits(return_X_y=True)
     kernel = KernelSRDA(n_hidden=300, keep=0).fit(X[:1200], y[:1200])
-    assert kernel.uses_hidden_
     assert not len(kernel.alphas_)
     assert kernel.score(X[1200:], y[1200:]) > SRDA(keep=0).fit(X[:1200], y[:1200]).score(
         X[1200:], y[1200:]
     )
     both = kernel.emptied().partial_fit(X[1200:], y[1200:]).merge(kernel)
-    assert both.uses_hidden_
     assert both.n_samples_seen_ == len(X)
 
 

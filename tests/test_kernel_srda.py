@@ -26,7 +26,7 @@ from tests.conftest import slow
 from tests.inside import RandomFeatures, pretend
 from tests.oracles import kernel as oracle
 from tests.oracles.hashes import hashes
-from tests.solvers import KeptInTime, by_time
+from tests.solvers import by_time
 from tests.test_cross import real
 from tests.test_forgery import rewritten
 from tests.test_papers import uci
@@ -54,7 +54,6 @@ def small(**parameters):
 def same(a, b, X, rtol=1e-9):
     """Two models give the same directions and probabilities, and classify alike."""
     assert_same(a, b, rtol=rtol)
-    assert a.uses_hidden_ == b.uses_hidden_
     assert a.alpha_ == pytest.approx(b.alpha_, rel=rtol)
     for verb in ("transform", "predict_proba"):
         found, expected = getattr(a, verb)(X), getattr(b, verb)(X)
@@ -146,7 +145,7 @@ def explicit(model, X):
     stats = model.stats_ if hasattr(model.stats_, "map") else copy.deepcopy(model).emptied().stats_
     map = stats.map
     Z = oracle.coordinates(X, map.seed, map.kernel, map.n_hidden, map.gamma, map.centre)
-    return Z if model.uses_hidden_ else Z[:, map.n_hidden :]
+    return Z
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -157,17 +156,14 @@ def test_directions_are_discriminants_of_coordinates(kernel, data, alpha, weight
     X, y = data()
     weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float) if weighted else None
     model = small(kernel=kernel, alpha=alpha).fit(X, y, weight)
-    assert model.uses_hidden_ == (data is circles)
     Z = explicit(model, X)
     W, eigenvalues = oracle.discriminants(Z, y, model.alpha_, weight)
-    if not model.uses_hidden_:  # Z is X - o, times a number
-        W *= Z[0, 0] / (X - model.emptied().stats_.map.centre)[0, 0]
     near = {"rtol": 0, "atol": 1e-6 * np.abs(W).max() if alpha == "cv" else 1e-9}
     np.testing.assert_allclose(model.eigenvalues_, eigenvalues, rtol=1e-7)
     np.testing.assert_allclose(model.components_, W.T, **near)
     other = X[::-1] * 1.1 + 0.1
     mean = np.average(Z, axis=0, weights=weight)
-    of = explicit(model, other) - mean if model.uses_hidden_ else other
+    of = explicit(model, other) - mean
     near["atol"] *= 10
     np.testing.assert_allclose(model.transform(other), of @ W, **near)
     posterior = oracle.log_posterior(Z, y, model.alpha_, explicit(model, other), weight)
@@ -186,22 +182,17 @@ def test_directions_are_discriminants_of_coordinates(kernel, data, alpha, weight
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("data", [circles, slow(blobs), slow(lambda: circles(noise=0.4))])
-def test_the_ridge_and_the_choice_are_those_of_fits_without_the_held_out_samples(kernel, data):
+def test_the_ridge_is_that_of_fits_without_the_held_out_samples(kernel, data):
     X, y = data()
     model = small(kernel=kernel).fit(X, y)
     map = model.stats_.map
     order = np.argsort(hashes(X))
     np.testing.assert_array_equal(model.stats_.stats.samples.X, X[order])
     curved = oracle.coordinates(X, map.seed, kernel, 30, map.gamma, map.centre)
-    found = []
-    for Z in (curved[:, 30:], curved):
-        unit = Z.var(axis=0).sum()
-        each = oracle.curve(Z, y, order, unit * oracle.GRID, curved.shape[1])
-        found.append((unit * oracle.GRID, each, oracle.chosen(each, unit * oracle.GRID, unit)))
-    gain = found[1][1][found[1][2]] - found[0][1][found[0][2]]
-    better = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
-    assert model.uses_hidden_ == better
-    alphas, each, best = found[int(better)]
+    unit = curved.var(axis=0).sum()
+    alphas = unit * oracle.GRID
+    each = oracle.curve(curved, y, order, alphas, curved.shape[1])
+    best = oracle.chosen(each, alphas, unit)
     np.testing.assert_allclose(model.alphas_, alphas, rtol=1e-9)
     np.testing.assert_allclose(model.alpha_scores_, each.mean(axis=1), rtol=1e-5)
     errors = each.std(axis=1) / np.sqrt(len(order))
@@ -232,7 +223,6 @@ def test_fewer_samples_than_coordinates_are_compared_as_by_explicit_fits():
     X = rng.permutation(grid)[:400]
     y = np.sign(X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3]).astype(int) + 1
     model = KernelSRDA(n_hidden=600).fit(X, y)
-    assert model.uses_hidden_
     map, order = model.stats_.map, np.argsort(hashes(X))
     Z = oracle.coordinates(X, map.seed, "rbf", 600, map.gamma, map.centre)
     each = oracle.curve(Z, y, order, model.alphas_[4:], 399)
@@ -242,8 +232,7 @@ def test_fewer_samples_than_coordinates_are_compared_as_by_explicit_fits():
 @pytest.mark.nightly
 def test_many_coordinates_hold_out_one_part_of_a_thousand_samples():
     X, y = circles(1300, noise=0.4)
-    model = KernelSRDA(n_hidden=1000, folds=3).fit(X, y)
-    assert model.uses_hidden_
+    model = KernelSRDA(n_hidden=1000).fit(X, y)
     Z, order = explicit(model, X), np.argsort(hashes(X))
     assert model.alphas_[7] == pytest.approx(Z.var(axis=0).sum(), rel=1e-9)
     each = oracle.curve(Z, y, order[:1000], model.alphas_[3::3], 1002)
@@ -348,8 +337,7 @@ def test_classes_may_come_late():
     model.partial_fit(X[~few], y[~few])
     assert model.stats_.map is map
     assert model.classes_.tolist() == [0, 1, 2, 3]
-    assert not model.uses_hidden_
-    W, eigenvalues = oracle.discriminants(X, y, 0.5 / (2 * map.gamma))
+    W, eigenvalues = oracle.discriminants(explicit(model, X), y, 0.5)
     np.testing.assert_allclose(model.components_, W.T, atol=1e-9)
     np.testing.assert_allclose(model.eigenvalues_, eigenvalues, rtol=1e-9)
 
@@ -475,8 +463,6 @@ def test_an_offset_changes_nothing():
     X, y = circles()
     X = np.round(X * 2**20) / 2**20
     near, far = small().fit(X, y), small().fit(X + 1e8, y)
-    assert near.uses_hidden_
-    assert far.uses_hidden_
     np.testing.assert_allclose(far.transform(X + 1e8), near.transform(X), atol=1e-5)
     np.testing.assert_array_equal(far.predict(X + 1e8), near.predict(X))
 
@@ -509,15 +495,6 @@ def test_a_copy_goes_on_to_the_bit(tmp_path, state, kernel):
 # -- drift -----------------------------------------------------------------------------------------
 
 
-def visits(n=1500, seed=0):
-    """A stream of short visits to new places, where labels are mostly those of the place."""
-    rng = np.random.default_rng(seed)
-    place, most = rng.normal(size=(n // 20, 8)), rng.normal(size=n // 20)
-    X = np.column_stack([rng.normal(size=n), np.repeat(place, 20, axis=0)])
-    X[:, 1:] += 0.02 * rng.normal(size=(n, 8))
-    return X, (X[:, 0] + np.repeat(most, 20) + 0.5 * rng.normal(size=n) > 0).astype(int)
-
-
 def test_blocks_of_time_are_those_of_each_class():
     rng = np.random.default_rng(0)
     code, when = rng.integers(0, 3, 50), rng.permutation(1000)[:50]
@@ -529,57 +506,12 @@ def test_blocks_of_time_are_those_of_each_class():
     np.testing.assert_array_equal(by_time(code, when, 5), expected)
 
 
-def by_brute_force(Z, code, block, alpha, held_with):
-    """Log-likelihoods of the samples of each block by those that are not held out with it."""
-    posterior, predicted = np.zeros((len(code), code.max() + 1)), np.zeros(len(code), bool)
-    for k in np.unique(block):
-        rest = ~held_with(k)
-        some = (block == k) & np.isin(code, code[rest])
-        if rest.any() and some.any():
-            more = oracle.log_posterior(Z[rest], code[rest], alpha, Z[some])
-            posterior[some, : more.shape[1]], posterior[some, more.shape[1] :] = more, -np.inf
-            predicted |= some
-    found = np.zeros(len(code))
-    weight = np.ones(predicted.sum())
-    found[predicted] = oracle.calibrated(posterior[predicted], code[predicted], weight, 1.0)[0]
-    return found
-
-
-@pytest.mark.parametrize("data", [visits, circles, blobs])
-def test_drift_is_that_of_brute_force(data):
-    X, code = data()
-    Z, when, weight = X - X.mean(axis=0), np.arange(len(code)), np.ones(len(code))
-    block = by_time(code, when, 5)
-    kept = KeptInTime.of(Z, code, weight)
-    ahead = by_brute_force(Z, code, block, 0.5, lambda k: block >= k)
-    np.testing.assert_allclose(kept.ahead(block, 0.5), ahead, atol=1e-4)
-    assert not kept.ahead(block, 0.5)[block == 0].any()
-    mixed = by_time(code, np.arange(len(code)), 5)
-    later = by_brute_force(Z, code, block, 0.5, lambda k: block == k)
-    others = by_brute_force(Z, code, mixed, 0.5, lambda k: mixed == k)
-    gain = others - later
-    assert kept.drift(block, 0.5) == bool(
-        gain.mean() * len(code) > 10 * np.sqrt(((gain - gain.mean()) ** 2).sum())
-    )
-
-
-@pytest.mark.slow
-def test_hidden_features_are_not_used_where_they_do_not_help_later():
-    X, y = visits()
-    order = np.random.default_rng(1).permutation(1500)
-    assert small(n_hidden=300).fit(X[order], y[order]).uses_hidden_
-    model = small(n_hidden=300).fit(X, y)
-    assert not model.uses_hidden_
-    np.testing.assert_allclose(model.transform(X), X @ model.components_.T, atol=1e-12)
-
-
-def test_a_stream_that_is_sorted_by_label_does_not_drift():
+def test_the_order_of_samples_changes_nothing():
     X, y = circles(600)
     order = np.argsort(y, kind="stable")
     fitted = [small().fit(X[rows], y[rows]) for rows in (slice(None), order, order[::-1])]
     for model in fitted:
         same(model, fitted[0], X)
-        assert model.uses_hidden_
 
 
 # -- the command line ------------------------------------------------------------------------------
@@ -656,7 +588,6 @@ def test_a_stopped_fit_is_gone_on_with(run, tmp_path, monkeypatch, chunks):
         ({"alpha": -1}, "alpha must be"),
         ({"alpha": "best"}, 'alpha must be "auto", "cv", "scale" or a number >= 0, got'),
         ({"alpha": np.nan}, "alpha must be"),
-        ({"folds": 1}, "folds must be an integer >= 2, got 1"),
         ({"random_state": -1}, "random_state must be"),
         ({"random_state": 2**64}, "random_state must be"),
         ({"random_state": "x"}, "cannot be used to seed|random_state must be"),
@@ -869,15 +800,11 @@ def test_classes_that_no_plane_separates(data, name, least):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("scaled", [False, True])
-@pytest.mark.parametrize(
-    "name", ["iris", "wine", "waveform", "pima_diabetes", "electricity_stream"]
-)
+@pytest.mark.parametrize("name", ["iris", "wine", "waveform", "pima_diabetes"])
 def test_hidden_features_cost_little(data, name, scaled):
     X, y = uci(data, name)
-    four = int(0.8 * len(y))
-    last = [(np.arange(four), np.arange(four, len(y)))]
     X = StandardScaler().fit_transform(X) if scaled else X
-    folds = last if name.startswith("electricity") else list(five_folds(X, y))
+    folds = list(five_folds(X, y))
     found = [accuracy(KernelSRDA(random_state=seed), X, y, folds) for seed in range(3)]
     expected = accuracy(SRDA(), X, y, folds)
     assert found[0] >= expected - 0.005
@@ -903,7 +830,6 @@ def test_digits_are_predicted():
 def test_shards_of_digits_are_one_fit():
     X, y = load_digits(return_X_y=True)
     fitted = KernelSRDA(n_hidden=500).fit(X, y)
-    assert fitted.uses_hidden_
     order = np.argsort(y, kind="stable")
     shards = [fitted.emptied().partial_fit(X[rows], y[rows]) for rows in np.array_split(order, 20)]
     same(shards[7].merge(*shards[:7], *shards[8:]), fitted, X)

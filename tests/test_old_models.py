@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import narrows
 from narrows import IDRQR, LDA, SRDA, KernelSRDA, OnlineSRDA
@@ -80,6 +81,10 @@ def test_a_model_answers_as_it_did(version, name):
     assert estimator.get_params() == made.get_params() | OLD_DEFAULTS.get((version, name), {})
     # 0.2.0 multiplied many float32 samples in single precision; of few, other lengths are rounded
     rtol = 1e-5 if "float32" in str(kind) else 1e-9
+    if isinstance(estimator, KernelSRDA):  # hidden features, not used by then, are used now
+        first = slice(len(y) * 2 // 3)
+        assert_close(estimator.transform(X), clone(made).fit(X[first], y[first]).transform(X))
+        return
     assert_answers(estimator, X, version, name, rtol)
     if hasattr(estimator, "partial_fit"):
         later = slice(len(y) * 2 // 3, None)

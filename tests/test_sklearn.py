@@ -96,7 +96,8 @@ PROJECTOR = {"components_", "eigenvalues_"}
 EXPLAINED = PROJECTOR | {"explained_variance_ratio_"}
 CLASSIFIER = {
     "decision_function", "predict", "predict_log_proba", "predict_proba", "score",
-    "set_score_request",
+    "set_decision_function_request", "set_predict_request", "set_predict_log_proba_request",
+    "set_predict_proba_request", "set_score_request",
 }  # fmt: skip
 LINEAR = {"coef_", "intercept_"}
 REGRESSOR = (
@@ -141,7 +142,7 @@ PUBLIC = {
     | ADDITIVE
     | CLASSIFIER
     | LINEAR
-    | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_", "emptied", "gamma_", "uses_hidden_"},
+    | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_", "emptied", "gamma_"},
     "IDRQR": EXPLAINED | STREAMED | {"refresh"},
     "OnlineSRDA": WEIGHTED
     | STREAMED

@@ -44,7 +44,6 @@ class Cell(NamedTuple):
 
     accuracy: dict[str, float]  # of predict
     svm: dict[str, float]  # of a linear SVM on the dimensions
-    used: dict[str, bool]  # whether hidden features are
 
 
 class KernelSets:
@@ -68,25 +67,21 @@ class KernelPredictions:
 
     def table(self) -> Table:
         rivals = {
-            "forced": "rbf, hidden features always",
             "ridge": "RBFSampler, RidgeClassifierCV",
             "lda": "RBFSampler, LinearDiscriminantAnalysis",
             "svc": "SVC",
         }
-        header = [
-            "set", "SRDA", *(f'KernelSRDA, "{kernel}"' for kernel in KERNELS),
-            *(f'hidden features used, "{kernel}"' for kernel in KERNELS), *rivals.values(),
-        ]  # fmt: skip
+        kernels = (f'KernelSRDA, "{kernel}"' for kernel in KERNELS)
+        header = ["set", "SRDA", *kernels, *rivals.values()]
         rows = []
         for name in SETS:
             found = cells(name)
-            used = [f"{sum(c.used[k] for _, c in found)} of {len(found)}" for k in KERNELS]
             shown = {
                 key: _spread([(seed, cell.accuracy.get(key)) for seed, cell in found])
                 for key in ("linear", *KERNELS, *rivals)
             }
             main = [shown.pop(key) for key in ("linear", *KERNELS)]
-            rows.append([name, *main, *used, *shown.values()])
+            rows.append([name, *main, *shown.values()])
         return Table(header, rows)
 
 
@@ -157,13 +152,6 @@ class KernelScaling:
         return Table(header, rows)
 
 
-class _Curved(KernelSRDA):
-    """With hidden features, whether they are better or not."""
-
-    def _prefers_curved(self, state: Any, linear: Any, curved: Any) -> bool:
-        return True
-
-
 @cache
 def cells(name: str) -> list[tuple[int, Cell]]:
     """Return the seed of each fold of a set, and what was found."""
@@ -171,7 +159,7 @@ def cells(name: str) -> list[tuple[int, Cell]]:
 
 
 def _cell(seed: int, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray) -> Cell:
-    accuracy, used, svm = {}, {}, {"all": _svm(X, y, X_test, y_test)}
+    accuracy, svm = {}, {"all": _svm(X, y, X_test, y_test)}
     models = {"linear": SRDA()} | {
         kernel: KernelSRDA(kernel=kernel, random_state=seed) for kernel in KERNELS
     }
@@ -180,12 +168,6 @@ def _cell(seed: int, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: n
         accuracy[key] = float(model.score(X_test, y_test))
         Z, Z_test = _scaled(model.transform(X), model.transform(X_test))
         svm[key] = _svm(Z, y, Z_test, y_test)
-        if key in KERNELS:
-            used[key] = model.uses_hidden_
-    accuracy["forced"] = accuracy["rbf"]
-    if not used["rbf"]:
-        always = _Curved(random_state=seed).fit(X, y)
-        accuracy["forced"] = float(always.score(X_test, y_test))
     random = RBFSampler(n_components=1500, gamma="scale", random_state=seed)
     rivals: dict[str, Any] = {
         "ridge": make_pipeline(random, RidgeClassifierCV(10.0 ** np.arange(-5, 5))),
@@ -200,7 +182,7 @@ def _cell(seed: int, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: n
         warnings.simplefilter("ignore")  # of ill-conditioned matrices, and of machines that stop
         for key, rival in rivals.items():
             accuracy[key] = float(rival.fit(X, y).score(X_test, y_test))
-    return Cell(accuracy, svm, used)
+    return Cell(accuracy, svm)
 
 
 def _folds(name: str, scaled: bool = True) -> Iterator[tuple[int, Fold]]:

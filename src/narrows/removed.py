@@ -8,6 +8,11 @@ from typing import Any
 # (class, parameter): advice
 PARAMETERS = {
     ("SRDA", "scale"): "Leave it out: transform has unit variance within the classes.",
+    ("KernelSRDA", "folds"): "Leave it out: hidden features are always used, beside the others.",
+}
+# (class, attribute): advice
+ATTRIBUTES = {
+    ("KernelSRDA", "uses_hidden_"): "Hidden features are always used, beside the others.",
 }
 
 
@@ -19,6 +24,12 @@ def check_removed(who: str, given: Iterable[str]) -> None:
                 f"{who}: expected one of its parameters, got {name!r}, which version 0.4 removed. "
                 f"{PARAMETERS[who, name]}"
             )
+
+
+def check_attribute(who: str, name: str) -> None:
+    """Raise AttributeError for an attribute that a class had in an earlier version."""
+    if (who, name) in ATTRIBUTES:
+        raise AttributeError(f"{who}: version 0.4 removed {name}. {ATTRIBUTES[who, name]}")
 
 
 def without_removed(who: str, given: Mapping[str, Any]) -> dict[str, Any]:

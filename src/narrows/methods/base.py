@@ -55,7 +55,7 @@ from narrows.methods.routes import (
     route_of,
 )
 from narrows.methods.texts import with_shared_texts
-from narrows.removed import check_removed
+from narrows.removed import check_attribute, check_removed
 from narrows.solve.applied import Applied
 from narrows.solve.arrays import checked_samples
 from narrows.solve.schema import SchemaError
@@ -148,11 +148,11 @@ def accepts_collections(method: Method) -> Method:
         if method.__name__ == "transform":
             return engine.transform(self, X)
         given = signature(method).bind(self, X, *args, **named).arguments
-        engine.fit(self, (X, given.get("y"), given.get("sample_weight")))
-        if getattr(given.get("y"), "ndim", 1) == 1:  # else it is an indicator matrix
+        fitted = engine.fit(self, (X, given.get("y"), given.get("sample_weight")))
+        if fitted is self and getattr(given.get("y"), "ndim", 1) == 1:  # no indicator matrix
             with errors_named_after(self):
                 self._warn_of_numbers(None)
-        return self
+        return fitted
 
     return cast(Method, either)
 
@@ -260,6 +260,7 @@ class Estimator(TransformerMixin, BaseEstimator):
 
         def __getattr__(self, name: str) -> Any:
             """Say what to use instead of a verb that is not supported."""
+            check_attribute(type(self).__name__, name)
             why = self._why_not(name)
             if why is None:
                 return super().__getattribute__(name)  # raises once more what got us here
@@ -451,8 +452,6 @@ class Estimator(TransformerMixin, BaseEstimator):
         if not self._may_keep(self._state):
             if "auto" in (getattr(self, "alpha", None), getattr(self, "mu", None)):
                 what.append("the ridge follows a rule")
-            if hasattr(self, "uses_hidden_"):
-                what.append("hidden features are used without a comparison")
             if hasattr(self, "predict_proba"):
                 what.append("probabilities are not calibrated")
         elif getattr(self, "reservoir", None) == 0:

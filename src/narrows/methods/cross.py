@@ -51,6 +51,7 @@ class Choice(NamedTuple):
     grid: np.ndarray = GRID
     by: Callable[..., Any] | None = None
     required: bool = True  # whether there has to be something to choose by
+    may_regress: bool = True  # whether to compare with outputs of regressions
 
     def of(
         self, stats: Any, S: Scatter, near: float, decays: bool
@@ -66,7 +67,7 @@ class Choice(NamedTuple):
             return near, None, False
         if self.by is None and not decays:
             near *= min(1.0, np.concatenate([part.weight for part in held]).max())
-        return chosen(S, counts, held, near * self.grid, near, self.by)
+        return chosen(S, counts, held, near * self.grid, near, self.by, self.may_regress)
 
 
 def _takes_stats(estimator: Any) -> bool:
@@ -196,13 +197,17 @@ class CrossProjector(Projector, Additive):
             return self._of_solved(state)
         if not state.n or self._lacks_classes(state):
             return Found.best(np.zeros((state.n_features, 0)), np.zeros(0), self._size)
-        state = self._shown(state)
+        state = self._shown(self._mapped(state))
         with one_blas_thread(min(state.n_features, state.n_samples) <= SMALL):
             S, mean_square = self._scatters(state)
             in_bands = isinstance(state, Mapped) and state.n_features > state.n_samples
             found = self._solve_sums(state, S, self._ridge(mean_square), in_bands)
         found.total = self._total(found.total, mean_square)
         return found
+
+    def _mapped(self, state: Any) -> Any:
+        """Return the state to solve for, behind the map of the method if it has one."""
+        return state
 
     def _scatters(self, state: Any) -> tuple[Scatter, float]:
         """Return the scatters of a state, and the mean squared length, in units to solve in."""
@@ -221,7 +226,8 @@ class CrossProjector(Projector, Additive):
         curve, each, counts = None, None, stats.counts[stats.counts > 0]
         choice = self._choice
         value = getattr(self, choice.parameter) if choice else None
-        if choice and (is_cv(value) or (value == "auto" and isinstance(stats, ClassStats))):
+        in_bands = isinstance(getattr(stats, "map", None), Bands)
+        if choice and (is_cv(value) or (value == "auto" and not in_bands)):
             alpha, curve, regresses = choice.of(stats, S, alpha, self.half_life is not None)
         # else there are no directions
         if is_cv(self.n_components) and len(counts) > 1 and S.C.size:

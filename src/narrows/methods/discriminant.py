@@ -317,17 +317,13 @@ class Discriminant(Classifier, CrossProjector):
         temperature = self._temperature(solution) if calibrated else 1.0
         return Decision(*solution.rule, temperature, solution.map)
 
-    def _solved_for(self, state: Any, solution: Found) -> Any:
-        """Return the state that a solution is a function of."""
-        return state
-
     def _temperature(self, solution: Found) -> float:
         """Return what scores are divided by, from held-out samples if any were kept."""
         with lock_of(self):
             if solution.temperature is None:
-                found, stats = 1.0, self._shown(self._state)
+                found, stats = 1.0, self._state
                 if not isinstance(stats, Solved) and (stats.counts > 0).sum() > 1:
-                    stats = self._solved_for(stats, solution)
+                    stats = self._shown(self._mapped(stats))
                     S, _ = self._scatters(stats)
                     held, counts = stats.held_out(S), stats.counts[stats.counts > 0]
                     if held:

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from narrows.errors import WidthError, errors_named_after
 from narrows.methods.base import Fitted
-from narrows.methods.cross import COMPARED, emptied
+from narrows.methods.cross import Choice, emptied
 from narrows.methods.discriminant import Discriminant
 from narrows.methods.parameters import (
     KEPT,
@@ -25,9 +25,7 @@ from narrows.methods.parameters import (
 from narrows.methods.projector import Found, of_curve, of_solution
 from narrows.methods.routes import InBands, is_first_pass
 from narrows.methods.standardize import unit_of
-from narrows.solve.held_out import GRID, Kept, by_time, chosen, leads
 from narrows.solve.kernel_map import KERNELS, MOST_HIDDEN
-from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.scatter import Answer, Scatter, continued, discriminants
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import TINY
@@ -40,7 +38,6 @@ from narrows.state.maps import RandomFeatures
 
 _GAMMA = 0.15  # times 1 / the mean squared length of samples less their mean
 _GATHERED = 1_000  # samples of a stream, before the map is made
-_SURE = 2.0  # standard errors: curved is better
 
 
 class BehindKernel(InBands):
@@ -70,13 +67,12 @@ class KernelSRDA(Discriminant):
     with w and v of mean 0 and variance 1, and a mean o of samples (see Notes). S_b is the scatter
     of the class means of the z(x), and C their covariance. Inner products of the functions of "rbf"
     converge to ``exp(-gamma |x - y|^2)`` as m grows: this is kernel discriminant analysis without
-    the n x n kernel matrix. `transform` returns (z(x) - m)'W, where m is the mean of the z(x); if
-    hidden features are not used, it returns X W, not centred. Directions have the lengths of
-    `SRDA`, for unit variance within the classes.
+    the n x n kernel matrix. `transform` returns (z(x) - m)'W, where m is the mean of the z(x).
+    Directions have the lengths of `SRDA`, for unit variance within the classes.
 
     The result is computed from sums over the z(x), as for `SRDA`: batches in any order, merging,
-    decay and subtraction are exact for a fixed map z. Held-out samples determine the ridge, and
-    whether hidden features are used. Without hidden features, the result is that of `SRDA` on x.
+    decay and subtraction are exact for a fixed map z. Held-out samples determine the ridge, which
+    decides how much the hidden features count.
 
     Parameters
     ----------
@@ -94,8 +90,6 @@ class KernelSRDA(Discriminant):
         The ridge, in the squared units of z: it is added to the scatter of all samples, which is a
         sum. "scale" is the mean squared length of the centred z(x). "cv" chooses the ridge with
         held-out samples, as `SRDA` does. "auto" is "cv", and "scale" with ``keep=0``.
-    folds : int, default=5
-        The number of blocks of successive samples in the test for drift; see Notes.
     {half_life}
     random_state : int, RandomState instance or None, default=0
         Seed of the random functions.
@@ -109,16 +103,13 @@ class KernelSRDA(Discriminant):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_hidden + n_features)
-        The transpose of W, best direction first; not orthogonal. Without hidden features, the shape
-        is (n_components, n_features).
+        The transpose of W, best direction first; not orthogonal.
     eigenvalues_ : ndarray of shape (n_components,)
         w'S_b w / w'(C + alpha/n I) w of each direction, between 0 and 1. Of directions that do not
         separate the classes: w'C w / w'(C + alpha/n I) w.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         The eigenvalues, divided by the sum of those of all directions that separate the classes; 0
         for directions that do not.
-    uses_hidden_ : bool
-        Whether hidden features are used.
     gamma_ : float
         The width of the kernel.
     alpha_ : float
@@ -129,7 +120,6 @@ class KernelSRDA(Discriminant):
     stats_ : object
         The state. If a and b have the same map (see `emptied`), ``fit_stats(a.stats_ - b.stats_)``
         fits to the samples of a without those of b.
-    {coef_}
     {classes_}
     {n_samples_seen_}
 
@@ -160,22 +150,12 @@ class KernelSRDA(Discriminant):
     A seed gives the same w and v on every machine. Estimators that were fitted separately have
     different maps and cannot be merged: fit one, and let `emptied` copies learn the other samples.
 
-    **Linear or not**: up to 1,000 kept samples are subtracted from the sums and predicted with and
-    without hidden features, each with its own ridge. Hidden features are used if the log-likelihood
-    of these samples is higher with them by two standard errors of the difference, and with
-    ``keep=0`` in any case. Random held-out samples have neighbours in time among the other samples,
-    so a second test looks for drift. The kept samples of each class are divided into `folds` blocks
-    of time. Each block is predicted from the other blocks, and from as many random samples. If
-    blocks are harder to predict by ten standard errors, or there is a `half_life`, each block is
-    also predicted from earlier blocks. Hidden features are not used if they do this worse than the
-    features alone, by two standard errors.
-
     References
     ----------
     A. Rahimi, B. Recht, "Random Features for Large-Scale Kernel Machines", NeurIPS 2007. S. Mika
     et al., "Fisher Discriminant Analysis with Kernels", NNSP 1999. D. Cai, X. He, J. Han, "SRDA: An
     Efficient Algorithm for Large-Scale Discriminant Analysis", IEEE TKDE 20(1), 2008, section 4.
-    The additive state and the choice between the two are specific to narrows.
+    The additive state and the features beside the random functions are specific to narrows.
 
     Examples
     --------
@@ -194,9 +174,9 @@ class KernelSRDA(Discriminant):
         "kernel": word(*KERNELS),
         "gamma": word("auto") | real(0, above=True),
         "alpha": word("auto", "cv", "scale") | real(0),
-        "folds": whole(2),
         "random_state": seed(2**64),
     }
+    _choice = Choice("alpha", required=False, may_regress=False)
     _only_route = BehindKernel
     _of_map = "has learned samples"
     _several_labels = _continues = True
@@ -210,16 +190,10 @@ class KernelSRDA(Discriminant):
     kernel: str = "rbf"
     gamma: float | str = "auto"
     alpha: float | str = "auto"
-    folds: int = 5
     half_life: float | None = None
     random_state: Any = 0
     keep: int = KEPT
     standardize: Any = False
-
-    @property
-    def uses_hidden_(self) -> bool:
-        """Whether hidden features are used."""
-        return self._solution.map is not None
 
     @property
     def gamma_(self) -> float:
@@ -338,67 +312,10 @@ class KernelSRDA(Discriminant):
     def _scatters(self, state: Any) -> tuple[Scatter, float]:
         return state.scatters(), state.mean_square()  # the map has the units
 
-    def _solve(self, state: Any) -> Found:
-        if not state.n:
-            return Found.best(np.zeros((state.n_features, 0)), np.zeros(0), self._size)
-        curved = self._shown(self._mapped(state))
-        linear, S = curved.without_hidden(), curved.scatters()
-        width = len(S.C)
-        with one_blas_thread(width <= SMALL):
-            alternatives = (
-                self._alternative(linear, linear.scatters(), width, may_regress=True),  # as SRDA
-                self._alternative(curved, S, width),
-            )
-            prefers_curved = self._prefers_curved(curved, *alternatives)
-        if prefers_curved:
-            return alternatives[1].about(curved.stats.mean)
-        return alternatives[0].of_features()
-
-    def _alternative(
-        self, state: Mapped, S: Scatter, width: int, may_regress: bool = False
-    ) -> Found:
-        """Return the solution behind a map."""
-        counts, unit = state.counts[state.counts > 0], state.mean_square()
-        alpha = unit if isinstance(self.alpha, str) else float(self.alpha)
-        held = state.held_out(S, COMPARED, width) if unit and len(counts) > 1 else []
-        result, regresses = None, False
-        if held:
-            if self.half_life is None:  # as `Choice`
-                unit *= min(1.0, np.concatenate([part.weight for part in held]).max())
-            alphas = unit * GRID if self.alpha in ("auto", "cv") else np.array([alpha])
-            alpha, result, regresses = chosen(
-                S, counts, held, alphas, unit, may_regress=may_regress
-            )
-        found = self._solve_sums(state.stats, S, alpha, regresses)
-        found.map = state.map
-        if result is not None:
-            found.curve = result
-        return found
-
-    def _prefers_curved(self, state: Mapped, linear: Found, curved: Found) -> bool:
-        """Whether hidden features are better for held-out samples, also for later ones.
-
-        Without kept samples they are used.
-        """
-        if not state.stats.kept:
-            return bool((state.counts > 0).sum() > 1)
-        if not len(linear.curve.values) or not len(curved.curve.values):
-            return False
-        gain = curved.curve.at(curved.alpha) - linear.curve.at(linear.alpha)
-        if not len(gain) or not leads(gain, linear.curve.weight, _SURE):
-            return False
-        X, code, weight, _, when = state.stats.samples
-        code = (np.cumsum(state.counts > 0) - 1)[code]
-        block = by_time(code, when, self.folds)
-        kept = Kept.of(linear.map.coordinates(X), code, weight)
-        if self.half_life is None and not kept.drift(block, linear.alpha):
-            return True
-        later = Kept.of(curved.map.coordinates(X), code, weight).ahead(block, curved.alpha)
-        return not leads(kept.ahead(block, linear.alpha) - later, weight, _SURE)
-
-    def _solved_for(self, state: Any, solution: Found) -> Any:
-        mapped = self._mapped(state)
-        return mapped.without_hidden() if solution.map is None else mapped
+    def _of_ridge(self, stats: Mapped, S: Scatter, alpha: float, regresses: bool) -> Found:
+        found = super()._of_ridge(stats.stats, S, alpha, regresses)
+        found.map = stats.map
+        return found.about(stats.stats.mean)
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         p = self._size or 0

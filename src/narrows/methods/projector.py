@@ -20,7 +20,6 @@ from narrows.methods.standardize import standardized
 from narrows.solve.applied import Applied, Projection
 from narrows.solve.eigen import set_signs
 from narrows.solve.held_out import NO_CURVE, Curve
-from narrows.solve.sums import divided
 from narrows.state.arrays import read_only
 from narrows.state.class_stats import ClassStats
 
@@ -81,16 +80,6 @@ class Found(Directions):
     curve: Curve = NO_CURVE  # of ridges compared
     regresses: bool = False  # whether its scores are outputs of regressions, or log posteriors
     temperature: float | None = None  # what scores are divided by, once it is needed
-
-    def of_features(self) -> Self:
-        """Return the solution behind a map without hidden features as one of the features."""
-        scale = self.map.scale
-        self.W = self.map.unit * divided(self.W.T, scale).T
-        if self.rule is not None:
-            weights = self.map.unit * divided(self.rule[0].T, scale).T
-            self.rule = weights, self.rule[1] - self.map.centre @ weights
-        self.map = None
-        return self
 
     def about(self, mean: np.ndarray) -> Self:
         """Return the solution for coordinates less their mean."""

@@ -1,4 +1,4 @@
-"""Numbers chosen by held-out samples: ridges, eps, sizes and temperatures; and tests for drift."""
+"""Numbers chosen by held-out samples: ridges, eps, sizes and temperatures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ _RANGE = -3.0, 7.0  # of log T
 _ATTEMPTS = 12  # at a Cholesky factorisation
 _FLOOR = 2.0  # times the noise, in equal units: the least ridge with which it rarely fails
 _LIGHT = 1e-200  # below all weights
-_DRIFTS = 10.0  # standard errors: a drift
 
 _NONE = np.empty(0)
 
@@ -481,7 +480,7 @@ def _brier(posterior: np.ndarray, code: np.ndarray, temperature: float) -> np.nd
     return 2 * share[np.arange(len(code)), code] - (share**2).sum(axis=1)
 
 
-# -- drift -----------------------------------------------------------------------------------------
+# -- comparisons -----------------------------------------------------------------------------------
 
 
 def by_time(code: np.ndarray, when: np.ndarray, folds: int) -> np.ndarray:
@@ -491,72 +490,6 @@ def by_time(code: np.ndarray, when: np.ndarray, folds: int) -> np.ndarray:
     """
     number = number_in_class(code, np.lexsort((when, code)))
     return number * folds // np.bincount(code)[code]
-
-
-class Kept(NamedTuple):
-    """Kept samples, their scatter, and the weight of each class."""
-
-    S: Scatter
-    counts: np.ndarray
-    all: HeldOut
-
-    @classmethod
-    def of(cls, Z: np.ndarray, code: np.ndarray, weight: np.ndarray) -> Kept:
-        """Return kept samples in coordinates; `code` is the number of the class of each."""
-        counts = np.bincount(code, weight)
-        n, m = float(weight.sum()), weight @ Z / weight.sum()
-        Z = Z - m
-        C = blas.dsyrk(1.0, (np.sqrt(weight)[:, None] * Z).T, lower=1)
-        sums = sparse.csc_array((weight, code, np.arange(len(code) + 1))) @ Z
-        size = np.sqrt(np.where(counts > 0, counts, np.inf))[:, None]
-        S = Scatter(C, sums / size, n, 4 * np.finfo(np.float64).eps * C.diagonal(), m)
-        return cls(S, counts, HeldOut(Z, code, weight))
-
-    def ahead(self, block: np.ndarray, alpha: float) -> np.ndarray:
-        """Return the log-likelihoods of the samples of each block but the first, by earlier ones.
-
-        Parameters
-        ----------
-        block : ndarray of shape (n_samples,)
-            The number of the block of each.
-        alpha : float
-            The ridge.
-
-        Returns
-        -------
-        likelihoods : ndarray of shape (n_samples,)
-            0 for those of the first block, and of classes without earlier samples.
-        """
-        return self._by_others(block, alpha, lambda k: block >= k)
-
-    def drift(self, block: np.ndarray, alpha: float) -> bool:
-        """Whether the samples of a block are harder to predict by others than random ones are."""
-        mixed = by_time(self.all.code, np.arange(len(block)), int(block.max()) + 1)
-        later = self._by_others(block, alpha, lambda k: block == k)
-        random = self._by_others(mixed, alpha, lambda k: mixed == k)
-        return leads(random - later, self.all.weight, _DRIFTS)
-
-    def _by_others(
-        self, block: np.ndarray, alpha: float, held_with: Callable[[int], np.ndarray]
-    ) -> np.ndarray:
-        """Return log-likelihoods by the samples that are not held out with a block."""
-        Z, code, weight = self.all
-        posterior = np.zeros((len(block), len(self.counts)))
-        predicted = np.zeros(len(block), dtype=bool)
-        for k in np.unique(block).tolist():
-            held = held_with(k)
-            if held.all():
-                continue
-            rest, left, m = without(self.S, self.counts, HeldOut(*(a[held] for a in self.all)))
-            some = (block == k) & (left[code] > 0)
-            posterior[some] = classifier(rest, left, Z[some] - m)(alpha)
-            predicted |= some
-        found = np.zeros(len(block))
-        if predicted.any():
-            posterior, code, weight = posterior[predicted], code[predicted], weight[predicted]
-            weight = weight / min(1.0, weight.max(initial=_LIGHT))
-            found[predicted] = calibrated(posterior, code, weight, TIMID, 1.0)[3]
-        return found
 
 
 def leads(differences: np.ndarray, weight: np.ndarray, errors: float) -> bool:

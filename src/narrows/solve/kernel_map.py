@@ -96,20 +96,19 @@ class KernelMap:
         hidden, linear = found[:, : self.n_hidden], found[:, self.n_hidden :]
         is_dense = isinstance(X, np.ndarray)
         linear[:] = divided((X if is_dense else X.toarray()) - self.centre, self.scale)
-        if self.n_hidden:
-            W, shift = self._weights(dtype)
-            if is_dense:
-                projected = linear @ W
-            else:
-                projected = divided(X, self.scale).astype(dtype, copy=False) @ W
-                shift = shift - (divided(self.centre, self.scale) @ W).astype(dtype)
-            projected += shift
+        W, shift = self._weights(dtype)
+        if is_dense:
+            projected = linear @ W
+        else:
+            projected = divided(X, self.scale).astype(dtype, copy=False) @ W
+            shift = shift - (divided(self.centre, self.scale) @ W).astype(dtype)
+        projected += shift
 
-            def bend(part: slice) -> None:
-                _KERNELS[self.kernel](projected[part], hidden[part])
+        def bend(part: slice) -> None:
+            _KERNELS[self.kernel](projected[part], hidden[part])
 
-            shares = 1 if projected.size < _COORDINATES_AT_ONCE else cores()
-            each(bend, blocks(n, max(1, -(-n // shares))))
+        shares = 1 if projected.size < _COORDINATES_AT_ONCE else cores()
+        each(bend, blocks(n, max(1, -(-n // shares))))
         linear *= dtype.type(self.unit)
         return found
 

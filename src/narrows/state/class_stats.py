@@ -399,11 +399,6 @@ class ClassStats(StateArrays):
         held += [each.n_waiting for each in self._parts.get("cross", ())]
         return min(sum(held), max(0, self.n_samples))
 
-    def keep_as(self, other: Self) -> None:
-        """Keep the samples that another state of the same samples keeps, in place."""
-        if other.kept:
-            self._parts["kept"] = tuple(each.scaled(1.0) for each in other._parts["kept"])
-
     def renumber(self, when: np.ndarray, n_samples: int) -> None:
         """Give kept samples other numbers in their stream, of so many, in place.
 
@@ -910,12 +905,10 @@ class ClassStats(StateArrays):
         S: Scatter,
         most: int | None = None,
         samples: Callable[[Any], Any] = lambda X: X,
-        width: int | None = None,
     ) -> list[HeldOut]:
         """Return the first kept samples in the coordinates of `scatters`, in a few parts.
 
-        `samples` makes samples of what was kept of them; `width` is the number of coordinates, if
-        others are to have the same parts.
+        `samples` makes samples of what was kept of them.
         """
         if not self.kept:
             return []
@@ -928,7 +921,7 @@ class ClassStats(StateArrays):
                 number[code[part]],
                 weight[part],
             )
-            for part in parts(weight, self.n, width or len(S.C))
+            for part in parts(weight, self.n, len(S.C))
         ]
 
     def mean_square(self, unit: np.ndarray | None = None) -> float:

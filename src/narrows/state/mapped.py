@@ -143,12 +143,6 @@ class Mapped:
 
     __rmul__ = __mul__
 
-    def without_hidden(self) -> Self:
-        """Return the state of the features themselves, without hidden ones."""
-        new = type(self)(self.map.linear(), self.stats.cut(slice(self.map.n_hidden, None)))
-        new.stats.keep_as(self.stats)
-        return new
-
     def without_kept(self) -> Self:
         """Return the state without the samples that are kept; it shares arrays with this one."""
         return type(self)(self.map, self.stats.without_kept())
@@ -202,11 +196,9 @@ class Mapped:
         """Return the total scatter and that of the class means, in coordinates."""
         return self.map.scatter(self.stats.scatters(by_samples=self.map.by_samples))
 
-    def held_out(
-        self, S: Scatter, most: int | None = None, width: int | None = None
-    ) -> list[HeldOut]:
+    def held_out(self, S: Scatter, most: int | None = None) -> list[HeldOut]:
         """Return the first kept samples in the coordinates of `scatters`, in a few parts."""
-        return self.stats.held_out(S, most, self.map.coordinates_of_kept, width)
+        return self.stats.held_out(S, most, self.map.coordinates_of_kept)
 
     # -- storage --------------------------------------------------------------------------------
 

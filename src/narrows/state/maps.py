@@ -428,10 +428,6 @@ class RandomFeatures(KernelMap, Map):
         """Return the coordinates of kept samples."""
         return self.coordinates(X)
 
-    def linear(self) -> Self:
-        """Return the map to the features themselves."""
-        return type(self)(self.seed, self.kernel, 0, self.gamma, self.centre, self.scale)
-
     def mean(self, stats: Any) -> np.ndarray:
         """Return the mean of the samples, as far as the map keeps it."""
         scale = 1.0 if self.scale is None else self.scale
