@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from narrows.solve import columns, kernels, products
 from narrows.solve.arrays import as_numpy, samples_as_numpy
-from narrows.solve.certificate import FIRST, HeldOutScores, certify, order_of
 from narrows.solve.eigen import best_ratios, gram_eigh, lanczos, orthogonal_part, set_signs
 from narrows.solve.exact import Centred, lsqr
 from narrows.solve.held_out import Curve, by_time, curve_of

@@ -255,8 +255,7 @@ def test_parameters(run, svm):
     assert run("fit a.svm --method ocfs --n-features 0.5 --priors 1,2,3 -o m.narrows")[0] == 0
     assert narrows.load("m.narrows").get_params() == {
         "n_features": 0.5, "energy": None, "threshold": None, "priors": [1, 2, 3],
-        "per_class": None, "half_life": None, "tolerance": None, "confidence": 0.95,
-        "random_state": None,
+        "per_class": None, "half_life": None,
     }  # fmt: skip
     assert run("fit a.svm --method OCFS --threshold 0.01 -o m.narrows")[0] == 0
 
@@ -299,12 +298,12 @@ WRONG = [
     (
         "fit a.svm --method oc -o x --param q=1",
         2,
-        "OC: expected a parameter of it, got 'q'. Choose from confidence, half_life, n_components,",
+        "OC: expected a parameter of it, got 'q'. Choose from half_life, n_components,",
     ),
     (
-        "fit a.svm --method srda -o x --tolerance 0.1",
+        "fit a.svm --method ocfs -o x --tolerance 0.1",
         2,
-        "got 'tolerance'. Methods with --tolerance: chi, ig, oc, ocfs.",
+        "No such option '--tolerance'. Version 0.4 removed it: all rows are read.",
     ),
     ("fit a.svm --method oc -o x --param q", 2, "--param: expected NAME=VALUE, got q."),
     ("fit a.svm --method ocfs -o x --n-features few", 2, "expected a number, got 'few'"),

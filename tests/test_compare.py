@@ -491,21 +491,6 @@ def test_components_of_streams_are_not_limited_by_the_classes():
     assert [line.dimensions for line in found if line.asked == 6] == [6, 6, 3]
 
 
-def test_tolerance_is_that_of_a_fit():
-    X, y = load_digits(return_X_y=True)
-    seen = []
-
-    class Noted(OCFS):
-        def fit(self, X, y=None, sample_weight=None):
-            super().fit(X, y, sample_weight)
-            seen.append(self.n_samples_seen_)
-            return self
-
-    method = Noted(tolerance=0.9, random_state=0)
-    compare(X, y, [method], dims=[20], repeats=1, classifiers=["knn"])
-    assert 100 < seen[-1] < 1000
-
-
 def test_reports_have_parameters_of_any_type(tmp_path):
     X, y = load_iris(return_X_y=True)
     methods = ["oc", SRDA(alpha=np.float32(1)), OnlineSRDA(random_state=np.random.RandomState(0))]

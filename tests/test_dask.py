@@ -47,7 +47,7 @@ from tests.cases import (
     labelled,
 )
 from tests.conftest import slow
-from tests.inside import begin, end, fit_in_parts, pretend
+from tests.inside import begin, end, pretend
 from tests.test_aliasing import warned_here
 from tests.test_bands import same_models, texts
 from tests.test_cross import METHODS, real
@@ -343,19 +343,6 @@ def test_blocks_of_another_width_than_they_say_are_refused(client):
 
 def _narrow_at_the_end(block, block_info=None):
     return block[:, :4] if block_info[0]["chunk-location"][0] == 2 else block
-
-
-@pytest.mark.slow
-def test_parts_are_drawn_as_in_one_process(client, tmp_path):
-    X, y = labelled(n=3000, d=6)
-    y = np.unique(y, return_inverse=True)[1]
-    for k, rows in enumerate(np.array_split(np.arange(3000), 40)):
-        dump_svmlight_file(X[rows], y[rows], str(tmp_path / f"{k:02}.svm"), zero_based=False)
-    pattern, drawn = str(tmp_path / "*.svm"), OCFS(2, tolerance=0.2, random_state=0)
-    fitted, local = engine.fit(clone(drawn), pattern, client), fit_in_parts(drawn, pattern)
-    assert local.n_samples_seen_ < 3000
-    assert_same(fitted, local)
-    np.testing.assert_allclose(fitted.certificate_[:5], local.certificate_[:5], rtol=1e-9)
 
 
 def test_a_refused_method_names_an_alternative(client):

@@ -413,24 +413,6 @@ def test_wrong_tables_are_one_line_each(folder, capsys):
 
 
 @pytest.mark.slow
-def test_a_few_files_of_tables_are_enough_with_a_tolerance(folder, capsys):
-    rows = customers(4000)
-    for k in range(40):
-        write(f"t{k:02}.csv", rows[100 * k : 100 * k + 100])
-    files = " ".join(f"t{k:02}.csv" for k in range(40))
-    line = f"fit {files} --label churn --method oc"
-    assert narrows_(f"{line} --tolerance 0.2 -o few.narrows") == 0
-    assert "plan: category" in capsys.readouterr().err
-    assert narrows_(f"{line} -o all.narrows") == 0
-    few, every = load_model("few.narrows"), load_model("all.narrows")
-    assert few.n_samples_seen_ < every.n_samples_seen_ == 4000
-    assert few.certificate_.share >= 0.8
-    assert source_of(few).encoder == source_of(every).encoder
-    out = predicted("transform few.narrows new.csv -o out.csv", capsys)
-    assert "100 rows" in out
-
-
-@pytest.mark.slow
 def test_a_named_pipe_is_read_once(folder, capsys):
     rows = [f"{k},{k % 3},{'xy'[k % 2]}\n" for k in range(40)]
     Path("n.csv").write_text("a,b,label\n" + "".join(rows))

@@ -6,7 +6,6 @@
 
 from benchmarks.studies.bands import BandsCost, BandsQuality
 from benchmarks.studies.calibration import Calibration
-from benchmarks.studies.certificates import Certificates, OtherCertificates, RefusedCertificates
 from benchmarks.studies.chosen import ChosenComponents, ChosenEps, ChosenMu
 from benchmarks.studies.claims import Claims
 from benchmarks.studies.cluster import Cluster
@@ -154,9 +153,6 @@ STUDIES = {
         Spark,
         Start,
         Tables,
-        Certificates,
-        OtherCertificates,
-        RefusedCertificates,
         Dicts,
         Numbers,
         NumbersCost,

@@ -145,23 +145,20 @@ def _spread(stats: ClassStats, p: np.ndarray, alone: bool) -> np.ndarray:
     return spread
 
 
-def held_out_gain(halves: Halves, way: float = 1.0, own_mean: bool = False) -> np.ndarray:
-    """Return how much closer to a fold the class means of the other folds are than their mean.
+def held_out_gain(halves: Halves) -> np.ndarray:
+    """Return how much closer a fold is to points halfway to the others' class means than to m.
 
-    A feature of a sample is predicted by a point on the way from the mean m of the others to their
-    class mean, which is at its end. With the deviations A_j of the class means of the others and
-    B_j of those of the fold, both from m, the mean squared error is way sum_j p_j A_j (2 B_j - way
-    A_j) lower than that of m. For B_j = A_j and way = 1 this is the diagonal of S_b. Halfway it is
-    less sensitive to chance in A: 3/4 of S_b on average, less a quarter of that chance.
+    A feature of a sample is predicted by the point halfway from the mean m of the others to their
+    class mean. With the deviations A_j of the class means of the others from their mean, and B_j of
+    those of the fold from its own, which vary less than from that of the others, the mean squared
+    error is sum_j p_j A_j (2 B_j - A_j / 2) / 2 lower than that of m. This is less sensitive
+    to chance in A than the class mean itself: 3/4 of the diagonal of S_b on average, less a quarter
+    of that chance.
 
     Parameters
     ----------
     halves : Halves
         A fold and the other folds.
-    way : float, default=1.0
-        From 0 to 1.
-    own_mean : bool, default=False
-        Take the mean of the fold for m in B_j, which varies less.
 
     Returns
     -------
@@ -170,11 +167,11 @@ def held_out_gain(halves: Halves, way: float = 1.0, own_mean: bool = False) -> n
     """
     gain, p = np.empty(halves.fold.n_features), halves.p_fold[halves.p_fold > 0]
     with np.errstate(over="ignore", invalid="ignore"):  # checked next
-        for columns, A, B in halves.deviations(own_mean):
+        for columns, A, B in halves.deviations():
             B *= 2
-            B -= way * A
+            B -= _HALFWAY * A
             B *= A
-            gain[columns] = way * weighted(p, B)
+            gain[columns] = _HALFWAY * weighted(p, B)
     if not np.isfinite(gain).all():
         raise too_large(f"held-out scores below {HUGE:.1e}", int((~np.isfinite(gain)).argmax()))
     return gain
@@ -207,7 +204,7 @@ def deviations(stats: ClassStats, p: np.ndarray) -> np.ndarray:
     return size
 
 
-HALFWAY = 0.5  # from the mean to a class mean, for `held_out_gain`
+_HALFWAY = 0.5  # from the mean to a class mean, for `held_out_gain`
 BETWEEN = Criterion(between=1.0)
 TOTAL = Criterion(total=1.0)
 _MANY = 1000  # classes and features, from which on a few eigenvectors are found by Lanczos

@@ -5,22 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from narrows.errors import ParameterError
+
+_CERTIFIED, _CERTIFYING = ("OC", "OCFS", "IG", "CHI"), ("tolerance", "confidence", "random_state")
+_TOLERANCE = "Leave it out: all samples are read."
+
 # (class, parameter): advice
 PARAMETERS = {
     ("SRDA", "scale"): "Leave it out: transform has unit variance within the classes.",
+    **{(who, name): _TOLERANCE for who in _CERTIFIED for name in _CERTIFYING},
     ("KernelSRDA", "folds"): "Leave it out: hidden features are always used, beside the others.",
 }
+# of the command line
+OPTIONS = dict.fromkeys(("--tolerance", "--confidence"), "all rows are read.")
 # (class, attribute): advice
 ATTRIBUTES = {
+    **{(who, "certificate_"): "There is no bound on the score." for who in _CERTIFIED},
     ("KernelSRDA", "uses_hidden_"): "Hidden features are always used, beside the others.",
 }
 
 
-def check_removed(who: str, given: Iterable[str]) -> None:
-    """Raise TypeError for a parameter that a class had in an earlier version."""
+def check_removed(who: str, given: Iterable[str], error: type[Exception] = ParameterError) -> None:
+    """Raise an error for a parameter that a class had in an earlier version."""
     for name in given:
         if (who, name) in PARAMETERS:
-            raise TypeError(
+            raise error(
                 f"{who}: expected one of its parameters, got {name!r}, which version 0.4 removed. "
                 f"{PARAMETERS[who, name]}"
             )

@@ -8,18 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from pyspark.sql import functions
-from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 import narrows
-from narrows import IG, OC, OCFS, SRDA, load
+from narrows import IG, OC, SRDA, load
 from narrows.command import cli
 from narrows.errors import DataError
 from narrows.read import source_of
 from narrows.spark import fit, fit_files, predict, transform, transform_files
 from narrows.table import TableEncoder
 from tests.cases import assert_same, labelled
-from tests.inside import fit_in_parts
 from tests.spark.frames import is_connect
 from tests.test_tables import NAMES, customers
 
@@ -43,18 +41,6 @@ def test_files_are_fitted_and_reduced_as_on_one_machine(spark, shards, tmp_path)
     got = [z for path in written for z, _ in narrows.read.iter_chunks(path, label="label")]
     expected = [fitted.transform(each) for each in X]
     np.testing.assert_allclose(np.vstack(got), np.vstack(expected), atol=1e-12)
-
-
-def test_parts_are_drawn_as_in_one_process(spark, tmp_path):
-    X, y = labelled(n=3000, d=6)
-    y = np.unique(y, return_inverse=True)[1]
-    for k, rows in enumerate(np.array_split(np.arange(3000), 40)):
-        dump_svmlight_file(X[rows], y[rows], str(tmp_path / f"{k:02}.svm"), zero_based=False)
-    pattern, drawn = str(tmp_path / "*.svm"), OCFS(2, tolerance=0.2, random_state=0)
-    fitted, local = fit_files(clone(drawn), [pattern], spark), fit_in_parts(drawn, pattern)
-    assert local.n_samples_seen_ < 3000
-    assert_same(fitted, local)
-    np.testing.assert_allclose(fitted.certificate_[:5], local.certificate_[:5], rtol=1e-9)
 
 
 def test_a_damaged_file_is_named_with_its_line(spark, shards, tmp_path):

@@ -286,17 +286,6 @@ def test_the_names_of_features_are_free(spark):
         np.testing.assert_allclose(z, OC().fit_transform(X, y), atol=1e-12)
 
 
-def test_a_frame_is_not_drawn_from(spark):
-    X, y = labelled(n=600, d=5)
-    df = frame(spark, X, y)
-    with pytest.raises(
-        ParameterError, match=r"OCFS: expected tolerance=None or 0 .* Use fit_files"
-    ):
-        fit(OCFS(2, tolerance=0.1), df)
-    sure = fit(OCFS(2, tolerance=0), df).certificate_
-    np.testing.assert_allclose(sure.n_samples, 600)
-
-
 def test_labels_may_be_missing_where_they_are_not_needed(spark):
     X, _ = labelled(n=40, d=5)
     rows = [(None if k else "a", x.tolist()) for k, x in enumerate(X)]

@@ -16,6 +16,7 @@ from narrows.command.options import INSTEAD
 from narrows.command.verbs import VERBS
 from narrows.errors import Asked, ParameterError
 from narrows.io.kinds import SUFFIXES
+from narrows.removed import OPTIONS
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,7 +43,9 @@ def _run(arguments: list[str] | None) -> int:
         return cli.main(arguments, prog_name="narrows", standalone_mode=False) or 0
     except click.NoSuchOption as error:
         verb = "" if error.ctx is None else error.ctx.info_name or ""
-        hint = INSTEAD.get(verb, {}).get(error.option_name)
+        gone = OPTIONS.get(error.option_name)
+        hint = f"Version 0.4 removed it: {gone}" if gone else None
+        hint = hint or INSTEAD.get(verb, {}).get(error.option_name)
         near, typed = error.possibilities or [], sorted(error.option_name)
         near.sort(key=lambda each: sorted(each) != typed)  # first those of the same letters
         del near[1:]  # the first one is the nearest

@@ -34,7 +34,7 @@ from narrows.io.chunk import NUMBERS, Options, for_targets
 from narrows.io.models import fingerprint, learned_by, load_model, save_model
 from narrows.io.source import check_kind, kind_of
 from narrows.io.streams import display_name, expand_patterns
-from narrows.methods.describe import certified, chosen, in_order, n_classes, summary
+from narrows.methods.describe import chosen, in_order, n_classes, summary
 from narrows.methods.names import listed
 from narrows.methods.routes import Data, check_adds_up, most_passes, route_of
 from narrows.solve.late import sparse
@@ -65,9 +65,6 @@ def fit(
     reading, vectoriser = values.as_table(files, reading, given, vectoriser)
     if reading.table:
         values.check_text_options(given, False, files[0])
-    if fit_parts is None and getattr(estimator, "tolerance", None):
-        values.refuse(given, ("checkpoint", "idf_sample", "on_error"), "no --tolerance", "one")
-        fit_parts = local.fit_files
     if fit_parts is not None:
         how = {"vectoriser": vectoriser, "progress": sys.stderr.isatty()}
         fit_parts(estimator, files, **how, **values.read_arguments(reading))
@@ -527,9 +524,7 @@ def _report_model(
     found = {"model": output, **summary(estimator), **(more or {})}
     text = (
         f"{found['method']}: {found['rows']:,} rows, {n_classes(found)}, "
-        f"{found['columns']:,} columns -> {found['dimensions']:,}; "
-        + (f"{certified(found)}; " if "certificate" in found else "")
-        + f"saved to {output}"
+        f"{found['columns']:,} columns -> {found['dimensions']:,}; " + f"saved to {output}"
     )
     if found["method"] == "ForwardFS" and (columns := chosen(estimator)):
         found["top"] = columns

@@ -273,13 +273,6 @@ PARAMETERS: dict[str, tuple[str, Any, str]] = {
         "Rows that the model file keeps to choose parameters and calibrate probabilities; 0 or "
         "none: sums only.  [default: 2000]",
     ),
-    "tolerance": (
-        "SHARE",
-        float,
-        "Read parts of the files at random, and stop when the result has at least 1 - SHARE of "
-        "the best possible score, with probability --confidence (ocfs, ig, chi, oc).",
-    ),
-    "confidence": ("P", float, "Probability for --tolerance.  [default: 0.95]"),
 }
 METHOD_PARAMETERS = (
     *(_option("--" + name.replace("_", "-"), *given) for name, given in PARAMETERS.items()),

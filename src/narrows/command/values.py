@@ -76,7 +76,6 @@ def predicting(numeric: bool) -> str:
 
 def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) -> Any:
     """Return an estimator with the parameters among the options, and those of NAME=VALUE pairs."""
-    _require(given, "confidence", given["tolerance"] is not None, "--tolerance")
     estimator = method()
     known = estimator.get_params()
     chosen = {key: given[key] for key in PARAMETERS if given[key] is not None}
@@ -94,13 +93,8 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
             raise ParameterError(f"--param {key}: expected a value, got nested lists.") from None
         except ValueError:
             chosen[key] = value
-    if "tolerance" in chosen and "random_state" in known:
-        chosen.setdefault("random_state", 0)  # the same command gives the same model
     unknown = [key for key in chosen if key not in known]
-    try:
-        check_removed(method.__name__, unknown)
-    except TypeError as error:
-        raise ParameterError(str(error)) from None
+    check_removed(method.__name__, unknown)
     for key in unknown:
         near = _SIZES[key] if _SIZES.get(key) in known else key
         hint = did_you_mean(near, known, _shown)

@@ -54,7 +54,6 @@ def fit() -> Work:
     narrows fit houses.csv --target price -o model.narrows
     narrows fit big.svm --method oc -o m.narrows --checkpoint c.narrows --resume
     narrows fit 'shards/*.parquet' --method oc -o m.narrows --engine dask
-    narrows fit big.svm --method ocfs --tolerance 0.05 -o model.narrows
     narrows fit tuesday.svm --like monday.narrows -o tuesday.narrows
     """  # noqa: D301 - click reads the character
     from narrows.command.learning import fit

@@ -178,17 +178,6 @@ def learn_part(part: Part, reading: Reading, estimator: Any, empty: Any = None) 
         return PartialState(state, chunks.features)
 
 
-def learn_in_fold(
-    part: Part, reading: Reading, estimator: Any, fold: tuple[int, int]
-) -> PartialState:
-    """Return the state of a part as one fold of a state; the others are without samples."""
-    (number, n_folds), empty = fold, estimator._empty_state(0)
-    learned = learn_part(part, reading, estimator, empty.reduced(empty.second, folds=False))
-    states = [learned.state.emptied() for _ in range(n_folds)]
-    states[number] = learned.state
-    return PartialState(ClassStats.in_folds(states), learned.features)
-
-
 # -- the samples of a part -------------------------------------------------------------------------
 
 

@@ -91,6 +91,6 @@ def fit_files(
     progress: bool = False,
     **reading: Any,
 ) -> Any:
-    """Fit an estimator to parts of files in any order, of which a `tolerance` may need a few."""
+    """Fit an estimator to parts of files in any order."""
     data, options = parts.files_to_fit(estimator, files, reading)
     return parts.fit(Engine(), estimator, data, options, None, vectoriser, progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, repeat
@@ -17,9 +17,9 @@ from tqdm import tqdm
 
 from narrows.engines import learn
 from narrows.engines.engine import Engine, Function
-from narrows.engines.learn import Features, PartialState, add_partial
+from narrows.engines.learn import Features, add_partial
 from narrows.engines.remote import RemoteSamples
-from narrows.errors import DataError, ParameterError, warn
+from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import (
     LABELS,
     MAY_BE_TABLE,
@@ -42,10 +42,6 @@ from narrows.state.cross import MOST
 from narrows.table import TableEncoder
 from narrows.text import Tfidf
 
-_DRAWN, _FEW = 1000, 100  # parts to draw from: the most, and as many as small files should have
-_SMALL = 1 << 16  # bytes of the smallest of these
-_SLOW = 1 << 18  # bytes that take longer to read than a part takes besides
-_SURVEYED = 20  # of the parts to draw from
 _NAMED = 5  # features that a message lists
 # bytes of a state that is collected in memory; a larger one goes into files
 IN_MEMORY = 400_000_000
@@ -66,9 +62,6 @@ class Parts:
         Of the features.
     progress : bool
         Show how many parts are done.
-    drawn : bool
-        Whether few parts may be enough. Files are then cut into up to 1,000 parts, and a few of
-        these show how to read them.
 
     Attributes
     ----------
@@ -83,7 +76,6 @@ class Parts:
         options: Options,
         names: list[str] | None = None,
         progress: bool = False,
-        drawn: bool = False,
     ):
         if not data:
             raise ValueError(f"{engine.name}: expected at least one part, got none.")
@@ -94,11 +86,9 @@ class Parts:
                 options = options.replace(columns=tuple(names))
         self.engine, self.options, self.names, self.progress = engine, options, names, progress
         self.source: Source | None = None
-        self._drawn = drawn
         self.files = [_path_of(each) for each in data if isinstance(each, str | FilePart)]
-        data = _cut(data, drawn, options.encoding)
-        of_files = [each for each in data if isinstance(each, str | FilePart)]
-        self._surveyed = of_files[:: len(of_files) // _SURVEYED or 1] if drawn else of_files
+        data = _cut(data, options.encoding)
+        self._of_files = [each for each in data if isinstance(each, str | FilePart)]
         names_of = (_path_of(d) or partition(k) for k, d in enumerate(data))
         self.parts = list(zip(data, names_of, strict=True))
         formats = {path: format_of(path)[0] for path in self.files}
@@ -119,30 +109,6 @@ class Parts:
         with self._bar("learning") as bar:
             together = PartFeatures(self._name_of)
             return self._sum(bar, together, alone._add_states, learn.learn_part, *given)
-
-    def draw(
-        self, estimator: Any, order: Sequence[int], n_folds: int
-    ) -> Iterator[tuple[ClassStats, Any]]:
-        """Yield states of the first, twice as many, ... parts in an order, and a bar to write to.
-
-        Each part is in one fold as a whole, so that what parts differ by shows between the folds.
-        """
-        parts = [self.parts[k] for k in order]
-        together, add = PartFeatures(lambda k: parts[k][1]), estimator._add_states
-        state, first, last = None, 0, n_folds
-        with self._bar("learning") as bar:
-            while first < len(parts):
-                drawn = range(first, min(last, len(parts)))
-                folds = ((k % n_folds, n_folds) for k in drawn)
-                new = self._sum(
-                    bar, together, add, learn.learn_in_fold,
-                    [parts[k] for k in drawn], repeat(self._reading), repeat(estimator), folds,
-                )  # fmt: skip
-                if state is not None:
-                    new = add_partial(add, PartialState(state), PartialState(new)).state
-                state = new
-                yield state, bar
-                first, last = last, 2 * last
 
     @property
     def n_features(self) -> int:
@@ -200,14 +166,8 @@ class Parts:
             raise ParameterError(f"vectoriser: expected {expected}, got numbers. {advice}")
         run, collect = self.engine.map, self.engine.collect
         if self._format is not None:
-            found = collect(run(learn.survey, self._surveyed, repeat(self.options)))
+            found = collect(run(learn.survey, self._of_files, repeat(self.options)))
             facts = self._format.combine(found)
-            asked = self.options.zero_based is not None
-            if self._drawn and not asked and facts.get("zero_based") is False:
-                warn(
-                    f"{self.files[0]}: columns are taken to be numbered from 1, since a few parts "
-                    "of the data have no column 0. Set zero_based (--one-based or --zero-based)."
-                )
             self.options = self.options.with_found(facts)
             (self.source,) = collect(run(learn.source_of, [self.files], [self.options]))
             if self.source is not None and self.source.columns is not None:
@@ -260,7 +220,7 @@ class Parts:
     def survey_labels(self) -> None:
         """Find out whether labels that files write as text are integers in all of them."""
         if self._format is not None and NUMBERS in self._format.surveyed:
-            found = self.engine.map(learn.survey, self._surveyed, repeat(self.options))
+            found = self.engine.map(learn.survey, self._of_files, repeat(self.options))
             facts = self._format.combine(self.engine.collect(found))
             self.options = self.options.with_found(facts)
 
@@ -395,10 +355,9 @@ def fit(
     if isinstance(vectoriser, TableEncoder):
         options = options.replace(table=True)
     options = options.with_found({MAY_BE_TABLE: vectoriser is None})
-    drawn = bool(getattr(estimator, "tolerance", None))
     if any(isinstance(each, str) or hasattr(type(each), "columns") for each in data):
         options = for_targets(estimator, options)
-    parts = Parts(engine, data, options, names, progress, drawn)
+    parts = Parts(engine, data, options, names, progress)
     parts.survey(vectoriser)
     estimator._use_names(Source(columns=tuple(parts.names)) if parts.names else parts.source)
     encoder: Any = getattr(parts.source, "encoder", None)
@@ -461,14 +420,9 @@ def partition(k: int) -> str:
     return f"partition {k}"
 
 
-def _cut(data: Sequence[Any], drawn: bool, encoding: str | None) -> list[Any]:
+def _cut(data: Sequence[Any], encoding: str | None) -> list[Any]:
     """Return the parts of large files; anything else is one part."""
-    size = SIZE
-    if drawn:
-        files = [each for each in data if isinstance(each, str) and os.path.isfile(each)]
-        total = sum(map(os.path.getsize, files))
-        size = min(SIZE, max(_SMALL, total // _DRAWN, min(_SLOW, total // _FEW)))
-    cut = [parts_of(each, size, encoding) if isinstance(each, str) else [each] for each in data]
+    cut = [parts_of(each, SIZE, encoding) if isinstance(each, str) else [each] for each in data]
     return [part for parts in cut for part in parts]
 
 

@@ -132,8 +132,6 @@ class Ours:
         is_additive = isinstance(self.estimator, Additive) and not self.fitted._takes_numbers
         if not is_additive or self.estimator.half_life is not None:
             return None
-        if getattr(self.estimator, "tolerance", None) is not None:  # it may stop early
-            return None
         route = route_of(self.estimator, Data(n_features, True), "memory")
         if not isinstance(route, Sums):
             return None

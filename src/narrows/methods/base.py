@@ -281,10 +281,8 @@ class Estimator(TransformerMixin, BaseEstimator):
 
         Raises
         ------
-        TypeError
-            A parameter was removed.
         ValueError
-            There is no such parameter.
+            There is no such parameter, or an earlier version had it.
 
         See Also
         --------

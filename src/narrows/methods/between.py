@@ -6,16 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from narrows.criteria import BETWEEN, HALFWAY, Criterion, held_out_gain
+from narrows.criteria import BETWEEN, Criterion, held_out_gain
 from narrows.methods.centroid import OC
-from narrows.methods.certified import CertifiedSelector
-from narrows.methods.selector import CriterionSelector, HeldOutSelector
+from narrows.methods.selector import CriterionSelector, HeldOutSelector, PerClassSelector
 from narrows.methods.streams import OnlineProjector
 from narrows.state.class_stats import ClassStats
 from narrows.state.halves import Halves
 
 
-class OCFS(CertifiedSelector, HeldOutSelector, CriterionSelector):
+class OCFS(PerClassSelector, HeldOutSelector, CriterionSelector):
     """Orthogonal centroid feature selection.
 
     ::
@@ -40,12 +39,6 @@ class OCFS(CertifiedSelector, HeldOutSelector, CriterionSelector):
         give rare classes more weight.
     {per_class}
     {half_life}
-    tolerance : float, optional
-        Read the samples in random order, and stop when the selection has at least 1 - tolerance of
-        the best possible score, with probability `confidence`. 0 reads all samples and keeps the
-        ten folds that `certificate_` needs. Requires priors="empirical".
-    {confidence}
-    {random_state}
 
     Attributes
     ----------
@@ -64,7 +57,6 @@ class OCFS(CertifiedSelector, HeldOutSelector, CriterionSelector):
         mean squared error of a held-out fold if its values are predicted by the point halfway
         between the mean and the class mean of the other folds, instead of by the mean.
     {n_features_}
-    {certificate_}
     {classes_}
     {n_samples_seen_}
 
@@ -109,9 +101,6 @@ class OCFS(CertifiedSelector, HeldOutSelector, CriterionSelector):
         return BETWEEN
 
     def _held_out(self, halves: Halves) -> np.ndarray:
-        return held_out_gain(halves, HALFWAY, own_mean=True)
-
-    def _gain(self, halves: Halves) -> np.ndarray:
         return held_out_gain(halves)
 
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

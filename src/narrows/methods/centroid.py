@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from narrows.criteria import BETWEEN, Criterion
-from narrows.methods.certified import Certified
 from narrows.methods.parameters import (
     CV,
     FOLDS,
@@ -25,7 +24,6 @@ from narrows.methods.projector import (
     Directions,
     ExactProjector,
 )
-from narrows.solve.certificate import HeldOutScores, errors_of
 from narrows.solve.eigen import orthogonal_part
 from narrows.solve.held_out import NO_CURVE, Curve
 from narrows.state.class_stats import ClassStats
@@ -42,8 +40,7 @@ class _OrthogonalCentroid(ExactProjector):
         return BETWEEN
 
 
-@parameters
-class OC(Certified, _OrthogonalCentroid):
+class OC(_OrthogonalCentroid):
     """Orthogonal centroid projection.
 
     ::
@@ -64,12 +61,6 @@ class OC(Certified, _OrthogonalCentroid):
         error of the best: see Notes.
     {priors}
     {half_life}
-    tolerance : float, optional
-        Read the samples in random order, and stop when the directions have at least 1 - tolerance
-        of the largest sum of eigenvalues, with probability `confidence`. 0 reads all samples and
-        keeps the ten folds that `certificate_` needs. Requires priors="empirical".
-    {confidence}
-    {random_state}
 
     Attributes
     ----------
@@ -84,9 +75,6 @@ class OC(Certified, _OrthogonalCentroid):
     held_out_scores_, held_out_errors_ : ndarray of shape (n_components_available,)
         With ``n_components="cv"``: entry p - 1 is the held-out score of the first p directions, and
         its standard error; else empty.
-    certificate_ : Certificate
-        With `tolerance`: `n_samples`, `share`, `lower`, `upper` and `confidence`. The directions
-        have at least `share` of the largest possible sum of eigenvalues.
     {classes_}
     {n_samples_seen_}
 
@@ -139,15 +127,8 @@ class OC(Certified, _OrthogonalCentroid):
     _constraints: ClassVar[dict[str, Constraint]] = {"n_components": whole(1) | CV | NONE}
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
 
-    n_components: int | str | None = None
-    priors: Any = "empirical"
-    half_life: float | None = None
-    tolerance: float | None = None
-    confidence: float = 0.95
-    random_state: Any = None
-
     def _folds(self) -> int | None:
-        return super()._folds() or (FOLDS if is_cv(self.n_components) else None)
+        return FOLDS if is_cv(self.n_components) else None
 
     def _solve(self, stats: ClassStats) -> Directions:
         if not is_cv(self.n_components):
@@ -178,49 +159,11 @@ class OC(Certified, _OrthogonalCentroid):
             curves.append(np.append(explained, np.repeat(last, size - len(explained))))
         return Curve.of_folds(np.array(curves), np.array(weight))
 
-    def _held_out_scores(self, stats: ClassStats, solution: Directions) -> HeldOutScores:
-        held_out, plugged_in, p = [], [], stats.priors()
-        size = solution.W.shape[1]
-        L, V = BETWEEN.leading(stats)
-        for halves in Halves.of(stats, "empirical"):
-            _, W = BETWEEN.leading(halves.others, "empirical", size)
-            held_out.append(float(np.trace(_explained(halves, W))))
-            plugged_in.append(_explained(halves._replace(others=stats, p_others=p), V))
-        errors = errors_of(np.array(plugged_in), stats.fold_counts.sum(axis=1))
-
-        def regret(weights: np.ndarray) -> np.ndarray:
-            if size == len(L):
-                return np.zeros(len(weights))
-            scatter = np.diag(L) + np.tensordot(weights, errors, 1)
-            chosen = np.trace(scatter[:, :size, :size], axis1=1, axis2=2)
-            return np.linalg.eigvalsh(scatter)[:, -size:].sum(axis=1) - chosen
-
-        return HeldOutScores(
-            held_out,
-            [float(np.trace(each[:size, :size])) for each in plugged_in],
-            float(L[:size].sum()),
-            regret,
-        )
-
     def _check_solution(self, solution: Directions, stats: ClassStats) -> None:
         super()._check_solution(solution, stats)
         if is_cv(self.n_components) and not len(solution.held_out.scores):
             for k in range(stats.folds or 0):
                 check_filled(type(self).__name__, "n_components", stats.fold(k), stats.n_samples)
-
-
-def _explained(halves: Halves, W: np.ndarray) -> np.ndarray:
-    """Return how much closer to a fold the others' class means are than their mean, along W.
-
-    The trace of the symmetric matrix is that of `held_out_gain`.
-    """
-    p = halves.p_fold[halves.p_fold > 0]
-    A = B = np.zeros((len(p), W.shape[1]))
-    for columns, others, fold in halves.deviations(own_mean=False):
-        A = A + others @ W[columns]
-        B = B + fold @ W[columns]
-    crossed: np.ndarray = (p[:, None] * A).T @ (2 * B - A)
-    return (crossed + crossed.T) / 2
 
 
 class OCM(_OrthogonalCentroid):

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import rel_entr
 
-from narrows.methods.certified import CertifiedSelector
 from narrows.methods.selector import HeldOutSelector, PerClassSelector, Scores, Selector
 from narrows.solve.products import each
 from narrows.solve.sums import weighted
@@ -71,7 +70,7 @@ class HeldOutInformation(HeldOutSelector, _Contingency):
         return gain
 
 
-class IG(CertifiedSelector, HeldOutInformation):
+class IG(HeldOutInformation):
     """Information gain feature selection.
 
     ::
@@ -92,12 +91,6 @@ class IG(CertifiedSelector, HeldOutInformation):
     {priors}
     {per_class}
     {half_life}
-    tolerance : float, optional
-        Read the samples in random order, and stop when the selection has at least 1 - tolerance of
-        the best possible score, with probability `confidence`. 0 reads all samples. Requires
-        priors="empirical".
-    {confidence}
-    {random_state}
 
     Attributes
     ----------
@@ -111,7 +104,6 @@ class IG(CertifiedSelector, HeldOutInformation):
         With ``n_features="cv"``: entry p - 1 is the sum of the information of the p best features
         on held-out folds in bits, and its standard error; else empty.
     {n_features_}
-    {certificate_}
     {classes_}
     {n_samples_seen_}
 
@@ -148,11 +140,6 @@ class IG(CertifiedSelector, HeldOutInformation):
     >>> IG().fit(X, ["a", "a", "b", "b"]).scores_.tolist()
     [1.0, 0.0, 1.0]
     """
-
-    _gain = HeldOutInformation._held_out
-
-    def _bias(self, stats: ClassStats, size: int) -> float:
-        return size / float(2 * np.log(2) * stats.n)  # of entropies (G. A. Miller, 1955)
 
     def _combined(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         absent = np.maximum(p - P, 0.0)
@@ -270,7 +257,7 @@ def _bits(part: np.ndarray, chance: np.ndarray) -> np.ndarray:
     return rel_entr(part, chance) / np.log(2)
 
 
-class CHI(CertifiedSelector, HeldOutInformation):
+class CHI(HeldOutInformation):
     """Chi-squared feature selection.
 
     ::
@@ -292,12 +279,6 @@ class CHI(CertifiedSelector, HeldOutInformation):
     {priors}
     {per_class}
     {half_life}
-    tolerance : float, optional
-        Read the samples in random order, and stop when the selection has at least 1 - tolerance of
-        the best possible score, with probability `confidence`. 0 reads all samples. Requires
-        priors="empirical".
-    {confidence}
-    {random_state}
 
     Attributes
     ----------
@@ -311,7 +292,6 @@ class CHI(CertifiedSelector, HeldOutInformation):
         With ``n_features="cv"``: entry p - 1 is the sum of the information of the p best features
         on held-out folds in bits, as for `IG`, and its standard error; else empty.
     {n_features_}
-    {certificate_}
     {classes_}
     {n_samples_seen_}
 
@@ -347,25 +327,6 @@ class CHI(CertifiedSelector, HeldOutInformation):
     [4.0, 0.0, 4.0]
     """
 
-    def _gain(self, halves: Halves) -> np.ndarray:
-        gain, n = np.empty(halves.fold.n_features), halves.whole.n
-        p, p_fold = halves.p_known[:, None], halves.p_fold[halves.p_fold > 0, None]
-
-        def score(block: tuple[slice, np.ndarray, np.ndarray, np.ndarray]) -> None:
-            columns, P, P_fold, total = block
-            total_fold, found = P_fold.sum(axis=0), np.full(P.shape, -1.0)
-            for share, share_fold, part, part_fold in (
-                (p, p_fold, P, P_fold),
-                (1 - p, 1 - p_fold, total - P, total_fold - P_fold),
-            ):
-                found += _dependence(part, share * total, part_fold, share_fold * total_fold)
-                absent, absent_fold = share * (1 - total), share_fold * (1 - total_fold)
-                found += _dependence(share - part, absent, share_fold - part_fold, absent_fold)
-            gain[columns] = n * weighted(p_fold[:, 0], found)
-
-        each(score, halves.joint())
-        return gain
-
     def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         present, absent = P.sum(axis=0), np.maximum(p - P, 0.0).sum(axis=0)
         apart = P - p * present
@@ -373,17 +334,6 @@ class CHI(CertifiedSelector, HeldOutInformation):
         apart = n * apart**2
         margins = p * (1 - p) * (present * absent)
         return np.divide(apart, margins, out=np.zeros_like(apart), where=margins > 0)
-
-
-def _dependence(
-    part: np.ndarray, chance: np.ndarray, part_fold: np.ndarray, chance_fold: np.ndarray
-) -> np.ndarray:
-    """Return a cell's part of chi2 / n + 1 = max over g of 2 E g - E_0 g^2, with g of the others.
-
-    E_0 is the expectation if the feature and the class were independent.
-    """
-    g = np.divide(part, chance, out=np.zeros_like(part), where=chance > 0)
-    return 2 * part_fold * g - chance_fold * g**2
 
 
 class DF(Selector):

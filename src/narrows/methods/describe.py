@@ -18,13 +18,10 @@ _IN_ORDER = "gain, and share explained up to here"
 
 def summary(estimator: Any) -> dict[str, Any]:
     """Return the method, its parameters and the data it was fitted to, as plain data for JSON."""
-    # whether the result is certified, where that was asked for
-    asked = estimator.get_params().get("tolerance") is not None
     if estimator._takes_numbers:
         of_y: dict[str, Any] = {"targets": targets_of(estimator)}
     else:
         of_y = {"classes": estimator.classes_, "class_count": estimator.class_count_}
-    certificate = getattr(estimator, "certificate_", None) if asked else None
     return _json({
         "method": method_of(estimator),
         "parameters": estimator.get_params(),
@@ -33,17 +30,7 @@ def summary(estimator: Any) -> dict[str, Any]:
         "dimensions": len(estimator.get_feature_names_out()),
         **of_y,
         **({"score": estimator.score_} if hasattr(estimator, "score_") else {}),
-        **({} if certificate is None else {"certificate": certificate._asdict()}),
     })  # fmt: skip
-
-
-def certified(summary: dict[str, Any]) -> str:
-    """Return how sure a result is as text, of a summary with a certificate."""
-    found = summary["certificate"]
-    if found["reason"]:
-        return f"no certificate: {found['reason']}"
-    share = np.floor(1000 * found["share"]) / 10  # not rounded up
-    return f"at least {share:.1f}% of the best possible score (confidence {found['confidence']:g})"
 
 
 def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]:
@@ -218,8 +205,6 @@ def described(summary: dict[str, Any]) -> str:
     ]
     if "score" in summary:
         lines.append(f"predicted correctly before learning: {float(summary['score']):.4f}")
-    if "certificate" in summary:
-        lines.append(certified(summary))
     lines += [f"{name} {summary[name]:.6g}" for name in _RIDGES if name in summary]
     if "rows_kept" in summary:
         rows = f"{summary['rows_kept']:,}" if summary["rows_kept"] else "none"

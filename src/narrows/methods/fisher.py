@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from narrows.criteria import BETWEEN, HALFWAY, TOTAL, Criterion, held_out_gain
+from narrows.criteria import BETWEEN, TOTAL, Criterion, held_out_gain
 from narrows.errors import ParameterError
 from narrows.methods.parameters import Constraint, is_cv, parameters, real, word
 from narrows.methods.selector import HeldOutSelector, Scores
@@ -148,7 +148,7 @@ class FisherFS(HeldOutSelector):
         return Scores(between - loss, varies)
 
     def _held_out(self, halves: Halves) -> np.ndarray:
-        whole, gain = halves.whole, held_out_gain(halves, HALFWAY, own_mean=True)
+        whole, gain = halves.whole, held_out_gain(halves)
         p = whole.priors(self.priors)
         return np.divide(gain, whole.variances(p), out=np.zeros_like(gain), where=whole.varying(p))
 

@@ -33,7 +33,6 @@ _SYNONYMS = {  # what others call such a parameter
     "n_components": ("n_features",),
     "shrinkage": ("alpha", "mu"),
     "reg": ("alpha", "mu"),
-    "tol": ("tolerance",),
 }
 LARGEST = 1e100  # of parameters beside which the data would be rounding
 _MOST = 2**31 - 1  # of integers without another bound
@@ -91,7 +90,7 @@ def check_names(kind: type, given: Collection[str]) -> None:
     known = [name for name in taken if name != "self"]
     if any(each.kind is Parameter.VAR_KEYWORD for each in taken.values()):
         return
-    check_removed(kind.__name__, given)
+    check_removed(kind.__name__, given, TypeError)
     for name in given:
         if name not in known:
             same = next((mine for mine in _SYNONYMS.get(name, ()) if mine in known), name)

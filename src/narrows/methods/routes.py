@@ -6,7 +6,6 @@
 route      passes     state
 ========== ========== =============================================================================
 Sums       1          sums over the samples (`ClassStats`), which add up
-UntilSure  1          the same, of as many samples as a `tolerance` requires
 AllAtOnce  1          all samples (`Gathered`, or `Spread` over workers), and then their directions
 InBands    2          sums for a map of the features, and then sums behind this map (`Mapped`)
 Candidates 2          the same, with a map that leaves out most features (`methods.forward`)

@@ -9,10 +9,6 @@ import re
 from inspect import cleandoc
 
 TEXTS = {
-    "certificate_": """\
-certificate_ : Certificate
-    With `tolerance` or other folds: `n_samples`, `share`, `lower`, `upper` and `confidence`.
-    The selection has at least `share` of the best possible score.""",
     "classes_": """\
 classes_, class_count_ : ndarray of shape (n_classes,)
     The sorted class labels, and the weight N_j of each class.""",
@@ -26,9 +22,6 @@ intercept_ : ndarray of shape (n_classes,)
 components_ : ndarray of shape (n_components, n_features)
     The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
     direction is positive; components that have not started yet are zero.""",
-    "confidence": """\
-confidence : float, default=0.95
-    The probability with which the bounds of `certificate_` hold.""",
     "energy": """\
 energy : float, optional
     Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
@@ -79,9 +72,6 @@ per_class : int, optional
 priors : str, dict or array-like of shape (n_classes,), default="empirical"
     The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
     to 1; an array gives them in the order of `classes_`, a dict by class.""",
-    "random_state": """\
-random_state : int, RandomState instance or None, default=None
-    Seed of the order of the samples, used with `tolerance`.""",
     "ranking_": """\
 ranking_ : ndarray of shape (n_features,)
     Feature indices, best first. Ties go to the lower index; features that are present in no

@@ -93,8 +93,7 @@ def fit(
         A column is missing or of another type, or holds a null, NaN or infinity, or vectors of
         different lengths. The message names the column, the partition and its row.
     ParameterError
-        The method needs samples in order or all in one place, or has a `half_life`, or a
-        `tolerance` other than 0.
+        The method needs samples in order or all in one place, or has a `half_life`.
 
     Warns
     -----
@@ -138,12 +137,6 @@ def fit(
             "batch in foreachBatch, and merge the estimators."
         )
     estimator._check_parameters_alone()
-    if getattr(estimator, "tolerance", None):
-        raise ParameterError(
-            f"{type(estimator).__name__}: expected tolerance=None or 0 for a DataFrame, of which "
-            f"Spark computes all partitions, got {estimator.tolerance}. Use fit_files, or fit "
-            "df.sample(…)."
-        )
     is_table = isinstance(vectoriser, TableEncoder)
     columns = columns_of(df, features_col, (label_col, weight_col), is_table)
     if weight_col is not None:

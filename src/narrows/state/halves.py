@@ -71,13 +71,8 @@ class Halves(NamedTuple):
         """The priors in the others of the classes with a prior in the fold; 0 if they lack it."""
         return self._matched(self.p_others[self.p_others > 0, None])[:, 0]
 
-    def deviations(self, own_mean: bool = True) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    def deviations(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Yield the deviations of class means in both halves, a block of features at a time.
-
-        Parameters
-        ----------
-        own_mean : bool, default=True
-            Whether those of the fold are from its own mean, or else from that of the others.
 
         Yields
         ------
@@ -88,14 +83,9 @@ class Halves(NamedTuple):
             others for classes that they lack.
         """
         faint = self.others.rounding(self.p_others), self.fold.rounding(self.p_fold)
-        between = None  # the means of both
-        if not own_mean:
-            between = self.fold._centre(self.p_fold) - self.others._centre(self.p_others)
         for columns, A, B in self._blocks("deviations"):
             for D, rounding in zip((A, B), faint, strict=True):
                 D[np.abs(D) <= rounding[columns]] = 0.0
-            if between is not None:
-                B += between[columns]
             yield columns, self._matched(A), B
 
     def joint(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:

@@ -21,7 +21,7 @@ _RIDGES = tuple(
     f"{name}_{what}_" for name in ("alpha", "mu", "eps") for what in ("scores", "errors")
 )
 # how much was done, not what was learned
-EFFORT = {"n_samples_seen_", "n_iter_", "certificate_"}
+EFFORT = {"n_samples_seen_", "n_iter_"}
 _NO_ENERGY = ("n_features", "threshold", "per_class")  # other sizes of a selection
 CLASSES = np.array(["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"])
 
