@@ -62,6 +62,10 @@ SITUATIONS = {
     "loops are plain": {"solve.products._LOADING": 1 << 60},
     "two cores": {"solve.products.cores": 2},
     "nothing was said of compiling": {"solve.kernels._said": False},
+    "classifiers take long": {
+        "evaluate.comparison._LONG": 100,
+        "evaluate.comparison._PAIRS": 100,
+    },
     "no digits are lost": {"solve.iterations._LOST": 0.0},  # of long samples
     "blocks of the regression": {"solve.regression.BLOCK": 50},
     "the scatter within classes is not shrunk": {"solve.regression_read._SHRUNK": 0.0},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,9 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import dump_svmlight_file, load_digits, load_iris
+from sklearn.datasets import dump_svmlight_file, load_digits, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score, recall_score
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
@@ -21,10 +24,12 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 from narrows import OC, OCFS, SRDA, ClassStats, ForwardFS, OnlineSRDA
+from narrows.command.cli import main
 from narrows.errors import ParameterError
 from narrows.evaluate import Comparison, compare, retrieval
 from narrows.table import TableEncoder
 from tests.cases import METHODS, labelled
+from tests.inside import pretend
 from tests.test_recommendation import scored
 
 pytestmark = pytest.mark.filterwarnings(
@@ -87,7 +92,7 @@ def test_scores_are_those_of_scikit_learn(digits):
 
 def test_folds_are_averaged():
     X, y = labelled(n=120, d=6)
-    [_, line] = compare(X, y, ["oc"], [1], cv=4, seed=3)
+    [_, line] = compare(X, y, ["oc"], [1], ["svm"], cv=4, seed=3)
     scores = []
     for train, test in StratifiedKFold(4, shuffle=True, random_state=3).split(X, y):
         oc = OC(1).fit(X[train], y[train])
@@ -108,7 +113,9 @@ def test_estimators_whose_texts_are_shortened_alike_are_both_compared():
     X, y = labelled(c=3, d=6)
     priors = {"ant": 1, "bee": 1, "cat": 1} | {f"class {k}": 1 for k in range(40)}
     other = priors | {"class 39": 2}
-    lines = compare(X, y, [OCFS(priors=priors), OCFS(priors=other), OCFS(priors=priors)], [2])
+    lines = compare(
+        X, y, [OCFS(priors=priors), OCFS(priors=other), OCFS(priors=priors)], [2], ["svm"]
+    )
     assert len({line.method for line in lines}) == 3  # with all columns
 
 
@@ -142,7 +149,7 @@ def test_an_interrupted_cross_validation_is_that_of_the_complete_folds(run, tmp_
 @pytest.mark.slow
 def test_the_error_of_an_accuracy_is_that_of_the_bootstrap(digits):
     X, X_test, y, y_test = digits
-    _, line = compare(X, y, ["oc"], [3], test=(X_test, y_test))
+    _, line = compare(X, y, ["oc"], [3], ["svm"], test=(X_test, y_test))
     Z, Z_test = (OC(3).fit(X, y).transform(rows) for rows in (X, X_test))
     right = LinearSVC(random_state=0).fit(Z, y).predict(Z_test) == y_test
     draws = np.random.default_rng(0).integers(0, len(right), (4000, len(right)))
@@ -189,7 +196,7 @@ def test_one_state_serves_all_methods_that_add_up(monkeypatch):
 def test_methods_with_shared_states_are_those_that_fit_alone(digits):
     X, X_test, y, y_test = digits
     names = ["srda", "lda", "mmc", "pca", "oc", "fisherfs"]
-    _, *lines = compare(X, y, names, [5], test=(X_test, y_test))
+    _, *lines = compare(X, y, names, [5], ["svm"], test=(X_test, y_test))
     assert [line.method for line in lines] == names
     for line in lines:
         alone = METHODS[{name.lower(): name for name in METHODS}[line.method]](5).fit(X, y)
@@ -204,7 +211,7 @@ def test_selections_by_forward_steps_are_the_first_of_one_path(digits):
     X, X_test, y, y_test = digits
     groups = np.arange(64) // 2
     methods = ["forwardfs", ForwardFS(start=[9]), ForwardFS(groups=groups)]
-    _, *lines = compare(X, y, methods, [2, 7, 30], test=(X_test, y_test))
+    _, *lines = compare(X, y, methods, [2, 7, 30], ["svm"], test=(X_test, y_test))
     assert len(lines) == 9
     for line, method in zip(lines, np.repeat([ForwardFS(), *methods[1:]], 3), strict=True):
         alone = clone(method).set_params(n_features=line.asked).fit(X, y)
@@ -225,7 +232,7 @@ def test_forward_selection_is_a_default_where_its_sums_are_small(monkeypatch):
         return of(cls, rows, *args, **kwargs)
 
     monkeypatch.setattr(ClassStats, "of", classmethod(counted))
-    lines = compare(X, y, dims=[2, 5], repeats=1)
+    lines = compare(X, y, dims=[2, 5], repeats=1, classifiers=["svm"])
     names = ["ocfs", "forwardfs", "oc", "srda", "onlinesrda"]
     assert list(dict.fromkeys(line.method for line in lines)) == ["all columns", *names]
     assert [line.dimensions for line in lines if line.method == "forwardfs"] == [2, 4]  # that vary
@@ -234,7 +241,7 @@ def test_forward_selection_is_a_default_where_its_sums_are_small(monkeypatch):
     lines = compare(X, y, dims=[2], repeats=1)
     names.remove("forwardfs")
     assert list(dict.fromkeys(line.method for line in lines)) == ["all columns", *names]
-    lines = compare(X, y, ["forwardfs"], dims=[2], repeats=1)
+    lines = compare(X, y, ["forwardfs"], [2], ["svm"], repeats=1)
     assert [line.method for line in lines] == ["all columns", "forwardfs"]
 
 
@@ -248,10 +255,12 @@ def wide(X):
 @pytest.mark.slow
 def test_pca_is_that_of_narrows_and_sklearn_pca_its_rival(digits):
     X, X_test, y, y_test = digits
-    lines = compare(X, y, ["pca", "sklearn-pca"], [5], test=(X_test, y_test))
+    lines = compare(X, y, ["pca", "sklearn-pca"], [5], ["svm"], test=(X_test, y_test))
     assert [line.method for line in lines] == ["all columns", "pca", "sklearn-pca"]
     assert lines[1].micro_f1 == pytest.approx(lines[2].micro_f1, abs=0.02)
-    assert compare(X, y, ["PCA"], [5], test=(X_test, y_test))[1].micro_f1 == lines[1].micro_f1
+    assert (
+        compare(X, y, ["PCA"], [5], ["svm"], test=(X_test, y_test))[1].micro_f1 == lines[1].micro_f1
+    )
 
 
 RIVALS = (
@@ -270,7 +279,7 @@ def test_a_rival_is_for_comparisons_alone(run):
 def test_every_method_can_be_compared():
     X, y = labelled(n=150, d=8, c=4, sparse=True)
     names = [name.lower() for name in METHODS]
-    lines = compare(sparse.csr_array(X), y, [*names, *RIVALS], [2, 6])
+    lines = compare(sparse.csr_array(X), y, [*names, *RIVALS], [2, 6], ["svm"])
     skipped = {line.method: line.skipped for line in lines if line.skipped}
     assert set(skipped) == {"lineardiscriminantanalysis", "chi2"}
     assert "egative" in skipped["chi2"]  # of scikit-learn's own words
@@ -289,7 +298,10 @@ def test_every_method_can_be_compared():
     ("arguments", "message"),
     [
         ({"methods": ["pcaa"]}, "got 'pcaa'"),
-        ({"classifiers": ["tree"]}, "expected a classifier, got 'tree'. Choose from knn, smo, svm"),
+        (
+            {"classifiers": ["tree"]},
+            "expected a classifier, got 'tree'. Choose from knn, knn1, logistic, smo, svm",
+        ),
         ({"classifiers": ["svn"]}, "got 'svn'. Did you mean svm?"),
         ({"dims": [0]}, "expected dims to be a list of integers >= 1"),
         ({"dims": []}, "expected dims to be a list of integers >= 1"),
@@ -332,7 +344,7 @@ def test_columns_of_another_order_are_no_test_set(compared):
 def test_a_fifth_is_held_out_if_it_can_have_all_classes():
     X, y = labelled(n=11, c=3)
     y = np.arange(11) % 3
-    assert len(compare(X, y, ["oc"], [1])) == 2
+    assert len(compare(X, y, ["oc"], [1], ["svm"])) == 2
     with pytest.raises(ParameterError, match=r"expected at least 11 samples .* 3 classes, got 10"):
         compare(X[:10], y[:10], ["oc"], [1])
 
@@ -364,8 +376,8 @@ def test_the_command_prints_what_python_finds(run):
     assert status == 0
     _, metric, blank, header, *rows = out.splitlines()
     assert (metric[:17], blank) == ("Metric: accuracy,", "")
-    assert header.split()[:4] == ["method", "dimensions", "by", "accuracy"]
-    assert len(rows) == 2 + 2 * 2 * 2 + 4
+    assert header.split()[:4] == ["method", "dimensions", "svm", "knn"]
+    assert len(rows) == 1 + 2 * 2 + 4  # a row a reduction, the largest class, and notes
     assert run(f"compare a.svm {flags} --cv 3")[0] == 0
     for width, named in ((6, True), (8193, False)):
         command = f"compare a.svm --width {width} --repeats 1 --dims 2 --json"
@@ -377,7 +389,7 @@ def test_both_files_count_columns_from_the_same(run):
     with open("a.svm", "w") as a, open("b.svm", "w") as b:
         a.writelines("0 1:1 3:1\n1 2:1\n" for _ in range(10))
         b.write("0 0:0.5 1:1 3:1\n1 2:2\n")
-    status, out, _ = run("compare a.svm --test b.svm --methods oc --dims 1 --json")
+    status, out, _ = run("compare a.svm --test b.svm --methods oc --dims 1 --classifier svm --json")
     assert status == 0
     assert [line["micro_f1"] for line in json.loads(out)["lines"]] == [1.0, 1.0]
 
@@ -411,7 +423,11 @@ def test_texts_are_split_by_their_own_key(run, tmp_path):
         ("compare a.jsonl --methods pcaa", 2, "got 'pcaa'"),
         ("compare a.jsonl --dims few", 2, "--dims: expected integers separated by commas, got"),
         ("compare n.csv --min-df 2 --dims 1", 2, "--min-df: expected texts (.jsonl), got numbers"),
-        ("compare a.jsonl --classifier tree", 2, "got 'tree'. Choose from knn, smo, svm"),
+        (
+            "compare a.jsonl --classifier tree",
+            2,
+            "got 'tree'. Choose from knn, knn1, logistic, smo, svm",
+        ),
         (
             "compare a.jsonl --test a.jsonl --cv 3",
             2,
@@ -509,3 +525,139 @@ def test_tables_of_numbers_before_pipelines_have_a_line_of_all_columns():
     assert {line.asked for line in found} == {None, 2}
     with pytest.raises(ValueError, match="got NaN or fractions"):
         compare(X, np.where(np.arange(150) == 3, np.nan, y), ["oc"], dims=[1])
+
+
+# -- several classifiers ------------------------------------------------------------------------
+
+
+def test_three_classifiers_stand_behind_each_reduction_and_the_svm_ranks(run):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:400] / 16, y[:400]
+    train, test = next(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
+    lines = compare(X[train], y[train], ["oc", "srda"], [3, 9], test=(X[test], y[test]))
+    by_hand = {
+        "svm": LinearSVC(random_state=0), "logistic": LogisticRegression(),
+        "knn": KNeighborsClassifier(), "knn1": KNeighborsClassifier(1),
+    }  # fmt: skip
+    assert [line.classifier for line in lines] == ["svm", "logistic", "knn"] * 5
+    oc = OC(3).fit(X[train], y[train])
+    for line in lines[3:6]:
+        machine = by_hand[line.classifier].fit(oc.transform(X[train]), y[train])
+        assert line.micro_f1 == machine.score(oc.transform(X[test]), y[test])
+    assert lines.ranked_by == lines.recommendation_.line.classifier == "svm"
+    of_svm = compare(X[train], y[train], ["oc", "srda"], [3, 9], ["svm"], test=(X[test], y[test]))
+    assert of_svm.sentence_ == lines.sentence_
+    [_, line] = compare(X[train], y[train], [oc], [3], ["knn1"], test=(X[test], y[test]))
+    machine = by_hand["knn1"].fit(oc.transform(X[train]), y[train])
+    assert line.micro_f1 == machine.score(oc.transform(X[test]), y[test])
+    header, *rows = str(lines).split("\n\n")[-1].splitlines()
+    assert header.split()[:5] == ["method", "dimensions", "svm", "logistic", "knn"]
+    assert max(map(len, [header, *rows[:6]])) <= 100
+    for row, of in zip(rows, np.split(np.arange(15), 5), strict=False):
+        shown = [cell.rstrip("*") for cell in row.removeprefix("all columns").split()][-8:-5]
+        assert shown == [f"{lines[k].micro_f1:.3f}" for k in of]
+
+
+@pytest.mark.parametrize("X", [np.ones((8, 2)), sparse.csr_array(np.ones((8, 2)))])
+def test_fewer_samples_than_neighbours_are_all_neighbours(X):
+    y = np.arange(8) % 2
+    X = X * (1.0 + y)[:, None]
+    lines = compare(X[:4], y[:4], ["ocfs"], [1], ["knn", "knn1"], test=(X[4:], y[4:]))
+    assert [line.micro_f1 for line in lines] == [0.5, 1.0] * 2
+
+
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
+def test_iterations_of_logistic_regression_are_raised_where_the_default_does_not_converge(tmp_path):
+    X, y = load_wine(return_X_y=True)
+    lines = compare(X, y, ["srda"], [2], ["logistic"], test=(X, y))
+    assert [line.max_iter for line in lines] == [1000, 100]
+    with pytest.warns(ConvergenceWarning):
+        LogisticRegression().fit(X, y)
+    assert str(lines).count("max_iter=1000") == 1
+    assert [line["max_iter"] for line in lines.as_dicts()] == [1000, 100]
+
+
+def test_classifiers_that_take_long_are_left_out_of_all_columns_unless_they_are_named(monkeypatch):
+    pretend(monkeypatch, "classifiers take long")
+    X, y = labelled(n=60, d=6, sparse=True)
+    lines = compare(sparse.csr_array(X), y, ["ocfs"], [2], repeats=2)
+    done = {(line.method, line.classifier) for line in lines if not line.skipped}
+    assert done == {("all columns", "svm"), *(("ocfs", c) for c in ("svm", "logistic", "knn"))}
+    assert "all columns: logistic" in str(lines)
+    named = ["svm", "logistic", "knn"]
+    for given, asked in ((sparse.csr_array(X), named), (X, None)):
+        lines = compare(given, y, ["ocfs"], [2], asked, repeats=2)
+        assert not any(line.skipped for line in lines)
+
+
+def test_what_another_classifier_finds_is_said_where_the_svm_finds_nothing():
+    X = np.random.default_rng(0).normal(size=(600, 4))
+    y = np.where(X[:, 0] * X[:, 1] > 0, "same", "opposite")
+    chosen = compare(X, y, ["srda", "ocfs"], [1], repeats=2).recommendation_
+    assert (chosen.verdict, chosen.other.method, chosen.other.classifier) == (
+        "nothing", "all columns", "knn"
+    )  # fmt: skip
+    assert "all 4 features with knn" in str(chosen)
+    assert chosen.as_dict()["other"]["classifier"] == "knn"
+
+
+# -- several files ------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_several_files_and_patterns_are_compared_as_one_that_holds_all(run, tmp_path, kind):
+    frame = load_iris(as_frame=True).frame.sample(frac=1, random_state=0)
+    frame["target"] = np.array(["a, b", "c", "d"])[frame["target"]]
+    parts = {"all": frame, **{f"part {k}": frame[k::3] for k in range(3)}}
+    parts["part 1"] = parts["part 1"][frame.columns[::-1]]  # in another order
+    parts["all"] = pd.concat([parts[f"part {k}"] for k in range(3)])
+    for name, part in parts.items():
+        getattr(part, f"to_{kind}")(f"{name}.{kind}", index=False)
+
+    def compared(*words):
+        given = ["--label", "target", "--methods", "oc,ocfs", "--dims", "1,2"]
+        assert main(["compare", *words, *given, "--json"]) == 0
+        found = json.loads(run("info none")[1].splitlines()[0])
+        return [line["micro_f1"] for line in found["lines"]], shlex.split(found["fit"])
+
+    files = [f"part {k}.{kind}" for k in range(3)]
+    whole, _ = compared(f"all.{kind}", "--repeats", "2")
+    for inputs in (files, [f"part *.{kind}"], [files[0], f"part [12].{kind}"]):
+        scores, command = compared(*inputs, "--repeats", "2")
+        assert scores == whole
+        assert command[2 : 2 + len(inputs)] == inputs
+        assert main(command[1:]) == 0
+        assert "150 rows" in run("info none")[1]
+    tests = [word for file in files[1:] for word in ("--test", file)]
+    assert compared(files[0], *tests)[0] == compared(files[0], "--test", f"part [12].{kind}")[0]
+    assert main(["compare", *files, "--label", "target", "--test", files[2], "--dims", "1"]) == 0
+    assert f"{files[2]}: an earlier file has the same contents" in run("info none")[2]
+    frame.drop(columns=frame.columns[0]).to_csv("bad.csv", index=False)
+    if kind == "csv":
+        status, _, err = run("compare all.csv bad.csv --label target")
+        assert (status, "bad.csv:1: expected the 4 columns" in err) == (1, True)
+
+
+def test_splits_of_several_files_are_joined(run, tmp_path):
+    rows = {split: list(texts(20, split)) for split in ("train", "test")}
+    files = {f"{split}{k}__jsonl": "".join(some[k::2]) for split, some in rows.items()
+             for k in (0, 1)}  # fmt: skip
+    files["both__jsonl"] = "".join([*rows["train"], *rows["test"]])
+    flags = "--methods oc --dims 1 --json"
+    every = "train0.jsonl train1.jsonl test0.jsonl test1.jsonl"
+    found = [json.loads(run(f"compare {names} {flags}", **files)[1])
+             for names in ("both.jsonl", every)]  # fmt: skip
+    assert [each["splits"] for each in found] == [1, 1]
+    scores = [[line["micro_f1"] for line in each["lines"]] for each in found]
+    assert scores[0] == scores[1]
+
+
+def test_a_wrong_cell_of_several_files_has_its_file_and_line(run):
+    head, rows = "a,b,kind\n", [f"{k}.5,{'xyz'[k % 3]},{'uv'[k % 2]}\n" for k in range(60)]
+    files = {"one__csv": head + "".join(rows[:30]), "two__csv": head + "".join(rows[30:])}
+    files["bad__csv"] = files["two__csv"].replace("40.5,", "oops,")
+    status, _, err = run(
+        "compare one.csv two.csv --test bad.csv --label kind --methods srda", **files
+    )
+    assert (status, "bad.csv:12:" in err, "'oops'" in err) == (1, True, True)

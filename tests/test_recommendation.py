@@ -190,7 +190,9 @@ def assert_said_by_differences(found, verdict):
     [line] = [x for x in found["lines"] if all(x[k] == chosen[k] for k in WHICH)]
     assert line["dimensions"] < d
     apart = chosen["differences"]
-    every = max((x[field] for x in found["lines"] if x["method"] == "all columns"), default=0)
+    ranks = (found["ranked_by"] or line["classifier"] for line in found["lines"])
+    lines = [x for x, by in zip(found["lines"], ranks, strict=True) if x["classifier"] == by]
+    every = max((x[field] for x in lines if x["method"] == "all columns"), default=0)
     assert apart["all_columns"]["mean"] == pytest.approx(line[field] - every)
     assert apart["largest_class"]["mean"] == pytest.approx(
         line[field] - found["largest_class"][field]
@@ -259,7 +261,7 @@ def test_noise_is_rarely_recommended():
 @pytest.mark.slow
 def test_all_features_are_no_reduction():
     X, y = wide_apart(3)
-    lines = compare(X, y, ["ocfs", "pca"], [3, 50])
+    lines = compare(X, y, ["ocfs", "pca"], [3, 50], ["svm"])
     assert [line.dimensions for line in lines] == [3, 3, 3]
     assert lines.recommendation_ is None
     assert lines.sentence_ == "No reduction was compared: every result has all 3 features."
@@ -273,7 +275,7 @@ def test_all_features_are_no_reduction():
 )
 def test_the_default_sizes_are_below_the_number_of_features(d, sizes):
     X, y = labelled(n=60, d=d)
-    lines = compare(X, y, ["ocfs"], repeats=1)
+    lines = compare(X, y, ["ocfs"], repeats=1, classifiers=["svm"])
     assert [line.dimensions for line in lines if line.method == "ocfs"] == sizes
 
 
@@ -283,7 +285,7 @@ def test_all_splits_have_the_same_sizes(run):
     rng = np.random.default_rng(0)
     rows = [f"{k % 2},w{rng.integers(40)} w{rng.integers(40)} t{k % 2}" for k in range(60)]
     status, out, _ = run(
-        "compare a.csv --label kind --text body --methods ocfs --json",
+        "compare a.csv --label kind --text body --methods ocfs --classifier svm --json",
         a__csv="\n".join(["kind,body", *rows]),
     )
     found = json.loads(out)
@@ -293,7 +295,7 @@ def test_all_splits_have_the_same_sizes(run):
 @pytest.mark.slow
 def test_differences_are_those_of_scikit_learn_by_hand():
     X, y = hurting()
-    lines = compare(X, y, ["oc"], [3], repeats=4, seed=2)
+    lines = compare(X, y, ["oc"], [3], ["svm"], repeats=4, seed=2)
     apart, ratio = [], None
     for train, test in StratifiedShuffleSplit(4, test_size=0.2, random_state=2).split(X, y):
         oc = OC(3).fit(X[train], y[train])
@@ -482,7 +484,7 @@ def test_preprocessing_is_fitted_to_the_training_samples_alone(where, monkeypatc
     inside = {"methods": ["ocfs"], "preprocess": Counting()}
     if where == "pipeline":
         inside = {"methods": [make_pipeline(Counting(), OCFS())]}
-    lines = compare(X, y, dims=[2, 3], repeats=3, seed=5, **inside)
+    lines = compare(X, y, dims=[2, 3], repeats=3, seed=5, classifiers=["svm"], **inside)
     splits = StratifiedShuffleSplit(3, test_size=0.2, random_state=5).split(X, y)
     assert Counting.fitted == [train.tolist() for train, _ in splits]
     assert [line.dimensions for line in lines][1:] == [2, 3]
@@ -493,7 +495,7 @@ def test_a_pipeline_scores_as_its_steps_by_hand():
     X = X * 10.0 ** np.arange(6)
     X[::7, 2] = np.nan
     pipeline = make_pipeline(SimpleImputer(), StandardScaler(), OC())
-    every, line = compare(X, y, [pipeline], [2], repeats=2)
+    every, line = compare(X, y, [pipeline], [2], ["svm"], repeats=2)
     assert every.skipped  # what all features are is not said
     assert line.method == "SimpleImputer() + StandardScaler() + OC()"
     scores = []
@@ -502,10 +504,11 @@ def test_a_pipeline_scores_as_its_steps_by_hand():
         scores.append(steps.fit(X[train], y[train]).score(X[test], y[test]))
     assert line.micro_f1 == pytest.approx(np.mean(scores))
     before = make_pipeline(SimpleImputer(), StandardScaler())
-    [first, also] = compare(X, y, ["oc"], [2], repeats=2, preprocess=before)
+    [first, also] = compare(X, y, ["oc"], [2], ["svm"], repeats=2, preprocess=before)
     assert also.micro_f1 == pytest.approx(line.micro_f1)
     assert first.dimensions == 6
-    [_, scaled] = compare(X, y, [before], repeats=2)  # a transformer that keeps all features
+    # a transformer that keeps all features
+    [_, scaled] = compare(X, y, [before], repeats=2, classifiers=["svm"])
     assert (scaled.dimensions, scaled.skipped, scaled.is_reduction) == (6, "", False)
 
 
@@ -518,10 +521,10 @@ def test_frames_and_texts_are_preprocessed():
     texts = [f"{words[label]} {rng.choice(['a', 'the'])}" for label in y]
     frame = pandas.DataFrame({"body": texts, "size": rng.normal(size=60)})
     for X, steps in ((texts, Tfidf()), (np.array(texts), Tfidf()), (frame["body"], Tfidf())):
-        lines = compare(X, y, ["ocfs"], [1], preprocess=steps)
+        lines = compare(X, y, ["ocfs"], [1], ["svm"], preprocess=steps)
         assert [line.micro_f1 for line in lines] == [1.0, 1.0]
     held_out = compare(texts[:40], y[:40], ["oc"], [1], test=(texts[40:], y[40:]), preprocess=steps)
-    assert held_out[1].micro_f1 == 1.0
+    assert held_out[3].micro_f1 == 1.0
 
 
 @pytest.mark.parametrize("X", [["a b", "c d"] * 20, [[np.nan], [1.0]] * 20])

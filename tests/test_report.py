@@ -91,7 +91,7 @@ def test_nothing_is_fetched_and_nothing_of_the_data_is_believed(made):
     assert all(value.startswith("#") for value in links)  # to a part of the picture
     assert len(links) > 40
     pictures = [value for _, name, value in found.attributes if name == "src"]
-    assert len(pictures) == 3
+    assert len(pictures) == 5  # curves of three classifiers, times and scores of features
     for picture in pictures:
         assert picture.startswith("data:image/svg+xml;base64,")
         svg = base64.b64decode(picture.split(",")[1]).decode()
@@ -129,7 +129,7 @@ def test_confusions_are_those_of_the_recommended_line(made):
     chosen, wrong = found["recommendation"], sum(p["samples"] for p in found["confusions"])
     line = next(
         line for line in found["lines"]
-        if (line["method"], line["dimensions"]) == (chosen["method"], chosen["dimensions"])
+        if all(line[key] == chosen[key] for key in ("method", "dimensions", "classifier"))
     )  # fmt: skip
     assert wrong == pytest.approx(40 * (1 - line["micro_f1"]))
     assert html.escape(chosen["sentence"]) in page
@@ -150,7 +150,9 @@ def test_the_twin_says_it_all(made):
     assert skipped == {"lineardiscriminantanalysis"}
     curve = next(c for c in found["curves"] if c["method"] == "oc")
     expected = {
-        line["dimensions"]: line["micro_f1"] for line in found["lines"] if line["method"] == "oc"
+        line["dimensions"]: line["micro_f1"]
+        for line in found["lines"]
+        if (line["method"], line["classifier"]) == ("oc", curve["classifier"])
     }
     assert dict(zip(curve["dimensions"], curve["micro_f1"], strict=True)) == expected
     models = {model["name"]: model for model in found["models"]}

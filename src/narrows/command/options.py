@@ -73,7 +73,7 @@ def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
 def _check_existing(given: dict[str, Any]) -> None:
     """Raise FileNotFoundError for the first file that is not here; a cluster may have others."""
     models = *given.get("models", ()), given.get("model")
-    inputs = *given.get("inputs", ()), given.get("input"), given.get("test")
+    inputs = *given.get("inputs", ()), given.get("input"), *given.get("test", ())
     is_here = given.get("engine", "local") == "local"
     for path in models + inputs if is_here else models:
         check_address(path or "")

@@ -13,6 +13,7 @@ from narrows.command.console import decided, n_empty, say, say_decisions, say_em
 from narrows.command.console import report as show
 from narrows.errors import DataError, ParameterError, escaped
 from narrows.io.applied import open_model
+from narrows.io.streams import expand_patterns
 from narrows.methods.describe import described, details, summary
 
 
@@ -46,9 +47,9 @@ def compare(task: str, **given: Any) -> int:
 
 
 def _classify(
-    input: str, test: str | None, methods: str | None, dims: str | None, classifier: str | None,
-    cv: int | None, repeats: int | None, metric: str | None, margin: float | None, seed: int,
-    report: str | None, as_json: bool, **given: Any,
+    inputs: tuple[str, ...], test: tuple[str, ...], methods: str | None, dims: str | None,
+    classifier: str | None, cv: int | None, repeats: int | None, metric: str | None,
+    margin: float | None, seed: int, report: str | None, as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
     from narrows.evaluate import comparison as runs
     from narrows.evaluate import report as page
@@ -57,24 +58,25 @@ def _classify(
     from narrows.solve.paired import metric_of
     from narrows.text import Tfidf
 
-    splitting = {"--test": test, "--cv": cv, "--repeats": repeats}
+    splitting = {"--test": test or None, "--cv": cv, "--repeats": repeats}
     one, *others = [flag for flag, value in splitting.items() if value is not None] or [""]
     if others:
         raise ParameterError(f"{one}, {others[0]}: expected one of them, got both. Leave one out.")
     sizes = None if dims is None else values.listed("--dims", dims)
     numeric, metric = bool(given["target"]), (metric or "auto").replace("-", "_")
-    classifiers = runs.judges(None if classifier is None else classifier.split(","), numeric)
+    asked = None if classifier is None else classifier.split(",")
+    classifiers = runs.judges(asked, numeric)
     usual = runs.FOR_NUMBERS if numeric else runs.METHODS
     names = usual if methods is None else methods.split(",")
     compared = runs.check(names, sizes, classifiers, seed, metric, repeats, numeric)
-    inputs = [input] if test is None else [input, test]
+    files, tests = _files(inputs, test)
     for output in [] if report is None else [report, page.twin_of(report)]:
-        values.check_output(output, *inputs)
+        values.check_output(output, *files, *tests)
     maker = values.make_vectoriser(given)
     reading = values.read_options(given, labels_required=True)
-    reading, maker = values.as_table(inputs, reading, given, maker)
-    data = read_folds(input, test, cv, repeats, seed, reading, maker or Tfidf())
-    values.check_text_options(given, data.is_text, input)
+    reading, maker = values.as_table(files, reading, given, maker)
+    data = read_folds(files, tests, cv, repeats, seed, reading, maker or Tfidf())
+    values.check_text_options(given, data.is_text, files[0])
     if data.is_text and (empty := sum(map(n_empty, data.parts[::2]))):
         say_empty(empty)
     if reading.table and (source := data.source(0)) is not None:
@@ -92,25 +94,26 @@ def _classify(
     stopped = False
     with _steps(total, len(data)) as advance:
         try:
-            runs.over(data, compared, sizes, classifiers, advance, found, metric, notes)
+            runs.over(data, compared, sizes, asked, advance, found, metric, notes)
         except KeyboardInterrupt:
             stopped = True
     lines = averaged(found.values(), metric, why)
-    lines.notes = notes
+    lines.notes, lines.ranked_by = notes, runs.ranked_by(asked, numeric)
     if margin is not None:
         lines.margin = margin
     lines.columns_in_order_ = runs.in_order(compared)
     chosen = lines.recommendation_
     line = None if chosen is None else chosen.of_narrows
-    fit = (
-        None if line is None else values.to_fit(input, line.method, line.columns or line.dimensions)
-    )
+    fit = None
+    if line is not None:
+        fit = values.to_fit(inputs, line.method, line.columns or line.dimensions)
     show({**page.contents(lines, fit), "stopped": stopped}, str(lines), as_json)
     if chosen is not None:
         none = "No command: narrows fit has none of these methods. Add one to --methods."
         show(None, f"\n{fit or none}", as_json)
     if report is not None:
-        page.write(report, lines, data, compared, inputs, values.as_typed(), fit, stopped)
+        read = [*files, *tests]
+        page.write(report, lines, data, compared, read, values.as_typed(), fit, stopped)
         written = f"\nreport written to {report}, and its data to {page.twin_of(report)}"
         show(None, written, as_json)
     if stopped:
@@ -119,9 +122,9 @@ def _classify(
 
 
 def _retrieve(
-    input: str, test: str | None, methods: str | None, dims: str | None, ridges: str | None,
-    left_out: float | None, margin: float | None, repeats: int | None, seed: int,
-    report: str | None, as_json: bool, **given: Any,
+    inputs: tuple[str, ...], test: tuple[str, ...], methods: str | None, dims: str | None,
+    ridges: str | None, left_out: float | None, margin: float | None, repeats: int | None,
+    seed: int, report: str | None, as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
     from narrows.evaluate import report as page
     from narrows.evaluate.retrieval import LEFT_OUT, REPEATS, check, n_steps, retrieval
@@ -138,16 +141,16 @@ def _retrieve(
     }
     settings = {name: value for name, value in settings.items() if value is not None}
     made = check(**{name: value for name, value in settings.items() if name != "margin"})
-    inputs = [input] if test is None else [input, test]
+    files, tests = _files(inputs, test)
     for path in [] if report is None else [report, page.twin_of(report)]:
-        values.check_output(path, *inputs)
-    parts, _ = read_parts(input, test, values.read_options(given, labels_required=True))
+        values.check_output(path, *files, *tests)
+    parts, *_ = read_parts(files, tests, values.read_options(given, labels_required=True))
     if parts[0].dtype == object:
         raise DataError(
-            input, "expected vectors for --task retrieval, got texts. Give their embeddings."
+            files[0], "expected vectors for --task retrieval, got texts. Give their embeddings."
         )
-    values.check_text_options(given, False, input)
-    queries = None if test is None else parts[2:]
+    values.check_text_options(given, False, files[0])
+    queries = parts[2:] if tests else None
     share = LEFT_OUT if left_out is None else left_out
     draws = 1 if queries is not None and not share else repeats or REPEATS
     total = n_steps(parts[1], parts[0].shape[1], made, settings.get("dims"), share, draws)
@@ -158,7 +161,7 @@ def _retrieve(
         mu = getattr(chosen.estimator, "mu", None)
         of_mu = [] if not isinstance(mu, float) else ["--mu", f"{mu:.6g}"]
         method = "lda" if of_mu else chosen.line.method
-        fit = values.to_fit(input, method, chosen.line.dimensions, *of_mu)
+        fit = values.to_fit(inputs, method, chosen.line.dimensions, *of_mu)
     found: dict[str, Any] = {"lines": lines.as_dicts(), "command": fit}
     for classes in lines.classes:
         best = lines.best(classes=classes)
@@ -167,10 +170,29 @@ def _retrieve(
     if chosen is not None:
         show(None, f"\n{fit or f'No command: narrows fit lacks {chosen.line.method}.'}", as_json)
     if report is not None:
-        page.write_retrieval(report, lines, inputs, values.as_typed(), fit)
+        page.write_retrieval(report, lines, [*files, *tests], values.as_typed(), fit)
         written = f"\nreport written to {report}, and its data to {page.twin_of(report)}"
         show(None, written, as_json)
     return 0
+
+
+def _files(inputs: tuple[str, ...], test: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Return the files of samples and of test samples; warn where two have the same contents."""
+    from narrows.io.models import fingerprint
+
+    files, tests = expand_patterns(inputs), expand_patterns(test)
+    if "-" in files and "-" in tests:
+        raise ParameterError("-: expected standard input once, got it twice. Name it once.")
+    known: list[list[int]] = []
+    for path in [*files, *tests]:
+        found = fingerprint(path)
+        if found in known:
+            say(
+                f"warning: {path}: an earlier file has the same contents, so that held-out samples "
+                "may be equal to training samples. Name it once."
+            )
+        known += [] if found is None else [found]
+    return files, tests
 
 
 @contextmanager

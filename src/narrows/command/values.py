@@ -362,10 +362,10 @@ def as_typed() -> str:
     return shlex.join(["narrows", command.name or "", *_typed(p.name for p in command.params)])
 
 
-def to_fit(input: str, method: str, dimensions: int, *more: str) -> str | None:
-    """Return the command that fits a compared method to a whole file; None for other methods.
+def to_fit(inputs: Sequence[str], method: str, dimensions: int, *more: str) -> str | None:
+    """Return the command that fits a compared method to whole files; None for other methods.
 
-    `more` are further words of the command.
+    `inputs` are files and patterns as they were typed; `more` are further words of the command.
     """
     if method not in NAMES:
         return None
@@ -373,7 +373,7 @@ def to_fit(input: str, method: str, dimensions: int, *more: str) -> str | None:
     size = "n_components" if "n_components" in chooses else "n_features"
     found = _typed((*_READING, *_OF_TEXTS, *OF_TABLES))
     found += ["--method", method, _flag(size), str(dimensions), *more]
-    return shlex.join(["narrows", "fit", input, *found, "-o", "model.narrows"])
+    return shlex.join(["narrows", "fit", *inputs, *found, "-o", "model.narrows"])
 
 
 def _typed(names: Iterable[str | None]) -> list[str]:

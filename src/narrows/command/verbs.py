@@ -201,10 +201,11 @@ def info() -> Work:
 
 
 @options.verb(
-    options.INPUT,
+    options.INPUTS,
     click.option(
-        "--test", type=options.Input(), metavar="INPUT",
-        help="Test data; by default fifths of the rows, or the JSON lines whose `split` is test.",
+        "--test", type=options.Input(), multiple=True, metavar="INPUT",
+        help="Test data, a file or a pattern; may be given several times. By default fifths of the "
+        "rows, or the JSON lines whose `split` is test.",
     ),
     click.option(
         "--task", default="classification", show_default=True,
@@ -226,7 +227,9 @@ def info() -> Work:
     ),
     click.option(
         "--classifier", metavar="A,B",
-        help="Classifiers: svm, knn, smo; for numbers ridge, knn.  [default: svm or ridge]",
+        help="Classifiers: svm, logistic, knn (5 neighbours), knn1, smo, whose results are all "
+        "compared; for numbers ridge, knn.  [default: svm,logistic,knn, of which svm ranks "
+        "reductions; or ridge]",
     ),
     click.option(
         "--metric", metavar="NAME", type=click.Choice(_METRICS),
@@ -265,13 +268,14 @@ def info() -> Work:
     short_help="Compare methods by how well the reduced data predict, or by retrieval.",
 )  # fmt: skip
 def compare() -> Work:
-    """Compare methods by a classifier or R^2 on the reduced data, or by retrieval.
+    """Compare methods by classifiers or R^2 on the reduced data, or by retrieval.
 
     \b
     narrows compare mails.jsonl.gz --methods oc,ocfs,chi2 --classifier svm,knn
     narrows compare tickets.csv --label queue --text body
     narrows compare train.svm --test test.svm --methods srda,truncatedsvd --json
     narrows compare mails.jsonl.gz --dims 3,10,100,1000 --report report.html
+    narrows compare 'part-*.parquet' --label kind --test new.parquet
     narrows compare vectors.npy --label y.npy --task retrieval --dims 32,64
     narrows compare houses.csv --target price --methods pls,plsregression
 

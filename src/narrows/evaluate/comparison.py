@@ -46,17 +46,25 @@ from narrows.state.targets import targets_of
 # each is made with `class_weight`, which is "balanced" where balanced accuracy compares
 CLASSIFIERS: dict[str, Callable[[str | None], Any]] = {
     "svm": lambda weight: _SVM(weight),
-    "knn": lambda weight: KNeighborsClassifier(),
+    "logistic": lambda weight: _Logistic(weight),
+    "knn": lambda weight: _Neighbours(KNeighborsClassifier()),
+    "knn1": lambda weight: _Neighbours(KNeighborsClassifier(1)),
     "smo": lambda weight: SVC(kernel="linear", class_weight=weight),
 }
 REGRESSORS: dict[str, Callable[[str | None], Any]] = {
     "ridge": lambda weight: _Ridge(),
-    "knn": lambda weight: KNeighborsRegressor(),
+    "knn": lambda weight: _Neighbours(KNeighborsRegressor()),
 }
+# without names: the first one ranks reductions, and the others are left out where they take long
+USUAL = ("svm", "logistic", "knn")
 METHODS = ("ocfs", "forwardfs", "oc", "srda", "onlinesrda")
 FOR_NUMBERS = ("correlationfs", "forwardfs", "pca", "pls", "reducedrank")
 # values times classes from which LinearSVC stops early, and after how many iterations
 _LARGE, _ITERATIONS = 2e7, 30
+_MOST_ITERATIONS = 1000  # of logistic regression, with fewer of them
+# of sparse samples: values times classes, and training times held-out samples, that take long
+_LONG, _PAIRS = 5e6, 2e7
+_FEW, _DENSE = 256, 1 << 25  # features and values, to which neighbours are faster if not sparse
 # by default only with features whose cross products are a state
 _NARROW = ("forwardfs", "pca")
 _RIDGES, _CHOSEN = np.logspace(-3, 4, 8), 1000  # and the most samples or features to choose for
@@ -103,11 +111,14 @@ def compare(
     dims : sequence of int, optional
         Numbers of features to select, or of components. By default 2, 10 and 100, or half of the
         features if there are fewer than 200.
-    classifiers : sequence of {"svm", "knn", "smo"} or {"ridge", "knn"}, optional
-        scikit-learn's LinearSVC (the default), 5 nearest neighbours, and SVC with a linear kernel
-        (SMO, as in the papers; its time grows with the square of n_samples). For numbers, ridge
-        regression (the default) and 5 nearest neighbours. The ridge is chosen by RidgeCV, and is 1
-        with more than 1,000 samples and features; dense features are standardised before it.
+    classifiers : sequence of {"svm", "logistic", "knn", "knn1", "smo"} or {"ridge", "knn"}, \
+            optional
+        scikit-learn's LinearSVC, LogisticRegression, 5 nearest neighbours, the nearest neighbour
+        (as in the papers), and SVC with a linear kernel (SMO; its time grows with the square of
+        n_samples). By default the first three, of which the SVM ranks reductions. Of several that
+        are given, the results of all are compared. For numbers, ridge regression (the default) and
+        5 nearest neighbours. The ridge is chosen by RidgeCV, and is 1 with more than 1,000 samples
+        and features; dense features are standardised before it.
     test : (X, y), optional
         Held-out samples.
     cv : int, optional
@@ -121,8 +132,9 @@ def compare(
             "average_precision", "log_loss", "r2"}, default="auto"
         The score by which results are compared. "auto" is the accuracy, or the balanced accuracy if
         the largest class has more than 9 times as many samples as the smallest. For numbers it is
-        R^2, of several targets the mean. With the balanced accuracy, SVMs weight the classes
-        (``class_weight="balanced"``); without, they rarely predict a rare class. The area
+        R^2, of several targets the mean. With the balanced accuracy, SVMs and logistic regression
+        weight the classes (``class_weight="balanced"``); without, they rarely predict a rare class.
+        The area
         under the ROC curve and the average precision are those of the rarer of two classes, of more
         classes the means. For the log-loss, probabilities of SVMs are a logistic function of their
         decision values, fitted to the training samples.
@@ -164,7 +176,11 @@ def compare(
     Notes
     -----
     **Cost**: that of the methods and of the classifiers, once for each size and split; the
-    classifiers mostly take longer. ``repeats=1`` is the fastest.
+    classifiers mostly take longer. ``repeats=1`` is the fastest. Each reduction is fitted once for
+    all classifiers. LogisticRegression has ``max_iter=1000`` where the default does not converge,
+    and the values (non-zeros of sparse samples) times classes are below 2e7. By default, all
+    features of sparse samples have no logistic regression where these reach 5e6, and no neighbours
+    where training times held-out samples reach 2e7.
 
     **Errors**: results are compared by paired differences on the same held-out samples. Their
     standard error is that of several splits with overlapping training samples (Nadeau and Bengio,
@@ -311,6 +327,8 @@ class Comparison(Results):
         Which metric, and why.
     margin : float
         A difference that does not count, however sure it is.
+    ranked_by : str
+        The classifier whose results the recommendation compares; empty if those of all are.
     notes : list of str
         What makes results too good: a column that alone predicts the target, held-out samples that
         are equal to training samples, columns that may be ids.
@@ -410,6 +428,7 @@ def over(
         weight = "balanced"
     known = REGRESSORS if numeric else CLASSIFIERS
     machines = {name: partial(known[name], weight) for name in judges(classifiers, numeric)}
+    may_skip = USUAL[1:] if classifiers is None else ()
     with threadpool_limits(1):  # CPU seconds would count waiting threads
         for number, (X, y, X_test, y_test) in enumerate(folds):
             fold = (_narrow(X), y, _narrow(X_test), y_test)
@@ -428,7 +447,7 @@ def over(
                     method.fold, method.groups = number, groups
                 source = folds.source(number) if isinstance(folds, Splits) and not number else None
                 for line in _of_method(
-                    method, fold, states, sizes, machines, say, source, of_all, ranked
+                    method, fold, states, sizes, machines, say, source, of_all, ranked, may_skip
                 ):
                     found.setdefault((line.method, line.asked, line.classifier), []).append(line)
                 if isinstance(method, Ours) and number == 0 and isinstance(folds, Splits):
@@ -440,7 +459,13 @@ def over(
                     notes += notes_of(fold, best, metric, folds.source(0), folds.parts[0])
     lines = averaged(found.values())
     lines.columns_in_order_ = in_order(made)
+    lines.ranked_by = ranked_by(classifiers, numeric)
     return lines
+
+
+def ranked_by(classifiers: Sequence[str] | None, numeric: bool) -> str:
+    """Return the classifier that ranks reductions; empty where all of those do that were named."""
+    return USUAL[0] if classifiers is None and not numeric else ""
 
 
 def in_order(made: Sequence[Ours | Rival]) -> list[str]:
@@ -516,14 +541,20 @@ def check(
 
 
 def judges(names: Sequence[str] | None, numeric: bool) -> list[str]:
-    """Return the classifiers, or the regressors of numbers, each once; by default the first."""
+    """Return the classifiers, or the regressors of numbers, each once."""
     known, what = (REGRESSORS, "regressor") if numeric else (CLASSIFIERS, "classifier")
+    if isinstance(names, str):
+        raise ParameterError(f"compare: expected a list of {what}s, got {names!r}.")
+    if names is not None and not len(names):
+        raise ParameterError(
+            f"compare: expected a {what}, got none. Choose from {', '.join(known)}."
+        )
     for name in names or ():
         if name not in known:
             raise ParameterError(
                 f"compare: expected a {what}, got {name!r}. {did_you_mean(name, known)}"
             )
-    return list(dict.fromkeys(names or [next(iter(known))]))
+    return list(dict.fromkeys(names or (["ridge"] if numeric else USUAL)))
 
 
 class _SVM:
@@ -538,13 +569,74 @@ class _SVM:
     def fit(self, Z: Any, y: np.ndarray) -> Any:
         """Return the fitted LinearSVC."""
         svm = LinearSVC(random_state=0, class_weight=self.weight)
-        values = Z.nnz if sparse.issparse(Z) else Z.size
-        n_classes = len(np.unique(y))
-        if Z.shape[0] < Z.shape[1] or values * (n_classes if n_classes > 2 else 1) < _LARGE:
+        if Z.shape[0] < Z.shape[1] or _size(Z, y) < _LARGE:
             return svm.fit(Z, y)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             return svm.set_params(tol=0.01, max_iter=_ITERATIONS).fit(Z, y)
+
+
+class _Logistic:
+    """LogisticRegression, with more iterations where its default does not converge in time."""
+
+    def __init__(self, weight: str | None):
+        self.weight = weight
+
+    def fit(self, Z: Any, y: np.ndarray) -> Any:
+        """Return the fitted LogisticRegression."""
+        made = LogisticRegression(class_weight=self.weight)
+        with warnings.catch_warnings():  # `Line.converged` has it
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            made.fit(Z, y)
+            if _converged(made) or _size(Z, y) >= _LARGE:
+                return made
+            return made.set_params(max_iter=_MOST_ITERATIONS).fit(Z, y)
+
+
+class _Neighbours:
+    """Nearest neighbours: of fewer samples than neighbours, all.
+
+    Sparse samples with few features are made dense, for which neighbours are found much faster.
+    """
+
+    def __init__(self, machine: Any):
+        self.machine = machine
+
+    def fit(self, Z: Any, y: np.ndarray) -> _Neighbours:
+        """Fit the neighbours of scikit-learn; return self."""
+        self._densify = Z.shape[1] <= _FEW and Z.shape[0] * Z.shape[1] <= _DENSE
+        self.machine.set_params(n_neighbors=min(self.machine.n_neighbors, Z.shape[0]))
+        self.machine.fit(self._of(Z), y)
+        self.classes_ = getattr(self.machine, "classes_", None)
+        return self
+
+    def predict(self, Z: Any) -> np.ndarray:
+        """Return the predictions of scikit-learn."""
+        return self.machine.predict(self._of(Z))
+
+    def predict_proba(self, Z: Any) -> np.ndarray:
+        """Return the share of the neighbours in each class."""
+        return self.machine.predict_proba(self._of(Z))
+
+    def _of(self, Z: Any) -> Any:
+        return Z.toarray() if self._densify and sparse.issparse(Z) else Z
+
+
+def _size(Z: Any, y: np.ndarray) -> float:
+    """Return the values times classes, by which the time of linear classifiers grows."""
+    values, n_classes = Z.nnz if sparse.issparse(Z) else Z.size, len(np.unique(y))
+    return float(values * (n_classes if n_classes > 2 else 1))
+
+
+def _takes_long(classifier: str, X: Any, y: np.ndarray, n_test: int) -> bool:
+    """Whether a classifier takes much longer than a linear SVM with all features of samples."""
+    if not sparse.issparse(X):
+        return False
+    return len(y) * n_test >= _PAIRS if classifier == "knn" else _size(X, y) >= _LONG
+
+
+def _converged(machine: LogisticRegression) -> bool:
+    return bool(machine.n_iter_.max() < machine.max_iter)
 
 
 class _Ridge:
@@ -582,10 +674,12 @@ def _of_method(
     source: Source | None,
     of_all: dict[str, dict[str, Any]],
     ranked: bool,
+    may_skip: Sequence[str],
 ) -> Iterator[Line]:
     """Yield the lines of a method for one fold; None stands for all features.
 
-    `of_all` has the scores of all features by classifier, which are computed once.
+    `of_all` has the scores of all features by classifier, which are computed once, but not by the
+    classifiers that `may_skip` names where these take much longer than an SVM.
     """
     X, y, X_test, y_test = fold
     if method is None:
@@ -594,6 +688,10 @@ def _of_method(
             progress(f"{ALL}, {classifier}")
             if features is None:
                 why = "expected finite numbers. Set preprocess, which all columns pass through."
+                yield Line(ALL, classifier, None, skipped=why)
+                continue
+            if classifier in may_skip and _takes_long(classifier, X, y, len(y_test)):
+                why = f"{classifier} takes long here: to have it, name it among the classifiers."
                 yield Line(ALL, classifier, None, skipped=why)
                 continue
             scores = of_all[classifier] = _scores(machine(), *fold, ranked)
@@ -665,6 +763,8 @@ def _scores(machine: Any, Z: Any, y: Any, Z_test: Any, y_test: Any, ranked: bool
     train = time.process_time() - started
     by_class = (machine.classes_, *_by_class(machine, Z, y, Z_test)) if ranked else ()
     scores = _scored(y, y_test, machine.predict(Z_test).reshape(y_test.shape), *by_class)
+    if isinstance(machine, LogisticRegression):
+        scores |= {"max_iter": machine.max_iter, "converged": _converged(machine)}
     return {"train": train, "row_bytes": _bytes(Z) / Z.shape[0], **scores}
 
 

@@ -28,7 +28,7 @@ def digits() -> Fold:
 
 
 def run() -> Results:
-    """Compare methods on the held-out digits, by a linear support vector machine."""
+    """Compare methods on the held-out digits."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # f_classif warns of pixels that are always white
         return over([digits()], METHODS, DIMENSIONS)

@@ -81,6 +81,7 @@ def contents(lines: Results, fit: str | None = None) -> dict[str, Any]:
         "metric": lines.metric,
         "metric_because": lines.why,
         "margin": lines.margin,
+        "ranked_by": lines.ranked_by,
         "notes": list(lines.notes),
         "splits": lines.n_folds,
         "fit": fit,
@@ -134,7 +135,11 @@ def write(
         columns=lines._columns(),
         about={method.name: _about(method) for method in methods},
         margin=lines.margin,
-        several=len({line.classifier for line in lines}) > 1,
+        several=len(lines._judges()) > 1,
+        judges=lines._judges(),
+        table=_by_reduction(lines),
+        ranked_by=lines.ranked_by,
+        classifiers_said=lines._said_of_classifiers(),
         matrix=_matrix(lines, data),
         map=_map(lines, data, methods),
         texts=data.is_text,
@@ -327,6 +332,19 @@ def _name(value: Any) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
+def _by_reduction(lines: Results) -> list[tuple[Line, list[tuple[Line | None, bool]]]]:
+    """Return a line of each reduction, and its lines by all classifiers: if equivalent to the best.
+
+    None stands for a classifier without a line.
+    """
+    near = dict(zip(map(id, lines), lines.near(), strict=True))
+    return [
+        (next(iter(row.values())),
+         [(row.get(judge), near.get(id(row.get(judge)), False)) for judge in lines._judges()])
+        for row in lines._by_reduction()
+    ]  # fmt: skip
+
+
 def _confusions(line: Line) -> list[dict[str, Any]]:
     """Return which classes a line takes for others most often."""
     return [
@@ -364,7 +382,8 @@ def _map(lines: Results, data: Splits, methods: Sequence[Ours | Rival]) -> dict[
     drawn = 1 if len(np.unique(data.y)) == 2 else 2
     projectors = [m for m in _fitted(methods) if not isinstance(m.fitted, Selector)]
     makers = {m.name: m for m in projectors if len(m.fitted.components_) >= drawn}
-    mine = [line for line in lines if line.method in makers and not line.skipped]
+    done = [line for line in lines if not line.skipped and lines._ranks(line)]
+    mine = [line for line in done if line.method in makers]
     if not mine:
         return None
     best = max(mine, key=lines.score)

@@ -46,7 +46,10 @@ _NAMES = {name.lower(): name for name in MODULES} | _RIVALS
 _NAN = float("nan")
 ALWAYS = "always answering "
 _SHOWN = 20  # columns in order
-_ROW = "{}  {}  {}{:>17}  {:>17}  {:>8}  {:>9}  {:>8}  {:>8}  {:>8}"  # of the table
+_WIDTH = 100  # of the table, unless names of methods get too short
+_SHORTEST = 20  # characters of such a name
+_SHORT = {"roc_auc": "ROC area", "average_precision": "av. precision"}  # in the table
+_ITERATIONS = 100  # max_iter of LogisticRegression
 _MANY = 3  # reductions that may be equally good
 _CLEAR = 2  # standard errors that a result must be better than the largest class
 # A constant prediction has a lower macro-F1 than random ones, but not a lower balanced accuracy
@@ -82,6 +85,11 @@ class Line:
     r2, rmse : float
         The coefficient of determination of numeric targets, and the root of the mean squared error;
         of several targets, the means.
+    max_iter : int or None
+        `max_iter` of a logistic regression: scikit-learn's default, or 1,000 where that does not
+        converge.
+    converged : bool
+        Whether the logistic regression converged.
     roc_auc, average_precision, log_loss : float
         The area under the ROC curve and the average precision of the rarer of two classes, of
         more classes the means over the classes, and the log-loss. NaN with more than two classes,
@@ -134,6 +142,8 @@ class Line:
     features: int = 0
     columns: int = 0
     all_columns: bool = False
+    max_iter: int | None = None
+    converged: bool = True
     chosen: tuple[str, ...] = ()
     outcomes: tuple[Outcome, ...] = field(default=(), repr=False)
 
@@ -155,6 +165,8 @@ class Line:
             return {name: getattr(self, name) for name in names}
         fields = asdict(replace(self, wrong=Counter(), outcomes=()))
         del fields["skipped"], fields["wrong"], fields["outcomes"]
+        if self.max_iter is None:
+            del fields["max_iter"], fields["converged"]
         return {name: value for name, value in fields.items() if value == value}  # not NaN
 
 
@@ -230,6 +242,8 @@ def mean(lines: Sequence[Line]) -> Line:
         features=max(line.features for line in lines),
         standard_error=standard_error(values[of_error], variances, ratio_of(outcomes)),
         spread={name: float(np.std(values[name], ddof=1)) for name in scores},
+        max_iter=max((line.max_iter for line in lines if line.max_iter is not None), default=None),
+        converged=all(line.converged for line in lines),
         wrong=sum((line.wrong for line in lines), Counter()),
         outcomes=outcomes,
         **means,
@@ -276,6 +290,9 @@ class Recommendation:
         The reduction to use of those by methods of narrows; `line`, if it is one.
     margin : float
         A difference that does not count, however sure it is.
+    other : Line or None
+        If the verdict is "nothing", the best line of a classifier that does not rank, if that is
+        better than the largest class by more than two standard errors.
     """
 
     line: Line
@@ -290,6 +307,7 @@ class Recommendation:
     verdict: str
     of_narrows: Line | None
     margin: float = MARGIN
+    other: Line | None = None
 
     @property
     def is_within(self) -> bool:
@@ -346,8 +364,15 @@ class Recommendation:
         found = f"{getattr(shown, score):.3f}, {shown.classifier}; difference {apart}"
         than = f"{largest.method} ({METRICS[against]} {getattr(largest, score):.3f})"
         if self.verdict == "nothing":
+            unless = ""
+            if (other := self.other) is not None:
+                unless = (
+                    f" with {shown.classifier}, by which results are compared; {named(other)} "
+                    f"with {other.classifier} {'do' if other.method == ALL else 'does'} "
+                    f"({getattr(other, score):.3f})"
+                )
             return (
-                f"Nothing here beats {than} by more than two standard errors. "
+                f"Nothing here beats {than} by more than two standard errors{unless}. "
                 f"The best result is {named(shown)} ({found}). If you reduce the data all the "
                 f"same, use {named(self.of_narrows or self.line)}."
             )
@@ -398,6 +423,7 @@ class Recommendation:
                 if line is not None
             },
             "of_narrows": None if self.of_narrows is None else _place(self.of_narrows),
+            "other": None if self.other is None else _place(self.other),
             "sentence": str(self),
         }
 
@@ -422,9 +448,11 @@ class Results(list[Line]):
         The line that predicts the largest class, or the mean, for all samples.
     columns_in_order_ : list of str
         The columns of a table in the order of forward selection, in the first split.
+    ranked_by : str
+        The classifier whose results are compared; empty if those of all are.
     """
 
-    n_folds, metric, why, margin = 1, "accuracy", "", MARGIN
+    n_folds, metric, why, margin, ranked_by = 1, "accuracy", "", MARGIN, ""
     notes: Sequence[str] = ()
     largest_class_: Line | None = None
     columns_in_order_: Sequence[str] = ()
@@ -438,7 +466,8 @@ class Results(list[Line]):
     @property
     def recommendation_(self) -> Recommendation | None:
         """The reduction to use, and why; None if no reduction was compared."""
-        done = [line for line in self if not line.skipped]
+        every_one = [line for line in self if not line.skipped]
+        done = [line for line in every_one if self._ranks(line)]
         reductions = [line for line in done if line.is_reduction]
         if not reductions:
             return None
@@ -454,6 +483,7 @@ class Results(list[Line]):
         else:
             only = every is not None and self._beat_largest([every])
             verdict = "features only" if only else "nothing"
+        beat = self._beat_largest(every_one) if verdict == "nothing" else []
         against = _AGAINST_CONSTANT.get(self.metric, self.metric)
         return Recommendation(
             line,
@@ -468,7 +498,12 @@ class Results(list[Line]):
             verdict,
             line if not line.is_rival else self._choose(mine, every)[0] if mine else None,
             self.margin,
+            max(beat, key=lambda line: (value(line, against), -line.dimensions), default=None),
         )
+
+    def _ranks(self, line: Line) -> bool:
+        """Whether the recommendation depends on the classifier of a line."""
+        return self.ranked_by in ("", line.classifier)
 
     def _choose(self, lines: list[Line], every: Line | None) -> tuple[Line, list[Line]]:
         """Return which of some reductions to use, and all that are good enough."""
@@ -547,7 +582,7 @@ class Results(list[Line]):
 
     def _all_equal(self, chosen: Recommendation) -> list[str]:
         """Say that all reductions are equivalent, if that is so and there are several methods."""
-        lines = [line for line in self if line.is_reduction]
+        lines = [line for line in self if line.is_reduction and self._ranks(line)]
         best, several = chosen.best_reduction, len({line.method for line in lines}) > 1
         if chosen.verdict != "use" or not several or len(lines) < _MANY:
             return []
@@ -556,26 +591,95 @@ class Results(list[Line]):
         return [f"All {len(lines)} reductions are equally good: choose by size, time or features."]
 
     def __str__(self) -> str:
-        """Return the recommendation, the metric, and a table with a header."""
-        largest = [] if self.largest_class_ is None else [self.largest_class_]
-        width = max((len(line.method) for line in [*self, *largest]), default=6)
-        several = len({line.classifier for line in self}) > 1
-        sizes = ["dimensions", *map(_size, [*self, *largest])]
-        wide = max(map(len, sizes))
-        sizes = [f"{size:>{wide}}" for size in sizes]
-        header = _ROW.format(
-            f"{'method':<{width}}", sizes[0], "by   " if several else "", METRICS[self.metric],
-            "to the best", _TITLES[self._second], "bytes/row", "learn s", "reduce s", "train s",
-        )  # fmt: skip
-        rows = [
-            self._row(line, size, apart, width, several)
-            for line, size, apart in zip(
-                [*self, *largest], sizes[1:], [*self.differences(), *[None] * len(largest)],
-                strict=True,
-            )
-        ]  # fmt: skip
+        """Return the recommendation, the metric, and a table of at most 100 characters a line.
+
+        A row has the scores by all classifiers behind one reduction. Long names lose their middle.
+        """
         said = [self.sentence_, *self._columns(), *filter(None, [self.why]), ""]
-        return "\n".join([*said, header, *rows, self._note(), *self._in_order()])
+        return "\n".join([*said, *self._table(), *self._notes(), *self._in_order()])
+
+    def _table(self) -> list[str]:
+        """Return a header and a row for each reduction, and one for the largest class."""
+        judges, rows = self._judges() or [""], self._by_reduction()
+        apart = dict(zip(map(id, self), self.differences(), strict=True))
+        several, name = len(judges) > 1, _SHORT.get(self.metric, METRICS[self.metric])
+        first, second = judges[0], [] if len(judges) > 1 else [_TITLES[self._second]]
+        header = [*(judges if several else [name]), f"{first} to the best" if several else
+                  "to the best", *second, "bytes/row", "seconds"]  # fmt: skip
+        cells = [
+            [line.skipped] if line.skipped else [
+                *(self._score(row.get(judge), apart, several) for judge in judges),
+                str(apart.get(id(line)) or ""), *([self._other(line)] if second else []),
+                f"{line.row_bytes:,.0f}", f"{line.learn + line.transform:.3f}",
+            ]
+            for row in rows for line in [row.get(first) or next(iter(row.values()))]
+        ]  # fmt: skip
+        lines = [next(iter(row.values())) for row in rows]
+        sizes = ["dimensions", *map(_size, lines)]
+        full = [row for row in [header, *cells] if len(row) == len(header)]
+        wide = [max(map(len, column)) for column in zip(*full, strict=True)]
+        room = max(_SHORTEST, _WIDTH - sum(wide) - 2 * len(wide) - 2 - max(map(len, sizes)))
+        names = ["method", *(_shortened(line.method, room) for line in lines)]
+        width = max(map(len, names))
+        return [
+            f"{each:<{width}}  {size:>{max(map(len, sizes))}}  " + (
+                "  ".join(f"{cell:>{w}}" for cell, w in zip(row, wide, strict=True))
+                if len(row) == len(header) else f"skipped: {row[0]}"
+            )
+            for each, size, row in zip(names, sizes, [header, *cells], strict=True)
+        ]  # fmt: skip
+
+    def _score(self, line: Line | None, apart: dict[int, Difference | None], several: bool) -> str:
+        """Return the score of a line, marked if it is equivalent to the best."""
+        if line is None:
+            return "- "
+        score, to_best = f"{getattr(line, FIELDS[self.metric]):.3f}", apart.get(id(line))
+        if line.spread is not None and not several:
+            score += f" +-{line.spread[FIELDS[self.metric]]:.3f}"
+        near = to_best is not None and not to_best.is_worse(self.margin)
+        return score + ("*" if near else " ")
+
+    def _other(self, line: Line) -> str:
+        score = getattr(line, FIELDS[self._second])
+        return f"{score:,.{3 if score < 1e4 else 0}f}"  # the RMSE of a price may be long
+
+    def _judges(self) -> list[str]:
+        """Return the classifiers or regressors that have results."""
+        return list(dict.fromkeys(line.classifier for line in self if not line.skipped))
+
+    def _by_reduction(self) -> list[dict[str, Line]]:
+        """Return the lines of each reduction by classifier, and last those of the largest class."""
+        rows: dict[Any, dict[str, Line]] = {}
+        for line in self._without_left_out():
+            key = line.method, line.skipped or line.dimensions
+            rows.setdefault(key, {})[line.classifier] = line
+        largest = self.largest_class_
+        last = [] if largest is None else [dict.fromkeys(self._judges() or [""], largest)]
+        return [*rows.values(), *last]
+
+    def _without_left_out(self) -> list[Line]:
+        """Return the lines without those of all features that were left out to save time."""
+        known = any(line.method == ALL and not line.skipped for line in self)
+        return [line for line in self if not (known and line.method == ALL and line.skipped)]
+
+    def _said_of_classifiers(self) -> list[str]:
+        """Return what was done otherwise than with each classifier's defaults, in sentences."""
+        known = set(map(id, self._without_left_out()))
+        said = [f"{ALL}: {line.skipped}" for line in self if id(line) not in known]
+        raised = [line for line in self if line.max_iter not in (None, _ITERATIONS)]
+        stopped = [line for line in self if not line.converged]
+        if raised:
+            said.append(
+                f"logistic: max_iter={max(line.max_iter or 0 for line in raised)} for "
+                f"{count(len(raised), 'result')}, where {_ITERATIONS} iterations do not converge."
+            )
+        if stopped:
+            n = max(line.max_iter or 0 for line in stopped)
+            said.append(
+                f"logistic: {count(len(stopped), 'result')} without convergence after {n} "
+                "iterations."
+            )
+        return said
 
     def _columns(self) -> list[str]:
         """Return a line with the columns that the recommended selection keeps, by name."""
@@ -605,30 +709,24 @@ class Results(list[Line]):
         """The metric that is shown beside the one by which results are compared."""
         return {"accuracy": "macro_f1", "r2": "rmse"}.get(self.metric, "accuracy")
 
-    def _note(self) -> str:
-        spread = f"means over {self.n_folds} splits +- standard deviation; "
+    def _notes(self) -> list[str]:
+        """Return lines below the table that explain it."""
         several = len({line.classifier for line in self}) > 1
         judge = "regressor" if self.metric == "r2" else "classifier"
-        best = f"to the best with the same {judge}" if several else "to the best"
-        note = f"{best}: paired difference +- standard error; * not worse by more than that"
-        note += f", or by more than {self.margin:g}" * bool(self.margin)
-        return (spread if self.n_folds > 1 else "") + note
+        split = f"means over {self.n_folds} splits{' +- standard deviation' * (not several)}; "
+        margin = f", or by more than {self.margin:g}" * bool(self.margin)
+        return [
+            f"{split * (self.n_folds > 1)}to the best{f' with the same {judge}' * several}: paired "
+            f"difference +- standard error; * not worse by more than that{margin}; seconds: to fit "
+            "and to reduce",
+            *self._said_of_classifiers(),
+        ]
 
-    def _row(
-        self, line: Line, size: str, apart: Difference | None, width: int, several: bool
-    ) -> str:
-        start = f"{line.method:<{width}}"
-        by = f"{line.classifier:<5}" if several else ""
-        if line.skipped:
-            return f"{start}  {size}  {by}skipped: {line.skipped}"
-        score = f"{getattr(line, FIELDS[self.metric]):.3f}"
-        if line.spread is not None:
-            score += f" +-{line.spread[FIELDS[self.metric]]:.3f}"
-        second = getattr(line, FIELDS[self._second])
-        shown = "" if apart is None else f"{apart} {' ' if apart.is_worse(self.margin) else '*'}"
-        seconds = (f"{spent:.3f}" for spent in (line.learn, line.transform, line.train))
-        other = f"{second:,.{3 if second < 1e4 else 0}f}"  # the RMSE of a price may be long
-        return _ROW.format(start, size, by, score, shown, other, f"{line.row_bytes:,.0f}", *seconds)
+
+def _shortened(name: str, most: int) -> str:
+    """Return a name of at most so many characters, without its middle."""
+    left = most // 2
+    return name if len(name) <= most else f"{name[:left]}…{name[left + 1 - most :]}"
 
 
 def _size(line: Line) -> str:

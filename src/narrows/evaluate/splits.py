@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from narrows.io.chunk import TEXT, Options
 from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
 from narrows.io.source import Source, check_kind, of_maker
-from narrows.io.table_rows import TableRows
+from narrows.io.streams import display_name
+from narrows.io.table_rows import TableRows, cells_named
 from narrows.io.table_rows import joined as concatenated
 from narrows.solve.cells import CellError
 from narrows.solve.sums import stacked, widened
@@ -29,6 +30,7 @@ from narrows.text import Vectoriser
 
 Fold = tuple[Any, np.ndarray, Any, np.ndarray]
 Pairs = Sequence[tuple[np.ndarray, np.ndarray]]
+Places = Sequence[tuple[str, Sequence[int] | np.ndarray]]
 REPEATS = 5
 _SHOWN = 100  # characters of a text
 
@@ -46,6 +48,8 @@ class Splits(Sequence[Fold]):
         A copy is fitted to the training samples of each split.
     source : Source, optional
         Where the features come from, if there is no `preprocess`.
+    places : tuple of sequences of (file, lines), optional
+        Of samples that were read, and of read held-out samples: the files, and their lines there.
     """
 
     def __init__(
@@ -54,8 +58,10 @@ class Splits(Sequence[Fold]):
         pairs: Pairs = (),
         preprocess: Any = None,
         source: Source | None = None,
+        places: tuple[Places, Places] = ((), ()),
     ):
         self.parts, self.pairs, self.preprocess, self._source = parts, pairs, preprocess, source
+        self._places = places
         self._kept: tuple[int, Fold, Any] | None = None
 
     def __len__(self) -> int:
@@ -112,9 +118,10 @@ class Splits(Sequence[Fold]):
             fitted = None
             if self.preprocess is not None:
                 rows = self.pairs[k] if len(self.pairs) else (range(len(y)), range(len(y_test)))
-                with _rows_named(rows[0]):
+                places = (self._places[0],) * 2 if len(self.pairs) else self._places
+                with _rows_named(rows[0], places[0]):
                     fitted, X = prepared(self.preprocess, X, y)
-                with _rows_named(rows[1]):
+                with _rows_named(rows[1], places[1]):
                     X_test = fitted.transform(X_test)
                 X, X_test = checked_rows(X, "compare"), checked_rows(X_test, "compare")
             self._kept = k, (X, y, X_test, y_test), fitted
@@ -122,12 +129,13 @@ class Splits(Sequence[Fold]):
 
 
 @contextmanager
-def _rows_named(rows: Sequence[int] | np.ndarray) -> Iterator[None]:
-    """Give the row of a wrong cell the number that it has among all samples."""
-    try:
-        yield
-    except CellError as error:
-        raise error.at(int(rows[error.row])) from None
+def _rows_named(rows: Sequence[int] | np.ndarray, places: Places) -> Iterator[None]:
+    """Name the file and line of a wrong cell, or the number of its row among all samples."""
+    with cells_named(places):
+        try:
+            yield
+        except CellError as error:
+            raise error.at(int(rows[error.row])) from None
 
 
 def prepared(steps: Any, X: Any, y: np.ndarray) -> tuple[Any, Any]:
@@ -218,84 +226,100 @@ def split(
 
 
 def read_folds(
-    path: str,
-    test: str | None,
+    paths: Sequence[str],
+    tests: Sequence[str],
     cv: int | None,
     repeats: int | None,
     seed: int,
     options: Options,
     maker: Any,
 ) -> Splits:
-    """Read a file and hold samples out: another file, its `split`, fifths, or each of cv folds.
+    """Read files and hold samples out: other files, their `split`, fifths, or each of cv folds.
 
     For texts and tables, a copy of the unfitted `maker` is fitted to the training samples of each
     split.
     """
-    has_split = not (test or cv or repeats or options.split) and _supports(path, "split")
-    parts, source = read_parts(path, test, options, has_split)
-    _check_counts(path, parts[1], len(parts) == 2, cv)
+    has_split = not (tests or cv or repeats or options.split) and _support(paths, "split")
+    parts, source, places = read_parts(paths, tests, options, has_split)
+    _check_counts(named(paths), parts[1], len(parts) == 2, cv)
     pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed) if len(parts) == 2 else []
     if isinstance(parts[0], TableRows) or parts[0].dtype == object:  # texts
-        return Splits(parts, pairs, maker)
+        return Splits(parts, pairs, maker, places=places)
     return Splits(parts, pairs, source=source)
 
 
 def read_parts(
-    path: str, test: str | None, options: Options, has_split: bool = False
-) -> tuple[tuple[Any, ...], Source | None]:
-    """Read (X, y) of a file, or a `Fold` of two files or, if it `has_split`, of one.
+    paths: Sequence[str], tests: Sequence[str], options: Options, has_split: bool = False
+) -> tuple[tuple[Any, ...], Source | None, tuple[Places, Places]]:
+    """Read (X, y) of files, or a `Fold` of them and of test files or, with `has_split`, of them.
 
-    Texts are an array of objects. Also return where the features come from, if that is known.
+    Texts are an array of objects. Also return where the features come from, if that is known, and
+    the places of both kinds of samples.
     """
-    if test is not None and options.zero_based is None and _count_columns(path, test):
-        options = Dataset([path, test], options).options  # zero-based if either file is
-    parts, source = _splits(path, options) if has_split else None, None
-    if parts is None:
-        X, y, dataset = rows(path, options)
-        parts, source = (X, y), dataset.source()
-        if test is not None:
+    both = [*paths, *tests]
+    if tests and options.zero_based is None and _support(both, "zero_based"):
+        options = Dataset(both, options).options  # zero-based if any file is
+    found, source = _splits(paths, options) if has_split else None, None
+    parts: tuple[Any, ...]
+    places: tuple[Places, Places]
+    if found is not None:
+        parts, places = found
+    else:
+        X, y, dataset, at = rows(paths, options)
+        parts, source, places = (X, y), dataset.source(), (at, ())
+        if tests:
             columns = None if source is None else source.columns
             options = options.replace(columns=columns)
-            if dataset.is_text and _supports(test, "text"):
+            if dataset.is_text and _support(tests, "text"):
                 options = options.replace(text=options.text or (TEXT,))
-            X_test, y_test, held_out = rows(test, options, source)
-            check_kind(test, held_out.holds, dataset.holds, path)
+            X_test, y_test, held_out, at_test = rows(tests, options, source)
+            check_kind(named(tests), held_out.holds, dataset.holds, named(paths))
             y, y_test = as_one_type(y, y_test)
             if y.ndim == 1 and not np.isin(y_test, y).any():
                 had, got = some(np.unique(y)), some(np.unique(y_test))
-                expected = f"expected labels that {path} has ({had}), got {got}."
-                raise DataError(test, f'{expected} Set labels="integer" if both are integers.')
-            parts = X, y, X_test, y_test
+                expected = f"expected labels that {named(paths)} has ({had}), got {got}."
+                raise DataError(
+                    named(tests), f'{expected} Set labels="integer" if both are integers.'
+                )
+            parts, places = (X, y, X_test, y_test), (at, at_test)
     if len(parts) == 4 and not isinstance(parts[0], TableRows) and parts[0].dtype != object:
         width = max(parts[0].shape[1], parts[2].shape[1])
         parts = widened(parts[0], width), parts[1], widened(parts[2], width), parts[3]
-    return parts, source
+    return parts, source, places
+
+
+def named(paths: Sequence[str]) -> str:
+    """Return files as errors name them."""
+    return ", ".join(map(display_name, paths))
 
 
 def rows(
-    path: str, options: Options, source: Source | None = None
-) -> tuple[Any, np.ndarray, Dataset]:
-    """Return the samples of a file (texts as an array of objects), their labels, the data set."""
-    dataset = Dataset([path], options, source)
+    paths: Sequence[str], options: Options, source: Source | None = None
+) -> tuple[Any, np.ndarray, Dataset, Places]:
+    """Return the samples of files (texts as an array of objects), labels, data set and places."""
+    dataset = Dataset(paths, options, source)
     chunks = list(dataset)
+    places = [(display_name(paths[chunk.at.file]), chunk.lines) for chunk in chunks]
     if sparse.issparse(chunks[0].y):
-        raise ParameterError(f"{path}: expected one label per sample to compare, got several.")
+        raise ParameterError(
+            f"{named(paths)}: expected one label per sample to compare, got several."
+        )
     found = [chunk.y for chunk in chunks]
-    y = np.concatenate(found) if found[0].ndim == 2 else joined(found)
+    try:
+        y = np.concatenate(found) if found[0].ndim == 2 else joined(found)
+    except ValueError as error:  # labels of several types
+        raise DataError(named(paths), str(error)) from None
     X = [chunk.X for chunk in chunks]
     if options.table:
-        return concatenated(X), y, dataset
+        return concatenated(X), y, dataset, places
     if dataset.is_text:
-        return np.array([text for part in X for text in part], dtype=object), y, dataset
-    return stacked(X), y, dataset
+        return np.array([text for part in X for text in part], dtype=object), y, dataset, places
+    return stacked(X), y, dataset, places
 
 
-def _count_columns(*paths: str) -> bool:
-    return all("zero_based" in format_of(path)[0].options for path in paths)
-
-
-def _supports(path: str, option: str) -> bool:
-    return path != "-" and option in format_of(path)[0].options
+def _support(paths: Sequence[str], option: str) -> bool:
+    """Whether the formats of all files have an option."""
+    return all(path != "-" and option in format_of(path)[0].options for path in paths)
 
 
 def _check_counts(path: str, y: np.ndarray, splits: bool, cv: int | None) -> None:
@@ -337,11 +361,27 @@ def _are_numbers(classes: np.ndarray) -> bool:
         return False
 
 
-def _splits(path: str, options: Options) -> tuple[Any, ...] | None:
+def _splits(
+    paths: Sequence[str], options: Options
+) -> tuple[tuple[Any, ...], tuple[Places, Places]] | None:
     """Return the samples with `split` train and test, if the JSON lines have both."""
     try:
-        train, test = (rows(path, options.replace(split=name)) for name in ("train", "test"))
+        train, test = (
+            rows(_files_of_split(paths, of_split), of_split)  # a file may hold one of them
+            for of_split in (options.replace(split=name) for name in ("train", "test"))
+        )
     except DataError:
         return None
     y, y_test = as_one_type(train[1], test[1])
-    return train[0], y, test[0], y_test
+    return (train[0], y, test[0], y_test), (train[3], test[3])
+
+
+def _files_of_split(paths: Sequence[str], options: Options) -> list[str]:
+    """Return the files with lines of a split; all where none has some."""
+    found = []
+    for path in paths if len(paths) > 1 else ():
+        next(iter(Dataset([path], options.replace(split=None))))  # or it is empty
+        with suppress(DataError):
+            next(iter(Dataset([path], options)))
+            found.append(path)
+    return found or list(paths)

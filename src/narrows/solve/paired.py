@@ -224,4 +224,5 @@ def _weighted(metric: str) -> str:
             " Differences are positive where it is smaller. Probabilities of SVMs are a logistic "
             "function of their decision values, fitted to the training samples."
         )
-    return ' SVMs have class_weight="balanced".' if metric == "balanced_accuracy" else ""
+    weighted = ' Logistic regression and SVMs have class_weight="balanced".'
+    return weighted if metric == "balanced_accuracy" else ""

@@ -128,7 +128,8 @@ class Format:
             beside = plain(names_of(getattr(options, what), what))
             raise ParameterError(
                 f"{what} (--{what}): expected one file of samples beside {beside}, got "
-                f"{len(paths)}. Run fit with one, and update with each of the others."
+                f"{len(paths)}. Put all samples in one, or run fit with one and update with the "
+                "others."
             )
 
     def combine(self, found: Sequence[Mapping[str, bool]]) -> dict[str, bool]:
