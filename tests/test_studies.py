@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from benchmarks.__main__ import main
-from benchmarks.studies import STUDIES, embeddings, refits
+from benchmarks.studies import STUDIES, classifiers, embeddings, refits
 from benchmarks.studies.calibration import calibration_error
 from benchmarks.studies.corpora import Split
 from benchmarks.studies.minilm import _body
@@ -15,8 +15,11 @@ from benchmarks.studies.offsets import ADDED, _moved
 from benchmarks.studies.online import reservoir
 from benchmarks.tables import RESULTS, Table, middle
 from click.testing import CliRunner
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
 
 DOCS = RESULTS.parent
 FILES = {path.stem for path in RESULTS.glob("*.csv")}
@@ -186,3 +189,18 @@ def test_a_first_fit_has_some_samples_or_some_classes():
 
 def test_mails_are_embedded_without_their_headers():
     assert _body("From: me\nSubject: tin\nLines: 2\n\nold\n\nnew") == "tin\nold\n\nnew"
+
+
+def test_scores_by_classifier_are_those_of_scikit_learn():
+    part = _vectors()
+    found = classifiers.f1(part.X, part.y, part.X_test, part.y_test, "micro", "macro")
+    made = LinearSVC(random_state=0), LogisticRegression(), KNeighborsClassifier()
+    predicted = [each.fit(part.X, part.y).predict(part.X_test) for each in made]
+    for scores, kind in zip(found, ("micro", "macro"), strict=True):
+        expected = [f1_score(part.y_test, each, average=kind) for each in predicted]
+        np.testing.assert_allclose(scores, expected)
+    rows = classifiers.by_classifier(["a"], [[0.1, 0.2, 0.3]], ["of all"])
+    assert rows == [
+        ["a", "linear SVM", 0.1, "of all"], ["a", "logistic regression", 0.2, ""],
+        ["a", "5-NN", 0.3, ""],
+    ]  # fmt: skip

@@ -1,22 +1,23 @@
-"""What n_components, mu and eps that are "cv" choose, and what a linear SVM keeps with them."""
+"""What n_components, mu and eps that are "cv" choose, and what classifiers keep with them."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import NearestCentroid
-from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from benchmarks.studies import corpora, ridge
+from benchmarks.studies.classifiers import NAMES, behind, by_classifier, f1
 from benchmarks.tables import Table, figure
 from narrows import LDA, MMC, OC, OCFS, SRDA
+
+_NONE = np.zeros(len(NAMES))  # where classifiers are not asked
 
 SEEDS = range(3)
 SHARES = (0.3, 1.0)  # of the training samples
@@ -35,10 +36,10 @@ TITLES = {
 
 
 class Kept(NamedTuple):
-    """Of a fit: what was chosen, the micro-F1 of a linear SVM, and another accuracy."""
+    """Of a fit: what was chosen, the micro-F1 by each classifier, and another accuracy."""
 
     size: float
-    svm: float
+    scores: np.ndarray
     other: float = 0.0
 
 
@@ -48,7 +49,7 @@ class Row(NamedTuple):
     title: str
     n: int
     classes: int
-    every: list[float]  # one for each split
+    every: list[np.ndarray]  # one for each split
     by: dict[str, list[Kept]]
 
 
@@ -69,11 +70,11 @@ class ChosenComponents:
                 model = make(wide).set_params(n_components="cv").fit(split.X, split.y)
                 for size in ("cv", None):
                     model.set_params(n_components=size)
-                    found[f"{name} {size}"] = Kept(len(model.components_), _svm(split, model))
+                    found[f"{name} {size}"] = Kept(len(model.components_), behind(model, split))
             return found
 
         header = [
-            "set", "samples", "classes", "linear SVM, all features",
+            "set", "samples", "classes", "classifier", "all features",
             *(f"{name}, {size}" for name in methods for size in ("None", '"cv"')),
         ]  # fmt: skip
         rows = []
@@ -83,8 +84,7 @@ class ChosenComponents:
                 for name in methods
                 for size in (None, "cv")
             ]
-            every = figure(float(np.mean(row.every)))
-            rows.append([row.title, row.n, row.classes, every, *cells])
+            rows += by_classifier([row.title, row.n, row.classes], [_every(row), *cells])
         return Table(header, rows)
 
 
@@ -101,25 +101,22 @@ class ChosenMu:
             for name, unit in fixed.items():
                 model = LDA(mu=0.5).fit(split.X * unit, split.y)
                 accuracy = model.score(split.X_test * unit, split.y_test)
-                found[name] = Kept(0.5, _svm(split, model) if unit == 1 else 0.0, accuracy)
+                found[name] = Kept(0.5, behind(model, split) if unit == 1 else _NONE, accuracy)
             model = LDA(mu="cv").fit(split.X, split.y)
             accuracy = model.score(split.X_test, split.y_test)
             unit = split.X.var(axis=0).sum()
-            return found | {"cv": Kept(model.mu_ / unit, _svm(split, model), accuracy)}
+            return found | {"cv": Kept(model.mu_ / unit, behind(model, split), accuracy)}
 
         header = [
-            "set", "samples", "classes", "linear SVM, all features", "LDA, mu=0.5", 'mu="cv"',
+            "set", "samples", "classes", "classifier", "all features", "LDA, mu=0.5", 'mu="cv"',
             "predict, mu=0.5, X / 100", "X", "100 X", 'predict, mu="cv"',
         ]  # fmt: skip
         rows = []
         for row in _rows((*NARROW, *TWO_CLASSES), (), fits):
-            rows.append(
-                [
-                    row.title, row.n, row.classes, figure(float(np.mean(row.every))),
-                    _share(row, ""), _share(row, "cv", lambda mu: f"{mu:.2g}"),
-                    *(_other(row, name) for name in (*fixed, "cv")),
-                ]
-            )  # fmt: skip
+            kept = [_share(row, ""), _share(row, "cv", lambda mu: f"{mu:.2g}")]
+            others = [_other(row, name) for name in (*fixed, "cv")]
+            first = [row.title, row.n, row.classes]
+            rows += by_classifier(first, [_every(row), *kept], others)
         return Table(header, rows)
 
 
@@ -135,31 +132,33 @@ class ChosenEps:
                 model = MMC(eps=eps).fit(split.X, split.y)
                 nearest = NearestCentroid().fit(model.transform(split.X), split.y)
                 accuracy = nearest.score(model.transform(split.X_test), split.y_test)
-                found[name] = Kept(model.eps_, _svm(split, model), accuracy)
+                found[name] = Kept(model.eps_, behind(model, split), accuracy)
             return found
 
         header = [
-            "set", "samples", "classes", "linear SVM, all features", "MMC, eps=1", 'eps="cv"',
+            "set", "samples", "classes", "classifier", "all features", "MMC, eps=1", 'eps="cv"',
             "nearest mean, eps=1", 'nearest mean, "cv"',
         ]  # fmt: skip
         rows = []
         for row in _rows((*NARROW, *TWO_CLASSES), (), fits):
-            rows.append(
-                [
-                    row.title, row.n, row.classes, figure(float(np.mean(row.every))),
-                    _share(row, "fixed"), _share(row, "cv", lambda eps: f"{eps:.2g}"),
-                    _other(row, "fixed"), _other(row, "cv"),
-                ]
-            )  # fmt: skip
+            kept = [_share(row, "fixed"), _share(row, "cv", lambda eps: f"{eps:.2g}")]
+            others = [_other(row, "fixed"), _other(row, "cv")]
+            first = [row.title, row.n, row.classes]
+            rows += by_classifier(first, [_every(row), *kept], others)
         return Table(header, rows)
 
 
-def _share(row: Row, name: str, size: Callable[[float], str] | None = None) -> str:
+def _every(row: Row) -> list[str]:
+    """The micro-F1 by each classifier of all features."""
+    return [figure(score) for score in np.mean(row.every, axis=0)]
+
+
+def _share(row: Row, name: str, size: Callable[[float], str] | None = None) -> list[str]:
     """The median of what was chosen, and per cent of the micro-F1 of all features."""
     found = row.by[name]
-    kept = 100 * np.mean([k.svm for k in found]) / np.mean(row.every)
+    kept = 100 * np.mean([k.scores for k in found], axis=0) / np.mean(row.every, axis=0)
     chosen = f"{size(float(np.median([k.size for k in found])))}: " if size else ""
-    return f"{chosen}{kept:.1f} %"
+    return [f"{chosen}{share:.1f} %" for share in kept]
 
 
 def _other(row: Row, name: str) -> str:
@@ -174,7 +173,7 @@ def _rows(
     """Yield what was found for each set and number of training samples."""
     sets = [(name, share, False) for name in narrow for share in SHARES]
     for name, share, is_wide in [*sets, *((name, 1.0, True) for name in wide)]:
-        every, by, split = [], dict[str, list[Kept]](), None
+        every, by, split = list[np.ndarray](), dict[str, list[Kept]](), None
         for seed in _seeds(name, is_wide):
             split = _split(name, share, seed, is_wide)
             if len(split.y) < 60:
@@ -197,22 +196,11 @@ def _seeds(name: str, wide: bool) -> range:
 
 
 @cache
-def _all(name: str, share: float, seed: int, wide: bool) -> float:
-    """The micro-F1 of all features."""
+def _all(name: str, share: float, seed: int, wide: bool) -> np.ndarray:
+    """The micro-F1 by each classifier of all features."""
     split = _split(name, share, seed, wide)
-    return _f1(split.X, split.y, split.X_test, split.y_test)
-
-
-def _svm(split: corpora.Split, model: Any) -> float:
-    """The micro-F1 of what a model makes of the samples."""
-    return _f1(model.transform(split.X), split.y, model.transform(split.X_test), split.y_test)
-
-
-def _f1(Z: Any, y: np.ndarray, Z_test: Any, y_test: np.ndarray) -> float:
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")
-        found = LinearSVC(random_state=0).fit(Z, y).predict(Z_test)
-    return float(f1_score(y_test, found, average="micro"))
+    with threadpool_limits(1):
+        return f1(split.X, split.y, split.X_test, split.y_test)
 
 
 def _split(name: str, share: float, seed: int, wide: bool) -> corpora.Split:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from benchmarks.studies import corpora
+from benchmarks.studies.classifiers import by_classifier, each
 from benchmarks.tables import Table, spread
 from narrows import MMCFS
 
@@ -26,12 +27,10 @@ class Epsilon:
                     fitted = [MMCFS(eps=eps).fit(split.X, split.y) for split in splits]
                 positive = sorted(mmcfs.n_positive_ for mmcfs in fitted)
                 pairs = list(zip(splits, fitted, strict=True))
-                rows.append(
-                    [
-                        title,
-                        f"{eps:g}" + (" (OCFS)" if eps == 0 else ""),
-                        f"{positive[0]:,} to {positive[-1]:,}",
-                        *(spread([s.f1(m.ranking_[:p])[0] for s, m in pairs]) for p in SIZES),
-                    ]
-                )
-        return Table(["set", "eps", "positive features", *(f"{p:,}" for p in SIZES)], rows)
+                cells = [each(spread, [s.f1(m.ranking_[:p])[0] for s, m in pairs]) for p in SIZES]
+                name = f"{eps:g}" + (" (OCFS)" if eps == 0 else "")
+                gain = f"{positive[0]:,} to {positive[-1]:,}"
+                rows += by_classifier([title, name, gain], cells)
+        return Table(
+            ["set", "eps", "positive features", "classifier", *(f"{p:,}" for p in SIZES)], rows
+        )

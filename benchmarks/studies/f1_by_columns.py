@@ -1,4 +1,4 @@
-"""How well a linear SVM does on the best columns of each method."""
+"""How well classifiers do on the best columns of each method."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from benchmarks.studies import corpora
+from benchmarks.studies.classifiers import by_classifier
 from benchmarks.tables import Table
 from narrows import CHI, DF, IG, MI, MMCFS, OCFS
 
@@ -39,13 +40,14 @@ class F1ByColumns:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # of columns without margin
                     ranking = method.fit(split.X, split.y).ranking_
-                rows.append([title, name, *(_both(split, ranking[:p]) for p in SIZES), ""])
+                cells = [_both(split, ranking[:p]) for p in SIZES]
+                rows += by_classifier([title, name], [*cells, [""] * 3])
             d = split.X.shape[1]
             every = _both(split, np.arange(d))
-            rows.append([title, f"all {d:,} features", *("" for _ in SIZES), every])
-        header = ["set", "micro-F1 / macro-F1", *(f"{p:,}" for p in SIZES), "all"]
+            rows += by_classifier([title, f"all {d:,} features"], [*[[""] * 3] * len(SIZES), every])
+        header = ["set", "micro-F1 / macro-F1", "classifier", *(f"{p:,}" for p in SIZES), "all"]
         return Table(header, rows)
 
 
-def _both(split: corpora.Split, columns: np.ndarray) -> str:
-    return " / ".join(f"{value:.3f}" for value in split.f1(columns))
+def _both(split: corpora.Split, columns: np.ndarray) -> list[str]:
+    return [f"{micro:.3f} / {macro:.3f}" for micro, macro in split.f1(columns).T]

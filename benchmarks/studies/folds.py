@@ -1,4 +1,4 @@
-"""How many features selectors choose by held-out scores, and what a linear SVM keeps with them."""
+"""How many features selectors choose by held-out scores, and what classifiers keep with them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_digits
-from sklearn.metrics import f1_score
-from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from benchmarks.harness import data_path
 from benchmarks.studies import corpora
+from benchmarks.studies.classifiers import NAMES, f1
 from benchmarks.studies.which import _scaled
 from benchmarks.tables import Table, figure
 from narrows import CHI, IG, MMCFS, OCFS, FisherFS
@@ -44,12 +43,14 @@ class HeldOutFeatures:
                     if method in (IG, CHI) and not counted:
                         continue
                     each = [_sizes(method, fold) for fold in folds]
-                    cells = [judge.cell([sizes[rule] for sizes in each]) for rule in each[0]]
-                    found[method].append([title, judge.d, figure(judge.all), *cells])
+                    cells = [judge.cells([sizes[rule] for sizes in each]) for rule in each[0]]
+                    for name, *mine in zip(NAMES, map(figure, judge.all), *cells, strict=True):
+                        found[method].append([title, name, judge.d, *mine])
         return Table(
             [
-                "selector", "set", "features", "micro-F1 of all", "`energy=0.8`: features, % kept",
-                '`n_features="cv"`', "99 % of the best held-out score",
+                "selector", "set", "classifier", "features", "micro-F1 of all",
+                "`energy=0.8`: features, % kept", '`n_features="cv"`',
+                "99 % of the best held-out score",
             ],
             [[method.__name__, *row] for method, rows in found.items() for row in rows],
         )  # fmt: skip
@@ -62,17 +63,20 @@ class HeldOutSummary:
 
     def table(self) -> Table:
         found = Table.read(HeldOutFeatures.name)
-        rules = found.header[4:6]
+        rules = found.header[5:7]
         rows = []
         for method in HeldOutFeatures.methods:
-            every = found.only(method.__name__).rows
-            parts = [[row for row in every if ("noise" in row[0]) == noise] for noise in (0, 1)]
-            cells = [_summary(part, rule) for part in parts for rule in (0, 1)]
-            rows.append([f"`{method.__name__}`", *map(len, parts), *cells])
+            for name in NAMES:
+                every = [row for row in found.only(method.__name__).rows if row[1] == name]
+                if not every:  # not measured
+                    continue
+                parts = [[row for row in every if ("noise" in row[0]) == noise] for noise in (0, 1)]
+                cells = [_summary(part, rule) for part in parts for rule in (0, 1)]
+                rows.append([f"`{method.__name__}`", name, *map(len, parts), *cells])
         kinds = ("without noise", "with noise")
         return Table(
             [
-                "selector", *(f"sets {kind}" for kind in kinds),
+                "selector", "classifier", *(f"sets {kind}" for kind in kinds),
                 *(f"{kind}, {rule.split(':')[0]}" for kind in kinds for rule in rules),
             ],
             rows,
@@ -95,13 +99,14 @@ class HeldOutMargins:
                 judge, cells = _Judge(folds), []
                 for eps in (1.0, 0.1):
                     rankings = [_margins(eps, fold) for fold in folds]
-                    cells += [judge.cell([made[rule] for made in rankings]) for rule in (0, 1)]
-                rows.append([title, judge.d, figure(judge.all), *cells])
+                    cells += [judge.cells([made[rule] for made in rankings]) for rule in (0, 1)]
+                for name, *mine in zip(NAMES, map(figure, judge.all), *cells, strict=True):
+                    rows.append([title, name, judge.d, *mine])
         return Table(
             [
-                "MMCFS", "features", "micro-F1 of all", "eps 1, by held-out margin: features, "
-                "% kept", "eps 1, `threshold=0`", "eps 0.1, by held-out margin",
-                "eps 0.1, `threshold=0`",
+                "MMCFS", "classifier", "features", "micro-F1 of all",
+                "eps 1, by held-out margin: features, % kept", "eps 1, `threshold=0`",
+                "eps 0.1, by held-out margin", "eps 0.1, `threshold=0`",
             ],
             rows,
         )  # fmt: skip
@@ -120,36 +125,35 @@ class _HeldOutMMCFS(HeldOutSelector, MMCFS):
 
 
 class _Judge:
-    """The micro-F1 of a linear SVM on some features of a set, over its folds."""
+    """The micro-F1 by each classifier on some features of a set, over its folds."""
 
     def __init__(self, folds: list[Fold]):
-        self.folds, self._known = folds, dict[Any, float]()
+        self.folds, self._known = folds, dict[Any, np.ndarray]()
         self.d = int(folds[0][0].shape[1])
         every = np.arange(self.d)
-        self.all = float(np.mean([self._f1(k, every) for k in range(len(folds))]))
+        self.all = np.mean([self._f1(k, every) for k in range(len(folds))], axis=0)
 
-    def cell(self, chosen: list[np.ndarray]) -> str:
-        """Median number of features, and per cent of the micro-F1 of all."""
-        f1 = np.mean([self._f1(k, some) for k, some in enumerate(chosen)])
-        return f"{int(np.median(list(map(len, chosen)))):,}, {100 * f1 / self.all:.1f}"
+    def cells(self, chosen: list[np.ndarray]) -> list[str]:
+        """Median number of features, and per cent of the micro-F1 of all, by classifier."""
+        kept = np.mean([self._f1(k, some) for k, some in enumerate(chosen)], axis=0) / self.all
+        n = int(np.median(list(map(len, chosen))))
+        return [f"{n:,}, {100 * share:.1f}" for share in kept]
 
-    def _f1(self, k: int, some: np.ndarray) -> float:
+    def _f1(self, k: int, some: np.ndarray) -> np.ndarray:
         some = np.sort(some)
         key = k, some.tobytes()
         if key not in self._known:
             X, y, X_test, y_test = self.folds[k]
-            machine = LinearSVC(random_state=0).fit(take(X, some), y)
-            found = machine.predict(take(X_test, some))
-            self._known[key] = float(f1_score(y_test, found, average="micro"))
+            self._known[key] = f1(take(X, some), y, take(X_test, some), y_test)
         return self._known[key]
 
 
 def _summary(rows: list[list[str]], rule: int) -> str:
     """Mean and smallest % kept, and the median share of the features."""
     sizes, kept = np.array(
-        [cell.replace(",", "").split() for cell in (row[3 + rule] for row in rows)], dtype=float
+        [cell.replace(",", "").split() for cell in (row[4 + rule] for row in rows)], dtype=float
     ).T
-    share = np.median(sizes / [float(row[1]) for row in rows])
+    share = np.median(sizes / [float(row[2]) for row in rows])
     return f"{kept.mean():.1f} ({kept.min():.1f}), {100 * share:.0f} %"
 
 

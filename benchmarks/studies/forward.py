@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.harness import data_path
 from benchmarks.studies import corpora
+from benchmarks.studies.classifiers import NAMES, by_classifier, each, f1
 from benchmarks.studies.which import _scaled
 from benchmarks.tables import Table, middle
 from narrows import OCFS, ClassStats, FisherFS, ForwardFS
@@ -40,7 +41,7 @@ Rank = Callable[[Any, np.ndarray, int], np.ndarray]  # samples, labels, p; the b
 
 
 class ForwardRivals:
-    """Accuracy of a linear SVM by the number of features, and the seconds of selection."""
+    """Accuracy of classifiers by the number of features, and the seconds of selection."""
 
     name = "forward_rivals"
 
@@ -52,13 +53,14 @@ class ForwardRivals:
             for title, folds in sets():
                 d = folds[0][0].shape[1]
                 sizes = [p for p in SIZES if p < d]
-                every = [_accuracy(fold, np.arange(d)) for fold in folds]
-                rows.append([title, "all features", middle(every), *[""] * len(SIZES)])
+                every = [_accuracies(fold, np.arange(d)) for fold in folds]
+                cells = [each(middle, every), *[[""] * len(NAMES)] * (len(SIZES) - 1)]
+                rows += by_classifier([title, "all features"], cells, [""])
                 for name, rank in rank_by_name.items():
                     if name != SEQUENTIAL or title == SMALLEST:
-                        rows.append([title, name, *_line(rank, folds, sizes)])
+                        rows += by_classifier([title, name], *_line(rank, folds, sizes))
         sizes_of = [f"{p} features" for p in SIZES]
-        return Table(["set", "selector", *sizes_of, "CPU seconds"], rows)
+        return Table(["set", "selector", "classifier", *sizes_of, "CPU seconds"], rows)
 
 
 class ForwardSteps:
@@ -195,9 +197,9 @@ def _dense(X: Any) -> np.ndarray:
 # -- scores ---------------------------------------------------------------------------------------
 
 
-def _line(rank: Rank, folds: list[Fold], sizes: list[int]) -> list[str]:
+def _line(rank: Rank, folds: list[Fold], sizes: list[int]) -> tuple[Any, Any]:
     """The accuracies by the number of features, and the seconds to select the most."""
-    found: dict[int, list[float]] = {p: [] for p in sizes}
+    found: dict[int, list[np.ndarray]] = {p: [] for p in sizes}
     taken = []
     for fold in folds:
         for p in reversed(sizes):
@@ -207,15 +209,14 @@ def _line(rank: Rank, folds: list[Fold], sizes: list[int]) -> list[str]:
                 seconds = process_time() - start
             if p == sizes[-1]:
                 taken.append(seconds)
-            found[p].append(_accuracy(fold, order[:p]))
-    cells = [middle(found[p]) if p in found else "" for p in SIZES]
-    return [*cells, _seconds(taken)]
+            found[p].append(_accuracies(fold, order[:p]))
+    cells = [each(middle, found[p]) if p in found else [""] * len(NAMES) for p in SIZES]
+    return cells, [_seconds(taken)]
 
 
-def _accuracy(fold: Fold, features: np.ndarray) -> float:
+def _accuracies(fold: Fold, features: np.ndarray) -> np.ndarray:
     X, y, X_test, y_test = fold
-    svm = LinearSVC(random_state=0).fit(take(X, features), y)
-    return float(svm.score(take(X_test, features), y_test))
+    return f1(take(X, features), y, take(X_test, features), y_test)
 
 
 def _seconds(taken: list[float]) -> str:

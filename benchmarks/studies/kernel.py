@@ -21,10 +21,11 @@ from sklearn.linear_model import RidgeClassifierCV
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 
 from benchmarks.harness import data_path
 from benchmarks.studies import corpora
+from benchmarks.studies.classifiers import NAMES, f1
 from benchmarks.tables import Table, figure
 from narrows import OCFS, SRDA, KernelSRDA
 
@@ -43,7 +44,7 @@ class Cell(NamedTuple):
     """What was found on one fold."""
 
     accuracy: dict[str, float]  # of predict
-    svm: dict[str, float]  # of a linear SVM on the dimensions
+    behind: dict[str, np.ndarray]  # of each classifier on the dimensions
 
 
 class KernelSets:
@@ -86,23 +87,25 @@ class KernelPredictions:
 
 
 class KernelDimensions:
-    """Accuracy of a linear SVM on n_classes - 1 dimensions."""
+    """Accuracy of classifiers on n_classes - 1 dimensions."""
 
     name = "kernel_dimensions"
 
     def table(self) -> Table:
         header = [
-            "linear SVM", "dimensions", "all features", "SRDA",
+            "set", "classifier", "dimensions", "all features", "SRDA",
             *(f'KernelSRDA, "{kernel}"' for kernel in KERNELS),
         ]  # fmt: skip
         rows = []
         for name, (load, _) in SETS.items():
             found = cells(name)
-            shown = [
-                _spread([(seed, cell.svm[key]) for seed, cell in found])
-                for key in ("all", "linear", *KERNELS)
-            ]
-            rows.append([name, len(np.unique(load()[1])) - 1, *shown])
+            few = len(np.unique(load()[1])) - 1
+            for k, judge in enumerate(NAMES):
+                shown = [
+                    _spread([(seed, cell.behind[key][k]) for seed, cell in found])
+                    for key in ("all", "linear", *KERNELS)
+                ]
+                rows.append([name, judge, few, *shown])
         return Table(header, rows)
 
 
@@ -159,15 +162,14 @@ def cells(name: str) -> list[tuple[int, Cell]]:
 
 
 def _cell(seed: int, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray) -> Cell:
-    accuracy, svm = {}, {"all": _svm(X, y, X_test, y_test)}
+    accuracy, behind = {}, {"all": f1(X, y, X_test, y_test)}
     models = {"linear": SRDA()} | {
         kernel: KernelSRDA(kernel=kernel, random_state=seed) for kernel in KERNELS
     }
     for key, model in models.items():
         model.fit(X, y)
         accuracy[key] = float(model.score(X_test, y_test))
-        Z, Z_test = _scaled(model.transform(X), model.transform(X_test))
-        svm[key] = _svm(Z, y, Z_test, y_test)
+        behind[key] = f1(model.transform(X), y, model.transform(X_test), y_test)
     random = RBFSampler(n_components=1500, gamma="scale", random_state=seed)
     rivals: dict[str, Any] = {
         "ridge": make_pipeline(random, RidgeClassifierCV(10.0 ** np.arange(-5, 5))),
@@ -182,7 +184,7 @@ def _cell(seed: int, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: n
         warnings.simplefilter("ignore")  # of ill-conditioned matrices, and of machines that stop
         for key, rival in rivals.items():
             accuracy[key] = float(rival.fit(X, y).score(X_test, y_test))
-    return Cell(accuracy, svm)
+    return Cell(accuracy, behind)
 
 
 def _folds(name: str, scaled: bool = True) -> Iterator[tuple[int, Fold]]:
@@ -273,19 +275,6 @@ SETS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "two of 20 in XOR": (_xor, FIVE),
 }
-
-
-def _svm(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray) -> float:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of machines that stop
-        return float(LinearSVC(random_state=0).fit(X, y).score(X_test, y_test))
-
-
-def _scaled(Z: np.ndarray, Z_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return dimensions of mean 0 and of mean variance 1."""
-    mean = Z.mean(axis=0)
-    size = float(np.sqrt(np.mean((Z - mean) ** 2)))
-    return (Z - mean) / size, (Z_test - mean) / size
 
 
 def _times(factor: float) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
-from sklearn.svm import LinearSVC
 
 from benchmarks.studies import corpora
+from benchmarks.studies.classifiers import NAMES, f1
 from benchmarks.studies.corpora import Split
 from benchmarks.studies.online import RESERVOIRS, folds, predicted, reservoir
 from benchmarks.tables import Table, figure
@@ -33,9 +33,9 @@ class Merging:
 
     def table(self) -> Table:
         header = [
-            "merged less single: SVM / predict, median of 3", "samples a part", "reservoir",
+            "merged less single, median of 3", "samples a part", "reservoir", "classifier",
             *(f"{count} parts" for count in PARTS),
-            "most parts: SVM on samples learned / on others",
+            "most parts: on samples learned / on others",
         ]  # fmt: skip
         rows = []
         for title, sizes in SETS.items():
@@ -43,9 +43,10 @@ class Merging:
             for room in RESERVOIRS:
                 if room != RESERVOIRS[0] and reservoir(room, PARTS[0] * sizes[0]) == 2000:
                     continue  # they are the same
-                single: dict[tuple[int, int], list[float]] = {}
+                single: dict[tuple[int, int], np.ndarray] = {}
                 for size in sizes:
-                    rows.append([title, f"{size:,}", room, *_row(data, size, room, single)])
+                    for row in _rows(data, size, room, single):
+                        rows.append([title, f"{size:,}", room, *row])
         return Table(header, rows)
 
 
@@ -57,12 +58,15 @@ def _data(title: str) -> Split:
     return Split(X[train], y[train], X[test], y[test])
 
 
-def _row(data: Split, size: int, room: str, single: dict[Any, list[float]]) -> list[str]:
-    cells, both = [], ""
+def _rows(data: Split, size: int, room: str, single: dict[Any, np.ndarray]) -> list[list[str]]:
+    """Return a row for each classifier, and for `predict`."""
+    names = (*NAMES, "predict")
+    cells, both = [[name] for name in names], [""] * len(names)
     for count in PARTS:
         n = count * size
         if n > len(data.y):
-            cells.append("")
+            for row in cells:
+                row.append("")
             continue
         found = []
         for seed in SEEDS:
@@ -76,16 +80,20 @@ def _row(data: Split, size: int, room: str, single: dict[Any, list[float]]) -> l
                 for some in np.array_split(np.arange(n), count)
             ]
             merged = _scores(OnlineSRDA(**made).merge(*parts), X, y, data)
-            found.append([*merged, *np.subtract(merged, single[n, seed])])
-        own, others, _, _, svm, predict = np.median(found, axis=0)
-        cells.append(f"{svm:+.3f} / {predict:+.3f}")
-        both = f"{figure(own)} / {figure(others)}"
-    return [*cells, both]
+            found.append([*merged, merged[1] - single[n, seed][1]])
+        own, others, apart = np.median(found, axis=0)
+        for row, difference in zip(cells, apart, strict=True):
+            row.append(f"{difference:+.3f}")
+        both = [f"{figure(a)} / {figure(b)}" for a, b in zip(own, others, strict=True)]
+    return [[*row, shown] for row, shown in zip(cells, both, strict=True)]
 
 
-def _scores(model: OnlineSRDA, X: Any, y: np.ndarray, data: Split) -> list[float]:
-    """Return the score of an SVM on the samples learned and on others, and that of `predict`."""
+def _scores(model: OnlineSRDA, X: Any, y: np.ndarray, data: Split) -> np.ndarray:
+    """Return the scores of classifiers and of `predict` on samples learned, and on others."""
     Z = model.transform(X)
-    machine = LinearSVC(random_state=0).fit(Z, y)
-    others = machine.score(model.transform(data.X_test), data.y_test)
-    return [float(machine.score(Z, y)), float(others), predicted(model, data)]
+    return np.array(
+        [
+            [*f1(Z, y, Z, y), np.mean(model.predict(X) == y)],
+            [*f1(Z, y, model.transform(data.X_test), data.y_test), predicted(model, data)],
+        ]
+    )

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.studies.classifiers import NAMES, behind
 from benchmarks.studies.corpora import Split
-from benchmarks.studies.online import RESERVOIRS, SEEDS, folds, predicted, reservoir, svm
+from benchmarks.studies.online import RESERVOIRS, SEEDS, folds, predicted, reservoir
 from benchmarks.tables import Table, middle
 from narrows import OnlineSRDA
 
@@ -24,13 +25,17 @@ class Offsets:
         header = [
             "unscaled, median of 5 orders (least to most)", "added", "before learning",
             'before learning, loss="auto"',
-            *(f"{score}, reservoir {room}" for room in RESERVOIRS for score in ("SVM", "predict")),
+            "classifier", *(f"reservoir {room}" for room in RESERVOIRS),
         ]  # fmt: skip
         rows = []
         for title in SETS:
             for added in ADDED:
                 found = [_scores(title, added, seed) for seed in SEEDS]
-                rows.append([title, added, *map(middle, zip(*found, strict=True))])
+                before, after = (np.array(part) for part in zip(*found, strict=True))
+                shown = list(map(middle, before.T))
+                for k, name in enumerate((*NAMES, "predict")):
+                    scores = map(middle, after[:, :, k].T)
+                    rows.append([title, added, *(shown if k == 0 else ["", ""]), name, *scores])
         return Table(header, rows)
 
 
@@ -45,7 +50,7 @@ def _scores(title: str, added: str, seed: int) -> list[float]:
         OnlineSRDA(loss=loss, random_state=seed).partial_fit(X[order], y[order]).score_
         for loss in ("squared", "auto")
     ]
-    return [*scores, *np.mean([_held_out(part, seed) for part in data], axis=0)]
+    return scores, np.mean([_held_out(part, seed) for part in data], axis=0)
 
 
 def _moved(data: Split, added: str) -> Split:
@@ -62,5 +67,5 @@ def _held_out(data: Split, seed: int) -> list[Any]:
     for room in RESERVOIRS:
         size = reservoir(room, len(data.y))
         model = OnlineSRDA(reservoir=size, random_state=seed).fit(data.X, data.y)
-        found += [svm(model, data), predicted(model, data)]
+        found.append([*behind(model, data), predicted(model, data)])
     return found

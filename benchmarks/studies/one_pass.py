@@ -10,28 +10,30 @@ import numpy as np
 from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from benchmarks import harness
 from benchmarks.methods import METHODS
 from benchmarks.studies import corpora
+from benchmarks.studies.classifiers import NAMES, f1
 from benchmarks.studies.corpora import Split
 from benchmarks.studies.online import SEEDS, reservoir
 from benchmarks.tables import Table, figure
 from narrows import OC, SRDA, OnlineSRDA
 
 ROUNDS = 3
+NEAR = "15-NN (cosine)"
 
 
 class OnePass:
-    """Micro-F1 of a linear SVM and of 15 nearest neighbours, by training order and reservoir."""
+    """Micro-F1 by each classifier and by 15 nearest neighbours, by training order and reservoir."""
 
     name = "online_srda"
 
     def table(self) -> Table:
         header = [
-            "micro-F1, linear SVM / 15-NN (cosine), median of 5 orders",
+            "micro-F1, median of 5 orders",
+            "classifier",
             "all features",
             "OC",
             "SRDA",
@@ -44,12 +46,13 @@ class OnePass:
         ]
         rows = []
         for title, data in _texts():
-            cells = [_both(data.X, data.X_test, data)]
+            cells = [_shown([_scores(data.X, data.X_test, data)])]
             cells += [_reduced([model.fit(data.X, data.y)], data) for model in (OC(), SRDA())]
             sizes = 0, 2000, reservoir("n/10", len(data.y))
             for by_label in (False, True):
                 cells += [_reduced(_learned(data, size, by_label), data) for size in sizes]
-            rows.append([f"{title} ({len(np.unique(data.y))})", *cells])
+            title = f"{title} ({len(np.unique(data.y))})"
+            rows += [[title, *row] for row in zip((*NAMES, NEAR), *cells, strict=True)]
         return Table(header, rows)
 
 
@@ -81,9 +84,9 @@ class Rivals:
             model.fit(X, y)
             reduce = getattr(model, "transform", None) or model.decision_function
             Z, Z_test = reduce(X), reduce(X_test)
-            rows.append([name, f"{seconds:.2f}", f"{peak:.0f}", _svm(Z, Z_test, split),
-                         _knn(Z, Z_test, split)])  # fmt: skip
-        header = ["one core", "seconds", "MB above the data", "linear SVM", "15-NN (cosine)"]
+            scores = map(float, _scores(Z, Z_test, split))
+            rows.append([name, f"{seconds:.2f}", f"{peak:.0f}", *scores])
+        header = ["one core", "seconds", "MB above the data", *NAMES, NEAR]
         return Table(header, rows)
 
 
@@ -104,22 +107,18 @@ def _learned(data: Split, size: int, by_label: bool) -> Iterator[OnlineSRDA]:
         yield model.partial_fit(data.X[order], data.y[order])
 
 
-def _svm(Z: Any, Z_test: Any, split: Any) -> float:
-    machine = LinearSVC(random_state=0).fit(Z, split.y)
-    return float(machine.score(Z_test, split.y_test))
-
-
-def _knn(Z: Any, Z_test: Any, split: Any) -> float:
+def _scores(Z: Any, Z_test: Any, split: Any) -> list[float]:
+    """Return the scores of the classifiers, and of 15 neighbours by the cosine."""
     neighbours = KNeighborsClassifier(15, metric="cosine").fit(Z, split.y)
-    return float(neighbours.score(Z_test, split.y_test))
+    near = float(neighbours.score(Z_test, split.y_test))
+    return [*map(float, f1(Z, split.y, Z_test, split.y_test)), near]
 
 
-def _reduced(models: Iterable[Any], data: Split) -> str:
-    """Return the medians of both scores."""
-    pairs = [(model.transform(data.X), model.transform(data.X_test)) for model in models]
-    found = [(_svm(*pair, data), _knn(*pair, data)) for pair in pairs]
-    return " / ".join(map(figure, np.median(found, axis=0)))
+def _reduced(models: Iterable[Any], data: Split) -> list[str]:
+    """Return the medians of the scores."""
+    pairs = ((model.transform(data.X), model.transform(data.X_test)) for model in models)
+    return _shown([_scores(*pair, data) for pair in pairs])
 
 
-def _both(Z: Any, Z_test: Any, split: Any) -> str:
-    return f"{figure(_svm(Z, Z_test, split))} / {figure(_knn(Z, Z_test, split))}"
+def _shown(scores: list[list[float]]) -> list[str]:
+    return list(map(figure, np.median(scores, axis=0)))

@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 from benchmarks.problems.rcv1_like import RCV1LikeLong
 from benchmarks.studies import corpora
+from benchmarks.studies.classifiers import NAMES, f1
 from benchmarks.tables import Table, figure
 from narrows import OnlineSRDA
 
@@ -34,18 +37,18 @@ def splits(X: Any, y: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]
         yield seed, train, test
 
 
-def svm(Z: Any, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
-    """Micro-F1 of a linear SVM on these rows."""
-    return LinearSVC(random_state=0).fit(Z[train], y[train]).score(Z[test], y[test])
-
-
-def reduced(X: Any, y: np.ndarray, **parameters: Any) -> float:
-    """Micro-F1 of a linear SVM on what OnlineSRDA leaves, mean over the splits."""
+def reduced(X: Any, y: np.ndarray, **parameters: Any) -> str:
+    """Micro-F1 by each classifier on what OnlineSRDA leaves, mean over the splits."""
     scores = []
     for seed, train, test in splits(X, y):
         learner = OnlineSRDA(random_state=seed, **parameters).fit(X[train], y[train])
-        scores.append(svm(learner.transform(X), y, train, test))
-    return float(np.mean(scores))
+        Z = learner.transform(X)
+        scores.append(f1(Z[train], y[train], Z[test], y[test]))
+    return _shown(np.mean(scores, axis=0))
+
+
+def _shown(scores: np.ndarray) -> str:
+    return " / ".join(map(figure, scores))
 
 
 class OpenQuestions:
@@ -55,7 +58,12 @@ class OpenQuestions:
 
     def table(self) -> Table:
         asked = (_hashing, _topics, _million)
-        header = ["question", "training samples, splits", "micro-F1", "conclusion"]
+        header = [
+            "question",
+            "training samples, splits",
+            f"micro-F1, {' / '.join(NAMES)}",
+            "conclusion",
+        ]
         return Table(header, [_answered(ask) for ask in asked])
 
 
@@ -69,13 +77,13 @@ def _hashing() -> list[str]:
     found = []
     for name, file in (("20 Newsgroups", "20news_bydate.jsonl.gz"), ("R8", "r8.jsonl.gz")):
         words, y = corpora.raw(file)["train"]
-        scores = [figure(reduced(corpora.vectorised(words), y))]
+        scores = [reduced(corpora.vectorised(words), y)]
         for bits in (20, 18):
             hashed = HashingVectorizer(
                 n_features=2**bits, token_pattern=r"(?u)\b\w+\b", norm=None, alternate_sign=False
             )
             X = TfidfTransformer(sublinear_tf=True).fit_transform(hashed.transform(words))
-            scores.append(figure(reduced(sparse.csr_array(X), y)))
+            scores.append(reduced(sparse.csr_array(X), y))
         found.append(f"{name} {', '.join(scores)}")
     return [
         "hashed features: a vocabulary, 2^20, 2^18",
@@ -97,14 +105,16 @@ def _topics() -> list[str]:
     train, test = order[: len(Y) * 4 // 5], order[len(Y) * 4 // 5 :]
     learner = OnlineSRDA(random_state=0).fit(X[train], Y[train])
     Z = learner.transform(X)
-    scores = [f1_score(Y[test], learner.predict(X[test]), average="micro")]
+    shown = [figure(f1_score(Y[test], learner.predict(X[test]), average="micro"))]
+    machines = LinearSVC(random_state=0), LogisticRegression(), KNeighborsClassifier()
     for rows in (Z, X):
-        machine = OneVsRestClassifier(LinearSVC(random_state=0)).fit(rows[train], Y[train])
-        scores.append(f1_score(Y[test], machine.predict(rows[test]), average="micro"))
+        made = [OneVsRestClassifier(each).fit(rows[train], Y[train]) for each in machines]
+        found = [each.predict(rows[test]) for each in made]
+        shown.append(_shown(np.array([f1_score(Y[test], a, average="micro") for a in found])))
     return [
-        f"several labels: `predict`, SVMs on the {Z.shape[1]} directions, on all features",
+        f"several labels: `predict`, classifiers on the {Z.shape[1]} directions, all features",
         f"RCV1, {Y.shape[1]} topics, one split",
-        ", ".join(map(figure, scores)),
+        ", ".join(shown),
         "a classifier on the directions is better than `predict`",
     ]
 
@@ -117,15 +127,12 @@ def _million() -> list[str]:
     start = perf_counter()
     learner = OnlineSRDA(random_state=0).fit(X[train], y[train])
     seconds = perf_counter() - start
-    few = train[::20]
-    scores = [
-        float(np.mean(learner.predict(X[test]) == y[test])),
-        svm(learner.transform(X), y, few, test),
-        LinearSVC(random_state=0).fit(X[few], y[few]).score(X[test], y[test]),
-    ]
+    few, shown = train[::20], [figure(float(np.mean(learner.predict(X[test]) == y[test])))]
+    for rows in (learner.transform(X), X):
+        shown.append(_shown(f1(rows[few], y[few], rows[test], y[test])))
     return [
-        "a million samples: `predict`, an SVM on 4 directions, an SVM on all features (of a 20th)",
+        "a million samples: `predict`, classifiers on 4 directions, on all features (of a 20th)",
         "RCV1-like, 900,000 training samples",
-        ", ".join(map(figure, scores)),
+        ", ".join(shown),
         f"{seconds:.1f} s for the pass, with the random order",
     ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.studies.online import RESERVOIRS, SEEDS, folds, predicted, reservoir, svm
+from benchmarks.studies.classifiers import NAMES, behind
+from benchmarks.studies.online import RESERVOIRS, SEEDS, folds, predicted, reservoir
 from benchmarks.tables import Table, middle
 from narrows import OnlineSRDA
 
@@ -16,26 +17,26 @@ ORDERS = ("shuffled", "sorted")
 
 
 class Order:
-    """A linear SVM on the reduced samples, and `predict`, by order and reservoir."""
+    """Classifiers on the reduced samples, and `predict`, by order and reservoir."""
 
     name = "online_srda_order"
 
     def table(self) -> Table:
         header = [
             "held-out accuracy, median of 5 orders (least to most)", "reservoir",
-            "SVM, shuffled", "SVM, sorted by label",
-            "predict, shuffled", "predict, sorted by label",
+            "classifier", "shuffled", "sorted by label",
         ]  # fmt: skip
         rows = []
         for title in SETS:
             for room in RESERVOIRS:
                 found = np.array([_scores(title, room, seed) for seed in SEEDS])
-                rows.append([title, room, *map(middle, found.T)])
+                for k, name in enumerate((*NAMES, "predict")):
+                    rows.append([title, room, name, *map(middle, found[:, :, k].T)])
         return Table(header, rows)
 
 
 def _scores(title: str, room: str, seed: int) -> np.ndarray:
-    """Return the SVM shuffled and sorted, and `predict` shuffled and sorted; means over folds."""
+    """Return the classifiers and `predict`, shuffled and then sorted; means over folds."""
     found = []
     for data in folds(title):
         shuffled = np.random.default_rng(seed).permutation(len(data.y))
@@ -46,5 +47,5 @@ def _scores(title: str, room: str, seed: int) -> np.ndarray:
             )
             for order in (shuffled, by_label)
         ]
-        found.append([score(model, data) for score in (svm, predicted) for model in models])
+        found.append([[*behind(model, data), predicted(model, data)] for model in models])
     return np.mean(found, axis=0)

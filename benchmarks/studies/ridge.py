@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -11,13 +10,13 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.metrics import f1_score, log_loss
+from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
-from sklearn.svm import LinearSVC
 
 from benchmarks.harness import data_path
 from benchmarks.studies import corpora
+from benchmarks.studies.classifiers import behind, by_classifier, each, f1
 from benchmarks.tables import Table
 from narrows import LDA, OCFS, SRDA
 
@@ -38,8 +37,8 @@ MODELS = {
 class Cell(NamedTuple):
     """What was found on one training set."""
 
-    every: float  # micro-F1 of a linear SVM, of all features
-    by: dict[str, float]  # and behind a projection
+    every: np.ndarray  # micro-F1 by each classifier, of all features
+    by: dict[str, np.ndarray]  # and behind a projection
     accuracy: dict[str, float]  # of predict
     loss: dict[str, float]  # the log-loss of predict_proba
     ratio: float  # the ridge, times "scale"
@@ -52,21 +51,17 @@ class Ridge:
 
     def table(self) -> Table:
         header = [
-            "set", "samples", "linear SVM, all features", 'SRDA, alpha="scale"', 'alpha="auto"',
+            "set", "samples", "classifier", "all features", 'SRDA, alpha="scale"', 'alpha="auto"',
             'predict, "scale"', 'predict, "auto"', 'alpha_ / "scale", median',
         ]  # fmt: skip
         rows = []
         for name, n, found in cells():
             ratio = float(np.median([cell.ratio for cell in found]))
-            rows.append(
-                [
-                    name, f"{n:,}", _spread([cell.every for cell in found]),
-                    _spread([cell.by["scale"] for cell in found]),
-                    _spread([cell.by["auto"] for cell in found]),
-                    _spread([cell.accuracy["scale"] for cell in found]),
-                    _spread([cell.accuracy["auto"] for cell in found]), f"{ratio:.2g}",
-                ]
-            )  # fmt: skip
+            scores = [[cell.every for cell in found]]
+            scores += [[cell.by[key] for cell in found] for key in ("scale", "auto")]
+            own = [_spread([cell.accuracy[key] for cell in found]) for key in ("scale", "auto")]
+            cells_of = [each(_spread, score) for score in scores]
+            rows += by_classifier([name, f"{n:,}"], cells_of, [*own, f"{ratio:.2g}"])
         return Table(header, rows)
 
 
@@ -154,7 +149,7 @@ def _cell(part: corpora.Split) -> Cell:
     by, accuracy, loss = {}, {}, {}
     for key, model in MODELS.items():
         model.fit(part.X, part.y)
-        by[key] = _score(model.transform(part.X), part.y, model.transform(part.X_test), part.y_test)
+        by[key] = behind(model, part)
         accuracy[key] = float(model.score(part.X_test, part.y_test))
     ratio = MODELS["auto"].alpha_ / MODELS["scale"].alpha_
     rivals = {
@@ -168,15 +163,8 @@ def _cell(part: corpora.Split) -> Cell:
         accuracy[key] = float(model.score(part.X_test, part.y_test))
         probability = model.predict_proba(part.X_test)
         loss[key] = float(log_loss(part.y_test, probability, labels=model.classes_))
-    every = _score(part.X, part.y, part.X_test, part.y_test)
+    every = f1(part.X, part.y, part.X_test, part.y_test)
     return Cell(every, by, accuracy, loss, ratio)
-
-
-def _score(Z: np.ndarray, y: np.ndarray, Z_test: np.ndarray, y_test: np.ndarray) -> float:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of machines that stop
-        svm = LinearSVC(random_state=0).fit(Z, y).predict(Z_test)
-    return float(f1_score(y_test, svm, average="micro"))
 
 
 def _spread(values: list[float]) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from benchmarks.studies import corpora
+from benchmarks.studies.classifiers import by_classifier, each
 from benchmarks.tables import Table, spread
 from narrows import IG, OCFS
 
@@ -18,7 +21,7 @@ class TwoStages:
     def table(self) -> Table:
         rows = []
         for title, make in (("R8", corpora.r8_again), ("RCV1, 4 classes", corpora.rcv1)):
-            found: dict[tuple[str, int], list[float]] = {}
+            found: dict[tuple[str, int], list[np.ndarray]] = {}
             for split in corpora.folds(make):
                 ocfs = OCFS().fit(split.X, split.y).ranking_
                 first = ocfs[:FIRST]
@@ -32,5 +35,7 @@ class TwoStages:
                     for p in SIZES:
                         found.setdefault((name, p), []).append(split.f1(ranking[:p])[0])
             names = list(dict.fromkeys(name for name, _ in found))
-            rows += [[title, name, *(spread(found[name, p]) for p in SIZES)] for name in names]
-        return Table(["set", "micro-F1", *(f"{p:,}" for p in SIZES)], rows)
+            for name in names:
+                cells = [each(spread, found[name, p]) for p in SIZES]
+                rows += by_classifier([title, name], cells)
+        return Table(["set", "micro-F1", "classifier", *(f"{p:,}" for p in SIZES)], rows)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
+
 from benchmarks.studies import corpora
+from benchmarks.studies.classifiers import by_classifier, each
 from benchmarks.tables import Table, spread
 from narrows import CHI, IG, MI, MMCFS, OCFS, FisherFS
 
@@ -25,7 +28,7 @@ class UnevenClasses:
     name = "selection_priors"
 
     def table(self) -> Table:
-        found: dict[tuple[str, int, str], list[float]] = {}
+        found: dict[tuple[str, int, str], list[np.ndarray]] = {}
         for split in corpora.folds(corpora.r8_again):
             for name, method in METHODS.items():
                 for priors in ("empirical", "sqrt", "balanced"):
@@ -35,9 +38,11 @@ class UnevenClasses:
                     for p in SIZES:
                         macro = split.f1(ranking[:p])[1]
                         found.setdefault((name, p, priors), []).append(macro)
-        rows = [
-            [name, p, *(spread(found[name, p, kind]) for kind in ("empirical", "sqrt", "balanced"))]
-            for name in METHODS
-            for p in SIZES
-        ]
-        return Table(["macro-F1 on R8", "features", "empirical", "sqrt", "balanced"], rows)
+        rows = []
+        for name in METHODS:
+            for p in SIZES:
+                kinds = (found[name, p, kind] for kind in ("empirical", "sqrt", "balanced"))
+                rows += by_classifier([name, p], [each(spread, kind) for kind in kinds])
+        return Table(
+            ["macro-F1 on R8", "features", "classifier", "empirical", "sqrt", "balanced"], rows
+        )

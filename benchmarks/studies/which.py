@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import LinearSVC
 
 from benchmarks.studies import corpora
+from benchmarks.studies.classifiers import TITLES, by_classifier, f1
 from benchmarks.studies.online import RESERVOIRS, SEEDS, reservoir
 from benchmarks.tables import Table, figure
 from narrows import CHI, IG, MMCFS, OC, OCFS, SRDA, OnlineSRDA
@@ -71,7 +74,7 @@ class Sets:
 
 
 class FewDimensions:
-    """Micro-F1 of a linear SVM at c - 1 dimensions, and of all columns."""
+    """Micro-F1 by each classifier at c - 1 dimensions, and of all columns."""
 
     name = "few_dimensions"
     field = "micro_f1"
@@ -85,16 +88,16 @@ class FewDimensions:
         for data in sets():
             if data.uneven < self.uneven:
                 continue
-            found = {
-                line.method: line
-                for line in compared(data.title)
-                if line.asked in (None, data.classes - 1)
-            }
-            cells = _marked([found.get(m) for m in methods], self.field)
-            rows.append(
-                [data.title, str(data.classes - 1), _figure(found[ALL], self.field), *cells]
-            )
-        return Table(["set", "dimensions", "all features", *methods], rows)
+            for judge, name in TITLES.items():
+                found = {
+                    line.method: line
+                    for line in compared(data.title)
+                    if line.asked in (None, data.classes - 1) and judge == line.classifier
+                }
+                cells = _marked([found.get(m) for m in methods], self.field)
+                every = _figure(found[ALL], self.field)
+                rows.append([data.title, name, str(data.classes - 1), every, *cells])
+        return Table(["set", "classifier", "dimensions", "all features", *methods], rows)
 
 
 class ToTheBest:
@@ -109,16 +112,21 @@ class ToTheBest:
         for data in sets():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of columns that do not vary
-                lines = over(data.folds, methods, [data.classes - 1])
-            every, *reduced = [line for line in lines if not line.skipped]
-            best = max(reduced, key=lambda line: line.micro_f1)
-            srda = next(line for line in reduced if line.method == "srda")
-            below, of_all = (
-                difference(srda.outcomes, other.outcomes, "accuracy") for other in (best, every)
-            )
-            within = "no" if below.is_worse(0) else "yes"
-            rows.append([data.title, best.method, str(below), str(of_all), within])
-        header = ["set", "best reduction", "SRDA less the best", "SRDA less all features", "within"]
+                lines = over(data.folds, methods, [data.classes - 1], list(TITLES))
+            for judge, name in TITLES.items():
+                mine = (line for line in lines if line.classifier == judge)
+                every, *reduced = [line for line in mine if not line.skipped]
+                best = max(reduced, key=lambda line: line.micro_f1)
+                srda = next(line for line in reduced if line.method == "srda")
+                below, of_all = (
+                    difference(srda.outcomes, other.outcomes, "accuracy") for other in (best, every)
+                )
+                within = "no" if below.is_worse(0) else "yes"
+                rows.append([data.title, name, best.method, str(below), str(of_all), within])
+        header = [
+            "set", "classifier", "best reduction", "SRDA less the best", "SRDA less all features",
+            "within",
+        ]  # fmt: skip
         return Table(header, rows)
 
 
@@ -131,7 +139,7 @@ class RareClasses(FewDimensions):
 
 
 class FewColumns:
-    """Micro-F1 of a linear SVM on 10 and on 100 columns."""
+    """Micro-F1 by each classifier on 10 and on 100 columns."""
 
     name = "few_columns"
 
@@ -143,10 +151,12 @@ class FewColumns:
             for p in (3, 10, 100):
                 if p >= width or (p == 3 and width > 100):
                     continue
-                found = {line.method: line for line in compared(data.title) if line.asked == p}
-                cells = _marked([found.get(m) for m in methods], "micro_f1")
-                rows.append([data.title, f"{p} of {width:,}", *cells])
-        return Table(["set", "features", *methods], rows)
+                for judge, name in TITLES.items():
+                    mine = [each for each in compared(data.title) if each.asked == p]
+                    found = {line.method: line for line in mine if line.classifier == judge}
+                    cells = _marked([found.get(m) for m in methods], "micro_f1")
+                    rows.append([data.title, name, f"{p} of {width:,}", *cells])
+        return Table(["set", "classifier", "features", *methods], rows)
 
 
 class SecondsToLearn:
@@ -178,7 +188,7 @@ class Stream:
 
     def table(self) -> Table:
         header = [
-            "stream", "last fifth: all features", "OC", "SRDA", "OnlineSRDA",
+            "stream", "classifier", "last fifth: all features", "OC", "SRDA", "OnlineSRDA",
             "reservoir n/10", "half-life 1,000", "half-life 1,000, reservoir n/10",
             "each sample before it is learned: OnlineSRDA", "reservoir n/10",
             "half-life 1,000", "half-life 1,000, reservoir n/10",
@@ -186,7 +196,7 @@ class Stream:
         rows = []
         for title, X, y in corpora.streams():
             cut = 4 * len(y) // 5
-            cells = [_told(X[:cut], y[:cut], X[cut:], y[cut:])]
+            cells = [f1(X[:cut], y[:cut], X[cut:], y[cut:])]
             online = [
                 {"random_state": 0, "half_life": half_life, "reservoir": reservoir(name, cut)}
                 for half_life in (None, 1000)
@@ -195,20 +205,21 @@ class Stream:
             for model in (OC(), SRDA(), *(OnlineSRDA(**given) for given in online)):
                 model.fit(X[:cut], y[:cut])
                 Z, Z_test = model.transform(X[:cut]), model.transform(X[cut:])
-                cells.append(_told(Z, y[:cut], Z_test, y[cut:]))
-            cells += [OnlineSRDA(**given).partial_fit(X, y).score_ for given in online]
-            rows.append([title, *cells])
+                cells.append(f1(Z, y[:cut], Z_test, y[cut:]))
+            before = [OnlineSRDA(**given).partial_fit(X, y).score_ for given in online]
+            rows += by_classifier([title], [list(map(float, cell)) for cell in cells], before)
         return Table(header, rows)
 
 
 class SeveralLabels:
-    """RCV1 with all its topics: micro- and macro-F1 of one linear SVM a topic."""
+    """RCV1 with all its topics: micro- and macro-F1 of one classifier a topic."""
 
     name = "several_labels"
 
     def table(self) -> Table:
         X, Y, X_test, Y_test = corpora.topics()
-        rows = [[ALL, f"{X.shape[1]:,}", *_by_topic(X, Y, X_test, Y_test)]]
+        every = _by_topic(X, Y, X_test, Y_test)
+        rows = by_classifier([ALL, f"{X.shape[1]:,}"], every)
         tenth = reservoir("n/10", X.shape[0])
         for model in (
             OCFS(n_features=1000), OCFS(per_class=50), IG(n_features=1000), CHI(n_features=1000),
@@ -216,8 +227,9 @@ class SeveralLabels:
             SRDA(solver="bands"),
         ):  # fmt: skip
             Z, Z_test = model.fit(X, Y).transform(X), model.transform(X_test)
-            rows.append([repr(model), f"{Z.shape[1]:,}", *_by_topic(Z, Y, Z_test, Y_test)])
-        return Table(["method", "dimensions", "micro-F1", "macro-F1"], rows)
+            scores = _by_topic(Z, Y, Z_test, Y_test)
+            rows += by_classifier([repr(model), f"{Z.shape[1]:,}"], scores)
+        return Table(["method", "dimensions", "classifier", "micro-F1", "macro-F1"], rows)
 
 
 @cache
@@ -269,11 +281,14 @@ def compared(title: str) -> list[Line]:
         seeded = [model for models in online.values() for model in models]
         batch = [name for name in PROJECTORS if name not in online]
         lines = over(
-            data.folds, [*batch, *seeded, "truncatedsvd", "sklearn-pca", RIVALS[-1]], [few]
+            data.folds,
+            [*batch, *seeded, "truncatedsvd", "sklearn-pca", RIVALS[-1]],
+            [few],
+            list(TITLES),
         )
         lines = _medians(lines, {name: list(map(repr, made)) for name, made in online.items()})
         chosen = [*SELECTORS, *RIVALS[:2]]
-        return lines + over(data.folds, chosen, sorted({few, 3, 10, 100}))
+        return lines + over(data.folds, chosen, sorted({few, 3, 10, 100}), list(TITLES))
 
 
 def _online(data: Set) -> dict[str, list[OnlineSRDA]]:
@@ -290,12 +305,13 @@ def _medians(lines: list[Line], groups: dict[str, list[str]]) -> list[Line]:
     """The lines, those of each group as one of their medians."""
     found = []
     for name, members in groups.items():
-        mine = [line for line in lines if line.method in members]
-        medians: dict[str, Any] = {
-            field: float(np.median([getattr(line, field) for line in mine]))
-            for field in ("micro_f1", "macro_f1", "learn")
-        }
-        found.append(replace(mine[0], method=name, **medians))
+        for judge in TITLES:
+            mine = [each for each in lines if each.method in members and each.classifier == judge]
+            medians: dict[str, Any] = {
+                field: float(np.median([getattr(line, field) for line in mine]))
+                for field in ("micro_f1", "macro_f1", "learn")
+            }
+            found.append(replace(mine[0], method=name, **medians))
     known = {member for members in groups.values() for member in members}
     return [line for line in lines if line.method not in known] + found
 
@@ -314,14 +330,11 @@ def _marked(lines: list[Line | None], field: str) -> list[str]:
     return [f"**{cell}**" if cell == best else cell for cell in cells]
 
 
-def _told(X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> float:
-    return float(LinearSVC(random_state=0).fit(X, y).score(X_test, y_test))
-
-
-def _by_topic(X: Any, Y: Any, X_test: Any, Y_test: Any) -> list[float]:
-    machine = OneVsRestClassifier(LinearSVC(random_state=0)).fit(X, Y)
-    found = machine.predict(X_test)
+def _by_topic(X: Any, Y: Any, X_test: Any, Y_test: Any) -> list[list[float]]:
+    """Return the micro-F1 by each classifier, and the macro-F1."""
+    machines = LinearSVC(random_state=0), LogisticRegression(), KNeighborsClassifier()
+    found = [OneVsRestClassifier(machine).fit(X, Y).predict(X_test) for machine in machines]
     return [
-        float(f1_score(Y_test, found, average=kind, zero_division=0.0))
+        [float(f1_score(Y_test, each, average=kind, zero_division=0.0)) for each in found]
         for kind in ("micro", "macro")
     ]

@@ -2,8 +2,8 @@
 OCFS, information gain and chi-squared compared
 ===============================================
 
-The accuracy of a linear SVM on the best features by three selectors. `compare` fits each selector
-once for all numbers of features.
+The accuracy of a linear SVM, logistic regression and 5 nearest neighbours on the best features by
+three selectors. `compare` fits each selector once for all numbers of features.
 """
 
 import matplotlib.pyplot as plt
