@@ -554,7 +554,7 @@ def test_three_classifiers_stand_behind_each_reduction_and_the_svm_ranks(run):
     assert header.split()[:5] == ["method", "dimensions", "svm", "logistic", "knn"]
     assert max(map(len, [header, *rows[:6]])) <= 100
     for row, of in zip(rows, np.split(np.arange(15), 5), strict=False):
-        shown = [cell.rstrip("*") for cell in row.removeprefix("all columns").split()][-8:-5]
+        shown = [cell for cell in row.split() if cell != "*"][-8:-5]
         assert shown == [f"{lines[k].micro_f1:.3f}" for k in of]
 
 

@@ -632,12 +632,12 @@ class Results(list[Line]):
     def _score(self, line: Line | None, apart: dict[int, Difference | None], several: bool) -> str:
         """Return the score of a line, marked if it is equivalent to the best."""
         if line is None:
-            return "- "
+            return "-  "
         score, to_best = f"{getattr(line, FIELDS[self.metric]):.3f}", apart.get(id(line))
         if line.spread is not None and not several:
             score += f" +-{line.spread[FIELDS[self.metric]]:.3f}"
         near = to_best is not None and not to_best.is_worse(self.margin)
-        return score + ("*" if near else " ")
+        return score + (" *" if near else "  ")
 
     def _other(self, line: Line) -> str:
         score = getattr(line, FIELDS[self._second])
