@@ -244,7 +244,8 @@ def read_folds(
     _check_counts(named(paths), parts[1], len(parts) == 2, cv)
     pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed) if len(parts) == 2 else []
     if isinstance(parts[0], TableRows) or parts[0].dtype == object:  # texts
-        return Splits(parts, pairs, maker, places=places)
+        several = len(paths) + len(tests) > 1  # of one file, the row is enough
+        return Splits(parts, pairs, maker, places=places if several else ((), ()))
     return Splits(parts, pairs, source=source)
 
 
