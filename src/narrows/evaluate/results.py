@@ -724,9 +724,11 @@ class Results(list[Line]):
 
 
 def _shortened(name: str, most: int) -> str:
-    """Return a name of at most so many characters, without its middle."""
-    left = most // 2
-    return name if len(name) <= most else f"{name[:left]}…{name[left + 1 - most :]}"
+    """Return a name of at most so many characters: a method without its middle."""
+    if len(name) <= most:
+        return name
+    left = most - 1 if name.startswith(ALWAYS) else most // 2
+    return f"{name[:left]}…{name[len(name) - most + left + 1 :]}"
 
 
 def _size(line: Line) -> str:
