@@ -596,15 +596,17 @@ class _Logistic:
 class _Neighbours:
     """Nearest neighbours: of fewer samples than neighbours, all.
 
-    Sparse samples with few features are made dense, for which neighbours are found much faster.
+    Sparse selections of few features are made dense, for which neighbours are found much faster;
+    with `of_all`, samples with all their features stay as they are.
     """
 
-    def __init__(self, machine: Any):
-        self.machine = machine
+    def __init__(self, machine: Any, of_all: bool = False):
+        self.machine, self.of_all = machine, of_all
 
     def fit(self, Z: Any, y: np.ndarray) -> _Neighbours:
         """Fit the neighbours of scikit-learn; return self."""
-        self._densify = Z.shape[1] <= _FEW and Z.shape[0] * Z.shape[1] <= _DENSE
+        few = Z.shape[1] <= _FEW and Z.shape[0] * Z.shape[1] <= _DENSE
+        self._densify = few and not self.of_all
         self.machine.set_params(n_neighbors=min(self.machine.n_neighbors, Z.shape[0]))
         self.machine.fit(self._of(Z), y)
         self.classes_ = getattr(self.machine, "classes_", None)
@@ -694,7 +696,10 @@ def _of_method(
                 why = f"{classifier} takes long here: to have it, name it among the classifiers."
                 yield Line(ALL, classifier, None, skipped=why)
                 continue
-            scores = of_all[classifier] = _scores(machine(), *fold, ranked)
+            made = machine()
+            if isinstance(made, _Neighbours):
+                made.of_all = True
+            scores = of_all[classifier] = _scores(made, *fold, ranked)
             yield Line(ALL, classifier, None, features, 0.0, 0.0, features=features, **scores)
         return
 
