@@ -797,7 +797,7 @@ def test_pipes(run, tmp_path, svm):
 @pytest.mark.slow
 def test_a_model_from_a_pipe_to_a_pipe(run, tmp_path, svm):
     assert run("fit a.svm --method ocfs --n-features 2 -o m.narrows")[0] == 0
-    line = "fit - --one-based --method ocfs --n-features 2 -o -"
+    line = "fit - --one-based --method ocfs --n-features 2 --then srda -o -"
     done = subprocess.run(
         [*COMMAND, *line.split()], input=(tmp_path / "a.svm").read_bytes(), capture_output=True,
         cwd=tmp_path, check=False, timeout=120,

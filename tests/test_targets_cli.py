@@ -392,7 +392,7 @@ def test_wrong_use_is_refused(files, line, status, message):
     X, Y, run = files
     save(SRDA().fit(X, np.arange(N) % 3), "classes.narrows")
     run("fit a.csv --target price -o numbers.narrows")
-    run("fit a.csv --target price --method correlationfs -o few.narrows")
+    run("fit a.csv --target price --method correlationfs --then none -o few.narrows")
     write_table("nine.csv", X[:9], Y[:9])
     write_table("flat.csv", X, np.full((N, 2), 2.0))
     found, out, err = run(line)

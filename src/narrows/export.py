@@ -125,11 +125,15 @@ def _model_of(estimator: Any) -> Any:
         X = reduced(graph, X, step)
     names = [str(name) for name in last.get_feature_names_out()]
     outputs = [("transformed", reduced(graph, X, last), TensorProto.FLOAT, [len(names)])]
-    if isinstance(last, Classifier):
-        label, probabilities = predicted(graph, X, last)
-        labels = as_labels(last.classes_)
+    then = last._then if isinstance(last, Selector) else None
+    rule = last if then is None else then.estimator
+    if isinstance(rule, Classifier):
+        if then is not None:
+            X = graph.node("Gather", X, graph.constant(then.chosen.astype(np.int64)), axis=1)
+        label, probabilities = predicted(graph, X, rule)
+        labels = as_labels(rule.classes_)
         kind = TensorProto.STRING if labels.dtype == object else TensorProto.INT64
-        each = [len(last._state.classes)] if last._several else []
+        each = [len(rule._state.classes)] if rule._several else []
         outputs += [
             ("label", label, kind, each),
             ("probabilities", probabilities, TensorProto.FLOAT, [len(labels)]),
@@ -158,7 +162,7 @@ def _model_of(estimator: Any) -> Any:
         "narrows": version("narrows"),
         "features": None if features is None else [str(name) for name in features],
         "components": names,
-        "classes": last.classes_.tolist() if hasattr(last, "classes_") else None,
+        "classes": rule.classes_.tolist() if hasattr(rule, "classes_") else None,
     }
     said = f"X: samples of {width:,} features."
     if of_texts(estimator):

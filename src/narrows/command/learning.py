@@ -27,7 +27,7 @@ from narrows.command.console import (
 from narrows.command.labels import Unlike, for_merge, for_update
 from narrows.command.runs import Samples
 from narrows.engines import local
-from narrows.errors import DataError, ParameterError, WidthError, did_you_mean
+from narrows.errors import DataError, ParameterError, WidthError, did_you_mean, some_names
 from narrows.io.atomic import Version, reserved, room
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
 from narrows.io.chunk import NUMBERS, Options, for_targets
@@ -35,9 +35,12 @@ from narrows.io.models import fingerprint, learned_by, load_model, save_model
 from narrows.io.source import check_kind, kind_of
 from narrows.io.streams import display_name, expand_patterns
 from narrows.methods.describe import chosen, in_order, n_classes, summary
-from narrows.methods.names import listed
+from narrows.methods.names import listed, method_of
 from narrows.methods.routes import Data, check_adds_up, most_passes, route_of
+from narrows.methods.then import Then
+from narrows.solve.columns import take
 from narrows.solve.late import sparse
+from narrows.solve.sums import widened
 from narrows.state.cross import MOST
 from narrows.state.labels import are_text, as_one_type, same_integer
 from narrows.text import Tfidf, Vectoriser
@@ -59,6 +62,7 @@ def fit(
     fit_parts = values.on_cluster(given, "fit", "checkpoint", "idf_sample", "on_error")
     estimator = values.make_estimator(kind, given, params)
     reading = for_targets(estimator, reading)
+    values.check_then(given, estimator)
     files = expand_patterns(inputs)
     beside = {name: given[name] for name in ("label", "target", "stop_words")}
     values.check_output(output, *files, **beside)
@@ -72,6 +76,8 @@ def fit(
         if reading.table:
             say_decisions(estimator._source.encoder)
         _say_lost(estimator)
+        if estimator._selects and given["then"] is None:
+            values.say_selects(estimator, values.THEN_APART)
         _report_model(estimator, output, as_json)
         return 0
     checkpoint = _checkpoint(estimator, files, reading, given, output)
@@ -237,6 +243,7 @@ class Run:
                 if not model and source is not None and source.tfidf is not None:
                     _check_same_settings(source.tfidf, vectoriser or Tfidf(), checkpoint.path)
         self.samples = Samples(files, reading, source, vectoriser, given.get("idf_sample"))
+        self._given = given
         self._skipped, self._no_new = given["skipped"], given.get("no_new_classes", False)
         self._all_new = False
         self._new: Counter[Any] = Counter()  # classes that the model did not have, of its rows
@@ -290,6 +297,7 @@ class Run:
         """Fit the estimator, from the beginning or from where it was stopped, and return it."""
         estimator, samples, resumed = self.estimator, self.samples, self._resumed
         passes = most_passes(estimator, 1) - (0 if resumed is None else resumed.passes)
+        passes += self._given["then"] not in (None, "none")
         if passes > 1 and resumed is not None and self._from_position:
             raise ParameterError(
                 f"--from-position: expected a run that has to read its input once more, got "
@@ -305,7 +313,35 @@ class Run:
         if resumed is not None:
             estimator._use_names(resumed.estimator._source)
         local.fit(estimator, samples, start, self._record, self._start_over)
-        return estimator._remember(samples.source())
+        estimator._remember(samples.source())
+        if estimator._selects and self._given["then"] != "none":
+            self._fit_then()
+        return estimator
+
+    def _fit_then(self) -> None:
+        """Fit what predicts by the selected columns, in one more pass over the samples.
+
+        Where that is not possible and was not asked for, say why.
+        """
+        selection, asked = self.estimator, self._given["then"] is not None
+        chunk = self.samples.chunk
+        useless = not selection.n_positive_ or (chunk is not None and chunk.y is None)
+        if useless and not asked:  # there is nothing to predict, or to predict by, which was said
+            return
+        chosen = selection.get_support(indices=True)
+        several = chunk is not None and sparse.issparse(chunk.y)
+        try:
+            then = values.make_then(self._given, selection, len(chosen), several)
+            if not (asked or self.samples.dataset.can_repeat):
+                add = f"add --then {method_of(then).lower()} to store it"
+                how = add.capitalize() if "-" in self.samples.inputs else f"Name it -, and {add}"
+                raise ValueError(f"the input can be read once. {how}.")
+            local.fit(then, _Chosen(self.samples, chosen, selection.n_features_in_))
+            selection._fitted.then = Then(chosen, then)
+        except ValueError as error:
+            if asked or isinstance(error, DataError):
+                raise
+            values.say_selects(selection, str(error))
 
     def update(self) -> Any:
         """Update the estimator with the samples, and return it."""
@@ -430,7 +466,8 @@ class Run:
         source = self.estimator._source if self.model else self.samples.source()
         header = chunk.header or (None if self._resumed is None else self._resumed.header)
         beginning = self.samples.dataset._beginning
-        self.checkpoint.record(state, source, passes, chunk, header, beginning)
+        then = self.estimator._fitted.then if self.model else None
+        self.checkpoint.record(state, source, then, passes, chunk, header, beginning)
 
     def _report_interrupt(self) -> None:
         """Save what was learned to the checkpoint, and say what is saved and how to continue."""
@@ -447,6 +484,17 @@ class Run:
             resumable = hasattr(self.estimator, "partial_fit")
             hint = " Use --checkpoint FILE to save progress and resume." if resumable else ""
             say(f"interrupted; no file was changed.{hint}")
+
+
+class _Chosen:
+    """Chunks of samples with the selected columns only; each iteration is a pass."""
+
+    def __init__(self, samples: Samples, chosen: np.ndarray, n_features: int):
+        self.samples, self.chosen, self.n_features = samples, chosen, n_features
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        for X, y in self.samples.again("learning to predict"):
+            yield take(widened(X, self.n_features), self.chosen), y
 
 
 def _warn_of_repeated(
@@ -518,6 +566,25 @@ def _say_lost(estimator: Any) -> None:
         say(estimator._lost)
 
 
+def _say_if_other_columns(estimator: Any) -> None:
+    """Say if later rows have changed the selection, by which predictions do not go."""
+    then = estimator._fitted.then
+    if then is None:
+        return
+    now, before = estimator.get_support(indices=True), then.chosen
+    new, old = (
+        some_names([estimator._column_name(k) for k in np.setdiff1d(*each)], 5)
+        for each in ((now, before), (before, now))
+    )
+    if new or old:
+        changes = [f"{what} {names}" for what, names in (("with", new), ("without", old)) if names]
+        say(
+            f"{method_of(estimator).lower()} now selects other columns, {' and '.join(changes)}, "
+            f"and {method_of(then.estimator).lower()} predicts by those of the fit. To predict by "
+            "the new ones, run narrows fit on all rows."
+        )
+
+
 def _report_model(
     estimator: Any, output: str, as_json: bool, more: dict[str, Any] | None = None
 ) -> None:
@@ -530,6 +597,7 @@ def _report_model(
         found["top"] = columns
         text += f"\n{in_order(columns)}"
     report(found, text, as_json, err=output == "-")
+    _say_if_other_columns(estimator)
     of_classes = estimator._needs_y and not estimator._takes_numbers
     classes = estimator._fitted.state.classes if of_classes else []
     say_if_numbers(classes, found["rows"], ", with --method pls or forwardfs")

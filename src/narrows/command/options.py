@@ -136,6 +136,14 @@ class Method(click.ParamType):
         return [CompletionItem(name) for name in METHODS if name.startswith(incomplete.lower())]
 
 
+class MethodOrNone(Method):
+    """The name of a method, or none."""
+
+    def convert(self, value: str, param: Any, ctx: Any) -> str:
+        """Return the name in lower case."""
+        return value if value == "none" else super().convert(value, param, ctx)
+
+
 class Input(click.Path):
     """A data file whose suffix is supported, a pattern, or ``-``."""
 
@@ -218,6 +226,11 @@ METHOD = click.option(
     "--method", type=Method(), metavar="NAME",
     help=f"One of {', '.join(METHODS)}. Start with ocfs, oc, srda or onlinesrda.  [default with "
     f"--target: {FOR_TARGETS}; else required, without --like]",
+)  # fmt: skip
+THEN = click.option(
+    "--then", type=MethodOrNone(), metavar="NAME",
+    help="Method that predicts by the columns that a selection such as ocfs keeps, or none.  "
+    "[default: srda, or reducedrank for targets, where the input can be read twice]",
 )  # fmt: skip
 LIKE = click.option(
     "--like", type=click.Path(), metavar="MODEL",

@@ -134,6 +134,13 @@ class Samples:
             self.chunk, self.at = chunk, chunk.at
             yield chunk.X, chunk.y
 
+    def again(self, description: str) -> Iterator[tuple[Any, Any]]:
+        """Yield (X, y) of each chunk in one more pass, which is not where the fit has come to."""
+        self.dataset.store_stdin()
+        self._passes += 1
+        for chunk in progress(self.dataset, description, self._transformed()):
+            yield chunk.X, chunk.y
+
     def _transformed(self) -> Iterator[Chunk]:
         """Yield the chunks of a pass, their texts as samples."""
         chunks, first = iter(self.dataset), list[Chunk]()

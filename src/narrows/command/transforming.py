@@ -69,10 +69,12 @@ def predict(
     how = "predicting", given["csv_safe"], given["flush"]
     numeric = bool(estimator._takes_numbers)
     if not hasattr(estimator, "predict"):
+        what, then = ("regressor", "reducedrank") if numeric else ("classifier", "srda")
+        again = f"Fit it with --then {then}, or reduce" if estimator._selects else "Reduce"
         raise ParameterError(
             f"{model}: expected a model that predicts ({values.predicting(numeric)}), got one of "
-            f"{type(estimator).__name__.lower()}. Reduce the rows with transform, and fit a "
-            f"{'regressor' if numeric else 'classifier'} to them."
+            f"{type(estimator).__name__.lower()}. {again} the rows with transform, and fit a "
+            f"{what} to them."
         )
     if numeric:
         for flag, is_given in (("--proba", proba), ("--priors", priors is not None)):
@@ -81,11 +83,12 @@ def predict(
                     f"{flag}: expected a model of classes, got one of numbers. Leave it out."
                 )
         return _predict_numbers(estimator, samples, input, output, as_json, given["skipped"], *how)
-    classes = estimator.classes_  # in the header as in the column of labels
+    rule = estimator.then_ if estimator._selects else estimator
+    classes = rule.classes_  # in the header as in the column of labels
     classes = written(classes.astype(int) if classes.dtype.kind == "b" else classes)
     classes = [printable(label) for label in classes.tolist()]
-    several = estimator._several
-    agreement = Agreement(estimator.classes_, reading.labels)
+    several = rule._several
+    agreement = Agreement(rule.classes_, reading.labels)
 
     def predicted(X: Any, y: Any) -> tuple[Any, Any]:
         probabilities, labels = estimator.predict_proba(X, priors), estimator.predict(X, priors)

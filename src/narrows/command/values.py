@@ -38,6 +38,11 @@ _OF_TFIDF = ("min_df", "max_df", "max_features")
 _OF_TEXTS = ("vectorizer", "hash_columns", "stop_words", "ngram_range", *_OF_TFIDF, "idf_sample")
 OF_TABLES = ("table", "categories", "numbers", "drop", "splines", "dates", "columns")
 _ADDRESSES = {"scheduler": "dask", "master": "spark"}  # options, and the engine that each is for
+OF_BOTH = ("half_life", "keep")  # parameters of a selection and of what predicts behind it
+MANY, FOR_MANY = 2000, "onlinesrda"  # selected columns, and what predicts by more
+THEN_APART = (  # what to do on a cluster
+    "write the selected columns by narrows transform, and fit srda or reducedrank to these."
+)
 _MAX_STOP_WORDS = 16_000_000  # characters
 
 
@@ -70,17 +75,78 @@ def method_of(method: str | None, target: tuple[str, ...]) -> Any:
 
 def predicting(numeric: bool) -> str:
     """Return the names of the methods that predict numbers, or of those that predict classes."""
-    predict = [name for name in NAMES if hasattr(class_of(name), "predict")]
-    return ", ".join(name for name in predict if bool(class_of(name)()._takes_numbers) == numeric)
+    every = {name: class_of(name)() for name in NAMES}
+    return ", ".join(
+        name
+        for name, each in every.items()
+        if hasattr(each, "predict") and bool(each._takes_numbers) == numeric
+    )
+
+
+def check_then(given: dict[str, Any], estimator: Any) -> None:
+    """Raise where --then names no method that predicts what an estimator selects columns for."""
+    name = given["then"]
+    if name is None:
+        return
+    if not estimator._selects:
+        selecting = ", ".join(name for name in NAMES if class_of(name)()._selects)
+        got = f"got {type(estimator).__name__.lower()}. Leave it out."
+        raise ParameterError(f"--then: expected a method that selects columns ({selecting}), {got}")
+    numeric = bool(estimator._takes_numbers)
+    predict = predicting(numeric)
+    if name not in ("none", *predict.split(", ")):
+        what = "numbers" if numeric else "classes"
+        raise ParameterError(
+            f"--then: expected none or a method that predicts {what} ({predict}), got {name}. "
+            "Change it."
+        )
+    for other in ("engine", "tolerance"):
+        if name != "none" and given[other] not in (None, "local"):
+            raise ParameterError(
+                f"--then: expected no {_flag(other)} beside it, got {given[other]}. Leave out "
+                f"--then; {THEN_APART}"
+            )
+
+
+def make_then(given: dict[str, Any], estimator: Any, n_chosen: int, several: bool) -> Any:
+    """Return the estimator that predicts by the columns that a fitted one selected.
+
+    `several`: whether rows have several labels.
+    """
+    from narrows.state.cross import MOST
+
+    usual = FOR_TARGETS if estimator._takes_numbers else "srda"
+    if not estimator._takes_numbers and (several or n_chosen > MANY):
+        usual = FOR_MANY
+    name = given["then"] or usual
+    if n_chosen > MOST and name != FOR_MANY:
+        instead = "" if estimator._takes_numbers else f", or use --then {FOR_MANY}"
+        raise ParameterError(
+            f"--then {name}: expected at most {MOST:,} selected columns, got {n_chosen:,}. Select "
+            f"fewer{instead}."
+        )
+    new = class_of(name)()
+    params = {_as_kept(new, key): given[key] for key in OF_BOTH if given[key] is not None}
+    return new.set_params(**params)
+
+
+def say_selects(estimator: Any, why: str) -> None:
+    """Say that a model only selects columns, and why."""
+    say(f"{type(estimator).__name__.lower()} selects columns and does not predict: {why}")
+
+
+def _as_kept(estimator: Any, key: str) -> str:
+    """Return the name of a parameter, which is another one of kept samples for OnlineSRDA."""
+    return "reservoir" if key == "keep" and hasattr(estimator, "reservoir") else key
 
 
 def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) -> Any:
     """Return an estimator with the parameters among the options, and those of NAME=VALUE pairs."""
     estimator = method()
     known = estimator.get_params()
-    chosen = {key: given[key] for key in PARAMETERS if given[key] is not None}
-    if "reservoir" in known and "keep" in chosen:  # its name for kept samples
-        chosen["reservoir"] = chosen.pop("keep")
+    chosen = {_as_kept(estimator, k): given[k] for k in PARAMETERS if given[k] is not None}
+    if estimator._selects and given["then"] != "none" and "keep" not in known:
+        chosen.pop("keep", None)  # of what predicts
     for pair in params:
         key, equals, value = pair.partition("=")
         if not equals:

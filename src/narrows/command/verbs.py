@@ -38,7 +38,7 @@ OUTPUT = (
 
 
 @options.verb(
-    options.INPUTS, options.METHOD, options.LIKE, options.MODEL_OUTPUT,
+    options.INPUTS, options.METHOD, options.THEN, options.LIKE, options.MODEL_OUTPUT,
     options.METHOD_PARAMETERS, options.READING, options.ON_ERROR, options.TEXTS, options.TABLES,
     options.IDF_SAMPLE, options.CHECKPOINTS, options.ENGINES,
 )  # fmt: skip
@@ -48,6 +48,7 @@ def fit() -> Work:
     \b
     narrows fit train.svm --method ocfs --n-features 1000 -o model.narrows
     narrows fit mails.jsonl.gz --split train --method oc -o model.narrows
+    narrows fit train.csv --label y --method ocfs --then lda -o model.narrows
     narrows fit tickets.csv --label queue --text body --method srda -o m.narrows
     narrows fit big.parquet --vector embedding --method srda -o m.narrows
     narrows fit X.npy --label y.npy --method srda -o model.narrows

@@ -14,6 +14,7 @@ from narrows.io.container import (
     NUMBERS,
     PASSES,
     SHOWN,
+    THEN,
     VECTORISERS,
     facts_of,
     get,
@@ -24,8 +25,9 @@ from narrows.io.container import (
 from narrows.io.source import Source, StoredEncoder, StoredVectoriser, source_of_step
 from narrows.methods.names import column_names, file_columns
 from narrows.solve.applied import Classes, Decision
+from narrows.solve.columns import take
 from narrows.solve.late import Rows
-from narrows.solve.schema import Field, SchemaError, check_plain, checked
+from narrows.solve.schema import SORTED, Field, SchemaError, check_plain, checked
 from narrows.state.labels import log_change
 
 _FLOATS = np.float32, np.float64
@@ -37,7 +39,8 @@ _GROUPS = "input.", "source.", "solution.", "table.", "tfidf.", "facts.class_cou
 def _is_in(groups: tuple[str, ...], without: str, header: dict[str, Any], name: str) -> bool:
     """Whether an array of a file is in one of these groups, or shared by state and solution.
 
-    The array `without` is in none.
+    The array `without`, of a model that predicts, is in none. What predicts by selected features
+    is only read then, but for `chosen`.
     """
     entry, start = header, ""
     if "steps" in header:
@@ -45,9 +48,14 @@ def _is_in(groups: tuple[str, ...], without: str, header: dict[str, Any], name: 
         number = start.removeprefix("step").removesuffix(".")
         steps = header["steps"]
         entry = steps[int(number)] if number.isdecimal() and int(number) < len(steps) else {}
+    own = name.removeprefix(start)
+    if own.startswith(THEN):
+        own = own.removeprefix(THEN)
+        entry = entry.get("then", {}) if isinstance(entry, dict) else {}
+        if own == "chosen" or not without:
+            return own == "chosen"
     solution = entry.get("applied") if isinstance(entry, dict) else None
     shared = solution.get("of_state") if isinstance(solution, dict) else None
-    own = name.removeprefix(start)
     return (own.startswith(groups) and own != without) or (
         isinstance(shared, list) and own.removeprefix("state.") in shared
     )
@@ -113,22 +121,37 @@ class Model:
         self._reduces = not predicts
         self._header, arrays = read_file(path, partial(_is_in, groups, _W * predicts))
         entry, arrays, maker = _of_one(self._header, arrays)
+        outer, of_outer, self._chosen = entry, arrays, None
+        then = self._then = entry.get("then")
+        if then is not None:
+            check_plain(then, ESTIMATOR, "then")
+            own = {n.removeprefix(THEN): a for n, a in arrays.items() if n.startswith(THEN)}
+            sizes = checked(own, {"chosen": Field("i8", ("k",), SORTED)})
+            self._then_chosen = own["chosen"]
+            if predicts:
+                entry, arrays, self._chosen = then, own, own["chosen"]
+                if "applied" not in then:
+                    raise NoSolutionError
         self._entry, applied = entry, solution_of(entry, arrays, reduces=not predicts)
         if predicts and applied.decision is None:
             raise NoSolutionError
         self._applied = self._saved = applied
+        self.n_features_in_ = applied.n_features
+        if self._chosen is not None:
+            self.n_features_in_ = solution_of(outer, of_outer).n_features
+            if sizes["k"] != applied.n_features or self._chosen[-1] >= self.n_features_in_:
+                raise SchemaError("then.chosen: expected the features of then, got others.")
         self._last: tuple[Any, Any] = None, None
         self._method = entry["estimator"]
         self._facts = facts_of(entry, arrays, applied if facts else None)
         self._has_facts, self._selects = facts, applied.chosen is not None
-        names = get(arrays, "input")
+        names = get(of_outer, "input")
         if names:
             checked(names, {"names": Field("O", ("d",))})
             self.feature_names_in_ = names["names"]
         self._source = None if maker is None else source_of_step(maker)
-        if entry["source"] is not None:
-            self._source = Source.of(entry["source"], get(arrays, "source"), applies=True)
-        self.n_features_in_ = applied.n_features
+        if outer["source"] is not None:
+            self._source = Source.of(outer["source"], get(of_outer, "source"), applies=True)
         self._needs_y, self._takes_numbers = (entry["applied"][k] for k in ("needs_y", "numbers"))
         self._has_text_labels = entry["labels"].lstrip("<>|=")[:1] in ("O", "U")
         if applied.classes is not None:
@@ -153,7 +176,7 @@ class Model:
         if decision is None or not self._takes(X):
             return self._estimator.predict(_whole(X), *(() if priors is None else (priors,)))
         if classes is None:
-            y = decision.scores(X)
+            y = decision.scores(self._kept(X))
             return y[:, 0] if y.shape[1] == 1 else y
         if priors is None:
             return classes.predicted(classes.every(self._scores(decision, X)))
@@ -175,8 +198,23 @@ class Model:
     def _scores(self, decision: Decision, X: Any) -> Any:
         """Return the scores of classes, not calibrated; those of the same samples once."""
         if self._last[0] is not X:
-            self._last = X, decision._replace(temperature=1.0).scores(X)
+            self._last = X, decision._replace(temperature=1.0).scores(self._kept(X))
         return self._last[1]
+
+    def _kept(self, X: Any) -> Any:
+        """Return the features of samples that are predicted by."""
+        return X if self._chosen is None else take(X, self._chosen)
+
+    @property
+    def _predictor(self) -> dict[str, Any] | None:
+        """What `narrows info` shows of what predicts by selected features."""
+        then = self._then
+        if then is None:
+            return None
+        selected: Any = self._applied.chosen
+        is_same = np.array_equal(self._then_chosen, selected)
+        shown = {"method": then["estimator"], "parameters": then["parameters"]}
+        return {**shown, "is_of_selection": is_same}
 
     def get_feature_names_out(self) -> np.ndarray:
         """Return the names of the columns of reduced samples."""

@@ -99,11 +99,12 @@ class Checkpoint:
         self._repeats = True  # whether standard input starts where it started before
         self._rows = 0  # since the file was written
         self._read: Version = version(path)
-        self._last: tuple[Any, Any, dict[str, Any]] | None = None
+        self._last: tuple[Any, Any, Any, dict[str, Any]] | None = None
 
     def record(
-        self, state: Any, source: Any, passes: int, chunk: Chunk, header: Any, beginning: bytes
-    ) -> None:
+        self, state: Any, source: Any, then: Any, passes: int, chunk: Chunk, header: Any,
+        beginning: bytes,
+    ) -> None:  # fmt: skip
         """Note the state after a chunk, and write it where `every` rows have been learned.
 
         `beginning` has the first bytes of standard input.
@@ -115,7 +116,7 @@ class Checkpoint:
         several = bool(sparse.issparse(chunk.y))
         at = {"passes": passes, "at": chunk.at, "header": header, "several_labels": several}
         self.estimator._settle(state)  # after each chunk, so that a run that goes on is the same
-        self._last = state, source, at
+        self._last = state, source, then, at
         self._rows += len(chunk.lines)
         if self._rows >= self.every:
             self.save()
@@ -123,12 +124,11 @@ class Checkpoint:
     def save(self) -> None:
         """Write the state that was recorded last."""
         if self._last is not None:
-            state, source, at = self._last
+            state, source, then, at = self._last
             heads = zip(self.run["inputs"], self.run["heads"], strict=True)
             at = at | {"heads": [self._beginning if path == "-" else h for path, h in heads]}
-            save_checkpoint(
-                self.estimator, state, source, self.path, {**self.run, **at}, self._read
-            )
+            progress = {**self.run, **at}
+            save_checkpoint(self.estimator, state, source, self.path, progress, self._read, then)
             self._read = version(self.path)
         self._rows = 0
 

@@ -103,6 +103,7 @@ ESTIMATOR = {
 }
 STEP = {"name": str, "estimator": str}  # and of an estimator the rest of `ESTIMATOR`
 PASSES = "passthrough"
+THEN = "then."  # before the arrays of what predicts by selected features
 _SPARE_CHARACTERS = 1 << 27  # that the type of labels may have beyond the longest label, in all
 VECTORISERS = {"Tfidf", "HashedTfidf"}
 ENCODER = "TableEncoder"
@@ -136,6 +137,7 @@ _HEADER = {
     "checksums": dict,  # crc32 of each array
     # "applied": see `SOLUTION`; absent from checkpoints. Files of 0.3 call it "solution", and its
     # directions have other lengths: it is computed again
+    # "then": `ESTIMATOR` of what predicts by selected features, see `THEN`
     # "progress": in checkpoints only, see `narrows.io.checkpoint`
     # "finished": the run that made a model of an update in place, see `save_model`
 }

@@ -208,6 +208,12 @@ class Dataset:
         if "-" in self.paths:
             self._stdin.store()
 
+    @property
+    def can_repeat(self) -> bool:
+        """Whether the files can be read again: none is a pipe that is not stored."""
+        stored = self._stdin.is_stored
+        return all(stored if path == "-" else os.path.isfile(path) for path in self.paths)
+
     def source(self, made_by: Any = None) -> Source | None:
         """Return the source that a model of these files stores, after a pass.
 

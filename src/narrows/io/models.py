@@ -25,6 +25,7 @@ from narrows.io.container import (
     PASSES,
     SHOWN,
     STEP,
+    THEN,
     VECTORISERS,
     as_type,
     get,
@@ -40,9 +41,17 @@ from narrows.methods.discriminant import Classifier
 from narrows.methods.methods import METHODS
 from narrows.methods.parameters import copied, same
 from narrows.methods.selector import Selector
+from narrows.methods.then import Then
 from narrows.removed import without_removed
 from narrows.solve.applied import Applied
-from narrows.solve.schema import Field, SchemaError, check_known, check_plain, checked
+from narrows.solve.schema import (
+    SORTED,
+    Field,
+    SchemaError,
+    check_known,
+    check_plain,
+    checked,
+)
 from narrows.state.class_stats import ClassStats
 from narrows.state.labels import by_class
 from narrows.state.mapped import Mapped
@@ -63,17 +72,23 @@ def described(estimator: Any, arrays: dict[str, np.ndarray], solved: bool = True
     With `solved` also its solution, where there is one.
     """
     put(arrays, "state", estimator._to_save().to_arrays())
-    fitted = estimator._fitted
+    fitted, more = estimator._fitted, dict[str, Any]()
+    if fitted.then is not None:
+        own = {"chosen": fitted.then.chosen}
+        more["then"] = described(fitted.then.estimator, own, solved)
+        arrays |= {f"{THEN}{name}": array for name, array in own.items()}
     solution = _solution(estimator, arrays) if solved else None
     if hasattr(estimator, "feature_names_in_"):
         put(arrays, "input", {"names": estimator.feature_names_in_})
     if fitted.source is not None:
         put(arrays, "source", fitted.source.to_arrays())
+    if solution is not None:
+        more["applied"] = solution
     return {
         **constructor(estimator),
         "labels": fitted.state.classes.dtype.str,
         "source": None if fitted.source is None else fitted.source.settings(),
-        **({} if solution is None else {"applied": solution}),
+        **more,
     }
 
 
@@ -240,10 +255,28 @@ def of_estimator(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) ->
         fitted.saved = solution_of(header, arrays)
         fitted.checked = copied(estimator._parameters())
         _check_solution(estimator, fitted.saved)
+    if "then" in header:
+        if not isinstance(estimator, Selector):
+            raise SchemaError("then: expected a method that selects features, got another.")
+        own = {n.removeprefix(THEN): arrays[n] for n in arrays if n.startswith(THEN)}
+        fitted.then = _then_of(header["then"], own, fitted.state.n_features)
     names, d = estimator._column_names(), estimator.n_features_in_
     if names is not None and len(names) != d:
         raise SchemaError(f"names: expected those of {d} features, got {len(names)}.")
     return estimator
+
+
+def _then_of(header: Any, arrays: Mapping[str, np.ndarray], n_features: int) -> Then:
+    """Return what predicts by selected features, of a header and arrays."""
+    check_plain(header, ESTIMATOR, "then")
+    if header["estimator"] not in METHODS or "then" in header:
+        raise SchemaError(f"then: expected a method, got {header['estimator']!r:.100}.")
+    checked(arrays, {"chosen": Field("i8", ("k",), SORTED)})
+    estimator, chosen = of_estimator(header, arrays), arrays["chosen"]
+    fits = len(chosen) == estimator.n_features_in_ and 0 <= chosen[0] <= chosen[-1] < n_features
+    if not fits or not hasattr(estimator, "predict"):
+        raise SchemaError("then: expected a method that predicts by selected features, got others.")
+    return Then(chosen, estimator)
 
 
 def _check_solution(estimator: Any, saved: Applied) -> None:
@@ -447,12 +480,14 @@ def save_checkpoint(
     path: str,
     progress: dict[str, Any],
     read: Version | None = None,
+    then: Then | None = None,
 ) -> None:
     """Save a state in the middle of a fit, and `progress`, ready for JSON."""
     copy = clone(estimator)
     if hasattr(estimator, "feature_names_in_"):
         copy.feature_names_in_ = estimator.feature_names_in_
     copy._fitted = Fitted(state, source)
+    copy._fitted.then = then
     _write(copy, path, read, progress=progress)
 
 

@@ -55,6 +55,7 @@ from narrows.methods.routes import (
     route_of,
 )
 from narrows.methods.texts import with_shared_texts
+from narrows.methods.then import Then
 from narrows.removed import check_attribute, check_removed
 from narrows.solve.applied import Applied
 from narrows.solve.arrays import checked_samples
@@ -160,8 +161,11 @@ def accepts_collections(method: Method) -> Method:
 class Fitted:
     """The state of a fitted estimator, and the solution that was computed from it.
 
-    `source` says how files became features (`narrows.read.Source`); it is saved with a model.
+    `source` says how files became features (`narrows.read.Source`); it is saved with a model, and
+    so is `then`, what predicts by selected features.
     """
+
+    then: Then | None = None
 
     def __init__(self, state: Any, source: Any = None, checked: dict[str, Any] | None = None):
         self.state, self.source = state, source
@@ -177,6 +181,7 @@ class Fitted:
 
     def __getstate__(self) -> dict[str, Any]:
         own = {name: vars(self)[name] for name in ("state", "source", "saved", "checked")}
+        own["then"] = self.then
         return {**own, "solution": None}
 
     def __setstate__(self, own: dict[str, Any]) -> None:
@@ -233,6 +238,7 @@ class Estimator(TransformerMixin, BaseEstimator):
     _state_type: ClassVar[Any]
     _needs_y: ClassVar[bool] = True
     _selects: ClassVar[bool] = False  # whether it keeps features as they are
+    _predictor: Any = None  # what `narrows info` shows of another estimator that predicts
     _takes_numbers: ClassVar[bool | None] = False  # as targets; None: as well as classes
     _unsupported: ClassVar[dict[str, str]] = {}  # verbs of other methods: why not, and what to use
     _instead: ClassVar[str]  # what those messages recommend
@@ -669,8 +675,9 @@ def _merge(estimator: Any, others: tuple[Any, ...], combine: Callable[[list[Any]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(others[0], name):
                 setattr(estimator, name, getattr(others[0], name))
-        combined = combine([e._shown(e._fitted.state) for e in fitted])
+        combined, then = combine([e._shown(e._fitted.state) for e in fitted]), Then.merged(fitted)
         estimator._fitted = Fitted(combined, fitted[0]._fitted.source)
+        estimator._fitted.then = then
     return estimator
 
 
@@ -829,6 +836,7 @@ class Additive(Estimator):
         allowed, known = self._check_classes(classes, y), self._n_known
         before = self._fitted if self.__sklearn_is_fitted__() else None
         late = sparse.issparse(X) and self._sums_show_nan(X, y, sample_weight)
+        then = None if before is None else before.then
         if before is not None:
             check_adds_up(self, before.state)
         X = self._check_X(X, late, reset=before is None, ensure_min_samples=0)
@@ -837,11 +845,13 @@ class Additive(Estimator):
             state, source = route_of(self, Data.of(X), "stream").empty(X.shape[1]), None
         else:
             state, source = before.state, before.source
+            then = then and then.updated(X, y, sample_weight)
             before.forget()  # first, since an interrupt may come after the update
         with self._naming_nan(X, late):
             after = self._learned(state, X, y, sample_weight)
         if before is None or after is not state:
             self._fitted = Fitted(after, source, checked)
+        self._fitted.then = then
         if allowed is not None:
             self._register(allowed)
         else:

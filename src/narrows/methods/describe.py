@@ -29,6 +29,7 @@ def summary(estimator: Any) -> dict[str, Any]:
         "columns": estimator.n_features_in_,
         "dimensions": len(estimator.get_feature_names_out()),
         **of_y,
+        **({} if estimator._predictor is None else {"then": estimator._predictor}),
         **({"score": estimator.score_} if hasattr(estimator, "score_") else {}),
     })  # fmt: skip
 
@@ -197,10 +198,11 @@ def described(summary: dict[str, Any]) -> str:
     else:
         counts = zip(summary["classes"], summary["class_count"], strict=True)
         learned = [f"{printable(label)} ({count:,g})" for label, count in counts]
-    classes = f"{n_classes(summary)}: {', '.join(learned)}"
+    classes, then = f"{n_classes(summary)}: {', '.join(learned)}", summary.get("then")
     lines = [
         f"{summary['method']}({settings})",
         f"{summary['rows']:,} rows, {summary['columns']:,} columns -> {summary['dimensions']:,}",
+        *([] if then is None else [_predicts_by(then)]),
         *textwrap.wrap(classes, 80, subsequent_indent="  ", break_on_hyphens=False),
     ]
     if "score" in summary:
@@ -230,6 +232,13 @@ def described(summary: dict[str, Any]) -> str:
     for label, ranked in summary.get("per_class", {}).items():
         lines += ["", f"class {printable(label)} (+ has more, - has less)", *_listed(ranked)]
     return "\n".join(lines)
+
+
+def _predicts_by(then: dict[str, Any]) -> str:
+    """Return what predicts by the selected columns as text."""
+    settings = ", ".join(f"{k}={_short(v)}" for k, v in then["parameters"].items())
+    of_fit = "" if then["is_of_selection"] else ", by the columns that the fit selected"
+    return f"predicts by {then['method']}({settings}){of_fit}"
 
 
 def _short(value: Any) -> str:

@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError, warn
-from narrows.methods.base import Additive
+from narrows.methods.base import Additive, where
 from narrows.methods.parameters import (
     CV,
     FOLDS,
@@ -110,6 +110,14 @@ class Selection:
     @cached_property
     def size(self) -> int:
         return int(self.mask.sum())
+
+
+def _predicts_by(selector: Any) -> bool:
+    """Whether a model has an estimator that predicts by the features that it selected."""
+    return selector.__sklearn_is_fitted__() and selector._then is not None
+
+
+_predicts = where(_predicts_by)
 
 
 @parameters
@@ -218,6 +226,126 @@ class Selector(SelectorMixin, Additive):
         if hasattr(X, "columns") and type(X).__module__.partition(".")[0] == asked:
             return _safe_indexing(X, self.get_support(indices=True), axis=1)
         return reduced
+
+    @property
+    def then_(self) -> Any:
+        """The fitted estimator that `predict` uses, of the features that the fit selected.
+
+        Only models of `narrows fit` have one, without ``--then none``.
+        """
+        if not _predicts_by(self):
+            raise AttributeError(f"{type(self).__name__} has no attribute then_.")
+        return self._then.estimator
+
+    @_predicts
+    def predict(self, X: Any, priors: Any = None) -> np.ndarray:
+        """Predict classes or targets by `then_`; only for models of `narrows fit`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples, with all features.
+        priors : str, dict or array-like of shape (n_classes,), optional
+            For classes, as for `SRDA.predict`.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            What `then_` predicts.
+
+        See Also
+        --------
+        predict_proba : Estimate probabilities.
+        transform : Keep the selected features.
+        """
+        return self.then_.predict(self._to_predict(X), *(() if priors is None else (priors,)))
+
+    @where(lambda self: _predicts_by(self) and hasattr(self._then.estimator, "predict_proba"))
+    def predict_proba(self, X: Any, priors: Any = None) -> np.ndarray:
+        """Estimate the probability of each class by `then_`; only for models of `narrows fit`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples, with all features.
+        priors : str, dict or array-like of shape (n_classes,), optional
+            As for `SRDA.predict_proba`.
+
+        Returns
+        -------
+        P : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_` of `then_`.
+
+        See Also
+        --------
+        predict : Predict classes.
+        """
+        found: np.ndarray = self.then_.predict_proba(self._to_predict(X), priors)
+        return found
+
+    @_predicts
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy, or R^2, of `predict`; only for models of `narrows fit`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples, with all features.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Their labels or targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        score : float
+
+        See Also
+        --------
+        predict : Predict classes or targets.
+        """
+        return float(self.then_.score(self._to_predict(X), y, sample_weight))
+
+    @property
+    def _then(self) -> Any:
+        return self._fitted.then
+
+    @property
+    def _predictor(self) -> dict[str, Any] | None:
+        then = self._then
+        if then is None:
+            return None
+        return {
+            "method": type(then.estimator).__name__,
+            "parameters": then.estimator.get_params(),
+            "is_of_selection": np.array_equal(then.chosen, self.get_support(indices=True)),
+        }
+
+    def _to_predict(self, X: Any) -> Any:
+        """Return the features of samples that `then_` uses."""
+        return columns.take(self._check_X(X, reset=False), self._then.chosen)
+
+    def _emptied(self) -> Self:
+        new, then = super()._emptied(), self._then
+        if then is not None:
+            new._fitted.then = then._replace(estimator=then.estimator._emptied())
+        return new
+
+    def _rename_classes(self, names: np.ndarray) -> None:
+        then = self._then
+        super()._rename_classes(names)
+        if then is not None:
+            then.estimator._rename_classes(names)
+            self._fitted.then = then
+
+    @property
+    def _rows_kept(self) -> int:
+        then = self._then
+        return super()._rows_kept + (0 if then is None else then.estimator._rows_kept)
+
+    @property
+    def _lost(self) -> str:
+        return super()._lost if self._then is None else str(self._then.estimator._lost)
 
     def _reducer(self) -> Callable[[Any], Any]:
         """Return a function that does what `transform` does, for samples that were checked."""
