@@ -146,6 +146,15 @@ def test_what_predicts_is_updated_and_says_if_the_selection_changes(run, data):
     assert not json.loads(run("info u.narrows --json")[1])["then"]["is_of_selection"]
 
 
+def test_what_predicts_learns_no_rows_without_labels(run, data):
+    assert run("fit first.csv --label kind --method variancefs --n-features 3 -o m.narrows")[0] == 0
+    frame = pd.read_csv("rest.csv").drop(columns="kind")
+    frame.to_csv("new.csv", index=False)
+    status, _, err = run("update m.narrows new.csv -o u.narrows")
+    assert (status, Path("u.narrows").exists()) == (1, False)
+    assert "--then none" in err
+
+
 def test_models_of_the_same_columns_are_merged_with_what_predicts(run, data):
     X, y, _ = data
     assert run("fit first.csv --label kind --method ocfs --n-features 3 -o a.narrows")[0] == 0

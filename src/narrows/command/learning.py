@@ -363,6 +363,9 @@ class Run:
             path = display_name(self.samples.inputs[self.samples.at.file])
             asked = self.samples.dataset.options.labels
             if not self.estimator._needs_y:  # it may ignore them
+                if y is None and self.estimator._fitted.then is not None:
+                    expected = f"expected labels, by which {self.model} predicts, got none"
+                    raise DataError(path, f"{expected}. Update a model of --then none instead.")
                 y = self.estimator._labels(X, y)
             y = for_update(self.estimator, y, asked, self.model, path)
             unlike = unlike or Unlike(self.estimator._fitted.state.classes)  # of the type of y
