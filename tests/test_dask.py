@@ -1240,7 +1240,8 @@ def test_the_command_line(cluster, run, tmp_path):
     for k, (i, j) in enumerate(pairwise([0, 20, 60])):
         write(tmp_path / f"s{k}.svm", sparse.csr_array(X[i:j]), y[i:j])
     engine_dask = f"--engine dask --scheduler {cluster.scheduler_address}"
-    status, out, err = run(f"fit s*.svm --method ocfs --n-features 3 -o m.narrows {engine_dask}")
+    line = f"fit s*.svm --method ocfs --n-features 3 -o m.narrows {engine_dask}"
+    status, out, err = run(f"{line} --then none")
     assert (status, err) == (0, "")
     assert out.startswith("OCFS: 60 rows, 3 classes, 7 columns -> 3;")
     assert run("fit s0.svm s1.svm --method ocfs --n-features 3 -o l.narrows")[0] == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError, warn
-from narrows.methods.base import Additive, where
+from narrows.methods.base import Additive
 from narrows.methods.parameters import (
     CV,
     FOLDS,
@@ -112,12 +112,8 @@ class Selection:
         return int(self.mask.sum())
 
 
-def _predicts_by(selector: Any) -> bool:
-    """Whether a model has an estimator that predicts by the features that it selected."""
-    return selector.__sklearn_is_fitted__() and selector._then is not None
-
-
-_predicts = where(_predicts_by)
+# what a model of the command line has where another estimator predicts behind it
+_BEHIND = "predict", "predict_proba", "predict_log_proba", "decision_function", "score"
 
 
 @parameters
@@ -143,6 +139,17 @@ class Selector(SelectorMixin, Additive):
     energy: float | None = None
     threshold: float | None = None
     half_life: float | None = None
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return `then_`, or one of its verbs, which only models of `narrows fit` have."""
+            then = vars(self)["_fitted"].then if "_fitted" in vars(self) else None
+            if then is not None and name == "then_":
+                return then.estimator
+            if then is not None and name in _BEHIND and hasattr(then.estimator, name):
+                return partial(self._predicted, name)
+            return super().__getattr__(name)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; a new size, such as `energy`, replaces the previous one.
@@ -228,85 +235,6 @@ class Selector(SelectorMixin, Additive):
         return reduced
 
     @property
-    def then_(self) -> Any:
-        """The fitted estimator that `predict` uses, of the features that the fit selected.
-
-        Only models of `narrows fit` have one, without ``--then none``.
-        """
-        if not _predicts_by(self):
-            raise AttributeError(f"{type(self).__name__} has no attribute then_.")
-        return self._then.estimator
-
-    @_predicts
-    def predict(self, X: Any, priors: Any = None) -> np.ndarray:
-        """Predict classes or targets by `then_`; only for models of `narrows fit`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The samples, with all features.
-        priors : str, dict or array-like of shape (n_classes,), optional
-            For classes, as for `SRDA.predict`.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            What `then_` predicts.
-
-        See Also
-        --------
-        predict_proba : Estimate probabilities.
-        transform : Keep the selected features.
-        """
-        return self.then_.predict(self._to_predict(X), *(() if priors is None else (priors,)))
-
-    @where(lambda self: _predicts_by(self) and hasattr(self._then.estimator, "predict_proba"))
-    def predict_proba(self, X: Any, priors: Any = None) -> np.ndarray:
-        """Estimate the probability of each class by `then_`; only for models of `narrows fit`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The samples, with all features.
-        priors : str, dict or array-like of shape (n_classes,), optional
-            As for `SRDA.predict_proba`.
-
-        Returns
-        -------
-        P : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_` of `then_`.
-
-        See Also
-        --------
-        predict : Predict classes.
-        """
-        found: np.ndarray = self.then_.predict_proba(self._to_predict(X), priors)
-        return found
-
-    @_predicts
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, or R^2, of `predict`; only for models of `narrows fit`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The samples, with all features.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Their labels or targets.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples.
-
-        Returns
-        -------
-        score : float
-
-        See Also
-        --------
-        predict : Predict classes or targets.
-        """
-        return float(self.then_.score(self._to_predict(X), y, sample_weight))
-
-    @property
     def _then(self) -> Any:
         return self._fitted.then
 
@@ -321,9 +249,10 @@ class Selector(SelectorMixin, Additive):
             "is_of_selection": np.array_equal(then.chosen, self.get_support(indices=True)),
         }
 
-    def _to_predict(self, X: Any) -> Any:
-        """Return the features of samples that `then_` uses."""
-        return columns.take(self._check_X(X, reset=False), self._then.chosen)
+    def _predicted(self, verb: str, X: Any, *args: Any, **named: Any) -> Any:
+        """Return what the estimator behind the selection says of samples with all features."""
+        X = columns.take(self._check_X(X, reset=False), self._then.chosen)
+        return getattr(self._then.estimator, verb)(X, *args, **named)
 
     def _emptied(self) -> Self:
         new, then = super()._emptied(), self._then
