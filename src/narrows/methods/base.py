@@ -181,8 +181,7 @@ class Fitted:
 
     def __getstate__(self) -> dict[str, Any]:
         own = {name: vars(self)[name] for name in ("state", "source", "saved", "checked")}
-        own["then"] = self.then
-        return {**own, "solution": None}
+        return {**own, "then": self.then, "solution": None}
 
     def __setstate__(self, own: dict[str, Any]) -> None:
         vars(self).update(own)
@@ -238,7 +237,6 @@ class Estimator(TransformerMixin, BaseEstimator):
     _state_type: ClassVar[Any]
     _needs_y: ClassVar[bool] = True
     _selects: ClassVar[bool] = False  # whether it keeps features as they are
-    _predictor: Any = None  # what `narrows info` shows of another estimator that predicts
     _takes_numbers: ClassVar[bool | None] = False  # as targets; None: as well as classes
     _unsupported: ClassVar[dict[str, str]] = {}  # verbs of other methods: why not, and what to use
     _instead: ClassVar[str]  # what those messages recommend
@@ -675,9 +673,9 @@ def _merge(estimator: Any, others: tuple[Any, ...], combine: Callable[[list[Any]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(others[0], name):
                 setattr(estimator, name, getattr(others[0], name))
-        combined, then = combine([e._shown(e._fitted.state) for e in fitted]), Then.merged(fitted)
-        estimator._fitted = Fitted(combined, fitted[0]._fitted.source)
-        estimator._fitted.then = then
+        combined = combine([e._shown(e._fitted.state) for e in fitted])
+        merged = Fitted(combined, fitted[0]._fitted.source)
+        merged.then, estimator._fitted = Then.merged(fitted), merged
     return estimator
 
 
@@ -836,16 +834,16 @@ class Additive(Estimator):
         allowed, known = self._check_classes(classes, y), self._n_known
         before = self._fitted if self.__sklearn_is_fitted__() else None
         late = sparse.issparse(X) and self._sums_show_nan(X, y, sample_weight)
-        then = None if before is None else before.then
         if before is not None:
             check_adds_up(self, before.state)
         X = self._check_X(X, late, reset=before is None, ensure_min_samples=0)
         checked = self._check_parameters(X.shape[1], None if before is None else before.checked)
         if before is None:
             state, source = route_of(self, Data.of(X), "stream").empty(X.shape[1]), None
+            then = None
         else:
             state, source = before.state, before.source
-            then = then and then.updated(X, y, sample_weight)
+            then = before.then and before.then.updated(X, y, sample_weight)
             before.forget()  # first, since an interrupt may come after the update
         with self._naming_nan(X, late):
             after = self._learned(state, X, y, sample_weight)

@@ -22,6 +22,7 @@ def summary(estimator: Any) -> dict[str, Any]:
         of_y: dict[str, Any] = {"targets": targets_of(estimator)}
     else:
         of_y = {"classes": estimator.classes_, "class_count": estimator.class_count_}
+    then = estimator._predictor if estimator._selects else None
     return _json({
         "method": method_of(estimator),
         "parameters": estimator.get_params(),
@@ -29,7 +30,7 @@ def summary(estimator: Any) -> dict[str, Any]:
         "columns": estimator.n_features_in_,
         "dimensions": len(estimator.get_feature_names_out()),
         **of_y,
-        **({} if estimator._predictor is None else {"then": estimator._predictor}),
+        **({} if then is None else {"then": then}),
         **({"score": estimator.score_} if hasattr(estimator, "score_") else {}),
     })  # fmt: skip
 
