@@ -209,7 +209,6 @@ def test_rows_of_several_labels_and_many_columns_take_onlinesrda(run, tmp_path):
         ("--method ocfs --then pls", "srda"),
         ("--method ocfs --then nope", "nope"),
         ("--method ocfs --then srda --engine dask", "--engine"),
-        ("--method ocfs --then srda --tolerance 0.1", "--tolerance"),
         ("--like m.narrows --then srda", "--like"),
     ],
 )

@@ -100,12 +100,11 @@ def check_then(given: dict[str, Any], estimator: Any) -> None:
             f"--then: expected none or a method that predicts {what} ({predict}), got {name}. "
             "Change it."
         )
-    for other in ("engine", "tolerance"):
-        if name != "none" and given[other] not in (None, "local"):
-            raise ParameterError(
-                f"--then: expected no {_flag(other)} beside it, got {given[other]}. Leave out "
-                f"--then; {THEN_APART}"
-            )
+    if name != "none" and given["engine"] != "local":
+        raise ParameterError(
+            f"--then: expected --engine local, got --engine {given['engine']}. Leave out --then; "
+            f"{THEN_APART}"
+        )
 
 
 def make_then(given: dict[str, Any], estimator: Any, n_chosen: int, several: bool) -> Any:
