@@ -218,12 +218,16 @@ def errors_named_after(estimator: Any) -> Iterator[None]:
 def caller() -> str:
     """Return the name of the class that the user called; "" outside of such a call.
 
-    A call that an interrupt ended before it was forgotten runs no more.
+    A call that a signal ended before it was forgotten runs no more, and is forgotten here.
     """
     name, call = _called.get()
-    frame = sys._getframe(1) if name else None
+    if not name:
+        return ""
+    frame = sys._getframe(1)
     while frame is not None and frame is not call:
-        frame = frame.f_back
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is None:
+        _called.set(("", None))
     return name if frame is not None else ""
 
 

@@ -29,7 +29,7 @@ from narrows.methods.parameters import (
 )
 from narrows.solve.arrays import as_asked, plain
 from narrows.solve.cells import is_missing
-from narrows.solve.interrupted import ChangesInPlace
+from narrows.solve.in_place import ChangesInPlace
 from narrows.solve.terms import Counted, Kept, Words, count, idf, weighed, with_feature
 
 __all__ = ["HashedTfidf", "Tfidf"]

@@ -6,7 +6,7 @@ import os
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from copy import deepcopy
 from functools import cache, wraps
 from importlib import import_module
@@ -59,6 +59,7 @@ from narrows.methods.then import Then
 from narrows.removed import check_attribute, check_removed
 from narrows.solve.applied import Applied
 from narrows.solve.arrays import checked_samples
+from narrows.solve.in_place import Held
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import are_many
 from narrows.state.class_stats import ClassStats, Second, checked_rows
@@ -98,32 +99,45 @@ def where(has: Callable[[Any], Any]) -> Callable[[Method], Method]:
 def atomic(method: Method) -> Method:
     """Let a method update the estimator in one thread at a time, and change nothing if it raises.
 
-    A state that changes in place when a signal arrives is an exception: it refuses further use.
+    But for the blocks of samples that `partial_fit` has added when an interrupt comes, which stay.
     Errors name the class of the estimator, also those of states and solvers, which know none.
     """
+    in_blocks = method.__name__ in ("partial_fit", "transform_while_learning")
 
     @wraps(method)
     def update(self: Any, *args: Any, **named: Any) -> Any:
         with lock_of(self):
             before = dict(vars(self))
             fitted = before.get("_fitted") if method.__name__ == "partial_fit" else None
-            with nullcontext() if fitted is None else fitted.updated(self):
-                try:
-                    with errors_named_after(self):  # before the names of the features are restored
-                        try:
-                            return method(self, *args, **named)
-                        except TypeError as error:
-                            trace = error.__traceback__
-                            if trace is not None and trace.tb_next is None:
-                                raise wrong_arguments(self, error) from None
-                            raise
-                except BaseException:
-                    vars(self).update(before)
-                    for name in vars(self).keys() - before.keys():
-                        del vars(self)[name]
-                    raise
+            try:
+                if fitted is not None:
+                    fitted.begin()
+                with errors_named_after(self):  # before the names of the features are restored
+                    try:
+                        found = method(self, *args, **named)
+                    except TypeError as error:
+                        trace = error.__traceback__
+                        if trace is not None and trace.tb_next is None:
+                            raise wrong_arguments(self, error) from None
+                        raise
+                if fitted is not None:
+                    fitted.hand_over(self)
+                return found
+            except BaseException as error:
+                if isinstance(error, Exception) or not (in_blocks and _has_learned(self)):
+                    self.__dict__ = before  # at once
+                raise
+            finally:
+                if fitted is not None:
+                    fitted.updating = self._fitted.updating = 0
 
     return cast(Method, update)
+
+
+def _has_learned(estimator: Any) -> bool:
+    """Whether an estimator has a state that has learned samples."""
+    fitted = vars(estimator).get("_fitted")
+    return fitted is not None and bool(fitted.state.n_samples)
 
 
 def engine_of(X: Any) -> Any:
@@ -187,29 +201,33 @@ class Fitted:
         vars(self).update(own)
         self._nobody_reads()
 
-    @contextmanager
-    def updated(self, estimator: Estimator) -> Iterator[None]:
+    def begin(self) -> None:
         """Let other threads read what was read last while this one updates an estimator.
+
+        The one who calls this sets `updating` to 0 at the end.
+        """
+        self.updating = get_ident()
+        if not self._is_read():
+            self.latest = {}  # which takes memory
+
+    def _is_read(self) -> bool:
+        """Whether other threads than the one that updates read something lately."""
+        return any(thread != self.updating for thread in list(self.readers))
+
+    def hand_over(self, estimator: Estimator) -> None:
+        """Let other threads read what was read last of the updated estimator.
 
         If some did so lately, solve for the new state, so that they do not have to.
         """
-        me, after = get_ident(), self
-        self.updating = me
-        if not (are_read := any(thread != me for thread in list(self.readers))):
-            self.latest = {}  # which takes memory
-        try:
-            yield
-            after = estimator._fitted
-            after.latest, after.updating = self.latest, me
-            latest = dict(self.latest)
-            for name in latest if are_read else ():
-                with suppress(ValueError):  # which those who read will get
-                    latest[name] = getattr(estimator, name)()
-            after.latest = latest  # all at once
-            left = [(thread, updates - 1) for thread, updates in list(self.readers.items())]
-            after.readers = {thread: updates for thread, updates in left if updates}
-        finally:
-            self.updating = after.updating = 0
+        after = estimator._fitted
+        after.latest, after.updating = self.latest, self.updating
+        latest = dict(self.latest)
+        for name in latest if self._is_read() else ():
+            with suppress(ValueError):  # which those who read will get
+                latest[name] = getattr(estimator, name)()
+        after.latest = latest  # all at once
+        left = [(thread, updates - 1) for thread, updates in list(self.readers.items())]
+        after.readers = {thread: updates for thread, updates in left if updates}
 
     def forget(self) -> None:
         """Drop what was computed of the state, before this changes."""
@@ -409,10 +427,10 @@ class Estimator(TransformerMixin, BaseEstimator):
                 f"{n_features}. Use the features of the fit."
             )
         fitted = self._fitted
-        with errors_named_after(self):
+        with errors_named_after(self), Held():
             fitted.state = fitted.state.widen(n_features)
-        fitted.forget()
-        self.n_features_in_ = n_features
+            fitted.forget()
+            self.n_features_in_ = n_features
         return self
 
     @atomic
@@ -466,14 +484,9 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     @property
     def _state(self) -> Any:
-        """The state; raises where its last update was interrupted."""
+        """The state."""
         check_is_fitted(self)
-        state = self._fitted.state
-        learned = vars(state).get("stats", state)  # behind a map
-        if not vars(learned):
-            with errors_named_after(self):
-                _ = learned.classes  # raises
-        return state
+        return self._fitted.state
 
     @property
     def _solution(self) -> Any:
@@ -841,13 +854,14 @@ class Additive(Estimator):
         if before is None:
             state, source = route_of(self, Data.of(X), "stream").empty(X.shape[1]), None
             then = None
+            self._fitted = Fitted(state, source, checked)  # so that an interrupt leaves its blocks
         else:
             state, source = before.state, before.source
             then = before.then and before.then.updated(X, y, sample_weight)
             before.forget()  # first, since an interrupt may come after the update
         with self._naming_nan(X, late):
             after = self._learned(state, X, y, sample_weight)
-        if before is None or after is not state:
+        if after is not state:
             self._fitted = Fitted(after, source, checked)
         self._fitted.then = then
         if allowed is not None:

@@ -557,7 +557,6 @@ class ForwardFS(Selector):
         return found
 
     def _why_not(self, name: str) -> str | None:
-        # not `_state`, which raises after an interrupt
         is_numeric = self.__sklearn_is_fitted__() and _is_numeric(self._fitted.state)
         why = Numeric._unsupported.get(name) if is_numeric else None
         return super()._why_not(name) if why is None else why

@@ -57,13 +57,13 @@ class TwoPasses:
     def update(self, X: Any, classes: np.ndarray, codes: np.ndarray) -> None:
         """Add samples to the means in the first pass, and to the scatter in the second."""
         stream = self.stream
-        with stream.changing():
-            places = stream.places(classes, codes)
-            if self.Q is None:
-                stream.core.add(X, stream.column[places])
-                stream.counts += np.bincount(places, minlength=len(stream.counts))
-            else:
-                stream.core.spread(X, stream.column[places], self.Q)
+        stream._own()
+        places = stream.places(classes, codes)
+        if self.Q is None:
+            stream.core.add(X, stream.column[places])
+            stream.counts += np.bincount(places, minlength=len(stream.counts))
+        else:
+            stream.core.spread(X, stream.column[places], self.Q)
 
 
 class MeansThenScatter(InOrder):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -35,6 +35,7 @@ from narrows.methods.routes import InOrder
 from narrows.methods.streams import Arrivals, Sequential
 from narrows.solve.applied import Decision
 from narrows.solve.eigen import set_signs
+from narrows.solve.in_place import in_blocks, some
 from narrows.solve.regression import DiagonalRLS, merged
 from narrows.solve.regression_read import Reading, deviations_within
 from narrows.solve.regression_rule import FACTOR, LAST, RECENT, REPLAYS, SEEN, WEIGHT, Rule
@@ -198,12 +199,24 @@ class Regression(Arrivals):
             self.registered = registered
         return places
 
-    def learn(self, X: Any, labels: Any, how: Rule, reducing: bool = False) -> np.ndarray | None:
+    @property
+    def _replaced(self) -> list[Any]:
+        return [self, *self.cores, *(core.reservoir for core in self.cores)]
+
+    def learn(
+        self,
+        X: Any,
+        labels: Any,
+        how: Rule,
+        reducing: bool = False,
+        undo: bool = False,
+        classes: np.ndarray | None = None,
+    ) -> np.ndarray | None:
         """Learn samples in order, in place; `labels.indicator` made the labels, weights are last.
 
         Errors of the samples are raised before anything is changed.
         """
-        classes, Y, weight = labels
+        given, Y, weight = labels
         _check_count(self.n_samples + X.shape[0])
         if self.several not in (None, how.several):
             kinds = ("one label per sample", "an indicator matrix")
@@ -211,6 +224,34 @@ class Regression(Arrivals):
                 f"expected {kinds[not how.several]} as before, got {kinds[how.several]}. "
                 "Give all labels in one form."
             )
+        if sparse.issparse(X):
+            X = canonical(X)
+        found = []
+        for rows in in_blocks(X, self.core.cost(X, len(given))):
+            with self.changing(self._restorer_before()):
+                part = given, some(Y, rows), weight[rows]
+                found.append(self._learn_block(some(X, rows), part, how, reducing))
+                if classes is not None:
+                    self.register(classes)
+        if not reducing:
+            return None
+        softmax, c = self.prefers_softmax, len(self.core.b)
+        each = [np.pad(out[softmax], ((0, 0), (0, c - out[softmax].shape[1]))) for out in found]
+        return np.concatenate(each)[:, self.live].astype(X.dtype)
+
+    def _restorer_before(self) -> Callable[[], None]:
+        """Return a function that restores all attributes, if no sample was learned since."""
+        restore, before = self.restorer(), self.core.clock.copy()
+
+        def restore_before() -> None:
+            if np.array_equal(self.core.clock, before):
+                restore()
+
+        return restore_before
+
+    def _learn_block(self, X: Any, labels: Any, how: Rule, reducing: bool) -> list[Any]:
+        """Learn samples in order, in place; with `reducing`, return them reduced by each core."""
+        classes, Y, weight = labels
         if how.several:  # columns without a sample too, so that the width is known
             self.places(classes, np.arange(len(classes)))
         places = self.places(classes, Y.indices)
@@ -221,12 +262,11 @@ class Regression(Arrivals):
         if X.dtype == np.float64 and self.core.W.dtype != np.float64 and X.shape[0]:
             for core in self.cores:
                 core.promote(np.float64)
-        if sparse.issparse(X):
-            X = canonical(X)
         columns = self.column[places]
         shape = X.shape[0], len(self.core.b)
         last = self.core.clock[LAST]
-        hits, reduced = np.zeros((2, X.shape[0]), np.uint8), []
+        hits = np.zeros((2, X.shape[0]), np.uint8)
+        reduced: list[Any] = []
         for core, softmax, hit in zip(self.cores, (how.softmax, True), hits, strict=False):
             reduced.append(np.zeros(shape) if reducing else None)
             core.learn(
@@ -239,8 +279,7 @@ class Regression(Arrivals):
             hits[:, learned] &= labels[1:] != labels[:-1]
             self._compare(hits[:, learned].astype(bool), how.keep)
         self.n_samples += X.shape[0]
-        chosen = reduced[self.prefers_softmax]
-        return None if chosen is None else chosen[:, self.live].astype(X.dtype)
+        return reduced
 
     def _compare(self, hits: np.ndarray, keep: float) -> None:
         """Count the samples that one of core and rival predicted, and the other did not."""
@@ -252,11 +291,9 @@ class Regression(Arrivals):
         for core in self.cores:
             core.add_classes(len(known) - len(core.b))
 
-    def widen(self, n_features: int) -> Self:
-        """Append features that are 0 so far, in place."""
+    def _widen(self, n_features: int) -> None:
         for core in self.cores:
             core.widen(n_features)
-        return self
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the state as named arrays, for `from_arrays`, without rounding."""

@@ -18,7 +18,7 @@ from narrows.methods.parameters import FLAG, NONE, Constraint, parameters, real,
 from narrows.methods.projector import EIGENVALUES, Directions, Projector
 from narrows.methods.routes import InOrder
 from narrows.solve.eigen import set_signs
-from narrows.solve.interrupted import ChangesInPlace
+from narrows.solve.in_place import ChangesInPlace, block_size, some
 from narrows.solve.iterations import Rule, Span, Start
 from narrows.solve.schema import LABELS, NUMBERING, WHOLE, Field, SchemaError, checked
 from narrows.solve.sums import blocks, canonical, check_lengths
@@ -90,19 +90,58 @@ class Arrivals(ChangesInPlace):
         """Make room for the labels that are not in `classes` yet."""
 
     @abstractmethod
-    def learn(self, X: Any, labels: Any, how: Any, reducing: bool = False) -> np.ndarray | None:
-        """Learn samples in order, in place; with `reducing`, return each reduced by its W."""
+    def learn(
+        self,
+        X: Any,
+        labels: Any,
+        how: Any,
+        reducing: bool = False,
+        undo: bool = False,
+        classes: np.ndarray | None = None,
+    ) -> np.ndarray | None:
+        """Learn samples in order, in place; a signal waits until a block of them is learned.
 
-    def restorer(self, X: Any) -> Callable[[], None]:
-        """Return a function that restores the state after an error of the samples X."""
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n_samples, n_features)
+            Finite.
+        labels : tuple
+            Of `_encode` of the estimator.
+        how : object
+            Of `_how` of the estimator.
+        reducing : bool
+            Whether to return each sample reduced by its W.
+        undo : bool
+            Whether to restore the state after an error of samples, of whichever block.
+        classes : ndarray, optional
+            To be registered, where a state does that.
+        """
+
+    @property
+    @abstractmethod
+    def _replaced(self) -> list[Any]:
+        """The objects whose attributes are replaced where classes or features are added."""
+
+    def restorer(self) -> Callable[[], None]:
+        """Return a function that restores all attributes, if no array was changed in place."""
         self._own()
-        before = dict(vars(self))
-        return lambda: vars(self).update(before)
+        before = [(each, dict(vars(each))) for each in self._replaced]
+
+        def restore() -> None:
+            for each, attributes in before:
+                vars(each).update(attributes)
+
+        return restore
 
     def widen(self, n_features: int) -> Self:
         """Append features that are 0 so far, in place."""
-        self.core.widen(n_features)
+        with self.changing(self.restorer()):
+            self._widen(n_features)
         return self
+
+    @abstractmethod
+    def _widen(self, n_features: int) -> None:
+        """Append features in new arrays."""
 
 
 class Stream(Arrivals):
@@ -112,8 +151,8 @@ class Stream(Arrivals):
     ----------
     core
         The solver, without a class yet. `n` is the number of samples that it learned, `add_sums`
-        makes room for classes, `restorer` restores it after an error of samples, and `learn`
-        returns how many samples it learned.
+        makes room for classes, `restorer` restores it after an error of samples, `learn` returns
+        how many samples it learned, and `cost` about how many operations a sample takes.
     by_class : bool
         Whether `core` has a sum of samples for each class, or one of all samples.
 
@@ -148,26 +187,52 @@ class Stream(Arrivals):
         """How many samples it holds as they are: the first one, if sums are about it."""
         return int(getattr(self.core, "shift", None) is not None)
 
-    def restorer(self, X: Any) -> Callable[[], None]:
-        """Return a function that restores the state after an error of the samples X."""
-        attributes, core = super().restorer(X), self.core.restorer(X)
+    @property
+    def _replaced(self) -> list[Any]:
+        return [self, self.core]
 
-        def restore() -> None:
-            core()
-            attributes()
-
-        return restore
-
-    def learn(self, X: Any, labels: Any, how: Any, reducing: bool = False) -> np.ndarray | None:
+    def learn(
+        self,
+        X: Any,
+        labels: Any,
+        how: Any,
+        reducing: bool = False,
+        undo: bool = False,
+        classes: np.ndarray | None = None,
+    ) -> np.ndarray | None:
         """Learn samples in order, in place; `labels.one_a_row` made the labels."""
         if sparse.issparse(X):
             X = canonical(X)
-        places = self.places(*labels)
-        columns = self.column[places] if self.by_class else np.zeros(len(places), np.int64)
+        given, codes = labels
         reduced = np.zeros((X.shape[0], self.core.p)) if reducing else None
-        learned = self.core.learn(X, columns, *how, *([reduced] if reducing else []))
-        self.counts = self.counts + np.bincount(places[:learned], minlength=len(self.counts))
+        restore = self._restorer_after(X) if undo else None
+        size = block_size(self.core.cost(X, len(given) * self.by_class))
+        done, n = 0, X.shape[0]
+        while not done or done < n:
+            rows = slice(done, min(done + size, n))
+            with self.changing(restore):
+                places = self.places(given, codes[rows])
+                columns = self.column[places] if self.by_class else np.zeros(len(places), np.int64)
+                out = [] if reduced is None else [reduced[rows]]
+                learned = self.core.learn(some(X, rows), columns, *how, *out)
+                self.counts = self.counts + np.bincount(
+                    places[:learned], minlength=len(self.counts)
+                )
+            done += learned or max(1, len(places))  # the iteration has stopped: it ignores them
         return None if reduced is None else reduced.astype(X.dtype)
+
+    def _restorer_after(self, X: Any) -> Callable[[], None]:
+        """Return a function that restores everything, if only samples of X were learned since."""
+        attributes, core = self.restorer(), self.core.restorer(X)
+
+        def restore() -> None:
+            attributes()
+            core()
+
+        return restore
+
+    def _widen(self, n_features: int) -> None:
+        self.core.widen(n_features)
 
     def _make_room(self, known: np.ndarray) -> None:
         counts, new = np.zeros(len(known)), len(known) - len(self.classes)
@@ -291,17 +356,16 @@ class Sequential(Projector):
         checked = self._check_parameters(X.shape[1], None if before is None else before.checked)
         labels = self._encode(X, y, *weight)
         if before is not None and before.state.started:
-            after, restore = before, before.state.restorer(X)
+            after = before
         else:  # nothing was learned before that could need to be restored
             stream = self._new_stream(X.shape[1], X.dtype)
-            after, restore = Fitted(stream, before and before.source, checked), None
+            after = Fitted(stream, before and before.source, checked)
         how = self._how(after.state, y)
         after.forget()  # first, since an interrupt may come after the update
-        with after.state.changing(restore):
-            reduced: np.ndarray | None = after.state.learn(X, labels, how, reducing)
-            if classes is not None:
-                after.state.register(classes)
-        self._fitted = after
+        self._fitted = after  # so that an interrupt leaves the blocks that were learned
+        reduced: np.ndarray | None = after.state.learn(
+            X, labels, how, reducing, after is before, classes
+        )
         return reduced
 
     def _empty_state(self, n_features: int) -> Any:
@@ -311,8 +375,7 @@ class Sequential(Projector):
     def _update_state(self, state: Any, X: Any, y: Any, *weight: Any) -> Any:
         """Learn samples in order, in place."""
         X = checked_rows(X, type(self).__name__)
-        with state.changing():
-            state.learn(X, self._encode(X, y, *weight), self._how(state, y))
+        state.learn(X, self._encode(X, y, *weight), self._how(state, y))
         return state
 
     @abstractmethod

@@ -30,6 +30,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.solve.eigen import DROPPED, best_ratios, orthogonal_part
+from narrows.solve.in_place import RANDOM, WORK, entries
 from narrows.solve.iterations import DenseBlock, SparseBlock, restorer
 from narrows.solve.products import compiled_pays
 from narrows.solve.schema import FINITE, WHOLE, Field, checked
@@ -107,6 +108,11 @@ class CentroidQR:
         """Append features that were 0 in every sample so far."""
         self.S = np.pad(self.S, ((0, n_features - len(self.S)), (0, 0)))
 
+    def cost(self, X: Any, classes: int) -> float:
+        """Return about how many operations one of the samples X of so many classes takes."""
+        c = max(classes, len(self.N))
+        return 50 + c**3 + entries(X) * (RANDOM + c)
+
     def restorer(self, X: Any) -> Callable[[], None]:
         """Return a function that restores everything, if only samples of X were learned since."""
         return restorer(self, "S", X)
@@ -157,7 +163,7 @@ class CentroidQR:
         Returns
         -------
         int
-            Number of samples learned: all.
+            Number of samples learned: all, or fewer where steps on all features took long.
         """
         from narrows.solve.idr_qr_steps import EXPLICIT, centroid_steps
         from narrows.solve.kernels import TOO_LARGE
@@ -167,8 +173,8 @@ class CentroidQR:
         fast = compiled_pays(0, len(labels) * (50 + c**3) + entries * c)
         run = centroid_steps if fast else centroid_steps.plain
         work = tuple(np.zeros(shape) for shape in (c, c, (c, c), (c, c), (c, c)))
-        done = 0
-        while done < len(labels):
+        done = slow = 0
+        while done < len(labels) and slow * self.n_features * c**2 < WORK:
             size = _BLOCK_ROWS if dense else _RENEWED
             part = slice(done, min(len(labels), done + size - self.n % size))
             block = DenseBlock(self.S, X, part, None) if dense else SparseBlock(self.S, X, part)
@@ -182,6 +188,7 @@ class CentroidQR:
             done += more
             if asked == EXPLICIT:
                 self._step(X[[done - 1]], int(labels[done - 1]), transport)
+                slow += 1
             if self.n % _RENEWED == 0:
                 self._renew()
         return done

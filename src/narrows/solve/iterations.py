@@ -18,6 +18,7 @@ from scipy import sparse
 
 from narrows.errors import RangeError, warn
 from narrows.solve.eigen import orthonormal as orthonormalised
+from narrows.solve.in_place import entries
 from narrows.solve.products import compiled_pays
 from narrows.solve.schema import COUNT, FINITE, WHOLE, Check, Field, checked
 from narrows.solve.sums import BLOCK, blocks, too_large, weighted
@@ -368,6 +369,12 @@ class Span:
             N=np.pad(state.N, (0, more)),
         )
 
+    def cost(self, X: Any, classes: int) -> float:
+        """Return about how many operations one of the samples X of so many classes takes."""
+        p = self.p
+        f = max(classes, self.state.B.shape[1]) + 2
+        return 100 + 2 * f * (p + f) * (p + 1) + entries(X) * (p + f)
+
     def widen(self, n_features: int) -> None:
         """Append features that were 0 in every sample so far."""
         more = n_features - len(self.Q)
@@ -422,8 +429,8 @@ class Span:
         p, s = self.state.B.shape
         f = s + 2  # vectors in F: Phi of each sum, u, m
         shapes = (p + s, s, (f, p + f), (f, p), (p, f), (p, p), p, p, p + f, p + f, f, p + s)
-        entries = f * X.shape[0] if dense else X.nnz
-        steps = len(labels) * (100 + 2 * f * (p + f) * (p + 1)) + entries * (p + s)
+        filled = f * X.shape[0] if dense else X.nnz
+        steps = len(labels) * (100 + 2 * f * (p + f) * (p + 1)) + filled * (p + s)
         run = iteration_steps if compiled_pays(0, steps) else iteration_steps.plain
         work, done = tuple(np.zeros(shape) for shape in shapes), 0  # the kernel names the arrays
         while done < len(labels) and not (rule.stop and self.still):

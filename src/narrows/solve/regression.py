@@ -12,6 +12,7 @@ from scipy import sparse
 
 from narrows.solve import regression_rule as at
 from narrows.solve.arrays import wider
+from narrows.solve.in_place import RANDOM, entries
 from narrows.solve.products import compiled_pays
 from narrows.solve.regression_rule import SOFT, Rule
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
@@ -355,6 +356,10 @@ class DiagonalRLS:
         """Hold numbers in this type from now on."""
         self.W = self.W.astype(dtype)
         self.reservoir.promote(dtype)
+
+    def cost(self, X: Any, classes: int) -> float:
+        """Return about how many operations one of the samples X of so many classes takes."""
+        return 50 + entries(X) * (RANDOM + max(classes, len(self.b)))
 
     @property
     def score(self) -> float:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from narrows.errors import ParameterError, RangeError
-from narrows.solve.interrupted import ChangesInPlace
+from narrows.solve.in_place import ChangesInPlace
 from narrows.solve.schema import (
     COUNT,
     FINITE,

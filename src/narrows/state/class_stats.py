@@ -16,6 +16,7 @@ from sklearn.utils import check_array
 from narrows.errors import no_samples_have, warn
 from narrows.solve.arrays import numbers_expected, samples_as_numpy
 from narrows.solve.held_out import HeldOut, parts
+from narrows.solve.in_place import RANDOM, entries, in_blocks, some
 from narrows.solve.scatter import VARIES, Scatter, of_samples
 from narrows.solve.sums import (
     BLOCK,
@@ -30,6 +31,7 @@ from narrows.solve.sums import (
     dense_sums,
     divided,
     near,
+    sum_of_squares,
     too_large,
     warn_if_far,
     weighted,
@@ -64,6 +66,9 @@ from narrows.state.labels import by_class, indicator, of_classes, priors, union
 from narrows.state.table import Table
 
 GONE = 1e-12  # of its former weight: what a subtraction leaves of a class that is gone
+_PRODUCT = 2.0  # operations that take as long as a product of entries of a sparse sample
+_BY_BLAS = 64.0  # products of features of dense samples in the time of an operation
+_ORDINARY = 1e60  # a smaller sum of squares, of any samples, has no infinite square
 _MISSING = 1e-9  # of a weight: a subtraction of more than this in excess is not rounding
 _ROUNDING = 1e-12  # a share has to exceed this to be more than rounding
 _NEVER = 1e3  # times the rounding: a variance of less than minus this is of no samples
@@ -246,6 +251,39 @@ class ClassStats(StateArrays):
         """
         if "_was_given" in vars(self):
             self._own()
+        every = in_blocks(X, self._cost(X))
+        if len(every) > 1 and not _are_ordinary(X, Y):
+            self._prepared(X, classes, Y, to_keep)  # raises before anything is added
+        for rows in every:
+            keep = None if to_keep is None else ToKeep(*(some(each, rows) for each in to_keep))
+            add = self._prepared(some(X, rows), classes, some(Y, rows), keep)
+            before = [(each, dict(vars(each))) for each in self._each_part()]
+
+            def restore(before: Any = before) -> None:
+                for each, attributes in before:
+                    vars(each).update(attributes)
+
+            with self.changing(restore):
+                add()
+        return self
+
+    def _cost(self, X: Any) -> float:
+        """Return about how many operations it takes to add one of the samples X in place."""
+        m = entries(X)
+        if "cross" in self._parts:
+            return m * m * _PRODUCT if sparse.issparse(X) else m * m / _BY_BLAS
+        return m * RANDOM if sparse.issparse(X) else 1.0
+
+    def _each_part(self) -> Iterator[Any]:
+        """Yield the tables and parts."""
+        yield from self._tables.values()
+        for each in self._parts.values():
+            yield from each
+
+    def _prepared(
+        self, X: Any, classes: np.ndarray, Y: sparse.csr_array, to_keep: ToKeep | None
+    ) -> Callable[[], None]:
+        """Check samples; return a function that adds them in place."""
         weight, n, new = float(Y.sum()), X.shape[0], self._with()
         # arrays are replaced, and not changed, until everything is checked
         self._check_weight(weight)
@@ -273,22 +311,28 @@ class ClassStats(StateArrays):
         products = new._for_products(X, by_row, room) if "cross" in self._parts else {}
         if self.kept and to_keep is None:
             to_keep = ToKeep(X, hashes(X))
-        with self.changing():
+
+        def add() -> None:
+            if self.kept and to_keep is not None:
+                new._keep(to_keep, with_labels(Y, number, c))
+            for k, samples in products.items():
+                new._parts["cross"][k].update(samples, new._origin, room)
             if sparse.issparse(X):
                 new._add_sparse(X, by_row)
                 if by_target is not None:
                     new._tables["products"].add_samples(canonical(X), by_target)
             for name, places, more in sums:
                 new._tables[name].add(places, more)
-            for k, samples in products.items():
-                new._parts["cross"][k].update(samples, new._origin, room)
-            if self.kept and to_keep is not None:
-                new._keep(to_keep, with_labels(Y, number, c))
             new._weights = new._weights + np.bincount(rows, Y.data, K * c).reshape(K, c)
             new._sizes = self._sizes + np.bincount(fold, minlength=K)
             new._added += n
             self._become(new)
-        return self
+
+        for table in new._tables.values():  # what need not be done while signals wait
+            table.sort_in()
+        for k, samples in products.items():
+            new._parts["cross"][k].make_room(samples, room)
+        return add
 
     def _dense_sums(self, X: Any, Y: sparse.csr_array) -> list[tuple[str, np.ndarray, Table]]:
         """Return sums of dense samples, by table and rows, when there is room for them.
@@ -1146,6 +1190,12 @@ class ClassStats(StateArrays):
 def _symmetric(lower: np.ndarray) -> np.ndarray:
     """Return the symmetric matrix with this lower triangle, and zeros above it."""
     return lower + np.tril(lower, -1).T
+
+
+def _are_ordinary(X: Any, Y: sparse.csr_array) -> bool:
+    """Whether samples and weights are surely such that no sum of them raises an error."""
+    size = sum_of_squares(X.data if sparse.issparse(X) else X)
+    return bool(TINY < size < _ORDINARY and Y.data.max(initial=0.0) < _ORDINARY)
 
 
 def _some(X: Any, rows: slice) -> Any:

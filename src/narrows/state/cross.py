@@ -226,6 +226,12 @@ class Cross:
         if max(squares.max(initial=0.0), largest.max(initial=0.0) ** 2) < TINY:
             check_not_tiny(largest)
 
+    def make_room(self, rows: Rows, room: int = 0) -> None:
+        """Sum the products of what waits before the first `update` that no samples wait after."""
+        products, waiting = self._held
+        if products is None and waiting and not self._fits(len(rows.weight), room):
+            self._held = self.summed(), ()
+
     def update(self, rows: Rows, origin: np.ndarray | None, room: int = 0) -> None:
         """Add samples that `check` accepted, in place; at least `room` may wait."""
         X, weight = rows

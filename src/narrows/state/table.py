@@ -93,9 +93,10 @@ class Table:
             pending = [_entries(nonzeros), *pending]
         for rows, columns, values in pending:
             self._add_entries((row[rows], columns, sign * values))
+            self.sort_in()
 
     def add_samples(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        """Add Y'X in place."""
+        """Add Y'X in place; `sort_in` is to be called before the next time."""
         if self.array is not None:
             add_sparse(X, Y, self.array)
             return
@@ -119,7 +120,11 @@ class Table:
             return
         pending = [*pending, (rows.astype(np.int32, copy=False), columns, values)]
         self.held = None, nonzeros, pending
-        if sum(len(values) for _, _, values in pending) > max(nonzeros.nnz, _PENDING):
+
+    def sort_in(self) -> None:
+        """Sort in the entries that wait, if they are many."""
+        _, nonzeros, pending = self.held
+        if pending and sum(len(each[2]) for each in pending) > max(nonzeros.nnz, _PENDING):
             self.stored()
 
     def stored(self) -> Any:
