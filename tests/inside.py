@@ -81,6 +81,12 @@ SITUATIONS = {
     "few vectors at a time": {"io.formats.arrow._CELLS": 60},
     "few cells at a time": {"io.formats.matrix._CELLS": 30, "io.formats.matrix._GATHERED": 25},
     "no time for HDF5": {"io.formats.h5ad._SECONDS": 0.0},
+    "small blocks": {  # that signals may come between
+        "solve.in_place.WORK": 100_000,
+        "solve.idr_qr.WORK": 100_000,
+        "text._CHARACTERS": 10_000,
+    },
+    "tiny blocks": {"solve.in_place.WORK": 5_000, "solve.in_place._EVEN": 1},
     "few non-zeros at a time": {"solve.sums._ENTRIES": 8},
 }
 

@@ -572,13 +572,14 @@ def test_arrays_of_other_names_are_refused():
 @kinds
 @forms
 @pytest.mark.parametrize("new", [False, pytest.param(True, marks=slow)])
-def test_an_update_that_is_stopped_changes_nothing_or_ends_all_use(kind, form, new, tables):
+def test_an_update_that_is_stopped_changes_nothing_or_is_whole(kind, form, new, tables):
     X, y, _ = data()
     stats = learned(form(X), y, **kind)
     read, labels = stats.sums.copy(), np.full(len(y), "dog") if new else y
+    done = copy.deepcopy(stats).update(form(X), labels)
     for left in stopped(stats, lambda state: state.update(form(X), labels), 20):
-        assert_same(left, stats)
-        np.testing.assert_array_equal(left.sums, read)
+        assert_same(left, stats if left.n_samples == len(y) else done)
+        assert left.n_samples > len(y) or (left.sums == read).all()
     kind = {name: value for name, value in kind.items() if name != "kept"}
     assert_folds(stats.update(form(X), y), np.r_[X, X], np.r_[y, y], **kind)
 
@@ -594,8 +595,9 @@ def test_entries_are_restored_block_by_block(kind, folds, several_labels, monkey
     stats = learned(wide, y, weight, folds=folds, **kind)
     pretend(monkeypatch, "few non-zeros at a time")
     rows = [0, 1, 1, 1, *range(20)]
+    done = copy.deepcopy(stats).update(wide[rows], y[rows])
     for left in stopped(stats, lambda state: state.update(wide[rows], y[rows]), 20):
-        assert_same(left, stats)
+        assert_same(left, stats if left.n_samples == len(y) else done)
 
 
 def test_a_window_numbers_all_samples():

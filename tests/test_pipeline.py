@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 from narrows import OC, OCFS, SRDA, ClassStats, KernelSRDA, OnlineSRDA, Window, load, save
 from narrows.errors import ParameterError
 from narrows.text import HashedTfidf, Tfidf
-from tests.traced import INTERRUPTED, refuses, run_traced
+from tests.traced import run_traced
 
 TOKEN = r"(?u)\b\w+\b"  # words of one letter, too
 SEA = ["a ship on salt water", "the salt of the sea", "waves and a ship", "the sea is salt"]
@@ -105,7 +105,7 @@ def test_a_failure_changes_nothing(make):
 
 @pytest.mark.slow
 @both
-def test_an_exception_at_any_line_leaves_all_texts_or_none_or_ends_all_use(make):
+def test_an_interrupt_at_any_line_leaves_all_texts_or_none(make):
     more = [*LAND, "a ship, a tree, a new word"]
 
     def learned(tfidf):
@@ -117,12 +117,7 @@ def test_an_exception_at_any_line_leaves_all_texts_or_none_or_ends_all_use(make)
         for number in range(1, lines, max(1, lines // 40)):
             tfidf = make().fit(SEA)
             tfidf.transform(SEA)
-            with pytest.raises(TimeoutError):
-                run_traced(lambda t=tfidf, learn=learn: getattr(t, learn)(more), number)
-            if refuses(tfidf):
-                with pytest.raises(ValueError, match=INTERRUPTED):
-                    tfidf.transform(more)
-                continue
+            run_traced(lambda t=tfidf, learn=learn: getattr(t, learn)(more), number)
             assert learned(tfidf) in (learned(before), learned(done)), number
             whole = before if learned(tfidf) == learned(before) else done
             assert (tfidf.transform(more) != whole.transform(more)).nnz == 0

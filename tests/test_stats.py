@@ -300,10 +300,11 @@ def test_numbers_as_objects_are_numbers():
 
 
 @pytest.mark.nightly
-def test_a_state_that_is_stopped_while_new_classes_are_added_is_as_it_was():
+def test_a_state_that_is_stopped_while_new_classes_are_added_is_whole():
     stats = ClassStats.of([[1.0], [2.0]], ["a", "b"], second="class")
+    done = ClassStats.of([[1.0], [2.0]], ["a", "b"], second="class").update([[1.0]], ["c"])
     for left in stopped(stats, lambda state: state.update([[1.0]], ["c"]), 1000):
-        assert_equal(left, stats, rtol=0)
+        assert_equal(left, stats if left.n_samples == 2 else done, rtol=0)
 
 
 def test_states_sum_and_unlearn_row_by_row():

@@ -398,17 +398,19 @@ class OneByOne(BaseEstimator):
     def learn_one(self, x: Row, y: Any = None) -> Self:
         """Learn a dict and its label, if the estimator needs one, at once or with its batch.
 
-        If a batch cannot be learned, it is dropped, and the error is raised.
+        If a batch cannot be learned, it is dropped, and the error is raised. After an interrupt,
+        the same call can be made again, unless `n_samples_seen_` of `estimator_` has grown.
         """
         self._start()
-        self._batch.append((dict(x), y))
-        if len(self._batch) >= self.batch:
-            try:
+        row = dict(x), y
+        try:
+            self._batch.append(row)
+            if len(self._batch) >= self.batch:
                 self._learn_batch()
-            except BaseException:
-                if self._batch:  # an interrupt: the same call can be made again
-                    self._batch.pop()
-                raise
+        except BaseException:
+            if self._batch and self._batch[-1] is row:  # an interrupt, before it was learned
+                self._batch.pop()
+            raise
         return self
 
     def learn_many(self, X: Any, y: Any = None) -> Self:
@@ -444,21 +446,32 @@ class OneByOne(BaseEstimator):
             self._batch: list[tuple[Row, Any]] = []
             self._learner = clone(self.estimator)
 
+    @property
+    def _n_learned(self) -> int:
+        return int(getattr(self._learner, "n_samples_seen_", 0))
+
     def _learn_batch(self) -> None:
+        batch, before = self._batch, self._n_learned
         try:
-            dicts, labels = zip(*self._batch, strict=True)
+            dicts, labels = zip(*batch, strict=True)
             self._learn(self._rows(dicts), as_array(list(labels)))
+            self._batch = []
         except (ValueError, TypeError):
             self._batch = []
             raise
-        self._batch = []
+        except BaseException:  # an interrupt: those that were learned have left the batch
+            self._batch = batch[self._n_learned - before :]
+            raise
 
     def _learn(self, X: sparse.csr_array, labels: Any) -> None:
         try:
-            self.estimator_ = self._learner.partial_fit(X, labels)
+            self._learner.partial_fit(X, labels)
         except WidthError as error:
             fewer = f"Or hash the names of features to fewer: n_features={MOST} of OneByOne."
             raise WidthError(f"{error} {fewer}", error.n_features) from None
+        finally:
+            if self._n_learned:
+                self.estimator_ = self._learner
 
     # -- reading --------------------------------------------------------------------------------
 

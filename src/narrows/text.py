@@ -61,6 +61,7 @@ def _is_pattern(value: Any) -> bool:
         return False
 
 
+_CHARACTERS = 1 << 24  # of texts whose terms are counted before a signal can come between
 _TEXTS = whole(1) | Constraint(
     lambda value: isinstance(value, float) and 0 <= value <= 1, ("a float from 0 to 1",)
 )
@@ -360,17 +361,21 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
     def _learn(self, X: Iterable[str], keep: bool = False) -> Kept:
         """Count texts; return the entries of each part if asked to."""
         words, texts, kept = self._words(), self._texts(X), Kept()
-        parts = count(texts, words, self._empty(), keep, True)
-        with self.changing():
-            self.__dict__.pop("_made", None)
-            while parts:
-                part, entries = parts.pop(0)
-                if hasattr(self, "_counts"):
-                    kept.append((self._counts.add(part), entries))
-                else:
-                    self._counts = part
-                    kept.append((None, entries))
-            self.n_documents_ = self.n_documents + len(texts)
+        (low, high), start = self.ngram_range, 0
+        size = np.cumsum([len(text) for text in texts]) // (_CHARACTERS // (high - low + 1))
+        for end in [*(np.flatnonzero(np.diff(size)) + 1).tolist(), len(texts)]:
+            parts = count(texts[start:end], words, self._empty(), keep, True)
+            with self.changing():
+                self.__dict__.pop("_made", None)
+                while parts:
+                    part, entries = parts.pop(0)
+                    if hasattr(self, "_counts"):
+                        kept.append((self._counts.add(part), entries))
+                    else:
+                        self._counts = part
+                        kept.append((None, entries))
+                self.n_documents_ = self.n_documents + end - start
+            start = end
         return kept
 
     def _words(self) -> Words:

@@ -67,7 +67,7 @@ from narrows.state.table import Table
 
 GONE = 1e-12  # of its former weight: what a subtraction leaves of a class that is gone
 _PRODUCT = 2.0  # operations that take as long as a product of entries of a sparse sample
-_BY_BLAS = 64.0  # products of features of dense samples in the time of an operation
+_BY_BLAS = 32.0  # products of features of dense samples in the time of an operation
 _ORDINARY = 1e60  # a smaller sum of squares, of any samples, has no infinite square
 _MISSING = 1e-9  # of a weight: a subtraction of more than this in excess is not rounding
 _ROUNDING = 1e-12  # a share has to exceed this to be more than rounding
