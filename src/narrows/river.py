@@ -465,13 +465,14 @@ class OneByOne(BaseEstimator):
 
     def _learn(self, X: sparse.csr_array, labels: Any) -> None:
         try:
-            self._learner.partial_fit(X, labels)
+            self.estimator_ = self._learner.partial_fit(X, labels)
         except WidthError as error:
             fewer = f"Or hash the names of features to fewer: n_features={MOST} of OneByOne."
             raise WidthError(f"{error} {fewer}", error.n_features) from None
-        finally:
-            if self._n_learned:
+        except BaseException:
+            if self._n_learned:  # before an interrupt
                 self.estimator_ = self._learner
+            raise
 
     # -- reading --------------------------------------------------------------------------------
 
