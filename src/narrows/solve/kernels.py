@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from narrows.solve.in_place import Held
+
 Array = np.ndarray
 Maybe = Any  # an array of a sparse matrix, or of the products of a dense block; else None
 
@@ -33,8 +35,9 @@ def numba() -> Any:
 
     What is found on the disk is no such event.
     """
-    import numba
-    from numba.core import event
+    with Held():  # an import that ends half-way could not be repeated
+        import numba
+        from numba.core import event
 
     class Notice(event.Listener):
         def on_start(self, event: Any) -> None:
