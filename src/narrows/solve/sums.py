@@ -18,6 +18,7 @@ _NEAR = 1 << 10  # rows whose mean is near enough to that of all
 _ONE_CORE = 10_000  # numbers: BLAS starts threads for more, which costs more than the product
 TINY = float(np.finfo(np.float64).tiny)  # the smallest number with all digits
 HUGE = float(np.finfo(np.float64).max)
+_ORDINARY = 1e60  # a smaller sum of squares, of any samples, has no infinite square
 _ABSORBED = 1e290  # adding a smaller number never gives infinity
 _LOOKED_AT = 20  # sparse samples, in which a column far from 0 is looked for
 _FAR = 1e5  # standard deviations: with a mean of more, a variance has fewer than 5 digits
@@ -210,6 +211,12 @@ def sum_of_squares(values: np.ndarray) -> float:
         return sum(float(np.vdot(part, part)) for part in parts)
     with np.errstate(over="ignore", invalid="ignore"):
         return float(np.einsum("ij,ij->", values, values))
+
+
+def are_ordinary(X: Any, Y: sparse.csr_array) -> bool:
+    """Whether samples and weights are surely such that no sum of them raises an error."""
+    size = sum_of_squares(X.data if sparse.issparse(X) else X)
+    return bool(TINY < size < _ORDINARY and Y.data.max(initial=0.0) < _ORDINARY)
 
 
 def are_many(X: Any) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
+from scipy import sparse
 
 from narrows.errors import ParameterError, RangeError
-from narrows.solve.in_place import ChangesInPlace
+from narrows.solve.in_place import RANDOM, ChangesInPlace, entries
 from narrows.solve.schema import (
     COUNT,
     FINITE,
@@ -58,6 +59,8 @@ KIND = "n_features", "second", "presence", "kept", "folds", "n_targets"
 MOST_FOLDS = 1000
 MOST_TARGETS = 1000
 
+_PRODUCT = 2.0  # operations that take as long as a product of entries of a sparse sample
+_BY_BLAS = 32.0  # products of features of dense samples in the time of an operation
 _PARTS: dict[str, Any] = {"cross": Cross, "kept": Kept}
 _OF_ALL = {
     "classes",
@@ -150,6 +153,35 @@ class StateArrays(ChangesInPlace):
         if kept:
             new._parts["kept"] = (Kept(kept_width, kept),)
         return new
+
+    def restorer(self) -> Callable[[], None]:
+        """Return a function that restores tables and parts, if no array was changed in place."""
+        parts = (part for each in self._parts.values() for part in each)
+        before = [(each, dict(vars(each))) for each in (*self._tables.values(), *parts)]
+
+        def restore() -> None:
+            for each, attributes in before:
+                vars(each).update(attributes)
+
+        return restore
+
+    def _cost(self, X: Any) -> float:
+        """Return about how many operations it takes to add one of the samples X in place."""
+        m = entries(X)
+        if "cross" in self._parts:
+            return m * m * _PRODUCT if sparse.issparse(X) else m * m / _BY_BLAS
+        return m * RANDOM if sparse.issparse(X) else 1.0
+
+    def _shares(self, n: int) -> Iterator[tuple[int, slice]]:
+        """Yield the folds that the next n samples go to, and which of them."""
+        K = len(self._sizes)
+        for start in range(min(n, K)):
+            yield (self._first + self._added + start) % K, slice(start, None, K)
+
+    def _square_row(self) -> np.ndarray:
+        """Return the row of the squares for each row of the class sums."""
+        row = np.arange(self._weights.size)
+        return row if self.second == "class" else row // max(1, len(self._classes))
 
     # -- what there is ----------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from sklearn.utils import check_array
 from narrows.errors import no_samples_have, warn
 from narrows.solve.arrays import numbers_expected, samples_as_numpy
 from narrows.solve.held_out import HeldOut, parts
-from narrows.solve.in_place import RANDOM, entries, in_blocks, some
+from narrows.solve.in_place import in_blocks, some
 from narrows.solve.scatter import VARIES, Scatter, of_samples
 from narrows.solve.sums import (
     BLOCK,
@@ -24,6 +24,7 @@ from narrows.solve.sums import (
     TINY,
     add_sparse,
     all_finite,
+    are_ordinary,
     blocks,
     canonical,
     check_not_tiny,
@@ -31,7 +32,6 @@ from narrows.solve.sums import (
     dense_sums,
     divided,
     near,
-    sum_of_squares,
     too_large,
     warn_if_far,
     weighted,
@@ -66,9 +66,6 @@ from narrows.state.labels import by_class, indicator, of_classes, priors, union
 from narrows.state.table import Table
 
 GONE = 1e-12  # of its former weight: what a subtraction leaves of a class that is gone
-_PRODUCT = 2.0  # operations that take as long as a product of entries of a sparse sample
-_BY_BLAS = 32.0  # products of features of dense samples in the time of an operation
-_ORDINARY = 1e60  # a smaller sum of squares, of any samples, has no infinite square
 _MISSING = 1e-9  # of a weight: a subtraction of more than this in excess is not rounding
 _ROUNDING = 1e-12  # a share has to exceed this to be more than rounding
 _NEVER = 1e3  # times the rounding: a variance of less than minus this is of no samples
@@ -252,33 +249,14 @@ class ClassStats(StateArrays):
         if "_was_given" in vars(self):
             self._own()
         every = in_blocks(X, self._cost(X))
-        if len(every) > 1 and not _are_ordinary(X, Y):
+        if len(every) > 1 and not are_ordinary(X, Y):
             self._prepared(X, classes, Y, to_keep)  # raises before anything is added
         for rows in every:
             keep = None if to_keep is None else ToKeep(*(some(each, rows) for each in to_keep))
             add = self._prepared(some(X, rows), classes, some(Y, rows), keep)
-            before = [(each, dict(vars(each))) for each in self._each_part()]
-
-            def restore(before: Any = before) -> None:
-                for each, attributes in before:
-                    vars(each).update(attributes)
-
-            with self.changing(restore):
+            with self.changing(self.restorer()):
                 add()
         return self
-
-    def _cost(self, X: Any) -> float:
-        """Return about how many operations it takes to add one of the samples X in place."""
-        m = entries(X)
-        if "cross" in self._parts:
-            return m * m * _PRODUCT if sparse.issparse(X) else m * m / _BY_BLAS
-        return m * RANDOM if sparse.issparse(X) else 1.0
-
-    def _each_part(self) -> Iterator[Any]:
-        """Yield the tables and parts."""
-        yield from self._tables.values()
-        for each in self._parts.values():
-            yield from each
 
     def _prepared(
         self, X: Any, classes: np.ndarray, Y: sparse.csr_array, to_keep: ToKeep | None
@@ -382,11 +360,6 @@ class ClassStats(StateArrays):
             X = with_values(X, values.astype(np.float64) ** 2)
             squares.add_samples(X, with_labels(Y, square_row[Y.indices], squares.shape[0]))
 
-    def _square_row(self) -> np.ndarray:
-        """Return the row of the squares for each row of the class sums."""
-        row = np.arange(self._weights.size)
-        return row if self.second == "class" else row // max(1, len(self._classes))
-
     def _for_products(self, X: Any, Y: sparse.csr_array, room: int) -> dict[int, Rows]:
         """Return the samples of each fold, whose products have been checked to be finite."""
         weight = np.asarray(Y.sum(axis=1), dtype=np.float64).ravel()
@@ -403,12 +376,6 @@ class ClassStats(StateArrays):
         for k, rows in self._shares(X.shape[0]):
             some = _some(X, rows), keys[rows], _some(Y, rows), when[rows]
             self._parts["kept"][k].update(*some, self.presence)
-
-    def _shares(self, n: int) -> Iterator[tuple[int, slice]]:
-        """Yield the folds that the next n samples go to, and which of them."""
-        K = len(self._sizes)
-        for start in range(min(n, K)):
-            yield (self._first + self._added + start) % K, slice(start, None, K)
 
     def moved(self, delta: np.ndarray) -> Self:
         """Return the state of the samples plus a vector; it may share arrays with this one."""
@@ -1190,12 +1157,6 @@ class ClassStats(StateArrays):
 def _symmetric(lower: np.ndarray) -> np.ndarray:
     """Return the symmetric matrix with this lower triangle, and zeros above it."""
     return lower + np.tril(lower, -1).T
-
-
-def _are_ordinary(X: Any, Y: sparse.csr_array) -> bool:
-    """Whether samples and weights are surely such that no sum of them raises an error."""
-    size = sum_of_squares(X.data if sparse.issparse(X) else X)
-    return bool(TINY < size < _ORDINARY and Y.data.max(initial=0.0) < _ORDINARY)
 
 
 def _some(X: Any, rows: slice) -> Any:
