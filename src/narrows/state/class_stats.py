@@ -60,6 +60,7 @@ from narrows.state.cross import (
     Rows,
     about,
     rows_of,
+    symmetric,
 )
 from narrows.state.kept import Samples, ToKeep, hashes
 from narrows.state.labels import by_class, indicator, of_classes, priors, union
@@ -246,13 +247,12 @@ class ClassStats(StateArrays):
 
         `to_keep` is what is kept of the samples, if not the samples themselves.
         """
-        if "_was_given" in vars(self):
-            self._own()
+        self._own()
         every = in_blocks(X, self._cost(X))
         if len(every) > 1 and not are_ordinary(X, Y):
             self._prepared(X, classes, Y, to_keep)  # raises before anything is added
         for rows in every:
-            keep = None if to_keep is None else ToKeep(*(some(each, rows) for each in to_keep))
+            keep = to_keep and ToKeep(*(some(each, rows) for each in to_keep))
             add = self._prepared(some(X, rows), classes, some(Y, rows), keep)
             with self.changing(self.restorer()):
                 add()
@@ -849,7 +849,7 @@ class ClassStats(StateArrays):
             of_all = of_all.shifted(
                 self._origin, self.n, self._sums.weighted(np.ones(len(self.counts)))
             )
-        return _symmetric(of_all.products().copy(order="F"))
+        return symmetric(of_all.products().copy(order="F"))
 
     def covariance(self) -> np.ndarray:
         """Return C, the covariance of all samples, divided by n, for ``second="cross"``.
@@ -868,7 +868,7 @@ class ClassStats(StateArrays):
         --------
         variances : Its diagonal, which needs sums of squares only.
         """
-        return _symmetric(self._scatter() / (self.n or 1.0))
+        return symmetric(self._scatter() / (self.n or 1.0))
 
     def scatters(self, by_samples: bool = True, unit: np.ndarray | None = None) -> Scatter:
         """Return the total scatter and that of the class means, for ``second="cross"``.
@@ -1152,11 +1152,6 @@ class ClassStats(StateArrays):
             return None
         p = self.priors()
         return (self.variances(p) > _resolution(self._origin)) & self.varying(p)
-
-
-def _symmetric(lower: np.ndarray) -> np.ndarray:
-    """Return the symmetric matrix with this lower triangle, and zeros above it."""
-    return lower + np.tril(lower, -1).T
 
 
 def _some(X: Any, rows: slice) -> Any:

@@ -147,6 +147,11 @@ def about(X: Any, origin: np.ndarray | None) -> Any:
     return X.astype(np.float64) if origin is None else X - origin
 
 
+def symmetric(lower: np.ndarray) -> np.ndarray:
+    """Return the symmetric matrix with this lower triangle, and zeros above it."""
+    return lower + np.tril(lower, -1).T
+
+
 def step(X: Any) -> int:
     """The number of samples in a block."""
     if sparse.issparse(X):
