@@ -6,7 +6,7 @@ import os
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from copy import deepcopy
 from functools import cache, wraps
 from importlib import import_module
@@ -859,11 +859,11 @@ class Additive(Estimator):
             state, source = before.state, before.source
             then = before.then and before.then.updated(X, y, sample_weight)
             before.forget()  # first, since an interrupt may come after the update
-        with self._naming_nan(X, late):
+        with self._naming_nan(X, late), Held() if then else nullcontext():  # both or neither
             after = self._learned(state, X, y, sample_weight)
-        if after is not state:
-            self._fitted = Fitted(after, source, checked)
-        self._fitted.then = then
+            if after is not state:
+                self._fitted = Fitted(after, source, checked)
+            self._fitted.then = then
         if allowed is not None:
             self._register(allowed)
         else:
