@@ -157,7 +157,7 @@ def test_a_window_predicts_if_its_estimator_does(estimator):
 
 
 def test_tags_say_where_several_labels_are_learned():
-    several, one = get_tags(OnlineSRDA()), get_tags(OnlineSRDA(loss="softmax"))
+    several, one = get_tags(OnlineSRDA()), get_tags(LDA())
     assert several.classifier_tags.multi_label
     assert several.target_tags.multi_output
     assert not one.classifier_tags.multi_label

@@ -110,8 +110,8 @@ def test_only_methods_and_engines_are_imported_by_their_names():
         for node in ast.walk(ast.parse(path.read_text()))
         if getattr(node, "id", getattr(node, "attr", None)) in dynamic
     }
-    # `base.py` hands a collection of another library to its engine
-    assert users == {"base.py", "methods.py", "__init__.py"}
+    # `routes.py` finds the engine of a collection of another library
+    assert users == {"routes.py", "methods.py", "__init__.py"}
 
 
 def test_the_house_has_a_dozen_rooms_and_four_modules():

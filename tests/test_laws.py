@@ -83,7 +83,7 @@ def test_which_laws_apply_to_which_methods():
         ),
         "sums": ({"unlearning", "forgetting"}, ADDITIVE),
         "merges": ({"merge_shares_nothing"}, ADDITIVE + ONLINE_SRDA + TWO_PASSES),
-        "indicators": ({"multi_label"}, ADDITIVE + ONLINE_SRDA[:1]),
+        "indicators": ({"multi_label"}, ADDITIVE + without_half_life),
         "merges once": ({"merge"}, ADDITIVE + without_half_life + TWO_PASSES),
         "selectors": ({"scale"}, SELECTORS),
         "weights": ({"weights", "zero_weight"}, WEIGHTED + without_half_life),

@@ -47,13 +47,12 @@ def indicators(y):
 @forms
 @pytest.mark.parametrize("half_life", [None, 25.0])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("loss", ["squared", "softmax"])
-def test_the_kernel_is_its_twin(form, half_life, weighted, loss):
+def test_the_kernel_is_its_twin(form, half_life, weighted):
     X, y = labelled(n=400, d=15, c=5, sparse=True)
     y[:200] = np.where(y[:200] == "ant", "bee", y[:200])  # a class that comes late
     weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], 400) if weighted else None
-    twin = list(online_srda(X, indicators(y), weight, half_life, loss == "softmax", centred=True))
-    learner, done = plain(half_life=half_life, loss=loss), 0
+    twin = list(online_srda(X, indicators(y), weight, half_life, centred=True))
+    learner, done = plain(half_life=half_life), 0
     for size in (1, 2, 0, 97, 300):
         part = slice(done, done + size)
         done += size
@@ -104,7 +103,7 @@ def test_forgetting_goes_on_for_ever():
 
 
 @pytest.mark.parametrize("factor", [0.01, 1000.0])
-@pytest.mark.parametrize("parameters", [{}, {"half_life": 50.0}, {"loss": "softmax"}])
+@pytest.mark.parametrize("parameters", [{}, {"half_life": 50.0}])
 @pytest.mark.parametrize("ordered", [False, True])
 def test_rescaling_changes_nothing(factor, parameters, ordered):
     X, y = by_label(*labelled(n=300, d=9)) if ordered else labelled(n=300, d=9)
@@ -519,8 +518,6 @@ def test_rows_in_one_form():
     before = learner.components_.copy()
     with pytest.raises(ValueError, match="expected one label per sample as before"):
         learner.partial_fit(X, indicators(y))
-    with pytest.raises(ParameterError, match='expected one label per sample for loss="softmax"'):
-        OnlineSRDA(loss="softmax").fit(X, indicators(y))
     with pytest.raises(ParameterError, match="expected reservoir=2000 as at the start, got 9"):
         learner.set_params(reservoir=9).partial_fit(X, y)
     with pytest.raises(ValueError, match="OnlineSRDA: expected numbers of which the largest"):
@@ -537,7 +534,6 @@ def test_rows_in_one_form():
         {"reservoir": -1},
         {"reservoir": 2.5},
         {"polish": 1},
-        {"loss": "hinge"},
         {"shuffle": "yes"},
         {"n_components": 0},
         {"random_state": -1},
@@ -551,12 +547,11 @@ def test_parameters_out_of_range(bad):
             getattr(OnlineSRDA(**bad), verb)(*labelled())
 
 
-@pytest.mark.parametrize("loss", ["squared", "auto"])
-def test_more_samples_than_a_file_can_count_are_refused(tmp_path, loss):
+def test_more_samples_than_a_file_can_count_are_refused(tmp_path):
     X, y = labelled(n=64)
-    learner, path = OnlineSRDA(loss=loss, reservoir=5).fit(X, y), tmp_path / "m.narrows"
+    learner, path = OnlineSRDA(reservoir=5).fit(X, y), tmp_path / "m.narrows"
     while learner.n_samples_seen_ < 2**53:
-        learner = OnlineSRDA(loss=loss, reservoir=5).merge(learner, learner)
+        learner = OnlineSRDA(reservoir=5).merge(learner, learner)
     narrows.save(learner, path)
     before = narrows.load(path).predict(X)
     message = "OnlineSRDA: expected at most 9,007,199,254,740,992 samples in all, got 9,007,199,"

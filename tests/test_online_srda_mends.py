@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import narrows
 from narrows import OnlineSRDA
-from narrows.errors import ParameterError
 from tests.cases import arrays_of, labelled
 from tests.inside import state_of
 from tests.traced import interleaved, stopped
@@ -68,32 +66,6 @@ def test_predictions_and_classes_are_of_one_moment(verb):
         learner.join(30)
         np.testing.assert_array_equal(found, expected)
         assert "ant" in model.classes_
-
-
-def test_a_state_knows_its_loss(tmp_path):
-    X, y = labelled(n=100)
-    softmax = OnlineSRDA(loss="softmax").partial_fit(X, y)
-    narrows.save(softmax, tmp_path / "m.narrows")
-    for model in (softmax, narrows.load(tmp_path / "m.narrows")):
-        P = model.predict_proba(X)
-        model.set_params(loss="squared")
-        assert model.loss_ == "softmax"
-        np.testing.assert_array_equal(model.predict_proba(X), P)
-        with pytest.raises(ParameterError, match='expected loss="softmax" as at the start'):
-            model.partial_fit(X, y)
-    squared = OnlineSRDA().partial_fit(X, y)
-    with pytest.raises(ValueError, match="of one loss to merge"):
-        squared.merge(softmax)
-
-
-def test_one_of_both_losses_can_be_read():
-    X, y = labelled(n=100)
-    auto = OnlineSRDA(loss="auto", random_state=0).partial_fit(X, y)
-    for loss in ("squared", "softmax"):
-        alone = OnlineSRDA(loss=loss, random_state=0).partial_fit(X, y)
-        auto.set_params(loss=loss)
-        assert (auto.loss_, auto.score_) == (loss, alone.score_)
-        np.testing.assert_array_equal(auto.predict_proba(X), alone.predict_proba(X))
 
 
 def test_several_labels_are_read_after_all_of_them_decayed():

@@ -12,8 +12,6 @@ from tests.cases import assert_same, labelled, same_directions, widened
 from tests.inside import state_of
 from tests.oracles.online_srda import online_srda
 
-LOSSES = pytest.mark.parametrize("loss", ["squared", "softmax"])
-
 
 def core_of(estimator):
     return state_of(estimator).core
@@ -40,15 +38,14 @@ def test_dense_samples_have_an_origin_and_wide_sparse_ones_have_none():
         np.testing.assert_allclose(core.energy, Q, rtol=1e-9, atol=1e-12)
 
 
-@LOSSES
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("half_life", [None, 40.0])
-def test_an_offset_changes_nothing(loss, ordered, half_life):
+def test_an_offset_changes_nothing(ordered, half_life):
     X, y = labelled(n=300, d=9)
     if ordered:
         order = np.argsort(y, kind="stable")
         X, y = X[order], y[order]
-    parameters = {"random_state": 0, "loss": loss, "half_life": half_life}
+    parameters = {"random_state": 0, "half_life": half_life}
     plain = OnlineSRDA(**parameters).partial_fit(X, y)
     far = OnlineSRDA(**parameters).partial_fit(X + 1e6, y)
     np.testing.assert_allclose(far.components_, plain.components_, rtol=1e-6, atol=1e-8)
@@ -103,10 +100,9 @@ def test_merging_with_samples_about_0_is_about_0():
     np.testing.assert_allclose(other.components_, merged.components_, atol=1e-10)
 
 
-@LOSSES
-def test_moving_the_origin_leaves_outputs_and_sums_about_0(loss):
+def test_moving_the_origin_leaves_outputs_and_sums_about_0():
     X, y = labelled(n=100, d=9)
-    learner = OnlineSRDA(random_state=0, loss=loss, polish=False).partial_fit(X + 5.0, y)
+    learner = OnlineSRDA(random_state=0, polish=False).partial_fit(X + 5.0, y)
     core = core_of(learner)
     before, kept = (X - core.origin + 5.0) @ core.W + core.b, core.samples()[0].toarray()
     there, s2 = core.origin, core.clock[2]

@@ -140,17 +140,16 @@ def test_class_sums_of_merged_parts_add_up():
 
 
 @pytest.mark.parametrize("half_life", [None, 5.0])
-@pytest.mark.parametrize("softmax", [False, True])
-def test_first_moments_are_weighed_as_the_energies(half_life, softmax):
+def test_first_moments_are_weighed_as_the_energies(half_life):
     n, (X, y) = 1000, labelled(n=1000, d=8)
     weight = np.random.default_rng(0).choice([0.0, 0.5, 2.0], n)
     T = indicators(y)
     core = DiagonalRLS(8, 30)
     core.add_classes(3)
     keep = 1.0 if half_life is None else 0.5 ** (1 / half_life)
-    learned(core, X, T, Rule(keep, softmax), weight=weight)
+    learned(core, X, T, Rule(keep), weight=weight)
     # w h of a sample is what it added to the weight of the bias
-    twin = list(online_srda(X, T, weight, half_life, softmax, centred=True))
+    twin = list(online_srda(X, T, weight, half_life, centred=True))
     qb = np.array([0.0, *(row[3] for row in twin)])
     decay = np.where(weight > 0, keep, 1.0)
     added = qb[1:] - decay * qb[:-1]
@@ -163,23 +162,6 @@ def test_first_moments_are_weighed_as_the_energies(half_life, softmax):
     assert core.first.shape == (2, 9)
     restored = DiagonalRLS.from_arrays(core.to_arrays())
     np.testing.assert_array_equal(restored.first, core.first)
-
-
-# -- correct predictions -------------------------------------------------------------------------
-
-
-@forms
-@pytest.mark.parametrize("reservoir", [0, 30])
-def test_hits_are_those_of_the_twin(form, reservoir):
-    X, y = labelled(n=300, d=9, c=4, sparse=True)
-    weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0], 300)
-    T = indicators(y)
-    core = DiagonalRLS(9, reservoir)
-    core.add_classes(4)
-    hits = np.full(300, 7, np.uint8)
-    learned(core, form(X), T, Rule(several=True), weight=weight, hits=hits)
-    twin = [bool(right) for *_, right in online_srda(X, T, weight, centred=True)]
-    np.testing.assert_array_equal(hits, twin)
 
 
 # -- files -------------------------------------------------------------------------------------

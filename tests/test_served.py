@@ -34,7 +34,7 @@ LIMIT = 60  # seconds
 CLASSIFIERS = [
     SRDA(), SRDA(alpha=1.0), LDA(), KernelSRDA(random_state=0), OnlineSRDA(random_state=0),
     OnlineSRDA(random_state=0, polish=False), OnlineSRDA(random_state=0, n_components=1),
-    OnlineSRDA(random_state=0, loss="auto"), OnlineSRDA(random_state=0, half_life=30.0),
+    OnlineSRDA(random_state=0, half_life=30.0),
     SRDA(half_life=30.0),
 ]  # fmt: skip
 OTHERS = [

@@ -36,7 +36,6 @@ from benchmarks.studies.kernel import (
     KernelSets,
 )
 from benchmarks.studies.lengths import Lengths
-from benchmarks.studies.losses import Losses
 from benchmarks.studies.merging import Merging
 from benchmarks.studies.neighbours import Mu, NearestNeighbour
 from benchmarks.studies.nineteen import Nineteen
@@ -105,7 +104,6 @@ STUDIES = {
         Rivals,
         Order,
         Merging,
-        Losses,
         Calibration,
         Offsets,
         OpenQuestions,

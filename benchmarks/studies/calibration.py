@@ -31,7 +31,6 @@ class Calibration:
                 reservoir=reservoir("n/10", n), random_state=seed
             ),
             "sorted by label": lambda n, seed: OnlineSRDA(shuffle=False, random_state=seed),
-            'loss="softmax"': lambda n, seed: OnlineSRDA(loss="softmax", random_state=seed),
             "SRDA": lambda n, seed: SRDA(),
         }
         header = [

@@ -14,15 +14,23 @@ _TOLERANCE = "Leave it out: all samples are read."
 PARAMETERS = {
     ("SRDA", "scale"): "Leave it out: transform has unit variance within the classes.",
     **{(who, name): _TOLERANCE for who in _CERTIFIED for name in _CERTIFYING},
+    ("OnlineSRDA", "loss"): "Leave it out; use KernelSRDA where classes are not linear.",
     ("KernelSRDA", "folds"): "Leave it out: hidden features are always used, beside the others.",
 }
+# values of removed parameters without which a model of 0.3 cannot be read
+_NEEDED = {("OnlineSRDA", "loss"): "squared"}
 # of the command line
 OPTIONS = dict.fromkeys(("--tolerance", "--confidence"), "all rows are read.")
 # (class, attribute): advice
 ATTRIBUTES = {
+    ("OnlineSRDA", "loss_"): "The loss is squared.",
     **{(who, "certificate_"): "There is no bound on the score." for who in _CERTIFIED},
     ("KernelSRDA", "uses_hidden_"): "Hidden features are always used, beside the others.",
 }
+
+
+class RemovedError(ValueError):
+    """A model of an earlier version depends on what was removed."""
 
 
 def check_removed(who: str, given: Iterable[str], error: type[Exception] = ParameterError) -> None:
@@ -42,5 +50,14 @@ def check_attribute(who: str, name: str) -> None:
 
 
 def without_removed(who: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters of a file of an earlier version without those that were removed."""
+    """Return parameters of a file of an earlier version without those that were removed.
+
+    Raises
+    ------
+    RemovedError
+        The model depends on one of them.
+    """
+    for name, value in given.items():
+        if value != _NEEDED.get((who, name), value):
+            raise RemovedError(f"made by narrows 0.3 with {name}={value!r}. Fit again.")
     return {name: value for name, value in given.items() if (who, name) not in PARAMETERS}

@@ -42,7 +42,7 @@ from narrows.methods.methods import METHODS
 from narrows.methods.parameters import copied, same
 from narrows.methods.selector import Selector
 from narrows.methods.then import Then
-from narrows.removed import without_removed
+from narrows.removed import RemovedError, without_removed
 from narrows.solve.applied import Applied
 from narrows.solve.schema import (
     SORTED,
@@ -228,8 +228,8 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
     return pipeline
 
 
-# arrays of 0.2, which multiplied float32 samples in single precision
-_OF_0_2 = ("cross_single", "cross_short_rows", "cross_short_weight")
+# arrays of 0.2, which multiplied float32 samples in single precision, and of the losses of 0.3
+_BEFORE = ("cross_single", "cross_short_rows", "cross_short_weight", "softmax")
 
 
 def of_estimator(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
@@ -238,7 +238,7 @@ def of_estimator(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) ->
     state = get(arrays, "state")
     checked(state, {"classes": Field("b i u f O", ("c",))})
     state["classes"] = as_type(state["classes"], header["labels"])
-    names_in_file = {name for name in state if not name.endswith(_OF_0_2)}
+    names_in_file = {name for name in state if not name.endswith(_BEFORE)}
     fitted = Fitted(estimator._state_from(state))
     if not isinstance(fitted.state, ClassStats | Mapped):  # which check their own
         check_known("state", names_in_file, fitted.state.to_arrays())
@@ -583,6 +583,8 @@ def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     header, arrays = read_file(path)
     try:
         return (of_steps if "steps" in header else of_estimator)(header, arrays), header
+    except RemovedError as error:
+        raise DataError(path, str(error)) from None
     except (SchemaError, ParameterError) as error:
         problem = f"damaged, or of another version: {error} Save the model again."
         raise DataError(path, problem) from None

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from copy import deepcopy
 from functools import cache, wraps
-from importlib import import_module
 from inspect import signature
 from threading import RLock, get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
@@ -31,7 +30,6 @@ from narrows.errors import (
     fit_alike,
     wrong_arguments,
 )
-from narrows.methods import COLLECTIONS
 from narrows.methods.names import column_names, file_columns, use_names
 from narrows.methods.parameters import (
     HALF_LIFE,
@@ -50,6 +48,7 @@ from narrows.methods.routes import (
     Sums,
     can_add,
     check_adds_up,
+    engine_of,
     is_first_pass,
     refuse_more,
     route_of,
@@ -138,18 +137,6 @@ def _has_learned(estimator: Any) -> bool:
     """Whether an estimator has a state that has learned samples."""
     fitted = vars(estimator).get("_fitted")
     return fitted is not None and bool(fitted.state.n_samples)
-
-
-def engine_of(X: Any) -> Any:
-    """Return the engine of a collection, by `COLLECTIONS`; None for other samples.
-
-    The library is recognised by the name of its module and is not imported.
-    """
-    kind = type(X)  # a `dask.delayed.Delayed` seems to have any attribute; its type does not
-    if not (hasattr(kind, "shape") or hasattr(kind, "columns")):
-        return None
-    engine = COLLECTIONS.get(kind.__module__.partition(".")[0])
-    return None if engine is None else import_module(engine)
 
 
 def accepts_collections(method: Method) -> Method:

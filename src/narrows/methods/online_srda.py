@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
@@ -28,7 +27,6 @@ from narrows.methods.parameters import (
     check_parts,
     parameters,
     whole,
-    word,
 )
 from narrows.methods.projector import Directions
 from narrows.methods.routes import InOrder
@@ -38,16 +36,14 @@ from narrows.solve.eigen import set_signs
 from narrows.solve.in_place import in_blocks, some
 from narrows.solve.regression import DiagonalRLS, merged
 from narrows.solve.regression_read import Reading, deviations_within
-from narrows.solve.regression_rule import FACTOR, LAST, RECENT, REPLAYS, SEEN, WEIGHT, Rule
+from narrows.solve.regression_rule import SEEN, Rule
 from narrows.solve.schema import (
     COUNT,
     LABELS,
     MOST,
-    NOT_NEGATIVE,
     NUMBERING,
     Check,
     Field,
-    SchemaError,
     between,
     checked,
 )
@@ -55,16 +51,12 @@ from narrows.solve.sums import canonical, check_largest
 from narrows.state.labels import arrivals, indicator, is_matrix, places_of, weights
 
 _ROOM = 0.3  # the largest number to this power can be squared, and the squares can be summed
-_RIVAL = "softmax."  # what names of arrays of the rival begin with
-_LEAD = 2.5  # standard errors by which softmax has to be ahead, to be preferred
 _SCHEMA = {
     "classes": LABELS,
     "column": Field("i8", ("c",), NUMBERING),
     "n_samples": Field("i8", (), COUNT),
     "several": Field("i8", (), between(-1, 1)),
     "registered": Field("b1", ("c",), optional=True),
-    "leads": Field("f8", (2,), NOT_NEGATIVE, optional=True),
-    "softmax": Field("b1", (), optional=True),
 }
 
 
@@ -77,13 +69,6 @@ def _labels_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> b
     return (several == 0) == started and bool((stored[:, 2] == 1).all())
 
 
-def _rivals_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    named = [_RIVAL + name for name in ("b", "W", "slots", "clock")]
-    if not any(name in arrays for name in named):
-        return True
-    return int(arrays["several"]) < 1 and "leads" in arrays
-
-
 _RULES = (
     Check(
         "no more samples predicted than learned",
@@ -91,7 +76,6 @@ _RULES = (
     ),
     Check("as many classes as outputs", lambda arrays, sizes: len(arrays["b"]) == sizes["c"]),
     Check("labels as several says", _labels_fit),
-    Check("a rival for one label per sample, and how often each was ahead", _rivals_fit),
 )
 
 
@@ -102,50 +86,25 @@ class Regression(Arrivals):
     ----------
     core : DiagonalRLS
         Without a class yet.
-    rival : DiagonalRLS, optional
-        Learns the same samples with the residuals of softmax, so that the better of the two losses
-        can be chosen.
-    softmax : bool, optional
-        Whether `core` learns with the residuals of softmax; None where that is not known.
 
     Attributes
     ----------
     n_samples : int
         The number of samples learned, also those of weight 0.
     several : bool or None
-        Whether samples have several labels; None before the first. There is no rival then.
+        Whether samples have several labels; None before the first.
     registered : ndarray of shape (n_classes,)
         Whether each of `classes` is one that was said to come.
-    leads : ndarray of shape (2,)
-        How many samples only `core`, and only `rival`, predicted before they were learned; decays.
-        Samples of the class of the one before do not count: on a sorted stream the loss that is
-        ahead is the one that forgets the other classes sooner.
     """
 
     core: DiagonalRLS
     _of_classes: ClassVar[tuple[str, ...]] = ("column", "registered")
 
-    def __init__(
-        self, core: DiagonalRLS, rival: DiagonalRLS | None = None, softmax: bool | None = None
-    ):
+    def __init__(self, core: DiagonalRLS):
         super().__init__(core)
-        self.rival, self.softmax = rival, softmax
         self.n_samples = 0
         self.several: bool | None = None
         self.registered = np.zeros(0, dtype=bool)
-        self.leads = np.zeros(2)
-
-    @property
-    def cores(self) -> list[DiagonalRLS]:
-        """The core, and the rival if there is one."""
-        return [self.core] if self.rival is None else [self.core, self.rival]
-
-    @property
-    def prefers_softmax(self) -> bool:
-        """Whether the rival is ahead by McNemar's test, and not by chance."""
-        behind, ahead = self.leads.tolist()
-        clearly = bool(ahead - behind > _LEAD * np.sqrt(ahead + behind))
-        return self.rival is not None and clearly
 
     @property
     def n_held(self) -> int:
@@ -201,7 +160,7 @@ class Regression(Arrivals):
 
     @property
     def _replaced(self) -> list[Any]:
-        return [self, *self.cores, *(core.reservoir for core in self.cores)]
+        return [self, self.core, self.core.reservoir]
 
     def learn(
         self,
@@ -235,8 +194,8 @@ class Regression(Arrivals):
                     self.register(classes)
         if not reducing:
             return None
-        softmax, c = self.prefers_softmax, len(self.core.b)
-        each = [np.pad(out[softmax], ((0, 0), (0, c - out[softmax].shape[1]))) for out in found]
+        c = len(self.core.b)
+        each = [np.pad(out, ((0, 0), (0, c - out.shape[1]))) for out in found]
         return np.concatenate(each)[:, self.live].astype(X.dtype)
 
     def _restorer_before(self) -> Callable[[], None]:
@@ -249,51 +208,27 @@ class Regression(Arrivals):
 
         return restore_before
 
-    def _learn_block(self, X: Any, labels: Any, how: Rule, reducing: bool) -> list[Any]:
-        """Learn samples in order, in place; with `reducing`, return them reduced by each core."""
+    def _learn_block(self, X: Any, labels: Any, how: Rule, reducing: bool) -> Any:
+        """Learn samples in order, in place; with `reducing`, return them reduced."""
         classes, Y, weight = labels
         if how.several:  # columns without a sample too, so that the width is known
             self.places(classes, np.arange(len(classes)))
         places = self.places(classes, Y.indices)
         if not self.n_samples and X.shape[0]:
             self.several = how.several
-            if how.several:
-                self.rival = None
         if X.dtype == np.float64 and self.core.W.dtype != np.float64 and X.shape[0]:
-            for core in self.cores:
-                core.promote(np.float64)
+            self.core.promote(np.float64)
         columns = self.column[places]
-        shape = X.shape[0], len(self.core.b)
-        last = self.core.clock[LAST]
-        hits = np.zeros((2, X.shape[0]), np.uint8)
-        reduced: list[Any] = []
-        for core, softmax, hit in zip(self.cores, (how.softmax, True), hits, strict=False):
-            reduced.append(np.zeros(shape) if reducing else None)
-            core.learn(
-                X, (Y.indptr, columns, weight), how._replace(softmax=softmax), reduced[-1],
-                hit if self.rival is not None else None,
-            )  # fmt: skip
-        if self.rival is not None:
-            learned = weight > 0
-            labels = np.append(last, columns[learned])
-            hits[:, learned] &= labels[1:] != labels[:-1]
-            self._compare(hits[:, learned].astype(bool), how.keep)
+        reduced = np.zeros((X.shape[0], len(self.core.b))) if reducing else None
+        self.core.learn(X, (Y.indptr, columns, weight), how, reduced)
         self.n_samples += X.shape[0]
         return reduced
 
-    def _compare(self, hits: np.ndarray, keep: float) -> None:
-        """Count the samples that one of core and rival predicted, and the other did not."""
-        n = hits.shape[1]
-        alone = np.array([hits[0] & ~hits[1], hits[1] & ~hits[0]])
-        self.leads = keep**n * self.leads + alone @ keep ** np.arange(n - 1, -1, -1.0)
-
     def _make_room(self, known: np.ndarray) -> None:
-        for core in self.cores:
-            core.add_classes(len(known) - len(core.b))
+        self.core.add_classes(len(known) - len(self.core.b))
 
     def _widen(self, n_features: int) -> None:
-        for core in self.cores:
-            core.widen(n_features)
+        self.core.widen(n_features)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the state as named arrays, for `from_arrays`, without rounding."""
@@ -306,11 +241,6 @@ class Regression(Arrivals):
         }
         if self.registered.any():
             arrays["registered"] = self.registered
-        if self.softmax is not None:
-            arrays["softmax"] = np.array(self.softmax)
-        if self.rival is not None:
-            arrays["leads"] = self.leads
-            arrays |= {_RIVAL + name: array for name, array in self.rival.to_arrays().items()}
         return arrays
 
     @classmethod
@@ -321,34 +251,8 @@ class Regression(Arrivals):
         new.classes, new.column = np.array(arrays["classes"]), np.array(arrays["column"])
         new.n_samples = int(arrays["n_samples"])
         new.several = {-1: None, 0: False, 1: True}[int(arrays["several"])]
-        new.softmax = bool(arrays["softmax"]) if "softmax" in arrays else None
         new.registered = np.array(arrays.get("registered", np.zeros(sizes["c"], bool)))
-        if "leads" in arrays:
-            theirs = {
-                name.removeprefix(_RIVAL): array
-                for name, array in arrays.items()
-                if name.startswith(_RIVAL)
-            }
-            new.leads, new.rival = np.array(arrays["leads"]), DiagonalRLS.from_arrays(theirs)
-            _check_rival(new.core, new.rival)
         return new
-
-
-def _check_rival(core: DiagonalRLS, rival: DiagonalRLS) -> None:
-    """Raise SchemaError where a rival cannot have learned the same samples."""
-    counts = [WEIGHT, FACTOR, LAST, SEEN, REPLAYS, RECENT]
-    same = (
-        core.W.shape == rival.W.shape
-        and core.W.dtype == rival.W.dtype
-        and len(core.reservoir) == len(rival.reservoir)
-        and (core.sums is None) == (rival.sums is None)
-        and (core.origin is None) == (rival.origin is None)
-        and np.array_equal(core.N, rival.N)
-        and np.array_equal(core.clock[counts], rival.clock[counts])
-    )
-    one_label = (rival.reservoir.slots[: rival.reservoir.used, 2] == 1).all()
-    if not (same and one_label):
-        raise SchemaError("expected a rival of the same samples, got another.")
 
 
 def _check_count(n_samples: int) -> None:
@@ -369,12 +273,6 @@ def merged_states(states: list[Regression], rule: Rule) -> Regression:
             "expected labels of one form to merge, got one label per sample in some "
             "and indicator matrices in others. Fit all to labels of one form."
         )
-    learned = [state for state in started if state.n_samples]
-    losses = {state.softmax for state in learned} - {None}
-    if len(losses) > 1 or len({state.rival is None for state in learned}) > 1:
-        raise ValueError(
-            "expected regressions of one loss to merge, got several. Fit all with the same loss."
-        )
     sizes = {len(state.core.reservoir) for state in started}
     if len(sizes) > 1:
         raise ValueError(
@@ -390,11 +288,6 @@ def merged_states(states: list[Regression], rule: Rule) -> Regression:
     several = forms.pop() if forms else None
     rule = rule._replace(several=bool(several))
     new = Regression(merged([s.core for s in started], columns, len(classes), rule))
-    new.softmax = losses.pop() if losses else None
-    rivals = [state.rival for state in started if state.rival is not None]
-    if len(rivals) == len(started):
-        new.rival = merged(rivals, columns, len(classes), rule._replace(softmax=True))
-        new.leads = np.sum([state.leads for state in started], axis=0)
     new.classes, new.column, new.several = classes, column, several
     new.registered = np.isin(
         classes, np.concatenate([state.classes[state.registered] for state in started])
@@ -445,9 +338,6 @@ class Weights(Directions):
     def temperature(self) -> float:
         """What outputs are divided by for probabilities."""
         return self.reading.model.temperature
-
-
-LOSSES = ("squared", "softmax", "auto")
 
 
 class Parallel(InOrder):
@@ -508,11 +398,6 @@ class OnlineSRDA(Classifier, Sequential):
         samples better; `transform` uses the new fit only with ten times as many stored samples as
         features. The state does not change. Set False for data that change without a `half_life`,
         since the stored samples are outdated.
-    loss : {"squared", "softmax", "auto"}, default="squared"
-        The residuals are those of xW + b, or of its softmax, which suits classes that lie between
-        other classes. "softmax" requires one label per sample. "auto" learns with both losses, in
-        twice the time and memory, and uses "softmax" if it predicts significantly more samples
-        correctly before they are learned.
     shuffle : bool, default=True
         Whether `fit` learns the samples in random order. `partial_fit` does not shuffle.
     random_state : int, RandomState or None, default=None
@@ -529,8 +414,6 @@ class OnlineSRDA(Classifier, Sequential):
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight of each class, which decays with a `half_life`.
         Classes given to `partial_fit` have weight 0 until they are seen.
-    loss_ : str
-        The loss in use.
     score_ : float
         The share of samples that were predicted correctly before they were learned. With several
         labels per sample, the most probable label counts. NaN before the first sample.
@@ -565,7 +448,7 @@ class OnlineSRDA(Classifier, Sequential):
     bands of features of equal energy, from the class sums and the scatter of the stored samples
     within the classes.
 
-    **Scores**: with `polish`, squared loss and three classes or more, the outputs xW + b of stored
+    **Scores**: with `polish` and three classes or more, the outputs xW + b of stored
     samples, each left out (by leverages), also give log posteriors: of normal classes with one
     covariance, to whose diagonal 0.1 or 1 times the mean variance is added. They replace the
     outputs if they predict stored samples better over five folds: the mean logarithm of the
@@ -576,10 +459,8 @@ class OnlineSRDA(Classifier, Sequential):
     **Probabilities** are softmax(scores/T). The temperature T maximises the likelihood of the
     stored samples that are left out.
 
-    With loss="softmax", e = t - softmax(xW + b) over the classes so far, `h = |e|^2/10`, and `p = x
-    / (s2/10 + Q)`, `e /= 1 + h (x'p + 1/(1/10 + qb))`, `b += e/(1/10 + qb)`, `Q += h x^2`, `qb +=
-    h`. A sample weight w gives one longer step instead of w steps: `e *= w/(1 + w h (...))`, with h
-    = 1 for squared loss, and w h instead of h in the sums.
+    A sample weight w gives one longer step instead of w steps: `e *= w/(1 + w (...))`, and w
+    instead of 1 in the sums.
 
     References
     ----------
@@ -602,7 +483,6 @@ class OnlineSRDA(Classifier, Sequential):
         "half_life": HALF_LIFE,
         "reservoir": whole(0),
         "polish": FLAG,
-        "loss": word(*LOSSES),
     }
     _state_type = Regression
     _only_route = Parallel
@@ -617,7 +497,6 @@ class OnlineSRDA(Classifier, Sequential):
     half_life: float | None = None
     reservoir: int = 2000
     polish: bool = True
-    loss: str = "squared"
     shuffle: bool = True
     random_state: Any = None
 
@@ -749,19 +628,14 @@ class OnlineSRDA(Classifier, Sequential):
     # -- reading --------------------------------------------------------------------------------
 
     @property
-    def loss_(self) -> str:
-        """The loss in use, "squared" or "softmax"; with "auto" the better one so far."""
-        return "softmax" if self._chosen(self._state)[1] else "squared"
-
-    @property
     def score_(self) -> float:
         """The share of samples that were predicted correctly before they were learned."""
-        return self._chosen(self._state)[0].score
+        return self._state.core.score
 
     @property
     def score_window_(self) -> float:
         """`score_` over the last 1,000 samples."""
-        return self._chosen(self._state)[0].score_of_window
+        return self._state.core.score_of_window
 
     @property
     def _several(self) -> bool:
@@ -780,13 +654,6 @@ class OnlineSRDA(Classifier, Sequential):
             )
         return Decision(W, b - 0.5 if several else b, temperature)
 
-    def _chosen(self, state: Regression) -> tuple[DiagonalRLS, bool]:
-        """Return the regression to read, and whether its outputs are those of softmax."""
-        if state.rival is None:
-            return state.core, self.loss == "softmax" if state.softmax is None else state.softmax
-        softmax = state.prefers_softmax if self.loss == "auto" else self.loss == "softmax"
-        return state.cores[softmax], softmax
-
     # -- inside ---------------------------------------------------------------------------------
 
     def _encode(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, ...]:
@@ -799,12 +666,6 @@ class OnlineSRDA(Classifier, Sequential):
         held = len(state.core.reservoir)
         if held != self.reservoir:
             self._refuse(f"reservoir={held}", self.reservoir)
-        if not state.several:
-            loss = self.loss if state.softmax is None else LOSSES[state.softmax]
-            if (loss if state.rival is None else "auto") != self.loss:
-                self._refuse(f'loss="{loss if state.rival is None else "auto"}"', self.loss)
-            if state.rival is None and self.loss == "auto":
-                self._refuse('another loss than "auto"', self.loss)
         return self._rule(is_matrix(y))
 
     def _refuse(self, expected: str, got: Any) -> NoReturn:
@@ -814,19 +675,13 @@ class OnlineSRDA(Classifier, Sequential):
         )
 
     def _rule(self, several: bool) -> Rule:
-        if several and self.loss == "softmax":
-            raise ParameterError(
-                f'{type(self).__name__}: expected one label per sample for loss="softmax", got an '
-                'indicator matrix. Use loss="squared".'
-            )
         keep = 1.0 if self.half_life is None else 0.5 ** (1 / float(self.half_life))
-        return Rule(keep, self.loss == "softmax", several)
+        return Rule(keep, several)
 
     def _new_stream(self, n_features: int, dtype: Any) -> Regression:
         seed = self.random_state if isinstance(self.random_state, Integral) else 0
         core = DiagonalRLS(n_features, self.reservoir, int(seed), dtype)
-        rival = deepcopy(core) if self.loss == "auto" else None
-        return Regression(core, rival, self.loss == "softmax")
+        return Regression(core)
 
     def _store(self, stream: Regression) -> Self:
         super()._store(stream)
@@ -843,12 +698,10 @@ class OnlineSRDA(Classifier, Sequential):
         return len(self._state.live) if self.n_components is None else self.n_components
 
     def _solve(self, state: Regression) -> Weights:
-        core, softmax = self._chosen(state)
-        reading = Reading(core, bool(state.several), softmax, self.polish)
+        reading = Reading(state.core, bool(state.several), self.polish)
         return Weights.leading(reading, state.live, self.n_components)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        several = self.loss != "softmax"
-        tags.target_tags.multi_output = tags.classifier_tags.multi_label = several
+        tags.target_tags.multi_output = tags.classifier_tags.multi_label = True
         return tags

@@ -21,12 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 from scipy import sparse
 
 from narrows.errors import ParameterError, RangeError, WidthError, caller, features_in_errors
+from narrows.methods import COLLECTIONS
 from narrows.methods.parameters import check_parts
 from narrows.methods.standardize import check_units, unit_of_samples
 from narrows.solve.eigen import signs_of
@@ -402,6 +404,18 @@ class Spread:
         stats = self.stats
         solved = unsolved(estimator, stats.classes, stats.counts, stats.n_samples)
         return complete(estimator, solved, self.A)
+
+
+def engine_of(X: Any) -> Any:
+    """Return the engine of a collection, by `COLLECTIONS`; None for other samples.
+
+    The library is recognised by the name of its module and is not imported.
+    """
+    kind = type(X)  # a `dask.delayed.Delayed` seems to have any attribute; its type does not
+    if not (hasattr(kind, "shape") or hasattr(kind, "columns")):
+        return None
+    engine = COLLECTIONS.get(kind.__module__.partition(".")[0])
+    return None if engine is None else import_module(engine)
 
 
 def unsolved(estimator: Any, classes: np.ndarray, counts: np.ndarray, n_samples: int) -> Solved:

@@ -14,7 +14,7 @@ from narrows.solve import regression_rule as at
 from narrows.solve.arrays import wider
 from narrows.solve.in_place import RANDOM, entries
 from narrows.solve.products import compiled_pays
-from narrows.solve.regression_rule import SOFT, Rule
+from narrows.solve.regression_rule import Rule
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
 from narrows.solve.sums import BLOCK, blocks, number_in_class, ranges
 
@@ -381,7 +381,6 @@ class DiagonalRLS:
         targets: tuple[np.ndarray, np.ndarray, np.ndarray],
         rule: Rule,
         reduced: np.ndarray | None = None,
-        hits: np.ndarray | None = None,
     ) -> None:
         """Run one step for each sample, in order.
 
@@ -396,9 +395,6 @@ class DiagonalRLS:
             How to learn.
         reduced : ndarray of shape (n_samples, n_classes), optional
             x(i) W(i), with W as it is after sample i, is added to row i.
-        hits : ndarray of shape (n_samples,) and type uint8, optional
-            Set to 1 where the class was predicted before the sample was learned, else to 0; 0 for
-            samples of weight 0.
 
         Notes
         -----
@@ -410,9 +406,9 @@ class DiagonalRLS:
         for rows, moves in self.until_moved(weight, rule):
             ends = slice(rows.start, rows.stop + 1)
             mine = starts[ends], labels, weight[rows]
-            out, hit = (None if each is None else each[rows] for each in (reduced, hits))
+            out = None if reduced is None else reduced[rows]
             whole = rows.stop - rows.start == len(weight)
-            self._learn(X if whole else X[rows], mine, rule, out, hit)
+            self._learn(X if whole else X[rows], mine, rule, out)
             if moves:
                 self.move(self.mean)
 
@@ -422,7 +418,6 @@ class DiagonalRLS:
         targets: tuple[np.ndarray, np.ndarray, np.ndarray],
         rule: Rule,
         reduced: np.ndarray | None,
-        hits: np.ndarray | None,
     ) -> None:
         """Learn samples about the present origin."""
         from narrows.solve.regression_steps import rls_steps
@@ -455,13 +450,11 @@ class DiagonalRLS:
                 rows = all_rows[0][ends], *all_rows[1:]
             mine = starts[ends], labels, weight[part]
             out = np.zeros((0, 0)) if reduced is None else reduced[part]
-            right = np.zeros(0, np.uint8) if hits is None else hits[part]
             done = 0
             while done < part.stop - part.start:
                 done = run(
-                    done, rows, mine, rule, model, self.reservoir.arrays, self.window, work,
-                    out, right,
-                )  # fmt: skip
+                    done, rows, mine, rule, model, self.reservoir.arrays, self.window, work, out
+                )
                 if done < part.stop - part.start:  # it stopped for want of room
                     entries = int(rows[0][done + 1] - rows[0][done])
                     self.reservoir.make_room(entries + int(mine[0][done + 1] - mine[0][done]))
@@ -570,7 +563,7 @@ def merged(
     rule : Rule
         That of all parts.
     """
-    first, least = parts[0], SOFT if rule.softmax else 1.0
+    first = parts[0]
     parts, origin = _about_means(parts)
     dtype = np.result_type(*(part.W.dtype for part in parts))
     clocks = np.array([part.clock for part in parts])
@@ -589,9 +582,9 @@ def merged(
     if origin is not None:
         new.origin, new.first = origin, np.zeros((2, len(Q)))
     for part, column in zip(parts, columns, strict=True):
-        own, factor = least * part.clock[at.S2] + part.energy, part.clock[at.FACTOR]
+        own, factor = part.clock[at.S2] + part.energy, part.clock[at.FACTOR]
         W[:, column] += own[:, None] * part.W
-        new.b[column] += (least + factor * part.clock[at.QB]) * part.b
+        new.b[column] += (1.0 + factor * part.clock[at.QB]) * part.b
         new.N[:, column] += part.N
         if new.first is not None and part.first is not None:
             new.first += factor * part.first
@@ -599,9 +592,9 @@ def merged(
             new.sums[:, column] += factor * part.sums
             if origin is not None and part.origin is not None:
                 new.sums[:, column] += (part.origin - origin)[:, None] * part.N[0]
-    energy = least * clock[at.S2] + Q
+    energy = clock[at.S2] + Q
     np.divide(W, energy[:, None], out=W, where=energy[:, None] > 0)
-    new.b /= least + clock[at.QB]
+    new.b /= 1.0 + clock[at.QB]
     new.W, new.Q = W.astype(dtype), Q
     if len(first.reservoir):
         new.reservoir.fill(*balanced(parts, columns, n_classes, rule.several))

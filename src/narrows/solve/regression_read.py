@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg import cython_lapack, lapack
-from scipy.special import softmax
 
 from narrows.solve import regression_rule as at
 from narrows.solve.held_out import SURE, by_time, calibrated, leads
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.regression import DiagonalRLS
-from narrows.solve.regression_rule import MEMORY, SOFT, SUSPICIOUS
+from narrows.solve.regression_rule import MEMORY, SUSPICIOUS
 from narrows.solve.scatter import UNIT, Answer, rule
 from narrows.solve.sums import blocks
 
@@ -36,7 +35,6 @@ _DEPENDENT = 1e-8  # eigenvalues below this share of the largest: the directions
 _SPREAD = (10.0, 1.0, 0.1, 0.01)  # of the polish: how firmly it is held to the W of the steps
 _BLOCK = 256  # samples held, whose inner products with all are made at a time
 _LEAST = 0.01  # of a residual that a sample has left, at least
-_FAINT = 1e-6  # the least weight of a sample by softmax
 _FOLDS = 5  # of the samples held: log posteriors of each are those by the others
 _AHEAD = 0.5  # standard errors: better scores
 _GAIN = 0.03  # of the mean logarithm of the probability of the label, or of the mean recall
@@ -107,8 +105,6 @@ class Reading:
         It must not change before `model` is first asked for.
     several : bool, default=False
         Whether samples have several labels, or none.
-    softmax : bool, default=False
-        Whether outputs are logarithms of probabilities, as the steps learned them.
     polish : bool, default=True
         Whether the samples held improve W: after a bad order or a merge, and for the classifier.
 
@@ -128,15 +124,13 @@ class Reading:
     **Memory**: two arrays of shape (m, m), and one of the shape of W.
     """
 
-    def __init__(
-        self, core: DiagonalRLS, several: bool = False, softmax: bool = False, polish: bool = True
-    ):
-        self.core, self.several, self.softmax = core, several, softmax
+    def __init__(self, core: DiagonalRLS, several: bool = False, polish: bool = True):
+        self.core, self.several = core, several
         held = n_held(core)
-        self.polish = polish and not softmax and held >= _ENOUGH and core.clock[at.S2] > 0
+        self.polish = polish and held >= _ENOUGH and core.clock[at.S2] > 0
         self._W, self._b = core.W, core.b
         self._shift: np.ndarray | float = 0.0
-        self.odd = polish and not (several or softmax) and is_odd(core)
+        self.odd = polish and not several and is_odd(core)
         if self.odd:
             self._W, self._b, self._shift = resolved(core)
             self.directions = self._W
@@ -153,26 +147,23 @@ class Reading:
     @cached_property
     def model(self) -> Model:
         """The classifier."""
-        core, unit = self.core, 1.0 if self.softmax else UNIT
+        core = self.core
         if not n_held(core) or not core.clock[at.S2] > 0:
-            return Model(self._W, self._b, unit)
+            return Model(self._W, self._b, UNIT)
         held = held_samples(core, self.several)
         with one_blas_thread(len(held.weight) <= SMALL):
-            return self._of_held(held, unit)
+            return self._of_held(held)
 
-    def _of_held(self, held: Held, unit: float) -> Model:
+    def _of_held(self, held: Held) -> Model:
         """Return the classifier, by the samples held."""
         core, outputs = self.core, held.X @ self._W + self._b
-        if self.softmax:
-            outputs = _without_each(core, held, outputs)
-            return Model(self._W, self._b, _temperature(held, outputs, core, self.several, unit))
-        left = _left_by_steps(core, held, 1.0, held.stands)
+        left = _left_by_steps(core, held)
         W, b, residuals = self._W, self._b, held.targets - outputs
         honest = residuals / left.diagonal()[:, None]
         if self.polish:
             W, b, honest = polished(core, held, left, (W, b), residuals, self._shift)
         outputs = held.targets - honest + self._shift
-        model = Model(W, b, _temperature(held, outputs, core, self.several, unit))
+        model = Model(W, b, _temperature(held, outputs, core, self.several))
         live = np.flatnonzero(core.N[0] > 0)
         if not self.polish or self.several or not held.targets[:, live].any(axis=0).all():
             return model
@@ -406,15 +397,15 @@ def _lapack(name: str) -> Any:
     return CFUNCTYPE(None, *[c_void_p] * 5)(address)
 
 
-def _left_by_steps(core: DiagonalRLS, held: Held, least: float, stands: np.ndarray) -> np.ndarray:
+def _left_by_steps(core: DiagonalRLS, held: Held) -> np.ndarray:
     """Return I - S of the steps, times the roots of weights from the left, divided from the right.
 
-    `stands` weighs the samples, and `least` the prior. Of a sample that stands for others, the
+    Of a sample that stands for others, the
     others are not left out. So its diagonal entry is 1 / (1 + w a), a = x'(L + C)^-1 x without it.
     """
-    L = least * core.clock[at.S2] + core.energy
-    L_b = least + core.clock[at.FACTOR] * core.clock[at.QB]
-    left = _inverse(_inner(held.X, L, L_b, np.sqrt(stands)), 1.0)
+    L = core.clock[at.S2] + core.energy
+    L_b = 1.0 + core.clock[at.FACTOR] * core.clock[at.QB]
+    left = _inverse(_inner(held.X, L, L_b, np.sqrt(held.stands)), 1.0)
     alone = held.weight / held.stands
     diagonal = 1 / (1 + alone * (1 / left.diagonal() - 1))
     root = np.sqrt(alone)
@@ -422,19 +413,6 @@ def _left_by_steps(core: DiagonalRLS, held: Held, least: float, stands: np.ndarr
     left *= root
     left[np.diag_indices_from(left)] = diagonal
     return left
-
-
-def _without_each(core: DiagonalRLS, held: Held, outputs: np.ndarray) -> np.ndarray:
-    """Return the outputs of softmax for samples that are left out, about.
-
-    With h = |e|^2 / 10, by which the steps weigh a sample, its outputs change by a e / (1 + h a).
-    """
-    live = core.N[0] > 0
-    e = held.targets.copy()
-    e[:, live] -= softmax(outputs[:, live], axis=1)
-    h = np.maximum(SOFT * np.sum(e**2, axis=1), _FAINT)
-    left = _left_by_steps(core, held, SOFT, held.stands * h).diagonal()
-    return outputs - ((1 - left) / h)[:, None] * e
 
 
 # -- the classifier -------------------------------------------------------------------------
@@ -523,20 +501,18 @@ def polished(
     return W, b + dual.sum(axis=0) / L_b, honest
 
 
-def _temperature(
-    held: Held, outputs: np.ndarray, core: DiagonalRLS, several: bool, unit: float
-) -> float:
+def _temperature(held: Held, outputs: np.ndarray, core: DiagonalRLS, several: bool) -> float:
     """Return the temperature with which the labels of samples are most likely by their outputs."""
     live = np.flatnonzero(core.N[0] > 0)
     if len(live) < 1 + (not several):
-        return unit
+        return UNIT
     weight = held.stands * (held.stands.sum() / (held.stands @ held.stands))
-    logits, code = outputs[:, live] / unit, np.searchsorted(live, held.code)
+    logits, code = outputs[:, live] / UNIT, np.searchsorted(live, held.code)
     if several:  # each class on its own, against 1/2
-        logits, code = (outputs[:, live].ravel() - 0.5) / unit, held.targets[:, live].ravel()
+        logits, code = (outputs[:, live].ravel() - 0.5) / UNIT, held.targets[:, live].ravel()
         logits, code = np.stack([np.zeros_like(logits), logits], axis=1), code.astype(np.intp)
         weight = np.repeat(weight / len(live), len(live))
-    return unit * calibrated(logits, code, weight, SURE, 1.0)[2]
+    return UNIT * calibrated(logits, code, weight, SURE, 1.0)[2]
 
 
 def with_better_scores(

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 SUSPICIOUS = 0.2  # a larger kappa means that samples are sorted by label
 MEMORY = 100.0  # samples over which the agreement of successive labels is averaged
-SOFT = 0.1  # of softmax: weight of a prior and a squared residual relative to squared loss
 
 # indices into `clock`
 QB, WEIGHT, S2, FACTOR, AGREE, LAST, HITS, SEEN, REPLAYS, RECENT = range(10)
@@ -19,12 +18,9 @@ class Rule(NamedTuple):
     ----------
     keep : float
         The factor of decay per sample; 1 forgets nothing.
-    softmax : bool
-        Use residuals of softmax instead of those of the outputs.
     several : bool
         Whether samples may have several labels, or none.
     """
 
     keep: float = 1.0
-    softmax: bool = False
     several: bool = False

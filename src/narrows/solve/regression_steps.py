@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from math import exp
 from typing import Any
 
 import numpy as np
 
 from narrows.solve import regression_rule as at
 from narrows.solve.kernels import Array, compiled, inlined
-from narrows.solve.regression_rule import MEMORY, SOFT, SUSPICIOUS
+from narrows.solve.regression_rule import MEMORY, SUSPICIOUS
 
 SMALLEST_FACTOR = 1e-30  # the smallest lazy factor: it is then applied to all numbers
 _FAINT = 1e-300  # the smallest weight of a class
@@ -23,13 +22,13 @@ _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 def rls_steps(
     first: int, rows: tuple[Array, ...], targets: tuple[Array, ...], rule: Any,
     model: tuple[Array, ...], reservoir: tuple[Array, ...], window: Array,
-    work: tuple[Array, ...], reduced: Array, hits: Array,
+    work: tuple[Array, ...], reduced: Array,
 ) -> int:  # fmt: skip
     """Learn the samples from number `first` on; return the number of the first not learned.
 
-    It stops at a sample for which the reservoir has no room. Arrays of size 0 stand
-    for None: of the class sums, of the first moments, of `reduced`, to whose row i sample i times W
-    is added, and of `hits`, whose entry i is set to whether the class of sample i was predicted.
+    It stops at a sample for which the reservoir has no room. Arrays of size 0 stand for None: of
+    the class sums, of the first moments, and of `reduced`, to whose row i sample i times W is
+    added.
     """
     indptr, indices, data = rows
     label_ptr, label_of, weight = targets
@@ -43,8 +42,6 @@ def rls_steps(
         first_label, last_label = label_ptr[i], label_ptr[i + 1]
         if size and use[1] + (hi - lo) + (last_label - first_label) > len(arena):
             return i
-        if len(hits):
-            hits[i] = 0
         if w > 0.0:
             if rule.keep < 1.0:
                 _decay(rule.keep, Q, N, kept, clock, sums, moments)
@@ -61,7 +58,7 @@ def rls_steps(
                     clock[at.S2] += w * (_square(x) - clock[at.S2]) / clock[at.WEIGHT]
                 best = _rls_step(
                     here, x, first_name, last_name, names, w, mass,
-                    rule, W, b, Q, N, clock, moments, o, e, p,
+                    W, b, Q, N, clock, moments, o, e, p,
                 )  # fmt: skip
                 if again:
                     break
@@ -75,8 +72,6 @@ def rls_steps(
                     N[1, label] += 1.0
                     if label == best:
                         hit = 1
-                if len(hits):
-                    hits[i] = hit
                 window[int(clock[at.RECENT]) % len(window)] = hit
                 clock[at.HITS] += hit
                 clock[at.SEEN] += 1.0
@@ -170,7 +165,7 @@ def _square(x: Array) -> float:
 @inlined
 def _rls_step(
     indices: Array, data: Array, first_label: int, last_label: int,
-    label_of: Array, w: float, mass: float, rule: Any, W: Array, b: Array, Q: Array, N: Array,
+    label_of: Array, w: float, mass: float, W: Array, b: Array, Q: Array, N: Array,
     clock: Array, moments: Array, o: Array, e: Array, p: Array,
 ) -> int:  # fmt: skip
     """Run one implicit step; return the class predicted before it, or -1 before the first class.
@@ -178,8 +173,7 @@ def _rls_step(
     `mass` is what the sample adds to the energies: its weight, or 0 where it is repeated.
     """
     c, g = len(b), clock[at.FACTOR]
-    least = SOFT if rule.softmax else 1.0
-    prior, bias = least * clock[at.S2], 1.0 / (least + g * clock[at.QB])
+    prior, bias = clock[at.S2], 1.0 / (1.0 + g * clock[at.QB])
     for j in range(c):
         o[j] = b[j]
     xp = 0.0
@@ -189,35 +183,19 @@ def _rls_step(
         p[k] = x / energy if energy > 0.0 else 0.0
         xp += x * p[k]
     _add_outputs(indices, data, W, o)
-    best, h = -1, 1.0
+    best = -1
     for j in range(c):
         if N[0, j] > 0.0 and (best < 0 or o[j] > o[best]):
             best = j
-    if rule.softmax:  # among the classes so far, this sample's included; there is room for others
-        own, top = label_of[first_label], -np.inf
-        for j in range(c):
-            if (N[0, j] > 0.0 or j == own) and o[j] > top:
-                top = o[j]
-        t = 0.0
-        for j in range(c):
-            o[j] = exp(o[j] - top) if N[0, j] > 0.0 or j == own else 0.0
-            t += o[j]
-        for j in range(c):
-            o[j] /= t
     for j in range(c):
         e[j] = -o[j]
     for k in range(first_label, last_label):
         e[label_of[k]] += 1.0
-    if rule.softmax:
-        h = 0.0
-        for j in range(c):
-            h += e[j] * e[j]
-        h *= SOFT
-    f = w / (1.0 + w * h * (xp + bias))
+    f = w / (1.0 + w * (xp + bias))
     for j in range(c):
         e[j] *= f
         b[j] += bias * e[j]
-    scale = mass * h / g
+    scale = mass / g
     for k in range(len(data)):
         row, step = _ROW(indices[k]), p[k]
         for j in range(c):
@@ -229,7 +207,7 @@ def _rls_step(
         for k in range(len(data)):
             row, x = _ROW(indices[k]), np.float64(data[k])
             moments[0, row] += scale * x
-            moments[1, row] += mass / g * x
+            moments[1, row] += scale * x
     return best
 
 
