@@ -11,15 +11,15 @@ import pytest
 from scipy import sparse
 
 import narrows
-from narrows import IG, LDA, OC, SRDA, ClassStats, OnlineSRDA
+from narrows import IG, OC, SRDA, ClassStats, OnlineSRDA
 from narrows.engines import ENGINES, local
 from narrows.errors import DataError, ParameterError
-from tests.cases import ADDITIVE, BATCH, TWO_PASSES, arrays_of, assert_same, labelled
+from tests.cases import ADDITIVE, TWO_PASSES, arrays_of, assert_same, labelled
 from tests.inside import fit_in_parts, transform_in_parts
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*has a positive score")
 CUTS = [0, 9, 9, 10, 31, 60]  # uneven, empty, and of one sample
-SPREAD = [*ADDITIVE, *(c for c in BATCH if not isinstance(c.estimator, LDA)), *TWO_PASSES]
+SPREAD = [*ADDITIVE, *TWO_PASSES]
 
 
 DENSE_5, DENSE_3, SPARSE_5, SPARSE_3 = (

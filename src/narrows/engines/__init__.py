@@ -3,8 +3,7 @@
 `local.py` is one process. A cluster is one file with an `engine.Engine` (map, reduce, broadcast,
 collect) and the public functions ``fit`` and ``transform``; `ENGINES` lists it. All other files are
 for every engine: `learn.py` is the loop over chunks of samples, and what a worker does with one
-part; `parts.py` is a data set in parts, whose states add up; and `remote.py` is products with
-samples that stay on the workers.
+part; and `parts.py` is a data set in parts, whose states add up.
 """
 
 from narrows.methods import COLLECTIONS as ENGINES

@@ -30,12 +30,9 @@ class Engine:
     ----------
     name : str
         The module that a user calls, for messages.
-    keeps_results : bool
-        Whether `map` accepts results of other calls, which are still there.
     """
 
     name = "narrows"
-    keeps_results = True
 
     def map(self, function: Function, *iterables: Iterable[Any]) -> list[Any]:
         """Return the results of a function of each item, as the built-in `map`.

@@ -28,9 +28,9 @@ from narrows.io.source import Source, remembered
 from narrows.io.table_rows import TableRows, cells_named
 from narrows.io.write import writer
 from narrows.methods.routes import Data, check_adds_up, route_of, route_of_state
-from narrows.solve.sums import stacked, widened
+from narrows.solve.sums import widened
 from narrows.state.class_stats import ClassStats, checked_rows
-from narrows.state.labels import as_array, joined, one_a_row, weights
+from narrows.state.labels import as_array
 from narrows.state.mapped import Mapped
 from narrows.text import Vectoriser
 
@@ -241,41 +241,6 @@ def write_reduced(
             for X, y, *_ in chain([first], chunks):
                 out.write(reduce(X), y, part[1])
     return path
-
-
-# -- samples that stay on their worker -------------------------------------------------------------
-
-
-class PartSamples(NamedTuple):
-    """Samples with one label each and a weight, and their features."""
-
-    X: Any
-    labels: np.ndarray
-    weight: np.ndarray
-    features: Features | None
-
-
-def read_samples(part: Part, reading: Reading, estimator: Any) -> PartSamples | None:
-    """Return all samples of a part, or None if it has none."""
-    who, parts = type(estimator).__name__, []
-    with _located(part):
-        chunks = _Chunks(part, reading)
-        for X, y, *given in chunks:
-            y, X = estimator._labels(X, y), checked_rows(X, who)
-            classes, codes = one_a_row(X, y, who)
-            weight = weights(given[0] if given else None, len(codes), who)
-            parts.append((X, classes[codes], weight))
-        if not parts:
-            return None
-        every, labels, heavy = map(list, zip(*parts, strict=True))
-        return PartSamples(stacked(every), joined(labels), np.concatenate(heavy), chunks.features)
-
-
-def sum_samples(samples: PartSamples | None) -> PartialState:
-    """Return the class sums of samples."""
-    if samples is None:
-        return PartialState(ClassStats(0))
-    return PartialState(ClassStats.of(*samples[:3]), samples.features)
 
 
 # -- files -----------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from tqdm import tqdm
 from narrows.engines import learn
 from narrows.engines.engine import Engine, Function
 from narrows.engines.learn import Features, add_partial
-from narrows.engines.remote import RemoteSamples
 from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import (
     LABELS,
@@ -38,7 +37,6 @@ from narrows.io.source import Source, check_kind, check_terms, kind_of, remember
 from narrows.io.streams import expand_patterns
 from narrows.io.table_rows import DECIDING, cells_named, joined
 from narrows.state.class_stats import ClassStats
-from narrows.state.cross import MOST
 from narrows.table import TableEncoder
 from narrows.text import Tfidf
 
@@ -121,27 +119,6 @@ class Parts:
     def is_sparse(self) -> bool:
         """Whether the first part that has samples holds sparse ones."""
         return self._first is not None and not self._first.dense
-
-    def rows(self, estimator: Any) -> tuple[RemoteSamples, ClassStats]:
-        """Return the samples less their mean as an operator, and their class sums.
-
-        The samples stay on the workers.
-        """
-        if not self.engine.keeps_results:
-            in_bands = "bands" in estimator.get_params()
-            raise ParameterError(
-                f"{type(estimator).__name__}: expected a fit by sums, since {self.engine.name} "
-                "keeps no samples on its workers, got one by products with all samples. Select at "
-                f"most {MOST:,} features first, for example with OCFS"
-                + ('; for sparse samples set solver="bands".' if in_bands else ".")
-            )
-        samples = self.engine.map(
-            learn.read_samples, self.parts, repeat(self._reading), repeat(clone(estimator))
-        )
-        with self._bar("reading") as bar:
-            together = PartFeatures(self._name_of)
-            stats = self._sum(bar, together, ClassStats.__add__, learn.sum_samples, samples)
-        return RemoteSamples(self.engine, samples, stats), stats
 
     def write(self, reduce: Function, names: list[str], folder: str) -> list[str]:
         """Write the reduced samples of each part that has any to a folder; return the files."""

@@ -58,7 +58,6 @@ class Spark(Engine):
     """
 
     name = NAME
-    keeps_results = False
 
     def __init__(self, session: Any):
         self.session = session

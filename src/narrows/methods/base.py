@@ -44,7 +44,6 @@ from narrows.methods.parameters import (
 from narrows.methods.routes import (
     Data,
     Gathered,
-    Spread,
     Sums,
     can_add,
     check_adds_up,
@@ -343,7 +342,7 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def _finished(self, state: Any) -> Any:
         """Return the state of a model, of the last state of a route."""
-        return state.solved(self) if isinstance(state, Gathered | Spread) else state
+        return state.solved(self) if isinstance(state, Gathered) else state
 
     def _is_finished(self, state: Any) -> bool:
         """Whether a state is that of a model, and not one that a fit has to make another of."""
@@ -743,7 +742,6 @@ class Additive(Estimator):
     _only_route: ClassVar[Any] = Sums
     _presence: ClassVar[bool] = False
     _gathers: ClassVar[Any] = Gathered  # the state of all samples at once
-    _by_products: ClassVar[bool] = True  # whether `_from_samples` only needs products with X
     _of_map: ClassVar[str] = ""  # which models have a map, where some have
     _wide: ClassVar[Any] = None  # the Route where there are too many features; None: `route_of`
     _constraints: ClassVar[dict[str, Constraint]] = {

@@ -180,7 +180,6 @@ class LDA(Discriminant):
     """
 
     _instead = "OnlineSRDA to learn from batches, or FisherFS to select features"
-    _by_products = False
     _summing = ("regularized",)
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
     _choice = Choice("mu")

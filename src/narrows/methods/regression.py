@@ -116,7 +116,6 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
     _state_type: ClassVar[Any] = (TargetStats, Solved)
     _only_route: ClassVar[Any] = None
     _gathers: ClassVar[Any] = GatheredTargets
-    _by_products = False
     _instead = "CorrelationFS to select features first, or fit with all samples in memory"
     _chosen: ClassVar[tuple[str, ...]] = ("n_components",)  # the parameters that may be "cv"
     explained_variance_ratio_ = EXPLAINED

@@ -6,7 +6,7 @@
 route      passes     state
 ========== ========== =============================================================================
 Sums       1          sums over the samples (`ClassStats`), which add up
-AllAtOnce  1          all samples (`Gathered`, or `Spread` over workers), and then their directions
+AllAtOnce  1          all samples (`Gathered`), and then their directions
 InBands    2          sums for a map of the features, and then sums behind this map (`Mapped`)
 Candidates 2          the same, with a map that leaves out most features (`methods.forward`)
 InOrder    `passes`   an iteration that learns one sample at a time
@@ -30,9 +30,9 @@ from scipy import sparse
 from narrows.errors import ParameterError, RangeError, WidthError, caller, features_in_errors
 from narrows.methods import COLLECTIONS
 from narrows.methods.parameters import check_parts
-from narrows.methods.standardize import check_units, unit_of_samples
+from narrows.methods.standardize import unit_of_samples
 from narrows.solve.eigen import signs_of
-from narrows.solve.exact import LARGEST, Centred, occupied
+from narrows.solve.exact import Centred, occupied
 from narrows.solve.scatter import lengths, rule
 from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Check, Field, checked
 from narrows.solve.sums import HUGE, TINY, divided, stacked, widened
@@ -162,15 +162,15 @@ class AllAtOnce(Route):
         return self.estimator._gathers(n_features)
 
     def of_parts(self, parts: Any) -> Any:
-        """Return the samples as an operator, where they are."""
+        """Raise ParameterError: the samples are not in one place."""
         check_parts(type(self.estimator).__name__, self.estimator.half_life)
-        if not self.estimator._by_products:
-            if parts.n_features > MOST:
-                refuse_more(self.estimator, parts.n_features)
-            refuse_parts(self.estimator)
-        self.estimator._check_no_choice()
-        check_units(self.estimator)
-        return Spread(*parts.rows(self.estimator))
+        if parts.n_features > MOST:
+            raise ParameterError(
+                f"{type(self.estimator).__name__}: expected at most {MOST:,} features for fits of "
+                f"parts, got {parts.n_features:,}. Use OC, OCFS or OnlineSRDA, or select features "
+                "first, for example with OCFS or VarianceFS."
+            )
+        refuse_parts(self.estimator)
 
 
 def route_of(estimator: Any, data: Any, where: Where) -> Route:
@@ -370,7 +370,9 @@ class Gathered:
         X, y, weight = self.joined(estimator)
         codes = places_of(y, self.classes)
         counts = np.bincount(codes, weight, len(self.classes))
-        solved = unsolved(estimator, self.classes, counts, len(codes))
+        live = counts > 0
+        solved = Solved(self.classes[live], counts[live], len(codes))
+        estimator._check_two_classes(solved)
         if not weight.all():
             X, codes, weight = X[weight > 0], codes[weight > 0], weight[weight > 0]
         codes = (np.cumsum(counts > 0) - 1)[codes]
@@ -387,25 +389,6 @@ class Gathered:
         return solved
 
 
-@dataclass
-class Spread:
-    """The samples of parts, as an operator on the workers that have them, and their sums."""
-
-    A: Centred
-    stats: ClassStats
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return self.stats.n_features
-
-    def solved(self, estimator: Any) -> Solved:
-        """Return the directions that an estimator finds for the samples."""
-        stats = self.stats
-        solved = unsolved(estimator, stats.classes, stats.counts, stats.n_samples)
-        return complete(estimator, solved, self.A)
-
-
 def engine_of(X: Any) -> Any:
     """Return the engine of a collection, by `COLLECTIONS`; None for other samples.
 
@@ -418,20 +401,11 @@ def engine_of(X: Any) -> Any:
     return None if engine is None else import_module(engine)
 
 
-def unsolved(estimator: Any, classes: np.ndarray, counts: np.ndarray, n_samples: int) -> Solved:
-    """Return a state without directions yet, of the classes of positive weight."""
-    live = counts > 0
-    solved = Solved(classes[live], counts[live], n_samples)
-    estimator._check_two_classes(solved)
-    return solved
-
-
 def complete(estimator: Any, solved: Solved, A: Centred, unit: np.ndarray | None = None) -> Solved:
     """Complete a state by the directions that an estimator finds for all samples, in place.
 
     With a unit, the samples are divided by it, and the directions are those of the features.
     """
-    _check_size(A)
     with np.errstate(over="ignore", invalid="ignore"):  # checked next
         mean_square = max(A.squares / A.n - A.m @ A.m, 0.0)
         mean_square = min(float(np.ldexp(mean_square, 2 * A.power)), HUGE)
@@ -461,13 +435,3 @@ def complete(estimator: Any, solved: Solved, A: Centred, unit: np.ndarray | None
         if np.isfinite(coef).all():
             solved.coef, solved.intercept = coef, intercept
     return solved
-
-
-def _check_size(A: Centred) -> None:
-    """Raise where squares of squares would overflow, which only samples in parts can do."""
-    if A.largest and not A.power and not 1 / LARGEST < A.largest < LARGEST:
-        raise RangeError(
-            f"numbers of which the largest is between {1 / LARGEST:g} and {LARGEST:g}",
-            f"{A.largest:.1e}",
-            A.largest_in(),
-        )

@@ -63,8 +63,6 @@ class Centred(LinearOperator):
         The class of each sample, from 0 to n_classes - 1; no class is empty.
     weight : ndarray of shape (n_samples,)
         Positive.
-    mean : ndarray of shape (n_features,), optional
-        m. The default is the mean of X; a part of a larger data set needs that of the whole.
 
     Attributes
     ----------
@@ -88,11 +86,9 @@ class Centred(LinearOperator):
         The length that a row of `between` may have by rounding.
     """
 
-    def __init__(
-        self, X: Any, codes: np.ndarray, weight: np.ndarray, mean: np.ndarray | None = None
-    ):
+    def __init__(self, X: Any, codes: np.ndarray, weight: np.ndarray):
         self.power = self.weight_power = 0
-        if mean is None and not 1 / _HEAVY < weight.max() < _HEAVY:
+        if not 1 / _HEAVY < weight.max() < _HEAVY:
             self.weight_power = int(np.frexp(weight.max())[1]) // 2 * 2
             weight = np.ldexp(weight, -self.weight_power)
         self.codes, self.root, self.n = codes, np.sqrt(weight), float(weight.sum())
@@ -101,32 +97,23 @@ class Centred(LinearOperator):
         origin = np.zeros(X.shape[1])
         values = X.data if self.is_sparse else X
         self.largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
-        if mean is None and self.largest and not 1 / LARGEST < self.largest < LARGEST:
+        if self.largest and not 1 / LARGEST < self.largest < LARGEST:
             self.power = int(np.frexp(self.largest)[1])
             values = np.ldexp(values.astype(np.float64), -self.power)
             X = with_values(X, values) if self.is_sparse else values
         if not self.is_sparse:
-            if mean is None:
-                for rows in blocks(len(X), max(1, BLOCK // X.shape[1])):
-                    origin += weight[rows] @ X[rows].astype(np.float64, copy=False)
-                origin /= self.n
-            else:
-                origin = mean
+            for rows in blocks(len(X), max(1, BLOCK // X.shape[1])):
+                origin += weight[rows] @ X[rows].astype(np.float64, copy=False)
+            origin /= self.n
             X = X - origin
         self.X = X.astype(np.float64, copy=False)
-        if mean is None:
-            self.m = (weight @ self.X) / self.n  # the rounding of the origin, if dense
-        else:
-            self.m = mean - origin
+        self.m = (weight @ self.X) / self.n  # the rounding of the origin, if dense
         self.mean = origin + self.m
         self.length = float(np.linalg.norm(self.X.data if self.is_sparse else self.X))
         self.squares = float(self.root**2 @ row_squares(self.X))
-        self._start(origin, weight.max(initial=0.0))
-
-    def _start(self, origin: np.ndarray, heaviest: float) -> None:
-        """Initialise the operator, and bound the rounding."""
         super().__init__(np.float64, (len(self.codes), len(self.m)))
-        far = 1e-12 * np.linalg.norm(self.m) + _ROUNDING * np.linalg.norm(origin)
+        far, heaviest = 1e-12 * np.linalg.norm(self.m), weight.max(initial=0.0)
+        far += _ROUNDING * np.linalg.norm(origin)
         self.noise = float(np.sqrt(self.n) * far + _ROUNDING * np.sqrt(heaviest) * self.length)
 
     def scaled(self, alpha: float) -> float:
