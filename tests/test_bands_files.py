@@ -214,21 +214,6 @@ def test_a_kill_between_the_passes(run, monkeypatch):
     assert bytes_of("m.narrows") == bytes_of("whole.narrows")
 
 
-@pytest.mark.slow
-def test_a_pipe_that_continues_is_refused_before_the_last_pass(run):
-    data = bytes_of("a.svm")
-    fit = f"fit - --one-based --param solver=bands {SRDA_OF} -o m.narrows --checkpoint c.narrows"
-    fit += " --every 60"
-    bad = b"\n".join([*data.split(b"\n")[:131], b"x,y"])
-    assert run(fit, bad)[0] == 1
-    assert os.path.exists("c.narrows")
-    status, out, err = run(f"{fit} --resume --from-position", data)
-    assert (status, out) == (2, "")
-    assert "--from-position: expected" in err
-    assert run(f"{fit} --resume", data)[0] == 0
-    same_models(load("m.narrows"), expected(*wide()))
-
-
 def test_a_checkpoint_of_another_pass_is_refused(run, monkeypatch):
     from tests.test_forgery import header_of, rewritten
 

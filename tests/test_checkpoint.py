@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -180,27 +179,6 @@ def test_an_update_is_gone_on_with(run, monkeypatch):
     assert bytes_of("m.narrows") == bytes_of("whole.narrows")
 
 
-@pytest.mark.parametrize("file", ["a.svm", "a.csv"])
-def test_a_pipe_repeats_or_begins_where_it_was(run, file):
-    flag = "--one-based " if file == "a.svm" else ""
-    fit = f"fit - --method ioc {flag}--chunk-rows 30 -o "
-    data = bytes_of(file)
-    assert run(fit + "whole.narrows", data)[0] == 0
-    # the first 130 rows come, and then something that is none
-    bad = b"\n".join([*data.split(b"\n")[:131], b"x,y"])
-    assert run(fit + "m.narrows --checkpoint c.narrows --every 60", bad)[0] == 1
-    shutil.copy("c.narrows", "c2.narrows")
-    status, _, err = run(fit + "m.narrows --checkpoint c.narrows --resume", data)
-    assert (status, "resuming after 120 rows, line 12" in err) == (0, True), err
-    assert bytes_of("m.narrows") == bytes_of("whole.narrows")
-    line = int(err.split("line ")[1].split()[0])
-    rest = b"\n".join(data.split(b"\n")[line:])
-    resume = "--checkpoint c2.narrows --resume --from-position"
-    status, _, err = run(fit + f"m2.narrows {resume}", rest)
-    assert status == 0, err
-    assert bytes_of("m2.narrows") == bytes_of("whole.narrows")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "texts", ["--vectorizer hashing --hash-columns 64 --idf-sample 50", "--stop-words english"]
@@ -351,20 +329,6 @@ def test_a_run_that_is_begun_once_more_is_gone_on_with(run, monkeypatch):
     assert bytes_of("m.narrows") == before
 
 
-def test_a_pipe_is_known_by_its_checkpoint_alone(run):
-    update = "update m.narrows - -o m.narrows --one-based --chunk-rows 30"
-    update += " --checkpoint c.narrows --every 60 --resume"
-    assert run("fit one.svm --method oc -o m.narrows")[0] == 0
-    data = bytes_of("two.svm")
-    dies("unlink", "before", "c.narrows", update, data)
-    status, _, err = run(update, data)
-    assert (status, "already finished" in err) == (0, True)
-    assert load("m.narrows").n_samples_seen_ == 230
-    status, _, err = run(update, data)  # what comes now is new
-    assert (status, "starting from the beginning" in err) == (0, True)
-    assert load("m.narrows").n_samples_seen_ == 360
-
-
 def test_what_is_not_the_same_is_refused(run, monkeypatch):
     fit = "fit a.svm --method oc -o m.narrows --chunk-rows 30 --checkpoint c.narrows"
     status, _, err = run(fit + " --resume")
@@ -480,14 +444,14 @@ def test_a_checkpoint_belongs_to_a_fit_or_to_the_update_of_one_model(run, monkey
         ),
         ("fit a.jsonl --method oc -o m --stop-words none.txt", "none.txt"),
         (
-            "fit a.svm --method oc -o m --checkpoint c --from-position",
-            "--from-position: expected --resume beside it",
+            "fit - --one-based --method oc -o m --checkpoint c --resume",
+            "--resume: expected files, got standard input, which cannot be read again",
         ),
         ("fit a.svm --method oc -o m --checkpoint none/c", "expected a folder none, got none"),
         ("fit a.svm --method oc -o m --checkpoint a.svm", "expected an output, got an input"),
         (
             "fit a.svm --method oc -o m --checkpoint c --resume --from-position",
-            "--from-position: expected standard input (-), got files",
+            "Version 0.4 removed it: a pipe cannot be read again",
         ),
     ],
 )
@@ -570,101 +534,6 @@ def test_the_example_from_the_shell(tmp_path):
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("the same bytes") == 2
-    assert done.stderr.count("resuming after") == 2
+    assert "OnlineSRDA: 12,000 rows" in done.stdout
     with np.load(tmp_path / "reduced.npz") as reduced:
         assert reduced["X"].shape == (12_000, 2)
-
-
-def test_a_pipe_that_is_too_short_is_refused_and_its_checkpoint_stays(run, monkeypatch):
-    lines = [f"{k},{k * k % 7},{'xy'[k % 2]}\n" for k in range(60)]
-    header, fit = "a,b,label\n", "fit - --method oc -o m.narrows --checkpoint c --chunk-rows 10"
-    with monkeypatch.context() as patch:
-        stop_after(patch, 2)
-        status, _, err = run(f"{fit} --every 10", "".join([header, *lines]).encode())
-    assert status == 130
-    rows = int(re.search("interrupted after ([0-9]+) rows", err)[1])
-    rest = "".join([header, *lines[1 - rows :]]).encode()  # and not the whole input
-    status, _, err = run(f"{fit} --resume", rest)
-    assert status == 1
-    assert f"standard input: expected the {rows} rows of the checkpoint again, got {rows}" in err
-    assert not os.path.exists("m.narrows")
-    assert run(f"{fit} --resume", "".join([header, *lines]).encode())[0] == 0
-    assert load("m.narrows").n_samples_seen_ == 60
-    assert not os.path.exists("c")
-
-
-def test_a_pipe_without_more_rows_is_said(run, monkeypatch):
-    lines = ["a,b,label\n", *(f"{k},{k * k % 7},{'xy'[k % 2]}\n" for k in range(60))]
-    fit = "fit - --method oc -o m.narrows --checkpoint c --chunk-rows 10 --every 10"
-    with monkeypatch.context() as patch:
-        stop_after(patch, 2)
-        status, _, err = run(fit, "".join(lines).encode())
-    assert status == 130
-    rows = int(re.search("interrupted after ([0-9]+) rows", err)[1])
-    status, _, err = run(f"{fit} --resume", "".join(lines[: rows + 1]).encode())
-    assert status == 0
-    assert f"standard input had no row after the {rows} that were learned." in err
-    assert load("m.narrows").n_samples_seen_ == rows
-
-
-@pytest.mark.parametrize("kind", ["csv", "svm"])
-def test_another_pipe_is_refused(run, kind):
-    def text(rows):
-        if kind == "svm":
-            return "".join(f"{'xy'.index(c)} 1:{v} 2:{v * v % 7}\n" for v, c in rows)
-        return "a,b,label\n" + "".join(f"{v},{v * v % 7},{c}\n" for v, c in rows)
-
-    rows = [(k, "xy"[k % 2]) for k in range(60)]
-    fit = f"fit - --method oc -o m.narrows {'--one-based' if kind == 'svm' else ''} --chunk-rows 10"
-    assert run(fit, text(rows).encode())[0] == 0
-    whole = bytes_of("m.narrows")
-    os.unlink("m.narrows")
-    fit += " --checkpoint c --every 10"
-    bad = (text(rows[:35]) + "bad,row\n").encode()
-    assert run(fit, bad)[0] == 1
-    before = bytes_of("c")
-    for other in (rows[30:] + rows, [(v + 1, c) for v, c in rows]):
-        status, _, err = run(f"{fit} --resume", text(other).encode())
-        assert (status, "from its first row, got another one" in err) == (1, True), err
-        assert not os.path.exists("m.narrows")
-        assert bytes_of("c") == before
-    assert run(f"{fit} --resume", bad)[0] == 1  # the same again
-    status, _, err = run(f"{fit} --resume", text(rows).encode())
-    assert status == 0, err
-    assert bytes_of("m.narrows") == whole
-
-
-def test_the_beginning_of_a_pipe_is_kept_where_it_continues(run):
-    header, lines = "a,b,label\n", [f"{k},{k * k % 7},{'xy'[k % 2]}\n" for k in range(60)]
-    fit = "fit - --method oc -o m.narrows --chunk-rows 10 --checkpoint c --every 10"
-    assert run(fit, (header + "".join(lines[:20]) + "bad\n").encode())[0] == 1
-    rest = ("".join(lines[20:40]) + "bad\n").encode()
-    assert run(f"{fit} --resume --from-position", rest)[0] == 1
-    status, _, err = run(f"{fit} --resume", "".join(lines[20:]).encode())
-    assert status == 1, err
-    status, _, err = run(f"{fit} --resume", (header + "".join(lines)).encode())
-    assert (status, "resuming after 40 rows" in err) == (0, True), err
-    assert load("m.narrows").n_samples_seen_ == 60
-
-
-@pytest.mark.parametrize("order", ["- more.csv", "more.csv -"])
-def test_a_pipe_beside_a_file_resumes(run, monkeypatch, order):
-    header, lines = "a,b,label\n", [f"{k},{k * k % 7},{'xy'[k % 2]}\n" for k in range(60)]
-    with open("more.csv", "w") as file:
-        file.write(header + "".join(lines[30:]))
-    pipe, bad = header + "".join(lines[:30]), header + "".join(lines[:20]) + "bad\n"
-    fit = f"fit {order} --method oc -o m.narrows --chunk-rows 10 --checkpoint c --every 10"
-    assert run(fit, bad.encode())[0] == 1
-    other = (header + "".join(lines[5:45])).encode()
-    status, _, err = run(f"{fit} --resume", other)
-    assert (status, "from its first row, got another one" in err) == (1, True), err
-    assert run(f"{fit} --resume", pipe.encode())[0] == 0
-    assert load("m.narrows").n_samples_seen_ == 60
-    for chunks in range(1, 6):  # the stop is in one of them or between
-        with monkeypatch.context() as patch:
-            stop_after(patch, chunks)
-            assert run(fit, pipe.encode())[0] == 130
-        status, _, err = run(f"{fit} --resume", pipe.encode())
-        assert status == 0, err
-        assert load("m.narrows").n_samples_seen_ == 60

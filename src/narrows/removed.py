@@ -20,7 +20,10 @@ PARAMETERS = {
 # values of removed parameters without which a model of 0.3 cannot be read
 _NEEDED = {("OnlineSRDA", "loss"): "squared"}
 # of the command line
-OPTIONS = dict.fromkeys(("--tolerance", "--confidence"), "all rows are read.")
+OPTIONS = {
+    **dict.fromkeys(("--tolerance", "--confidence"), "all rows are read."),
+    "--from-position": "a pipe cannot be read again. Write it to a file first.",
+}
 # (class, attribute): advice
 ATTRIBUTES = {
     ("OnlineSRDA", "loss_"): "The loss is squared.",

@@ -184,10 +184,10 @@ def _checkpoint(
         return None
     values.supported(estimator, "partial_fit")
     values.check_checkpoint_path(path, output, *files, *([] if model is None else [model]))
-    if given["from_position"] and list(files) != ["-"]:
+    if given["resume"] and "-" in files:
         raise ParameterError(
-            "--from-position: expected standard input (-), got files. Leave it out: rows that "
-            "were read before are skipped."
+            "--resume: expected files, got standard input, which cannot be read again. Write it "
+            "to a file first, or leave out --resume."
         )
     every = given["every"] or 100_000
     given_estimator = clone(estimator) if model is None else estimator  # whose names stay names
@@ -230,16 +230,15 @@ class Run:
     ):
         self.estimator, self.checkpoint, self.model = estimator, checkpoint, model
         self._resumed: ResumePoint | None = None
-        self._from_position = given["from_position"]
         source = estimator._source if model else None
         if checkpoint is not None and given["resume"]:
-            self._resumed = checkpoint.resume(not self._from_position)
+            self._resumed = checkpoint.resume()
             if self._resumed is None:
                 say(f"no checkpoint {checkpoint.path} yet; starting from the beginning.")
             else:
                 at, source = self._resumed.at, self._resumed.estimator._source
                 say(f"resuming after {at.rows:,} rows, line {at.line:,} of {files[at.file]}.")
-                reading = _as_before(self._resumed, reading, self._from_position, bool(model))
+                reading = _as_before(self._resumed, reading, bool(model))
                 if not model and source is not None and source.tfidf is not None:
                     _check_same_settings(source.tfidf, vectoriser or Tfidf(), checkpoint.path)
         self.samples = Samples(files, reading, source, vectoriser, given.get("idf_sample"))
@@ -250,7 +249,7 @@ class Run:
         self._learned = _warn_of_repeated(files, learned_by(model) if updates else [], model)
         values.check_skipping(given, self.samples.dataset, *files, *[model] * bool(model))
         if self._resumed is not None:
-            self.samples.dataset.resume_from(self._resumed.at, self._from_position)
+            self.samples.dataset.resume_from(self._resumed.at)
 
     def finish(
         self,
@@ -270,12 +269,9 @@ class Run:
         except KeyboardInterrupt:
             self._report_interrupt()
             return 130
-        if checkpoint is not None:
-            checkpoint.check_beginning(self.samples.dataset._beginning)
         run = checkpoint.run if checkpoint and read else None
         _save(estimator, output, read, run, self._learned)
         if checkpoint is not None:
-            self._say_if_ended()
             checkpoint.remove()
         if self.samples.n_empty:
             say_empty(self.samples.n_empty)
@@ -284,26 +280,11 @@ class Run:
         _report_model(estimator, output, as_json, more)
         return 0
 
-    def _say_if_ended(self) -> None:
-        """Say that standard input had no row after those that were learned before the stop."""
-        resumed = self._resumed
-        if resumed is not None and self.samples.chunk is None and "-" in self.samples.inputs:
-            say(
-                f"standard input had no row after the {resumed.at.rows:,} that were learned. If it "
-                "was not the whole input, learn the other rows by narrows update."
-            )
-
     def fit(self) -> Any:
         """Fit the estimator, from the beginning or from where it was stopped, and return it."""
         estimator, samples, resumed = self.estimator, self.samples, self._resumed
         passes = most_passes(estimator, 1) - (0 if resumed is None else resumed.passes)
         passes += self._given["then"] not in (None, "none")
-        if passes > 1 and resumed is not None and self._from_position:
-            raise ParameterError(
-                f"--from-position: expected a run that has to read its input once more, got "
-                f"{type(estimator).__name__} before its last pass, which needs all rows again. "
-                "Leave it out, and repeat the input from the beginning."
-            )
         again = "-" in samples.inputs and self._may_read_again()
         if passes > 1 or samples.counts_first or again:
             samples.dataset.store_stdin()
@@ -467,10 +448,8 @@ class Run:
         except WidthError as error:
             raise self._too_wide(error.n_features) from None
         source = self.estimator._source if self.model else self.samples.source()
-        header = chunk.header or (None if self._resumed is None else self._resumed.header)
-        beginning = self.samples.dataset._beginning
         then = self.estimator._fitted.then if self.model else None
-        self.checkpoint.record(state, source, then, passes, chunk, header, beginning)
+        self.checkpoint.record(state, source, then, passes, chunk)
 
     def _report_interrupt(self) -> None:
         """Save what was learned to the checkpoint, and say what is saved and how to continue."""
@@ -523,13 +502,10 @@ def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None
         raise another_run(path, str(error)) from None
 
 
-def _as_before(
-    resumed: ResumePoint, options: Options, from_position: bool, is_update: bool
-) -> Options:
+def _as_before(resumed: ResumePoint, options: Options, is_update: bool) -> Options:
     """Return options by which samples are read as they were before the stop."""
     source, classes = resumed.estimator._source, resumed.state.classes
     found = {
-        "header": resumed.header if from_position else None,
         "several_labels": resumed.several_labels,
         NUMBERS: not are_text(classes) if len(classes) and not is_update else None,
     }

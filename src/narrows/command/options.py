@@ -404,10 +404,6 @@ CHECKPOINTS = (
         "Number of rows between two checkpoints.  [default: 100000]",
     ),
     _flag("--resume", "Continue from the checkpoint, if there is one."),
-    _flag(
-        "--from-position",
-        "With --resume: standard input starts at the position of the checkpoint.",
-    ),
 )  # fmt: skip
 ENGINES = (
     _option(

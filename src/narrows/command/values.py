@@ -378,7 +378,6 @@ def check_checkpoint_options(given: dict[str, Any]) -> None:
     """Raise where one of the options of checkpoints lacks the one that it depends on."""
     for name in ("resume", "every"):
         _require(given, name, given["checkpoint"] is not None, "--checkpoint FILE")
-    _require(given, "from_position", given["resume"], "--resume")
 
 
 def check_checkpoint_path(path: str, output: str, *inputs: str) -> None:

@@ -17,7 +17,7 @@ from narrows.errors import DataError, ParameterError
 from narrows.io.atomic import Version, clear_unfinished, version
 from narrows.io.chunk import Chunk, Options, Position, plain
 from narrows.io.models import identity, load_checkpoint, save_checkpoint
-from narrows.io.streams import BEGINNING, display_name
+from narrows.io.streams import BEGINNING
 from narrows.methods.parameters import same
 from narrows.methods.routes import route_of_state
 from narrows.solve.late import sparse
@@ -25,7 +25,7 @@ from narrows.solve.schema import SchemaError, check_plain
 
 _PROGRESS = {
     "base": (str, None), "inputs": [str], "heads": [([int], None)], "options": dict,
-    "passes": int, "at": [int], "header": ([str], None), "several_labels": bool,
+    "passes": int, "at": [int], "several_labels": bool,
 }  # fmt: skip
 _OPTIONS = ("label", "text", "split", "width", "zero_based", "chunk_rows")
 # only where it was set
@@ -42,7 +42,6 @@ class ResumePoint(NamedTuple):
     state: Any
     passes: int
     at: Position
-    header: tuple[str, ...] | None
     several_labels: bool
 
 
@@ -94,27 +93,14 @@ class Checkpoint:
             "heads": [_head(path) for path in inputs],
             "options": {name: all_options[name] for name in (*_OPTIONS, *more)},
         }
-        self._beginning: list[int] | None = None  # of standard input, in the place of a head
-        self._repeated: list[int] | None = None  # what it has to begin with
-        self._repeats = True  # whether standard input starts where it started before
         self._rows = 0  # since the file was written
         self._read: Version = version(path)
         self._last: tuple[Any, Any, Any, dict[str, Any]] | None = None
 
-    def record(
-        self, state: Any, source: Any, then: Any, passes: int, chunk: Chunk, header: Any,
-        beginning: bytes,
-    ) -> None:  # fmt: skip
-        """Note the state after a chunk, and write it where `every` rows have been learned.
-
-        `beginning` has the first bytes of standard input.
-        """
-        self.check_beginning(beginning)
-        learned = beginning[: len(beginning) - len(_after(beginning, chunk.at.line))]
-        if self._repeats and self._is_stdin(chunk.at):
-            self._beginning = [len(learned), zlib.crc32(learned), 0]
+    def record(self, state: Any, source: Any, then: Any, passes: int, chunk: Chunk) -> None:
+        """Note the state after a chunk, and write it where `every` rows have been learned."""
         several = bool(sparse.issparse(chunk.y))
-        at = {"passes": passes, "at": chunk.at, "header": header, "several_labels": several}
+        at = {"passes": passes, "at": chunk.at, "several_labels": several}
         self.estimator._settle(state)  # after each chunk, so that a run that goes on is the same
         self._last = state, source, then, at
         self._rows += len(chunk.lines)
@@ -125,8 +111,6 @@ class Checkpoint:
         """Write the state that was recorded last."""
         if self._last is not None:
             state, source, then, at = self._last
-            heads = zip(self.run["inputs"], self.run["heads"], strict=True)
-            at = at | {"heads": [self._beginning if path == "-" else h for path, h in heads]}
             progress = {**self.run, **at}
             save_checkpoint(self.estimator, state, source, self.path, progress, self._read, then)
             self._read = version(self.path)
@@ -137,25 +121,10 @@ class Checkpoint:
         if self._read == version(self.path):
             Path(self.path).unlink(missing_ok=True)
 
-    def check_beginning(self, beginning: bytes) -> None:
-        """Raise DataError where standard input does not repeat what was learned before a stop."""
-        if self._repeated is None:
-            return
-        size, crc32, _ = self._repeated
-        if len(beginning) < size or zlib.crc32(beginning[:size]) != crc32:
-            raise DataError(
-                display_name("-"),
-                f"expected the input that {self.path} was written for, from its first row, got "
-                "another one. Use --from-position if it continues after the rows that were "
-                f"learned. {_START_OVER}",
-            )
-        self._repeated = None
-
-    def resume(self, repeats: bool = True) -> ResumePoint | None:
+    def resume(self) -> ResumePoint | None:
         """Return where to continue; None where there is no file.
 
-        `repeats`: whether standard input starts where it started before. ParameterError where the
-        file belongs to another run.
+        ParameterError where the file belongs to another run.
         """
         clear_unfinished(os.path.dirname(os.path.realpath(self.path)))
         if not os.path.exists(self.path):
@@ -164,13 +133,9 @@ class Checkpoint:
         self._check_run(estimator, progress)
         self._check_inputs(progress["heads"])
         self._check_position(estimator, state, progress)
-        header, at = progress["header"], Position(*progress["at"])
-        found = dict(zip(self.run["inputs"], progress["heads"], strict=True))
-        self._beginning, self._repeats = found.get("-"), repeats
-        self._repeated = self._beginning if repeats and self._is_stdin(at) else None
-        header = None if header is None else tuple(header)
+        at = Position(*progress["at"])
         several = progress["several_labels"]
-        return ResumePoint(estimator, state, progress["passes"], at, header, several)
+        return ResumePoint(estimator, state, progress["passes"], at, several)
 
     def is_finished(self) -> bool:
         """Whether the model to be updated is already the result of this run.
@@ -193,10 +158,6 @@ class Checkpoint:
         if left_by_last:
             self.remove()
         return True
-
-    def _is_stdin(self, at: Position) -> bool:
-        """Whether a position is in standard input."""
-        return bool(self.run["inputs"][at.file] == "-")
 
     def _load(self) -> tuple[Any, Any, dict[str, Any]]:
         """Return the estimator, state and progress of the file."""
@@ -240,8 +201,6 @@ class Checkpoint:
             problem = f"progress: expected heads of all inputs, got others. {_START_OVER}"
             raise DataError(self.path, problem)
         for path, was in zip(inputs, heads, strict=True):
-            if path == "-":
-                continue  # see `check_beginning`
             now = _head(path, None if was is None else was[0])
             if was is not None and (now is None or now[0] < was[0] or now[1] != was[1]):
                 problem = f"expected the file that {self.path} was written for, got a changed one."
@@ -272,11 +231,6 @@ def another_run(path: str, difference: str) -> ParameterError:
         f"{path}: expected a checkpoint of this run, got one of another run: {difference} Repeat "
         "that command, or leave out --resume to start from the beginning."
     )
-
-
-def _after(text: bytes, line: int) -> bytes:
-    """Return what comes after so many lines."""
-    return b"".join(text.split(b"\n", line)[line:])
 
 
 def _head(path: str, size: int | None = None) -> list[int] | None:

@@ -103,7 +103,7 @@ class Dataset:
         self.position = 0
         self.size = sum(os.path.getsize(path) for path in paths if path != "-")
         self._stdin = StandardInput(options.encoding)
-        self._start, self._line = Position(), 0
+        self._start = Position()
         self._columns = options.columns  # a resumed run may have no chunk left to read
         self._truncated: set[str] = set()  # files with a warning
         self._null_labels = False  # whether there was a warning
@@ -134,15 +134,10 @@ class Dataset:
             if number < first:
                 done += 0 if path == "-" else os.path.getsize(path)
                 continue
-            resumed, line = number == first and rows > 0, 0
+            resumed = number == first and rows > 0
             if resumed:
-                line, after = self._line, after - self._line
                 options = options.replace(after=after)
             with self._open(path) as (stream, raw):
-                lines = None  # of an input that is repeated
-                if resumed and path == "-" and not line:
-                    lines = Section(stream)
-                    stream = io.BufferedReader(lines)
                 for chunk in self._chunks(stream, name, options):
                     rows += len(chunk.lines)
                     self._check(chunk, name, width)
@@ -165,17 +160,11 @@ class Dataset:
                         self._columns = chunk.columns
                         options = options.replace(columns=chunk.columns)
                     self.position = done + raw.tell() if raw.seekable() else 0
-                    at = Position(number, line + int(chunk.lines[-1]), rows)
+                    at = Position(number, int(chunk.lines[-1]), rows)
                     y = as_asked(chunk.y, options, name, chunk.lines)
                     self._warn_of_null(y, name, chunk.lines)
                     yield chunk._replace(y=y, at=at)
             options = options.replace(after=0)
-            if lines is not None and rows == before and lines.n_lines < after:
-                raise DataError(
-                    name,
-                    f"expected the {before:,} rows of the checkpoint again, got {lines.n_lines:,} "
-                    "lines. Repeat the whole input, or add --from-position if it continues there.",
-                )
             if rows == before and not resumed and not options.may_be_empty:
                 raise DataError(name, "expected at least one row, got none.")
             done += 0 if path == "-" else os.path.getsize(path)
@@ -185,18 +174,9 @@ class Dataset:
         """What chunks hold: numbers, texts, or tables with columns of any kind."""
         return "texts" if self.is_text else "tables" if self.options.table else "numbers"
 
-    def resume_from(self, start: Position, input_continues: bool = False) -> None:
-        """Let the next pass start after the chunk that ended at `start`.
-
-        Earlier rows are skipped, unless the input continues there (`input_continues`): a pipe whose
-        producer does not repeat them. `options` then have the header of a CSV pipe.
-        """
-        self._start, self._line = start, start.line if input_continues else 0
-
-    @property
-    def _beginning(self) -> bytes:
-        """The first bytes of standard input, as far as they were read."""
-        return b"" if self._stdin.section is None else self._stdin.section.beginning
+    def resume_from(self, start: Position) -> None:
+        """Let the next pass start after the chunk that ended at `start`: skip earlier rows."""
+        self._start = start
 
     def store_stdin(self) -> None:
         """Store standard input in a temporary file, so that it can be read several times."""

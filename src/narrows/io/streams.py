@@ -277,12 +277,9 @@ class StandardInput:
     ----------
     is_stored : bool
         Whether it is in a temporary file.
-    section : Section or None
-        What it is read through, once its first row was inspected.
     """
 
     is_stored = False
-    section: Section | None = None
 
     def __init__(self, encoding: str | None = None):
         self.encoding = encoding
@@ -317,8 +314,7 @@ class StandardInput:
                     "(--max-line-mb) to read more.",
                     len(head),
                 )
-        self.section = Section(self._stream, b"".join(head))
-        self._stream = io.BufferedReader(self.section)
+        self._stream = io.BufferedReader(Section(self._stream, b"".join(head)))
         return row.strip() if row.split(b"#")[0].strip() else b""
 
     @cached_property
@@ -338,27 +334,16 @@ class Section(io.RawIOBase):
 
     def __init__(self, stream: Any, head: bytes = b"", most: int = sys.maxsize):
         self.stream, self.head, self.left = stream, head, most
-        self.ended, self.last = 0, b""  # lines, and the last byte so far
-        self.beginning = b""  # at most `BEGINNING` bytes of what was read
 
     def readable(self) -> bool:
         """Return True."""
         return True
-
-    @property
-    def n_lines(self) -> int:
-        """The number of lines so far, that of a last one without an end included."""
-        return self.ended + (self.last not in (b"", b"\n"))
 
     def readinto(self, buffer: Any) -> int:
         """Read into a buffer; of a pipe the data so far, without waiting for more."""
         most = min(self.left, len(buffer))
         piece = self.head[:most] or self.stream.read1(most)
         self.head, self.left = self.head[len(piece) :], self.left - len(piece)
-        self.ended += piece.count(b"\n")
-        self.last = piece[-1:] or self.last
-        if len(self.beginning) < BEGINNING:
-            self.beginning = (self.beginning + piece)[:BEGINNING]
         buffer[: len(piece)] = piece
         return len(piece)
 
