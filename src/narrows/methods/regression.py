@@ -44,7 +44,7 @@ from narrows.solve.arrays import check_not_masked
 from narrows.solve.eigen import signs_of
 from narrows.solve.exact import Centred, occupied
 from narrows.solve.held_out import GRID, NO_CURVE, Curve
-from narrows.solve.products import product
+from narrows.solve.products import SMALL, one_blas_thread, product
 from narrows.solve.scatter import Answer, Scatter, discriminants, of_samples
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import divided
@@ -275,7 +275,11 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
             return self._of_solved(state)
         if not state.n:
             return Found.best(np.zeros((state.n_features, 0)), np.zeros(0), self._size)
-        state = self._shown(state)
+        with one_blas_thread(min(state.n_features, state.n_samples) <= SMALL):
+            return self._of_sums(self._shown(state))
+
+    def _of_sums(self, state: Any) -> Found:
+        """Return the solution for a state that has samples."""
         unit = unit_of(self, state)
         alpha, curve = self._choose(state, unit)
         p, sizes = self._size, NO_CURVE
