@@ -249,8 +249,8 @@ def test_an_error_in_a_later_block_leaves_everything_as_it_was(estimator, wrong,
 def test_a_handler_of_ones_own_is_called_after_the_block():
     """Also one that raises no error, and only once for an impatient user."""
     X, y = samples(n=200, d=3)
-    model, came = OC().partial_fit(X, y).partial_fit(X, y), []
-    handler = signal.signal(signal.SIGINT, lambda *given: came.append(seen(model)))
+    model, counts = OC().partial_fit(X, y).partial_fit(X, y), []
+    handler = signal.signal(signal.SIGINT, lambda *given: counts.append(seen(model)))
     try:
         ours = signal.getsignal(signal.SIGINT)
         lines = run_traced(lambda: model.partial_fit(X, y))
@@ -264,8 +264,8 @@ def test_a_handler_of_ones_own_is_called_after_the_block():
     finally:
         signal.signal(signal.SIGINT, handler)
     assert seen(model) == 800
-    assert came
-    assert set(came) <= {600, 800}
+    assert counts
+    assert set(counts) <= {600, 800}
 
 
 @pytest.mark.parametrize("estimator", [OC(), slow(SRDA(alpha=1.0)), slow(IDRQR())])

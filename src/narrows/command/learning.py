@@ -570,7 +570,7 @@ def _report_model(
     found = {"model": output, **summary(estimator), **(more or {})}
     text = (
         f"{found['method']}: {found['rows']:,} rows, {n_classes(found)}, "
-        f"{found['columns']:,} columns -> {found['dimensions']:,}; " + f"saved to {output}"
+        f"{found['columns']:,} columns -> {found['dimensions']:,}; saved to {output}"
     )
     if found["method"] == "ForwardFS" and (columns := chosen(estimator)):
         found["top"] = columns

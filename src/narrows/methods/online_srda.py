@@ -382,8 +382,8 @@ class OnlineSRDA(Classifier, Sequential):
     ----------
     n_components : int, optional
         p, the number of directions. By default one per class, in the order of `classes_`. A smaller
-        number gives the leading singular directions of W. On a stream there are p
-        directions from the first batch on; those that are not available yet are zero.
+        number gives the leading singular directions of W. On a stream there are p directions from
+        the first batch on; those that are not available yet are zero.
     half_life : float, optional
         The number of samples after which all sums are halved: Q, qb, the mean of `|x|^2`, the mean
         of the samples, class sums and weights, and the weights of stored samples. W itself does not
@@ -408,9 +408,9 @@ class OnlineSRDA(Classifier, Sequential):
     components_ : ndarray of shape (n_components, n_features)
         The transpose of W, each column divided by the pooled deviation of xW within the classes.
         The stored samples estimate it; without a reservoir, the energy of the features, as if these
-        were uncorrelated about 0. If `n_components` is set and smaller than the number of
-        classes, the entry of largest magnitude in each direction is positive. Directions that are
-        not available yet are zero.
+        were uncorrelated about 0. If `n_components` is set and smaller than the number of classes,
+        the entry of largest magnitude in each direction is positive. Directions that are not
+        available yet are zero.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight of each class, which decays with a `half_life`.
         Classes given to `partial_fit` have weight 0 until they are seen.
@@ -448,9 +448,9 @@ class OnlineSRDA(Classifier, Sequential):
     bands of features of equal energy, from the class sums and the scatter of the stored samples
     within the classes.
 
-    **Scores**: with `polish` and three classes or more, the outputs xW + b of stored
-    samples, each left out (by leverages), also give log posteriors: of normal classes with one
-    covariance, to whose diagonal 0.1 or 1 times the mean variance is added. They replace the
+    **Scores**: with `polish` and three classes or more, the outputs xW + b of stored samples, each
+    left out (by leverages), also give log posteriors: of normal classes with one covariance, to
+    whose diagonal 0.1 or 1 times the mean variance is added. They replace the
     outputs if they predict stored samples better over five folds: the mean logarithm of the
     probability of the label by half a standard error (by three where W was computed again), and
     either by 0.03 or with a mean recall of the classes that is higher by 0.03 and by two standard
