@@ -144,8 +144,7 @@ def explicit(model, X):
     """The coordinates that a model has to have used."""
     stats = model.stats_ if hasattr(model.stats_, "map") else copy.deepcopy(model).emptied().stats_
     map = stats.map
-    Z = oracle.coordinates(X, map.seed, map.kernel, map.n_hidden, map.gamma, map.centre)
-    return Z
+    return oracle.coordinates(X, map.seed, map.kernel, map.n_hidden, map.gamma, map.centre)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

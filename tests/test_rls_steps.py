@@ -148,7 +148,7 @@ def test_first_moments_are_weighed_as_the_energies(half_life):
     core.add_classes(3)
     keep = 1.0 if half_life is None else 0.5 ** (1 / half_life)
     learned(core, X, T, Rule(keep), weight=weight)
-    # w h of a sample is what it added to the weight of the bias
+    # the weight of a sample is what it added to the weight of the bias
     twin = list(online_srda(X, T, weight, half_life, centred=True))
     qb = np.array([0.0, *(row[3] for row in twin)])
     decay = np.where(weight > 0, keep, 1.0)

@@ -151,9 +151,9 @@ def held_out_gain(halves: Halves) -> np.ndarray:
     A feature of a sample is predicted by the point halfway from the mean m of the others to their
     class mean. With the deviations A_j of the class means of the others from their mean, and B_j of
     those of the fold from its own, which vary less than from that of the others, the mean squared
-    error is sum_j p_j A_j (2 B_j - A_j / 2) / 2 lower than that of m. This is less sensitive
-    to chance in A than the class mean itself: 3/4 of the diagonal of S_b on average, less a quarter
-    of that chance.
+    error is sum_j p_j A_j (2 B_j - A_j / 2) / 2 lower than that of m. This is less sensitive to
+    chance in A than the class mean itself: 3/4 of the diagonal of S_b on average, less a quarter of
+    that chance.
 
     Parameters
     ----------

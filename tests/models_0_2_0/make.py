@@ -75,7 +75,7 @@ MODELS = {
     "idrqr": (IDRQR(), False, "text"),
     "idrqr_transport": (IDRQR(mu=5.0, update="transport"), True, "numbers"),
     "onlinesrda": (OnlineSRDA(random_state=0, reservoir=20), True, "text"),
-    "onlinesrda_softmax": (OnlineSRDA(reservoir=0), False, "numbers"),  # with loss="softmax",
+    "onlinesrda_softmax": (OnlineSRDA(reservoir=0), False, "numbers"),  # with loss="softmax"
 }
 FILES = {
     "from_csv": ("a.csv", "--method oc"),

@@ -134,10 +134,9 @@ def compare(
         the largest class has more than 9 times as many samples as the smallest. For numbers it is
         R^2, of several targets the mean. With the balanced accuracy, SVMs and logistic regression
         weight the classes (``class_weight="balanced"``); without, they rarely predict a rare class.
-        The area
-        under the ROC curve and the average precision are those of the rarer of two classes, of more
-        classes the means. For the log-loss, probabilities of SVMs are a logistic function of their
-        decision values, fitted to the training samples.
+        The area under the ROC curve and the average precision are those of the rarer of two
+        classes, of more classes the means. For the log-loss, probabilities of SVMs are a logistic
+        function of their decision values, fitted to the training samples.
     repeats : int, optional
         Number of random splits, each with a fifth of the samples held out, stratified by class. By
         default 5, if neither `test` nor `cv` is given.

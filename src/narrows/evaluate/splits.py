@@ -303,7 +303,7 @@ def rows(
     places = [(display_name(paths[chunk.at.file]), chunk.lines) for chunk in chunks]
     if sparse.issparse(chunks[0].y):
         raise ParameterError(
-            f"{named(paths)}: expected one label per sample to compare, got several."
+            f"{named(paths)}: expected one label per sample to compare, got several. Keep one."
         )
     found = [chunk.y for chunk in chunks]
     try:

@@ -44,14 +44,7 @@ from narrows.methods.selector import Selector
 from narrows.methods.then import Then
 from narrows.removed import RemovedError, without_removed
 from narrows.solve.applied import Applied
-from narrows.solve.schema import (
-    SORTED,
-    Field,
-    SchemaError,
-    check_known,
-    check_plain,
-    checked,
-)
+from narrows.solve.schema import SORTED, Field, SchemaError, check_known, check_plain, checked
 from narrows.state.class_stats import ClassStats
 from narrows.state.labels import by_class
 from narrows.state.mapped import Mapped

@@ -400,8 +400,8 @@ def _lapack(name: str) -> Any:
 def _left_by_steps(core: DiagonalRLS, held: Held) -> np.ndarray:
     """Return I - S of the steps, times the roots of weights from the left, divided from the right.
 
-    Of a sample that stands for others, the
-    others are not left out. So its diagonal entry is 1 / (1 + w a), a = x'(L + C)^-1 x without it.
+    Of a sample that stands for others, the others are not left out. So its diagonal entry is 1 / (1
+    + w a), a = x'(L + C)^-1 x without it.
     """
     L = core.clock[at.S2] + core.energy
     L_b = 1.0 + core.clock[at.FACTOR] * core.clock[at.QB]
