@@ -17,12 +17,10 @@ __all__ = ["DataError", "ParameterError"]
 
 # packages between a caller and a warning; the last two because of decorators
 _NOT_THE_CALLER = {"narrows", "sklearn", "joblib", "numpy", "contextlib"}
-_CLASS = re.compile(r"^[A-Z]\w*(?=: | requires )")  # the class name that a message starts with
 _FLAG = re.compile(r"(Set )?(\w+) \((--[^)]*)\)")  # a parameter, and the option of a command
-# messages of states and solvers
-_NAMELESS = re.compile(r"(ClassStats|TargetStats|Criterion): |expected ")
-# the class that the user called, and the frame of the call
-_called: ContextVar[tuple[str, Any]] = ContextVar("called", default=("", None))
+_STATES = "ClassStats: ", "TargetStats: ", "Criterion: "  # that messages of states start with
+# the class that the user called, for warnings of states and solvers
+_called: ContextVar[str] = ContextVar("called", default="")
 
 
 # advice on columns of a table
@@ -90,7 +88,7 @@ class RangeError(ValueError):
     feature : int, optional
         The feature with such numbers.
     who, name : str
-        The class that raises the error, and its name of the feature; see `named`.
+        The class that raises the error, and its name of the feature.
 
     See Also
     --------
@@ -186,49 +184,32 @@ def _asked(message: str) -> str:
 
 
 def named(message: str, who: str) -> str:
-    """Return a message that starts with the name of this class."""
-    found = _CLASS.match(message)
-    return who + message[found.end() :] if found else f"{who}: {message}"
+    """Return a message of a state, or of a solver, that starts with the name of a class."""
+    for state in ("", *_STATES):
+        if who and message.startswith(state or "expected "):
+            return f"{who}: {message.removeprefix(state)}"
+    return message
 
 
 @contextmanager
 def errors_named_after(estimator: Any) -> Iterator[None]:
-    """Let errors and warnings name the estimator that the user called, and its features.
-
-    States and solvers know no estimator: their messages start with ClassStats, or with no name.
-    """
-    if caller():  # inside of a call that the user made
-        yield
-        return
+    """Let errors and warnings of states and solvers name an estimator, and its features."""
     name = type(estimator).__name__
-    outside = _called.set((name, sys._getframe(2)))  # behind that of `contextmanager`
+    outside = _called.set(name)
     try:
         yield
     except RangeError as error:
         k = error.feature
+        if error.who == name:
+            raise
         raise error.named(name, None if k is None else feature_name(estimator, k)) from None
     except (TypeError, ValueError) as error:
-        if _NAMELESS.match(str(error)):
-            error.args = (named(str(error), name),)
+        said = named(str(error), name)
+        if said != str(error):
+            error.args = (said,)
         raise
     finally:
         _called.reset(outside)
-
-
-def caller() -> str:
-    """Return the name of the class that the user called; "" outside of such a call.
-
-    A call that a signal ended before it was forgotten runs no more, and is forgotten here.
-    """
-    name, call = _called.get()
-    if not name:
-        return ""
-    frame = sys._getframe(1)
-    while frame is not None and frame is not call:
-        frame = frame.f_back  # type: ignore[assignment]
-    if frame is None:
-        _called.set(("", None))
-    return name if frame is not None else ""
 
 
 def feature_name(estimator: Any, k: int) -> str:
@@ -240,22 +221,14 @@ def feature_name(estimator: Any, k: int) -> str:
     return f"x{k}" if names is None else str(names[k])
 
 
-def wrong_arguments(estimator: Any, error: TypeError) -> TypeError:
-    """Return the error of Python for wrong arguments of a method, with the name of the class."""
-    before, _, rest = str(error).partition("(")
-    call = f"{type(estimator).__name__}.{before.rpartition('.')[2]}"
-    return TypeError(f"{call}({rest} (see help({call}))")
-
-
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, name the class that was called, and the line: the first one outside of the package."""
+    """Warn of the line that called: the first one outside of the package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_CALLER:
         if frame.f_back is None:
             break
         level, frame = level + 1, frame.f_back
-    who, message = caller(), _asked(message)
-    warnings.warn(named(message, who) if who else message, category, stacklevel=level)
+    warnings.warn(named(_asked(message), _called.get()), category, stacklevel=level)
 
 
 def no_samples_have(sums: str) -> str:

@@ -28,7 +28,6 @@ from narrows.errors import (
     errors_named_after,
     feature_name,
     fit_alike,
-    wrong_arguments,
 )
 from narrows.methods.names import column_names, file_columns, use_names
 from narrows.methods.parameters import (
@@ -111,13 +110,7 @@ def atomic(method: Method) -> Method:
                 if fitted is not None:
                     fitted.begin()
                 with errors_named_after(self):  # before the names of the features are restored
-                    try:
-                        found = method(self, *args, **named)
-                    except TypeError as error:
-                        trace = error.__traceback__
-                        if trace is not None and trace.tb_next is None:
-                            raise wrong_arguments(self, error) from None
-                        raise
+                    found = method(self, *args, **named)
                 if fitted is not None:
                     fitted.hand_over(self)
                 return found

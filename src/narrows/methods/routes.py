@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import ParameterError, RangeError, WidthError, caller, features_in_errors
+from narrows.errors import ParameterError, RangeError, WidthError, features_in_errors
 from narrows.methods import COLLECTIONS
 from narrows.methods.parameters import check_parts
 from narrows.methods.standardize import unit_of_samples
@@ -348,10 +348,9 @@ class Gathered:
 
     def update(self, X: Any, y: Any, sample_weight: Any, check_input: bool) -> Gathered:
         """Add checked samples, in place."""
-        who = caller() or "ClassStats"
-        classes, codes = one_a_row(X, y, who)
+        classes, codes = one_a_row(X, y)
         self.classes = union(self.classes, classes)
-        self.chunks.append((X, classes[codes], weights(sample_weight, len(codes), who)))
+        self.chunks.append((X, classes[codes], weights(sample_weight, len(codes))))
         return self
 
     def joined(self, estimator: Any) -> tuple[Any, np.ndarray, np.ndarray]:

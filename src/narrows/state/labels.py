@@ -112,7 +112,7 @@ def indicator(
     return classes, Y
 
 
-def one_a_row(X: Any, y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
+def one_a_row(X: Any, y: Any, who: str = "ClassStats") -> tuple[np.ndarray, np.ndarray]:
     """Return class names, sorted, and the number of the class of each sample.
 
     For methods with one label per sample. Parameters and errors are those of `indicator`; an
@@ -382,7 +382,7 @@ def _from_matrix(y: Any, who: str) -> tuple[np.ndarray, sparse.csr_array]:
     return np.arange(Y.shape[1]), Y
 
 
-def weights(sample_weight: Any, n: int, who: str) -> np.ndarray:
+def weights(sample_weight: Any, n: int, who: str = "ClassStats") -> np.ndarray:
     """Return weights of shape (n_samples,); ValueError where one is negative or not finite."""
     given = 1.0 if sample_weight is None else as_numpy(sample_weight, "sample_weight", who)
     weight = np.asarray(given, dtype=np.float64)
