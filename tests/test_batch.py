@@ -359,8 +359,8 @@ def test_a_column_of_another_size_hides_nothing(scale):
 @pytest.mark.parametrize("method", [MMC, LDA, SRDA])
 def test_numbers_whose_squares_are_none(method):
     X, y = labelled()
-    for factor in (1e-200, 1e200):
-        with pytest.raises(RangeError, match=f"{method.__name__}: expected .* in feature 'x"):
+    for factor, error in ((1e-200, ValueError), (1e200, RangeError)):
+        with pytest.raises(error, match=f"^{method.__name__}: expected "):
             method().fit(factor * X, y)
         if method is SRDA:  # whose answer has no size
             assert SRDA(solver="lsqr").fit(factor * X, y).eigenvalues_.max() > 0

@@ -327,7 +327,7 @@ def test_weights_are_scaled_in_every_fold(kind, form):
     stats = learned(form(X), y, weight, **kind)
     assert_folds(2.5 * stats, X, y, 2.5 * weight, **kind)
     assert_folds(0 * stats, X, y, 0 * weight, **kind)
-    with pytest.raises(RangeError, match="ClassStats: expected weights of less than"):
+    with pytest.raises(RangeError, match="ClassStats: expected finite weights"):
         1e308 * stats
 
 
@@ -533,8 +533,6 @@ def forgeries():
     yield kept | {"fold1_kept": np.array(8)}, "fold 1: .*got kept=9 and kept=8"
     yield dense | {"origin": np.zeros(5)}, "fold 0: origin: expected shape d"
     yield dense | {"registered": np.zeros(9, bool)}, "fold 0: registered: expected shape c"
-    huge = {f"fold{k}_counts": np.array([1e308, 0, 0]) for k in range(3)}
-    yield dense | huge, "weights of less than"
     yield dense | {"fold0_folds": np.array(2)}, "fold 0: "
 
 

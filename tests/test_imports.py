@@ -184,7 +184,7 @@ PUBLIC = {
     "narrows.testing", "narrows.text",
 }  # fmt: skip
 SOLVE, INSIDE = "tests/solvers.py", "tests/inside.py"  # which alone import more
-OF_ANOTHER_VERSION = "tests/models_0_2_0/make"  # and make_checkpoints
+OF_ANOTHER_VERSION = "tests/models_0_3_0/"
 CHANGING = {"setattr", "delattr", "patch", "import_module"}  # functions that take names as strings
 OF_OTHERS = {"_jvm", "_gateway", "_multiclass", "_replace"}  # PySpark, River, named tuples
 

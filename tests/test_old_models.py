@@ -15,40 +15,28 @@ import narrows
 from narrows import IDRQR, LDA, SRDA, KernelSRDA, OnlineSRDA
 from narrows.command.cli import main
 from narrows.errors import DataError
-from tests.cases import NUMERIC_METHODS
-from tests.models_0_2_0 import make as of_0_2_0
-from tests.models_0_2_0.make import answer, samples
-from tests.models_0_2_0.make_checkpoints import RUNS, WHEN, command_of
-from tests.models_0_3_0 import make as of_0_3_0
+from tests.models_0_3_0.before import answer, samples
+from tests.models_0_3_0.checkpoints import WHEN, command_of
+from tests.models_0_3_0.make import FILES, MODELS, RUNS
 
-FOLDERS = {
-    version: Path(__file__).parent / f"models_{version.replace('.', '_')}"
-    for version in ("0.2.0", "0.3.0")
-}
-MODELS = {"0.2.0": of_0_2_0.MODELS, "0.3.0": of_0_3_0.MODELS}
-FILES = {"0.2.0": of_0_2_0.FILES, "0.3.0": of_0_3_0.FILES}
-CHECKPOINTS = {"0.2.0": RUNS, "0.3.0": of_0_3_0.RUNS}
-# that were other ones: a model keeps those it was fitted with
-OLD_DEFAULTS = {("0.2.0", "lda"): {"mu": 0.5}, ("0.2.0", "lda_gsvd"): {"mu": 0.5}}
+FOLDER = Path(__file__).parent / "models_0_3_0"
 
 
 @cache
-def arrays_of(version, name):
-    return dict(np.load(FOLDERS[version] / f"{name}.npz"))
+def arrays_of(name):
+    return dict(np.load(FOLDER / f"{name}.npz"))
 
 
 def each(of):
-    """Cases: each version with each name of its models, files or checkpoints."""
-    return pytest.mark.parametrize(
-        ("version", "name"), [(version, name) for version, names in of.items() for name in names]
-    )
+    """Cases: each name of models, files or checkpoints."""
+    return pytest.mark.parametrize("name", of)
 
 
 DISCRIMINANTS = SRDA, LDA, KernelSRDA, OnlineSRDA, IDRQR  # whose lengths were other ones
 
 
-def assert_answers(estimator, X, version, key, rtol=1e-9):
-    found, all_expected = answer(estimator, X), arrays_of(version, "expected")
+def assert_answers(estimator, X, key, rtol=1e-9):
+    found, all_expected = answer(estimator, X), arrays_of("expected")
     names = {name.removeprefix(f"{key}/") for name in all_expected if name.startswith(f"{key}/")}
     assert {name for name in names if "/" not in name} == set(found)
     for name, array in found.items():
@@ -75,64 +63,63 @@ def of_length_one(Z):
 
 @each(MODELS)
 @pytest.mark.filterwarnings("ignore:.*gains? margin")
-def test_a_model_answers_as_it_did(version, name):
-    made, kind, labels = MODELS[version][name]
+def test_a_model_answers_as_it_did(name):
+    made, kind, labels = MODELS[name]
     X, y = samples(kind, labels)
     if name == "onlinesrda_softmax":
         with pytest.raises(
             DataError, match=r"made by narrows 0\.3 with loss='softmax'\. Fit again"
         ):
-            narrows.load(FOLDERS[version] / f"{name}.narrows")
+            narrows.load(FOLDER / f"{name}.narrows")
         return
-    estimator = narrows.load(FOLDERS[version] / f"{name}.narrows")
-    assert estimator.get_params() == made.get_params() | OLD_DEFAULTS.get((version, name), {})
-    # 0.2.0 multiplied many float32 samples in single precision; of few, other lengths are rounded
+    estimator = narrows.load(FOLDER / f"{name}.narrows")
+    assert estimator.get_params() == made.get_params()
+    # lengths of float32 samples are rounded
     rtol = 1e-5 if "float32" in str(kind) else 1e-9
     if isinstance(estimator, KernelSRDA):  # hidden features, not used by then, are used now
         first = slice(len(y) * 2 // 3)
         assert_close(estimator.transform(X), clone(made).fit(X[first], y[first]).transform(X))
         return
-    assert_answers(estimator, X, version, name, rtol)
+    assert_answers(estimator, X, name, rtol)
     if hasattr(estimator, "partial_fit"):
         later = slice(len(y) * 2 // 3, None)
         estimator.partial_fit(X[later], y[later])
-        assert_answers(estimator, X, version, f"{name}/later", rtol)
+        assert_answers(estimator, X, f"{name}/later", rtol)
     elif type(estimator) in (SRDA, LDA):
         with pytest.raises(AttributeError, match="needs all samples at once"):
             estimator.partial_fit(X, y)
 
 
-@pytest.mark.parametrize("version", FOLDERS)
-def test_a_state_about_an_origin_answers_as_it_did(version):
+def test_a_state_about_an_origin_answers_as_it_did():
     X, _ = samples(False, "text")
-    assert_answers(narrows.load(FOLDERS[version] / "origin.narrows"), X, version, "origin")
+    assert_answers(narrows.load(FOLDER / "origin.narrows"), X, "origin")
 
 
 @each(FILES)
-def test_a_model_of_files_reads_them_as_it_did(version, name, tmp_path):
-    data, _ = FILES[version][name]
-    output, folder = str(tmp_path / "reduced.npz"), FOLDERS[version]
+def test_a_model_of_files_reads_them_as_it_did(name, tmp_path):
+    data, _ = FILES[name]
+    output, folder = str(tmp_path / "reduced.npz"), FOLDER
     assert (
         main(["transform", str(folder / f"{name}.narrows"), str(folder / data), "-o", output]) == 0
     )
-    found, expected = np.load(output), arrays_of(version, name)
+    found, expected = np.load(output), arrays_of(name)
     aside = isinstance(narrows.load(folder / f"{name}.narrows"), DISCRIMINANTS)
     assert set(found.files) == set(expected)
     for key in expected:
         assert_close(found[key], expected[key], lengths_aside=aside and key == "X")
 
 
-@each(CHECKPOINTS)
-def test_an_interrupted_fit_goes_on(version, name, tmp_path, monkeypatch, capsys):
-    data = CHECKPOINTS[version][name][0]
+@each(RUNS)
+def test_an_interrupted_fit_goes_on(name, tmp_path, monkeypatch, capsys):
+    data = RUNS[name][0]
     for file in (data, f"{name}.checkpoint"):
-        shutil.copy(FOLDERS[version] / file, tmp_path)
+        shutil.copy(FOLDER / file, tmp_path)
     monkeypatch.chdir(tmp_path)
     os.utime(data, (WHEN, WHEN))
-    assert main([*command_of(name, CHECKPOINTS[version]), "--resume"]) == 0
+    assert main([*command_of(name, RUNS), "--resume"]) == 0
     assert "narrows: resuming after " in capsys.readouterr().err
     assert main(["transform", "m.narrows", data, "-o", "reduced.npz"]) == 0
-    whole, found = arrays_of(version, "checkpoints"), np.load("reduced.npz")
+    whole, found = arrays_of("checkpoints"), np.load("reduced.npz")
     assert {key for key in whole if key.startswith(f"{name}/")} == {f"{name}/{k}" for k in found}
     aside = isinstance(narrows.load("m.narrows"), DISCRIMINANTS)
     for key in found.files:
@@ -140,15 +127,11 @@ def test_an_interrupted_fit_goes_on(version, name, tmp_path, monkeypatch, capsys
 
 
 def test_every_method_has_a_model():
-    later = {"Window"}  # cannot be saved
-    for version, without in (("0.2.0", {*later, "ForwardFS", *NUMERIC_METHODS}), ("0.3.0", later)):
-        made = {type(estimator).__name__ for estimator, *_ in MODELS[version].values()}
-        methods = {n for n in narrows.__all__ if hasattr(getattr(narrows, n), "fit")}
-        assert made == methods - without
+    made = {type(estimator).__name__ for estimator, *_ in MODELS.values()}
+    methods = {n for n in narrows.__all__ if hasattr(getattr(narrows, n), "fit")}
+    assert made == methods - {"Window"}  # which cannot be saved
 
 
-def test_an_old_model_keeps_samples_by_default_and_drops_them_if_asked(tmp_path):
-    srda = narrows.load(FOLDERS["0.2.0"] / "srda.narrows")
-    assert (srda.keep, srda.stats_.n_held > 0) == (2000, True)
-    narrows.save(srda.set_params(keep=0), tmp_path / "m")
-    assert narrows.load(tmp_path / "m").stats_.n_held == 0
+def test_models_before_0_3_are_refused():
+    with pytest.raises(DataError, match=r"of_0_2_0.narrows: made by narrows 0\.2\.0\. Fit again"):
+        narrows.load(FOLDER / "of_0_2_0.narrows")

@@ -94,7 +94,7 @@ def test_an_offset_changes_nothing(method):
 
 
 @pytest.mark.parametrize("method", [OCFS, FisherFS])
-@pytest.mark.parametrize("unit", [2.0**-500, 2.0**500])
+@pytest.mark.parametrize("unit", [2.0**-480, 2.0**480])
 def test_units_change_nothing(method, unit):
     X, y = samples()
     expected, fitted = (method(n_features="cv").fit(X * by, y) for by in (1.0, unit))

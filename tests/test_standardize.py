@@ -322,7 +322,6 @@ def test_pca_is_that_of_the_correlation_matrix():
     close(model.explained_variance_ratio_, other.explained_variance_ratio_)
 
 
-@pytest.mark.filterwarnings("ignore:ClassStats. expected at least 6 correct digits")
 def test_what_varies_by_rounding_alone_is_constant():
     """Also what a subtraction leaves of a feature that varied only in what is gone."""
     X, y, _, _ = units(400)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import norm  # whose squares do not overflow
 
 from narrows.solve.eigen import gram_eigh, lanczos
-from narrows.solve.sums import HUGE, TINY, check_not_tiny, too_large, weighted
+from narrows.solve.sums import HUGE, too_large, weighted
 from narrows.state.class_stats import ClassStats
 from narrows.state.halves import Halves, between
 
@@ -46,9 +46,7 @@ class Criterion:
     total: float = 0.0
     shift: float = 0.0
 
-    def diagonal(
-        self, stats: ClassStats, priors: Any = "empirical", alone: bool = False
-    ) -> np.ndarray:
+    def diagonal(self, stats: ClassStats, priors: Any = "empirical") -> np.ndarray:
         """Return the diagonal of A, in O(c d) time.
 
         Parameters
@@ -57,9 +55,6 @@ class Criterion:
             With second moments where `total` is not 0.
         priors : {"empirical", "sqrt", "balanced"} or array-like of shape (n_classes,)
             The weights of the classes.
-        alone : bool, default=False
-            Raise where one feature is so small that digits are lost, however large others are;
-            else only where all are.
 
         Returns
         -------
@@ -68,7 +63,7 @@ class Criterion:
         p = stats.priors(priors)
         a = np.full(stats.n_features, self.shift)
         if self.between:
-            a += self.between * _spread(stats, p, alone)
+            a += self.between * _spread(stats, p)
         if self.total:
             with np.errstate(over="ignore"):  # checked next
                 a += self.total * stats.variances(p)
@@ -123,25 +118,15 @@ class Criterion:
 
             found = gram_eigh(factor, (len(root), stats.n_features), noise, n)
         L, W = found
-        if len(L):
-            check_spread(L[:1], lambda: deviations(stats, p))
         return self.between * L + self.shift, W
 
 
-def _spread(stats: ClassStats, p: np.ndarray, alone: bool) -> np.ndarray:
+def _spread(stats: ClassStats, p: np.ndarray) -> np.ndarray:
     """Return sum_j p_j (m_j - m)^2, of shape (n_features,)."""
-    spread, rounding = np.empty(stats.n_features), stats.rounding(p)
-    faint = np.zeros(stats.n_features)
-    with np.errstate(over="ignore", invalid="ignore"):  # checked next
-        for columns, D in stats.deviations(p):
-            spread[columns] = weighted(p[p > 0], D**2)
-            if alone:
-                few = columns.start + np.flatnonzero(spread[columns] < TINY)
-                faint[few] = np.abs(D[:, few - columns.start]).max(axis=0, initial=0.0)
-        noise = rounding**2
-    check_spread(spread, lambda: deviations(stats, p))
-    check_not_tiny(np.where(faint > rounding, faint, 0.0))
-    spread[spread <= noise] = 0.0
+    spread = np.empty(stats.n_features)
+    for columns, D in stats.deviations(p):
+        spread[columns] = weighted(p[p > 0], D**2)
+    spread[spread <= stats.rounding(p) ** 2] = 0.0
     return spread
 
 
@@ -166,42 +151,12 @@ def held_out_gain(halves: Halves) -> np.ndarray:
         May be negative.
     """
     gain, p = np.empty(halves.fold.n_features), halves.p_fold[halves.p_fold > 0]
-    with np.errstate(over="ignore", invalid="ignore"):  # checked next
-        for columns, A, B in halves.deviations():
-            B *= 2
-            B -= _HALFWAY * A
-            B *= A
-            gain[columns] = _HALFWAY * weighted(p, B)
-    if not np.isfinite(gain).all():
-        raise too_large(f"held-out scores below {HUGE:.1e}", int((~np.isfinite(gain)).argmax()))
+    for columns, A, B in halves.deviations():
+        B *= 2
+        B -= _HALFWAY * A
+        B *= A
+        gain[columns] = _HALFWAY * weighted(p, B)
     return gain
-
-
-def check_spread(spread: np.ndarray, size: Callable[[], np.ndarray]) -> None:
-    """Raise where squares are infinite, or all are so small that digits are lost.
-
-    Parameters
-    ----------
-    spread : ndarray of shape (n_features,)
-        Sums of squares, or some of them.
-    size : callable
-        Returns the largest number that was squared, for each feature.
-    """
-    if not np.isfinite(spread).all():
-        expected, found = f"class means that differ by less than {HUGE**0.5:.1e}", size()
-        raise too_large(expected, int(found.argmax()), f"differences up to {found.max():.1e}")
-    if spread.max(initial=0.0) < TINY:
-        check_not_tiny(size())
-
-
-def deviations(stats: ClassStats, p: np.ndarray) -> np.ndarray:
-    """Return max_j |m_j - m|, of shape (n_features,), 0 where it is only rounding."""
-    size, rounding = np.empty(stats.n_features), stats.rounding(p)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for columns, D in stats.deviations(p):
-            D = np.nan_to_num(np.abs(D), nan=np.inf)
-            size[columns] = np.where(D > rounding[columns], D, 0.0).max(axis=0, initial=0.0)
-    return size
 
 
 _HALFWAY = 0.5  # from the mean to a class mean, for `held_out_gain`

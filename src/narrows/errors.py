@@ -113,23 +113,8 @@ class RangeError(ValueError):
         """Return the same error, raised by the class `who`, for a feature of this name."""
         return RangeError(*self.said, who, name)
 
-    def of_feature(self, feature: int | None) -> RangeError:
-        """Return the same error for another feature, or for none."""
-        expected, got, _, advice = self.said
-        return RangeError(expected, got, feature, advice, self.who)
-
     def __reduce__(self) -> tuple:
         return RangeError, (*self.said, self.who, self.name)
-
-
-@contextmanager
-def features_in_errors(feature: Callable[[int], int | None]) -> Iterator[None]:
-    """Let errors of numbers name another feature, which a function gives; or none."""
-    try:
-        yield
-    except RangeError as error:
-        k = error.feature
-        raise error.of_feature(None if k is None else feature(k)) from None
 
 
 class DataError(ValueError):
@@ -235,7 +220,7 @@ def no_samples_have(sums: str) -> str:
     """Return the message for sums that are left where samples were subtracted but never added."""
     return (
         f"ClassStats: expected sums of samples, got {sums}, which no samples have. "
-        "Subtract only what was added."
+        "Subtract only what was added, or add up the states that remain."
     )
 
 

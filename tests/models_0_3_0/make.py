@@ -20,8 +20,7 @@ from narrows import (
     OnlineSRDA,
     ReducedRank,
 )
-from tests.models_0_2_0 import make as before
-from tests.models_0_2_0 import make_checkpoints as checkpoints
+from tests.models_0_3_0 import before, checkpoints
 
 MODELS = before.MODELS | {
     "forwardfs": (ForwardFS(n_features=3), False, "text"),

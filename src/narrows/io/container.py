@@ -305,6 +305,8 @@ def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[s
             f"expected format {FORMAT_OF_STEPS} or lower, got format {header['format']} of narrows "
             f"{header['library']}. Update narrows.",
         )
+    if header["library"].startswith(("0.1.", "0.2.")):
+        raise DataError(path, f"made by narrows {header['library']}. Fit again.")
     if checksum != _crc_of_text(written):
         raise DataError(path, "expected a header that matches its checksum, got a damaged one.")
     try:

@@ -134,8 +134,7 @@ class FisherFS(HeldOutSelector):
         p = stats.priors(self.priors)
         varies = stats.varying(p)
         total = TOTAL.diagonal(stats, self.priors)
-        alone = self.optimum == "score"  # the score of a feature does not depend on its unit
-        between = np.minimum(BETWEEN.diagonal(stats, self.priors, alone), total)
+        between = np.minimum(BETWEEN.diagonal(stats, self.priors), total)
         between[~varies] = 0.0
         within = total - between
         within[within <= _ROUNDING * total] = 0.0

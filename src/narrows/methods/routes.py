@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import ParameterError, RangeError, WidthError, features_in_errors
+from narrows.errors import ParameterError, RangeError, WidthError
 from narrows.methods import COLLECTIONS
 from narrows.methods.parameters import check_parts
 from narrows.methods.standardize import unit_of_samples
@@ -380,8 +380,7 @@ class Gathered:
         if unit is not None and columns is not None:
             unit = unit[columns]
         A = Centred(X if columns is None else X[:, columns], codes, weight)
-        with features_in_errors(lambda k: k if columns is None else int(columns[k])):
-            complete(estimator, solved, A, unit)
+        complete(estimator, solved, A, unit, columns)
         if columns is not None:
             narrow, solved.W = solved.W, np.zeros((d, solved.W.shape[1]))
             solved.W[columns] = narrow
@@ -400,10 +399,17 @@ def engine_of(X: Any) -> Any:
     return None if engine is None else import_module(engine)
 
 
-def complete(estimator: Any, solved: Solved, A: Centred, unit: np.ndarray | None = None) -> Solved:
+def complete(
+    estimator: Any,
+    solved: Solved,
+    A: Centred,
+    unit: np.ndarray | None = None,
+    columns: np.ndarray | None = None,
+) -> Solved:
     """Complete a state by the directions that an estimator finds for all samples, in place.
 
-    With a unit, the samples are divided by it, and the directions are those of the features.
+    With a unit, the samples are divided by it, and the directions are those of the features. With
+    columns, A has only these.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # checked next
         mean_square = max(A.squares / A.n - A.m @ A.m, 0.0)
@@ -423,7 +429,7 @@ def complete(estimator: Any, solved: Solved, A: Centred, unit: np.ndarray | None
             raise RangeError(
                 f"samples whose {what} are between {TINY:.1e} and {HUGE:.1e}",
                 f"numbers up to {A.largest:.1e}",
-                A.largest_in(),
+                A.largest_in() if columns is None else int(columns[A.largest_in()]),
             )
     signs = signs_of(W, unit)
     solved.W = np.array(W * signs, order="C")

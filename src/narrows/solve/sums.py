@@ -18,8 +18,7 @@ _NEAR = 1 << 10  # rows whose mean is near enough to that of all
 _ONE_CORE = 10_000  # numbers: BLAS starts threads for more, which costs more than the product
 TINY = float(np.finfo(np.float64).tiny)  # the smallest number with all digits
 HUGE = float(np.finfo(np.float64).max)
-_ORDINARY = 1e60  # a smaller sum of squares, of any samples, has no infinite square
-_ABSORBED = 1e290  # adding a smaller number never gives infinity
+_MOST = 1e305  # of a sum of squares: a thousand such batches of samples add up to a number
 _LOOKED_AT = 20  # sparse samples, in which a column far from 0 is looked for
 _FAR = 1e5  # standard deviations: with a mean of more, a variance has fewer than 5 digits
 _SAME = 1e-14  # of the mean: a standard deviation of less is rounding
@@ -53,78 +52,38 @@ def dense_sums(
     """
     add = _add_many if are_many(X) else _add_blocks
     row = np.empty(0, np.intp) if square_row is None else square_row
-    with np.errstate(over="ignore", invalid="ignore"):  # checked next
-        sums, squares = add(X, Y, row, int(row.max(initial=-1)) + 1, presence, origin)
-    check_sums(sums)
-    check_sums(squares, of=" of squares")
-    if square_row is not None and not presence and squares.max(initial=0.0) < TINY:
-        _check_not_lost(X, Y, origin)
-    return sums, squares
+    return add(X, Y, row, int(row.max(initial=-1)) + 1, presence, origin)
 
 
-def check_sums(
-    added: np.ndarray, now: np.ndarray | None = None, of: str = "", first: int = 0
-) -> None:
-    """Raise RangeError where sums, or their sums with `now`, are not finite.
+def check_summable(X: Any, weight: float = 1.0) -> None:
+    """Raise RangeError where weighted sums of squares of samples, or of numbers, may overflow.
 
-    Of shape (n_rows, n_features) or (n_features,); the first column is feature `first`.
+    `weight` is that of all samples, at most.
     """
-    if is_absorbed(added):
-        return
+    values = X.data if sparse.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
-        lost = ~np.isfinite(added if now is None else now + added)
-    if lost.any():
-        k = int((lost.any(axis=0) if lost.ndim > 1 else lost).argmax())
-        raise too_large(f"sums{of} below {HUGE:.1e}", first + k)
-
-
-def is_absorbed(*added: np.ndarray) -> bool:
-    """Return whether the numbers are so small that adding one never gives infinity."""
-    return bool(sum(map(sum_of_squares, added)) < _ABSORBED)
+        if sum_of_squares(values) * max(1.0, weight) < _MOST:
+            return
+        size = np.abs(values.astype(np.float64))  # squares of single precision may be infinite
+        if not (size.max() ** 2 * size.size * max(1.0, weight) < _MOST):
+            k = int(size.argmax())  # of NaN, if there is one
+            column = X.indices[k] if sparse.issparse(X) else k % X.shape[-1]
+            raise too_large(f"sums of squares below {_MOST:g}", int(column), f"{size.flat[k]:.1e}")
 
 
 def too_large(expected: str, feature: int | None, got: str = "infinity") -> RangeError:
-    """Return the error of a sum that overflows."""
+    """Return the error of a number that overflows."""
     return RangeError(expected, got, feature, "Scale the data down.")
 
 
-def _check_not_lost(X: np.ndarray, Y: sparse.csr_array, origin: np.ndarray | None) -> None:
-    """Raise RangeError where rows differ from the origin, but the squares underflow."""
-    heavy = Y.sum(axis=1) > 0
-    size = np.zeros(X.shape[1])
-    for rows in blocks(len(X), max(1, BLOCK // max(1, X.shape[1]))):
-        B = X[rows][heavy[rows]] - (0.0 if origin is None else origin)
-        np.maximum(size, np.abs(B).max(axis=0, initial=0.0), out=size)
-    check_not_tiny(size)
-
-
-def check_not_tiny(size: np.ndarray) -> None:
-    """Raise RangeError where sizes, one a feature, are not all 0: their squares underflow."""
-    if size.any():
-        k = int(size.argmax())
-        raise RangeError(
-            f"values that differ by more than {TINY**0.5:.1e}",
-            f"at most {size[k]:.1e}",
-            k,
-            "Scale the data up.",
-        )
-
-
-def check_sparse(X: sparse.csr_array, weight: float, squared: bool) -> None:
-    """Raise RangeError where weighted sums of sparse samples, or of their squares, may overflow."""
-    if 1e-280 < sum_of_squares(X.data) < 1e160:
-        return  # whatever the weights are
-    size = np.abs(X.data.astype(np.float64))
-    if not size.any():
-        return
-    largest = float(size.max())  # NaN where there is one
-    k = int(X.indices[X.indptr[0] : X.indptr[-1]][size[X.indptr[0] : X.indptr[-1]].argmax()])
-    with np.errstate(over="ignore"):
-        if not (largest if not squared else largest * max(largest, 1.0)) * weight < _ABSORBED:
-            expected = f"sums{' of squares' if squared else ''} below {_ABSORBED:g}"
-            raise too_large(expected, k, f"numbers up to {largest:.1e}")
-    if squared and largest**2 < TINY:
-        check_not_tiny(np.bincount([k], [largest]))
+def check_finite(sums: np.ndarray) -> None:
+    """Raise RangeError where sums of shape (n_rows, n_features) or (n_features,) are not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(sums.sum()):
+            return
+    lost = ~np.isfinite(sums)
+    if lost.any():
+        raise too_large("finite sums", int(lost.argmax()) % sums.shape[-1])
 
 
 def warn_if_far(X: sparse.csr_array) -> None:
@@ -211,12 +170,6 @@ def sum_of_squares(values: np.ndarray) -> float:
         return sum(float(np.vdot(part, part)) for part in parts)
     with np.errstate(over="ignore", invalid="ignore"):
         return float(np.einsum("ij,ij->", values, values))
-
-
-def are_ordinary(X: Any, Y: sparse.csr_array) -> bool:
-    """Whether samples and weights are surely such that no sum of them raises an error."""
-    size = sum_of_squares(X.data if sparse.issparse(X) else X)
-    return bool(TINY < size < _ORDINARY and Y.data.max(initial=0.0) < _ORDINARY)
 
 
 def are_many(X: Any) -> bool:

@@ -23,7 +23,7 @@ from narrows.solve.schema import (
     check_known,
     checked,
 )
-from narrows.solve.sums import HUGE
+from narrows.solve.sums import check_summable
 from narrows.state.cross import COORDINATES, Cross
 from narrows.state.cross import MOST as MOST_FEATURES
 from narrows.state.kept import Kept
@@ -36,16 +36,15 @@ Tables = dict[str, Table]
 
 # The tables of a state, by its second moments, and what their rows are: "k", a class in a fold,
 # "f", a fold, or "t", a target in a fold: row k of "k" is that of class k mod c in fold k div c,
-# with c classes. There is "noise" after a subtraction: how far squares may be off by the rounding
-# of larger ones. Beside its tables, a state has a `Cross` for each fold with second="cross", and a
+# with c classes. Beside its tables, a state has a `Cross` for each fold with second="cross", and a
 # `Kept` for each fold if it keeps samples. With second="targets" there is one class, the first
 # features are numeric targets, and "products" are those of targets and features (`TargetStats`).
 ROWS: dict[Any, dict[str, str]] = {
     None: {"sums": "k"},
-    "total": {"sums": "k", "squares_total": "f", "noise": "f"},
-    "class": {"sums": "k", "squares_class": "k", "noise": "k"},
-    "cross": {"sums": "k", "noise": "f"},
-    "targets": {"sums": "k", "squares_total": "f", "products": "t", "noise": "f"},
+    "total": {"sums": "k", "squares_total": "f"},
+    "class": {"sums": "k", "squares_class": "k"},
+    "cross": {"sums": "k"},
+    "targets": {"sums": "k", "squares_total": "f", "products": "t"},
 }
 SQUARES: dict[Any, str] = {
     "total": "squares_total",
@@ -132,7 +131,6 @@ class StateArrays(ChangesInPlace):
         self._tables: Tables = {
             name: Table((len(self._rows(name, np.empty(0, int))), n_features), n_folds=K)
             for name in ROWS[second]
-            if name != "noise"
         }
         self._parts: dict[str, tuple[Any, ...]] = {}  # one for each fold
         if second == "cross":
@@ -324,10 +322,7 @@ class StateArrays(ChangesInPlace):
             if self._registered.any():
                 arrays["registered"] = self._registered
             for name, table in self._tables.items():
-                if (self.second, name) == ("cross", "noise"):
-                    arrays["cross_rounding"] = table.toarray()[0]
-                else:
-                    arrays |= table.to_arrays(name)
+                arrays |= table.to_arrays(name)
             for (part,) in self._parts.values():
                 arrays |= part.to_arrays()
         for k in range(self.folds or 0):
@@ -358,7 +353,7 @@ class StateArrays(ChangesInPlace):
             checked(arrays, _TARGETS)
             q, fields = int(arrays["n_targets"]), fields | _TARGETS
             second = "targets" if has("products") else second
-        names = [name for name in ROWS[second] if name != "noise" or has(name)]
+        names = list(ROWS[second])
         each: dict[str, Any] = {"k": "c", "f": 1, "t": q}
         for name in names:
             more, checks = Table.schema(arrays, name, each[ROWS[second][name]])
@@ -378,9 +373,6 @@ class StateArrays(ChangesInPlace):
         new._tables = {name: Table.from_arrays(arrays, name) for name in names}
         if second == "cross":
             new._parts["cross"] = (Cross.from_arrays(arrays),)
-            noise = Cross.noise_from(arrays)
-            if noise is not None:
-                new._tables["noise"] = Table((1, len(noise)), np.array(noise[None]))
         if "kept" in arrays:
             new._parts["kept"] = (Kept.from_arrays(arrays, kept_width or new.n_features),)
             new.kept = new._parts["kept"][0].most
@@ -407,13 +399,12 @@ class StateArrays(ChangesInPlace):
 
     # -- inside -------------------------------------------------------------------------------
 
+    @np.errstate(over="ignore", invalid="ignore")  # what is not finite is found at the end
     def _scaled(self, weight: float) -> Self:
-        with np.errstate(over="ignore"):  # checked next
-            new = self._each(lambda table: table.scaled(weight), lambda part: part.scaled(weight))
-            new._weights = self._weights * weight
+        new = self._each(lambda table: table.scaled(weight), lambda part: part.scaled(weight))
+        new._weights = self._weights * weight
         new._placed = self._placed * weight
         if weight > 1:
-            new._check_weight(0.0)
             new._check_finite()
         elif weight < 1:
             new._clear(new._weights < FAINT)
@@ -472,6 +463,11 @@ class StateArrays(ChangesInPlace):
             for part, weights in zip(parts, self._weights, strict=True):
                 part.clear(weights)
 
+    def _empty(self, features: np.ndarray) -> None:
+        """Let all samples be at the origin in some features, in place."""
+        for each in (*self._tables.values(), *self._parts.get("cross", ())):
+            each.empty(features)
+
     def _become(self, other: Self) -> Self:
         """Take over another state, which is not used any more, in one step."""
         vars(self).update(vars(other))
@@ -479,18 +475,10 @@ class StateArrays(ChangesInPlace):
 
     def _check_finite(self) -> None:
         """Raise RangeError where a number is infinite."""
-        for name, table in self._tables.items():
-            table.check_finite(words_of(name))
-        for part in self._parts.get("cross", ()):
-            part.check_finite()
-
-    def _check_weight(self, more: float) -> None:
-        """Raise where the sum of all weights would be infinite."""
-        with np.errstate(over="ignore"):
-            total = self.n + more
-        if not total <= HUGE:
-            expected = f"weights of less than {HUGE:.1e} in all"
-            raise RangeError(expected, "more", None, "Use smaller weights.")
+        if not np.isfinite(self._weights.sum()):
+            raise RangeError("finite weights", "infinity", None, "Use smaller weights.")
+        for each in (*self._tables.values(), *self._parts.get("cross", ())):
+            each.check_finite()
 
     def _check_kind(self, other: Self) -> None:
         if not isinstance(other, StateArrays):
@@ -543,7 +531,6 @@ class StateArrays(ChangesInPlace):
                     whole.add(np.arange(k * n, (k + 1) * n), table)
         for name in new._parts:
             new._parts[name] = tuple(state._parts[name][0] for state in states)
-        new._check_weight(0.0)
         return new
 
     def renamed(self, names: np.ndarray) -> Self:
@@ -570,18 +557,18 @@ class StateArrays(ChangesInPlace):
         if origin is old or not self._weights.any():
             return new
         delta = (np.zeros(1) if old is None else old) - (np.zeros(1) if origin is None else origin)
-        with np.errstate(over="ignore", invalid="ignore"):  # checked next
-            new._tables = shifted(self._tables, self._weights.ravel(), delta)
-            if "cross" in self._parts:
-                K, c = self._weights.shape
-                sums = self._tables["sums"].toarray().reshape(K, c, -1).sum(axis=1)
-                moved = zip(self._parts["cross"], self._weights.sum(axis=1), sums, strict=True)
-                new._parts["cross"] = tuple(each.shifted(delta, n, S) for each, n, S in moved)
-        new._check_finite()
+        new._tables = shifted(self._tables, self._weights.ravel(), delta)
+        if "cross" in self._parts:
+            K, c = self._weights.shape
+            sums = self._tables["sums"].toarray().reshape(K, c, -1).sum(axis=1)
+            moved = zip(self._parts["cross"], self._weights.sum(axis=1), sums, strict=True)
+            new._parts["cross"] = tuple(each.shifted(delta, n, S) for each, n, S in moved)
         return new
 
     def _move(self, origin: Origin) -> None:
         """Measure all from another origin, in one step; with None all is raw."""
+        if origin is not None:
+            check_summable(origin)
         self._become(self._about(origin))
 
 
@@ -598,11 +585,6 @@ def summed_up(parts: Sequence[Any]) -> Any:
     for other in parts[1:]:
         new.add(other)
     return new
-
-
-def words_of(name: str) -> str:
-    """Return what errors add to "sums" for the numbers of a table."""
-    return "" if name == "sums" else " of squares"
 
 
 def shifted(tables: Tables, counts: np.ndarray, delta: Any) -> Tables:

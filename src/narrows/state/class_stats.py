@@ -13,26 +13,22 @@ from scipy import sparse
 from scipy.linalg import blas
 from sklearn.utils import check_array
 
-from narrows.errors import no_samples_have, warn
+from narrows.errors import no_samples_have
 from narrows.solve.arrays import numbers_expected, samples_as_numpy
 from narrows.solve.held_out import HeldOut, parts
 from narrows.solve.in_place import in_blocks, some
 from narrows.solve.scatter import VARIES, Scatter, of_samples
 from narrows.solve.sums import (
     BLOCK,
-    HUGE,
-    TINY,
     add_sparse,
     all_finite,
-    are_ordinary,
     blocks,
     canonical,
-    check_not_tiny,
-    check_sparse,
+    check_finite,
+    check_summable,
     dense_sums,
     divided,
     near,
-    too_large,
     warn_if_far,
     weighted,
     with_labels,
@@ -48,7 +44,6 @@ from narrows.state.arrays import (
     read_only,
     shifted,
     summed_up,
-    words_of,
 )
 from narrows.state.arrays import (
     Second as Second,
@@ -69,8 +64,7 @@ from narrows.state.table import Table
 GONE = 1e-12  # of its former weight: what a subtraction leaves of a class that is gone
 _MISSING = 1e-9  # of a weight: a subtraction of more than this in excess is not rounding
 _ROUNDING = 1e-12  # a share has to exceed this to be more than rounding
-_NEVER = 1e3  # times the rounding: a variance of less than minus this is of no samples
-_DIGITS = 6  # of each variance, that a subtraction promises to leave
+_NEVER = 1e-6  # of the former squares: a variance of less than minus this is of no samples
 
 
 class ClassStats(StateArrays):
@@ -120,12 +114,6 @@ class ClassStats(StateArrays):
         than was added, a factor is negative, or sums or weights overflow.
     TypeError
         The other operand is not a state.
-
-    Warns
-    -----
-    UserWarning
-        ``a - b`` leaves fewer than 6 digits of a variance, because samples far from the remaining
-        ones, or nearly all of the variance, were subtracted.
 
     See Also
     --------
@@ -238,7 +226,10 @@ class ClassStats(StateArrays):
                 f"ClassStats: expected samples with {self.n_features} features, got {X.shape[1]}. "
                 "Use widen() if the data have more features now."
             )
-        return self.add_samples(X, *indicator(X, y, sample_weight))
+        classes, Y = indicator(X, y, sample_weight)
+        if not self.presence and (sparse.issparse(X) or self.second == "cross"):
+            check_summable(X, float(Y.sum()))  # else their sums are checked
+        return self.add_samples(X, classes, Y)
 
     def add_samples(
         self, X: Any, classes: np.ndarray, Y: sparse.csr_array, to_keep: ToKeep | None = None
@@ -248,10 +239,7 @@ class ClassStats(StateArrays):
         `to_keep` is what is kept of the samples, if not the samples themselves.
         """
         self._own()
-        every = in_blocks(X, self._cost(X))
-        if len(every) > 1 and not are_ordinary(X, Y):
-            self._prepared(X, classes, Y, to_keep)  # raises before anything is added
-        for rows in every:
+        for rows in in_blocks(X, self._cost(X)):
             keep = to_keep and ToKeep(*(some(each, rows) for each in to_keep))
             add = self._prepared(some(X, rows), classes, some(Y, rows), keep)
             with self.changing(self.restorer()):
@@ -261,15 +249,12 @@ class ClassStats(StateArrays):
     def _prepared(
         self, X: Any, classes: np.ndarray, Y: sparse.csr_array, to_keep: ToKeep | None
     ) -> Callable[[], None]:
-        """Check samples; return a function that adds them in place."""
+        """Return a function that adds checked samples in place."""
         weight, n, new = float(Y.sum()), X.shape[0], self._with()
-        # arrays are replaced, and not changed, until everything is checked
-        self._check_weight(weight)
-        if sparse.issparse(X) and not self.presence:
-            squared = self.has("total")
-            check_sparse(X, weight, squared)
-            if squared and not self._weights.any():
-                warn_if_far(X)
+        # arrays are replaced, and not changed, until nothing can fail any more
+        far = sparse.issparse(X) and not self.presence and self.has("total")
+        if far and not self._weights.any():
+            warn_if_far(X)
         row = new._grow(classes)
         if sparse.issparse(X):
             new._move(None)  # centred sparse samples would be dense
@@ -286,7 +271,7 @@ class ClassStats(StateArrays):
         if by_target is not None and not sparse.issparse(X):
             found, _ = dense_sums(X, by_target, origin=new._origin)
             sums.append(("products", np.arange(len(found)), Table(found.shape, found)))
-        products = new._for_products(X, by_row, room) if "cross" in self._parts else {}
+        products = new._for_products(X, by_row) if "cross" in self._parts else {}
         if self.kept and to_keep is None:
             to_keep = ToKeep(X, hashes(X))
 
@@ -326,12 +311,13 @@ class ClassStats(StateArrays):
         name, square_row = SQUARES.get(self.second), None
         if name is not None:
             places, square_row = np.unique(self._square_row()[given], return_inverse=True)
-        sums, squares = dense_sums(X, Y, square_row, self.presence, self._origin)
+        with np.errstate(over="ignore", invalid="ignore"):  # checked next
+            sums, squares = dense_sums(X, Y, square_row, self.presence, self._origin)
+        check_summable(sums)
+        check_finite(squares)
         found = [("sums", given, Table(sums.shape, sums))]
         if name is not None:
             found.append((name, places, Table(squares.shape, squares)))
-        for each, at, more in found:
-            self._tables[each].check_room(at, more, of=words_of(each))
         return found
 
     def _by_target(self, X: Any, Y: sparse.csr_array, fold: np.ndarray) -> sparse.csr_array:
@@ -360,14 +346,13 @@ class ClassStats(StateArrays):
             X = with_values(X, values.astype(np.float64) ** 2)
             squares.add_samples(X, with_labels(Y, square_row[Y.indices], squares.shape[0]))
 
-    def _for_products(self, X: Any, Y: sparse.csr_array, room: int) -> dict[int, Rows]:
-        """Return the samples of each fold, whose products have been checked to be finite."""
+    def _for_products(self, X: Any, Y: sparse.csr_array) -> dict[int, Rows]:
+        """Return the samples of each fold, and their weights."""
         weight = np.asarray(Y.sum(axis=1), dtype=np.float64).ravel()
-        found = {}
-        for k, rows in self._shares(X.shape[0]):
-            found[k] = rows_of(_some(X, rows), weight[rows], self.presence)
-            self._parts["cross"][k].check(found[k], self._origin, room)
-        return found
+        return {
+            k: rows_of(_some(X, rows), weight[rows], self.presence)
+            for k, rows in self._shares(X.shape[0])
+        }
 
     def _keep(self, to_keep: ToKeep, Y: sparse.csr_array) -> None:
         """Keep some of the samples, in place; Y is of all classes."""
@@ -596,15 +581,9 @@ class ClassStats(StateArrays):
         K = len(self._sizes)
         if self.second == "cross":
             squares = np.array([part.diagonal() for part in self._parts["cross"]])
-            noise = {n: t.scaled(1.0) for n, t in self._tables.items() if n == "noise"}
-            return {"squares_total": Table(squares.shape, squares), **noise}
-        row = np.arange(self._weights.size)
-        names = {"squares_class": "squares_total", "noise": "noise"}
-        return {
-            names[name]: table.gathered(row, row // max(1, len(self._classes)), K)
-            for name, table in self._tables.items()
-            if name in names
-        }
+            return {"squares_total": Table(squares.shape, squares)}
+        row, table = np.arange(self._weights.size), self._tables["squares_class"]
+        return {"squares_total": table.gathered(row, row // max(1, len(self._classes)), K)}
 
     def __add__(self, other: Self) -> Self:
         return self.copy()._accumulate(other)
@@ -656,11 +635,8 @@ class ClassStats(StateArrays):
         new._change_kept(lambda kept: kept.later(first))
         return new
 
-    def less(self, other: Self) -> Self:
-        """Return the state without the samples of another one, whatever digits that leaves."""
-        return self.copy()._accumulate(other, -1.0, warns=False)
-
-    def _accumulate(self, other: Self, sign: float = 1.0, warns: bool = True) -> Self:
+    @np.errstate(over="ignore", invalid="ignore")  # what is not finite is found at the end
+    def _accumulate(self, other: Self, sign: float = 1.0) -> Self:
         """Add `sign` times another state in place; where that fails, this one is not usable."""
         self._check_kind(other)
         if sign < 0:
@@ -669,24 +645,16 @@ class ClassStats(StateArrays):
         if other._registered.any():
             self._registered = self._registered.copy()
             self._registered[row] |= other._registered
-        varied = self._varied() if sign < 0 and warns else None
         if other._weights.any():
             if other._origin is None:
                 self._move(None)
             elif sign > 0:
                 self._place(other.n, other.n_samples, lambda: other._origin)
-        more = other._about(self._origin)
-        self._check_weight(other.n if sign > 0 else 0.0)
-        if sign < 0:
-            self._note_rounding(row)
-        every = np.arange(len(self._classes))
+        more, former = other._about(self._origin), None
+        if sign < 0 and self.has("total") and not self.presence:
+            former = self._sum_of_squares()
         for name, table in more._tables.items():
-            if name not in self._tables:
-                shape = len(self._rows(name, every)), self.n_features
-                self._tables[name] = Table(shape, n_folds=len(self._sizes))
-            factor, at = 1.0 if name == "noise" else sign, self._rows(name, row)
-            self._tables[name].check_room(at, table, factor, words_of(name))
-            self._tables[name].add(at, table, factor)
+            self._tables[name].add(self._rows(name, row), table, sign)
         for name, each in self._parts.items():
             for mine, theirs in zip(each, more._parts[name], strict=True):
                 mine.add(theirs, sign, row)
@@ -701,26 +669,13 @@ class ClassStats(StateArrays):
             gone = np.zeros(before.shape, dtype=bool)
             gone[:, row] = self._weights[:, row] <= GONE * before[:, row]
             self._clear(gone)
-            if warns and self.n:
-                self._check_possible()
             if self._origin is not None and self._weights.any():
                 self._move(self.mean)  # most of the weight may be elsewhere now
                 self._placed = self.n
-        if varied is not None and self.n_samples > 1 and self.n:
-            self._check_digits(varied, self.n_samples + other.n_samples)
+            if self.n:
+                self._check_possible(former)
+        self._check_finite()
         return self
-
-    def _note_rounding(self, row: np.ndarray) -> None:
-        """Add the rounding of the squares of some classes to the noise, in place."""
-        if not self.has("total"):
-            return
-        squares = self._tables if self.second in SQUARES else self._squares_of_folds()
-        rounding = squares[SQUARES.get(self.second, "squares_total")].scaled(NOISE)
-        every = np.arange(rounding.shape[0])
-        rounding.clear(np.setdiff1d(every, self._rows("noise", row)))
-        if "noise" not in self._tables:
-            self._tables["noise"] = Table(rounding.shape, n_folds=len(self._sizes))
-        self._tables["noise"].add(every, rounding)
 
     def _check_enough(self, other: Self) -> None:
         """Raise where more than the weight of a class, or of a class in a fold, is subtracted."""
@@ -738,42 +693,19 @@ class ClassStats(StateArrays):
                         f"class {label!r}{where}, got {count:g}. {advice}"
                     )
 
-    def _check_digits(self, varied: np.ndarray, n_samples: int) -> None:
-        """Warn where a subtraction from so many samples left fewer digits than it promises."""
-        p = self.priors()
-        noise = self._noise(p)
-        if noise is None:
-            return
-        squares = self._mean_squares(p)
-        variances = np.maximum(squares - self._centre(p) ** 2, 0.0)
-        noise = noise * np.sqrt(n_samples)  # single roundings add up like a random walk
-        lost = varied & (noise * 10**_DIGITS > variances)
-        if self._origin is None:  # of sparse samples: a feature of which nothing is left is gone
-            lost &= squares > noise
-        if not lost.any():
-            return
-        digits = np.full(len(lost), np.inf)
-        digits[lost] = np.log10(np.maximum(variances[lost] / noise[lost], 1.0))
-        worst, q = int(digits.argmin()), self.n_targets or 0
-        where = f"feature {worst - q}" if worst >= q else f"target {worst}"
-        warn(
-            f"ClassStats: expected at least {_DIGITS} correct digits of each variance after a "
-            f"subtraction, got about {int(digits[worst])} for {where}; {int(lost.sum())} "
-            f"of {len(lost)} features have fewer than {_DIGITS}. Most of the spread stems from the "
-            "samples subtracted: add up the states that remain instead."
-        )
-
-    def _check_possible(self) -> None:
+    def _check_possible(self, former: np.ndarray | None) -> None:
         """Raise where a subtraction left sums that no samples have, by more than rounding.
 
         These are a negative variance, or a feature in fewer than no samples or in more than all.
+        Features of which only the rounding of their `former` sums of squares is left become 0, in
+        place.
         """
         p = self.priors()
-        noise = self._noise(p) if self.has("total") else None
-        if noise is not None:
-            variances = self._squares()[0].weighted(self._square_weights(p)) - self._centre(p) ** 2
-            if (variances < -_NEVER * noise).any():
-                raise ValueError(no_samples_have(f"a variance of {variances.min():g}"))
+        if former is not None:
+            squares = self._sum_of_squares()
+            if (squares - self.n * self._centre(p) ** 2 < -_NEVER * former).any():
+                raise ValueError(no_samples_have("a negative variance"))
+            self._empty(np.flatnonzero((squares <= NOISE * former) & (former > 0)))
         for _, share in self.joint(p) if self.presence else ():
             odd = share[(share < -_MISSING) | (share > p[p > 0][:, None] + _MISSING)]
             if odd.size:
@@ -798,11 +730,10 @@ class ClassStats(StateArrays):
             return
         else:
             p = self.priors()
-            with np.errstate(over="ignore", invalid="ignore"):  # no where squares are infinite
-                away = self._centre(p) ** 2
-                spread = self._mean_squares(p) - away
-                is_far = (away > 4 * spread + _resolution(self._origin)).any()
-            if is_far:  # in a feature, farther from the origin than samples are from their mean
+            away = self._centre(p) ** 2
+            spread = self._mean_squares(p) - away
+            # in a feature, farther from the origin than samples are from their mean
+            if (away > 4 * spread + _resolution(self._origin)).any():
                 self._move(self.mean)
         self._placed = self.n + weight
 
@@ -837,7 +768,7 @@ class ClassStats(StateArrays):
         """
         if not self.has("total"):
             return None
-        tables = {"sums": self._sums, "squares": self._squares()[0]}
+        tables = {"sums": self._sums, "squares": self._squares()}
         squares = shifted(tables, self.counts, self._origin)["squares"].toarray()
         return read_only(squares if self.second == "class" else squares[0])
 
@@ -1029,23 +960,9 @@ class ClassStats(StateArrays):
         """diag C, the variance of each feature, of shape (n_features,), at least 0.
 
         Class j is reweighted to p_j first, which requires ``second="class"`` unless p is the
-        empirical one. A variance below the rounding that a subtraction left is 0.
+        empirical one.
         """
-        squares = self._mean_square(p)
-        with np.errstate(over="ignore", invalid="ignore"):  # checked next
-            variances = np.maximum(squares - self._centre(p) ** 2, 0.0)
-        if not np.isfinite(variances).all():
-            k = int((~np.isfinite(variances)).argmax())
-            raise too_large(f"standard deviations below {HUGE**0.5:.1e}", k)
-        noise = self._noise(p)
-        if noise is not None:
-            variances[variances <= noise] = 0.0
-        elif squares.max(initial=0.0) < TINY:  # a square of what is not 0
-            size = np.zeros(len(variances))
-            for columns, M in self._means(p):
-                size[columns] = np.abs(M).max(axis=0, initial=0.0)
-            check_not_tiny(size)
-        return variances
+        return np.maximum(self._mean_square(p) - self._centre(p) ** 2, 0.0)
 
     def varying(self, p: np.ndarray) -> np.ndarray:
         """Which features vary by more than rounding, of shape (n_features,).
@@ -1089,32 +1006,27 @@ class ClassStats(StateArrays):
         each = self._parts["cross"]
         return each[0] if len(each) == 1 else summed_up(each)
 
-    def _squares(self) -> tuple[Table, Table | None]:
-        """Return the sums of squares of all samples, and how far they may be off, if they may."""
+    def _squares(self) -> Table:
+        """Return the sums of squares of all samples."""
         if not self.has("total"):
             raise _not_enough(self.second)
-        noise = self._of_all("noise") if "noise" in self._tables else None
         if self.second in SQUARES:
-            return self._of_all(SQUARES[self.second]), noise
+            return self._of_all(SQUARES[self.second])
         squares = sum(part.diagonal() for part in self._parts["cross"])
-        return Table((1, self.n_features), squares[None]), noise
+        return Table((1, self.n_features), squares[None])
+
+    def _sum_of_squares(self) -> np.ndarray:
+        """Return the sum of the squares of each feature about the origin."""
+        squares = self._squares()
+        return squares.weighted(np.ones(squares.shape[0]))
 
     def _rounding(self) -> np.ndarray:
         """Return how far the scatter of each feature may be off, of shape (n_features,)."""
-        squares, noise = self._squares()
-        found: np.ndarray = NOISE * squares.toarray()[0]
-        return found if noise is None else found + noise.toarray()[0]
+        return NOISE * self._sum_of_squares()
 
     def _mean_square(self, p: np.ndarray) -> np.ndarray:
         """Return the mean square about the origin under priors p, of shape (n_features,)."""
-        squares, weight = self._squares()[0], self._square_weights(p)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.maximum(squares.weighted(weight), 0.0)  # rounding may be less than 0
-
-    def _noise(self, p: np.ndarray) -> np.ndarray | None:
-        """Return how far `_mean_square` may be off by subtractions; None without any."""
-        noise = self._squares()[1]
-        return None if noise is None else noise.weighted(self._square_weights(p))
+        return np.maximum(self._squares().weighted(self._square_weights(p)), 0.0)  # or rounding
 
     def _square_weights(self, p: np.ndarray) -> np.ndarray:
         """Return the weight of each row of the squares in a mean under priors p."""
@@ -1145,13 +1057,6 @@ class ClassStats(StateArrays):
         for columns, M in self._means(p):
             squares[columns] = weighted(p[p > 0], M**2)
         return squares
-
-    def _varied(self) -> np.ndarray | None:
-        """Which features vary by more than rounding of samples; None if no squares say so."""
-        if not self.has("total") or self.presence:
-            return None
-        p = self.priors()
-        return (self.variances(p) > _resolution(self._origin)) & self.varying(p)
 
 
 def _some(X: Any, rows: slice) -> Any:

@@ -14,16 +14,12 @@ from narrows.errors import WidthError
 from narrows.solve.products import compiled_pays, cores, each, one_blas_thread
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, Check, Field, between
 from narrows.solve.sums import (
-    HUGE,
-    TINY,
     add_at,
     blocks,
     canonical,
-    check_not_tiny,
-    check_sums,
+    check_finite,
     ranges,
     stacked,
-    sum_of_squares,
     widened,
     with_values,
 )
@@ -31,7 +27,6 @@ from narrows.state.table import parts_from, parts_schema, samples_to_arrays
 
 EPS = float(np.finfo(np.float64).eps)
 NOISE = 4 * EPS  # of a sum of squares: its rounding
-_SQUARES = " of squares"  # in errors
 FEW = 256  # samples that wait, at least, before their products are added
 _BLOCK = 1 << 20  # numbers in a block of samples
 _NARROW = 256  # features for whose products several threads of BLAS gain little
@@ -72,8 +67,8 @@ def add(G: np.ndarray, X: Any, weight: np.ndarray) -> None:
     elif X.size:
         if (weight != 1).any():
             X = X * np.sqrt(weight)[:, None]
-        with one_blas_thread(len(G) <= _NARROW), np.errstate(over="ignore", invalid="ignore"):
-            blas.dsyrk(1.0, X.T, beta=1.0, c=G, lower=1, overwrite_c=1)  # checked by the caller
+        with one_blas_thread(len(G) <= _NARROW):
+            blas.dsyrk(1.0, X.T, beta=1.0, c=G, lower=1, overwrite_c=1)
 
 
 def _add_sparse(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> None:
@@ -87,8 +82,7 @@ def _add_sparse(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> None:
     thin, filled = X[:, :k], X[:, k:].toarray()
     _add_scattered(G, thin, np.ones(len(weight)))
     G[k:, :k] += (thin.T @ filled).T
-    with np.errstate(over="ignore", invalid="ignore"):  # checked by the caller
-        G[k:, k:] += blas.dsyrk(1.0, filled.T, lower=1)
+    G[k:, k:] += blas.dsyrk(1.0, filled.T, lower=1)
 
 
 def _add_scattered(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> None:
@@ -162,7 +156,6 @@ def step(X: Any) -> int:
 MOST = 8192  # features: 512 MB
 IN_FOLD = 2 * FEW  # samples that wait in a fold, to which each batch adds a few
 COORDINATES = 16_384  # of samples behind a map: 2 GB
-_SINGLE = 2.0**-16  # of the mean of the sums of squares: the rounding of 0.2 in single precision
 
 
 class Cross:
@@ -208,29 +201,6 @@ class Cross:
 
     # -- changing it in place -----------------------------------------------------------------
 
-    def check(self, rows: Rows, origin: np.ndarray | None, room: int = 0) -> None:
-        """Raise RangeError where squares of samples overflow or underflow; see `update`."""
-        X, weight = rows
-        waits, squares = self._fits(len(weight), room), np.zeros(self.n_features)
-        before = np.zeros_like(squares) if waits else self.diagonal()
-        with np.errstate(over="ignore", invalid="ignore"):
-            Z = about(X, origin) if waits else X
-            size = sum_of_squares(Z.data if sparse.issparse(Z) else Z)
-            if not waits and origin is not None:  # |x - o|^2 <= 2 |x|^2 + 2 |o|^2
-                size = 2 * size + 2 * len(weight) * sum_of_squares(origin)
-            heaviest = max(1.0, weight.max(initial=0.0))
-            if TINY < size and size * heaviest + before.max(initial=0.0) < HUGE:
-                return
-            largest = np.zeros(self.n_features)
-            for part in blocks(len(weight), step(X)):
-                Z = about(X[part], origin)
-                squares += Rows(Z, weight[part]).squares
-                most = abs(Z).max(axis=0)
-                np.maximum(largest, most.toarray() if sparse.issparse(Z) else most, out=largest)
-            check_sums(squares + before, of=_SQUARES)
-        if max(squares.max(initial=0.0), largest.max(initial=0.0) ** 2) < TINY:
-            check_not_tiny(largest)
-
     def make_room(self, rows: Rows, room: int = 0) -> None:
         """Sum the products of what waits before the first `update` that no samples wait after."""
         products, waiting = self._held
@@ -238,7 +208,7 @@ class Cross:
             self._held = self.summed(), ()
 
     def update(self, rows: Rows, origin: np.ndarray | None, room: int = 0) -> None:
-        """Add samples that `check` accepted, in place; at least `room` may wait."""
+        """Add samples in place; at least `room` may wait."""
         X, weight = rows
         products, waiting = self._held
         if self._fits(len(weight), room):
@@ -251,24 +221,25 @@ class Cross:
         self._held = products, ()
 
     def add(self, other: Self, sign: float = 1.0, row: Any = None) -> None:
-        """Add `sign` times sums about the same origin, in place; classes, so `row`, do not matter.
-
-        RangeError where numbers become infinite: these are not usable then.
-        """
+        """Add `sign` times sums about the same origin, in place; classes do not matter."""
         products, rows = other._held
         if sign > 0 and products is None and self._fits(sum(len(r.weight) for r in rows)):
             self._held = self._held[0], (*self._held[1], *rows)
         elif products is not None or rows:
             mine, theirs = self.summed(in_place=True), other.products()
-            with np.errstate(over="ignore", invalid="ignore"):  # checked next
-                (np.add if sign > 0 else np.subtract)(mine, theirs, out=mine)
-            check_sums(mine.diagonal().copy(), of=_SQUARES)
+            (np.add if sign > 0 else np.subtract)(mine, theirs, out=mine)
             self._held = mine, ()
 
     def clear(self, weights: np.ndarray) -> None:
         """Remove the rounding that is left of samples, if no class has weight."""
         if not weights.any():
             self._held = None, ()
+
+    def empty(self, features: np.ndarray) -> None:
+        """Set features to 0, in place, where no samples wait."""
+        products, _ = self._held
+        if products is not None:
+            products[features], products[:, features] = 0.0, 0.0
 
     # -- others made of it --------------------------------------------------------------------
 
@@ -346,14 +317,13 @@ class Cross:
         """Return the sums of squares, of shape (n_features,)."""
         products = self._held[0]
         squares = np.zeros(self.n_features) if products is None else products.diagonal().copy()
-        with np.errstate(over="ignore", invalid="ignore"):  # checked where it matters
-            for r in self._waiting():
-                squares += r.squares
+        for r in self._waiting():
+            squares += r.squares
         return squares
 
     def check_finite(self) -> None:
         """Raise RangeError where a number is infinite."""
-        check_sums(self.diagonal(), of=_SQUARES)
+        check_finite(self.diagonal())
 
     # -- storage ------------------------------------------------------------------------------
 
@@ -373,11 +343,9 @@ class Cross:
     def schema(cls, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, Field], tuple[Check, ...]]:
         """Return the schema of its arrays, and rules."""
         fields, rules = dict(_SCHEMA), tuple(_RULES)
-        for name, types in _DENSE.items():
-            if f"{name}_rows" in arrays:
-                n = f"{name}_n"
-                fields[f"{name}_weight"] = Field("f8", (n,), NOT_NEGATIVE)
-                fields[f"{name}_rows"] = Field(types, (n, "d"), FINITE)
+        if "cross_rows" in arrays:
+            fields["cross_weight"] = Field("f8", ("n",), NOT_NEGATIVE)
+            fields["cross_rows"] = Field("f8", ("n", "d"), FINITE)
         if "cross_data" in arrays:
             fields["cross_sparse_weight"] = Field("f8", ("s",), NOT_NEGATIVE)
             more, checks = parts_schema("cross", "s", "e", between(0, "d"))
@@ -394,25 +362,14 @@ class Cross:
             for k in range(d):
                 G[k:, k] = arrays["cross"][start : start + d - k]
                 start += d - k
-        rows = [
-            Rows(arrays[f"{name}_rows"].astype(np.float64), np.array(arrays[f"{name}_weight"]))
-            for name in _DENSE
-            if f"{name}_rows" in arrays
-        ]
+        rows = []
+        if "cross_rows" in arrays:
+            rows.append(Rows(np.array(arrays["cross_rows"]), np.array(arrays["cross_weight"])))
         if "cross_data" in arrays:
             weight = np.array(arrays["cross_sparse_weight"])
             X = sparse.csr_array(parts_from(arrays, "cross"), shape=(len(weight), d))
             rows.append(Rows(canonical(X), weight))
         return cls(d, G, tuple(rows), MOST if d <= MOST else COORDINATES)
-
-    @staticmethod
-    def noise_from(arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        """Return how far squares may be off by the rounding of what was added or subtracted."""
-        noise, trace = arrays.get("cross_rounding"), arrays.get("cross_single")
-        if not trace:
-            return noise
-        d = int(arrays["cross_width"])
-        return np.full(d, _SINGLE * float(trace) / d**2) + (0.0 if noise is None else noise)
 
     # -- inside -------------------------------------------------------------------------------
 
@@ -456,12 +413,9 @@ def _as_wide(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool
 
 _SCHEMA = {
     "cross_width": Field("i8", (), between(0, COORDINATES)),
-    "cross_single": Field("f8", (), NOT_NEGATIVE, optional=True),  # of 0.2: the trace of products
     "cross": Field("f8", ("t",), FINITE, optional=True),
-    "cross_rounding": Field("f8", ("d",), NOT_NEGATIVE, optional=True),
 }
 _RULES = [
     Check("as many features as there are sums of", _as_wide),
     Check("cross products of all pairs of features", _all_pairs),
 ]
-_DENSE = {"cross": "f8", "cross_short": "f4"}  # the second is of 0.2

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import features_in_errors, fit_alike
+from narrows.errors import fit_alike
 from narrows.solve.held_out import HeldOut
 from narrows.solve.scatter import Scatter
 from narrows.solve.schema import SchemaError, check_known
-from narrows.solve.sums import blocks
+from narrows.solve.sums import blocks, check_summable
 from narrows.state.class_stats import ClassStats, checked_rows
 from narrows.state.kept import EVERY
 from narrows.state.labels import indicator
@@ -74,7 +74,9 @@ class Mapped:
             raise ValueError(
                 f"ClassStats: expected samples with {self.n_features} features, got {X.shape[1]}."
             )
-        return self._learn(X, *indicator(X, y, sample_weight))
+        classes, Y = indicator(X, y, sample_weight)
+        check_summable(X, float(Y.sum()))
+        return self._learn(X, classes, Y)
 
     def _learn(self, X: Any, classes: np.ndarray, Y: Any) -> Self:
         """Add checked samples, of what `indicator` makes of their labels, in place."""
@@ -82,8 +84,7 @@ class Mapped:
         new = self.stats if len(parts) < 2 else self.stats.copy()  # all of them or none
         for part in parts:
             Z, kept = self.map.mapped(X[part], weight, bool(new.kept))
-            with features_in_errors(self.map.feature):
-                new.add_samples(Z, classes, Y[part], kept)
+            new.add_samples(Z, classes, Y[part], kept)
         self.stats = new
         return self
 
@@ -111,9 +112,7 @@ class Mapped:
         first, *others = states
         for other in others:
             first._check_map(other)
-        with features_in_errors(first.map.feature):
-            stats = ClassStats.summed([first.stats, *(each.stats for each in others)])
-        return cls(first.map, stats)
+        return cls(first.map, ClassStats.summed([first.stats, *(each.stats for each in others)]))
 
     def __add__(self, other: Any) -> Self:
         return self.summed([self, self._like(other)])
@@ -123,9 +122,7 @@ class Mapped:
         return type(self)(self.map, self.stats._later(first))
 
     def __sub__(self, other: Any) -> Self:
-        other = self._like(other)
-        with features_in_errors(self.map.feature):
-            return type(self)(self.map, self.stats - other.stats)
+        return type(self)(self.map, self.stats - self._like(other).stats)
 
     def _like(self, other: Any) -> Any:
         """Return another state as one with this map."""
@@ -154,8 +151,7 @@ class Mapped:
     def fade(self, weight: float, fresh: Self) -> Self:
         """Scale all weights, add a state, and return self."""
         self._check_map(fresh)
-        with features_in_errors(self.map.feature):
-            self.stats.fade(weight, fresh.stats)
+        self.stats.fade(weight, fresh.stats)
         return self
 
     def _check_map(self, other: Self) -> None:

@@ -15,7 +15,7 @@ from narrows.solve.kernel_map import KernelMap
 from narrows.solve.products import compiled_pays
 from narrows.solve.scatter import Scatter
 from narrows.solve.schema import FINITE, SORTED, Check, Field, between, checked
-from narrows.solve.sums import canonical, check_sparse, ranges, weighted
+from narrows.solve.sums import canonical, ranges, weighted
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 from narrows.state.kept import ToKeep, hashes
@@ -215,7 +215,6 @@ class Bands(Map):
     def mapped(self, X: Any, weight: float, keep: bool) -> tuple[sparse.csr_array, ToKeep | None]:
         """Return the coordinates of samples, and with `keep` what to keep of them."""
         X = sparse.csr_array(X)
-        check_sparse(X, weight, squared=True)
         found = self.coordinates(X)
         # hashes of coordinates would depend on rounding
         return found, ToKeep(found, hashes(X)) if keep else None
@@ -419,8 +418,6 @@ class RandomFeatures(KernelMap, Map):
 
     def mapped(self, X: Any, weight: float, keep: bool) -> tuple[np.ndarray, ToKeep | None]:
         """Return the coordinates of samples, and with `keep` what to keep of them."""
-        if sparse.issparse(X):
-            check_sparse(X, weight, squared=True)
         # in double precision: small ridges need all digits of the products
         return self.coordinates(X.astype(np.float64)), ToKeep(X, hashes(X)) if keep else None
 

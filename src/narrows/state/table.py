@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.solve.schema import FINITE, Check, Field, between
-from narrows.solve.sums import BLOCK, add_sparse, blocks, check_sums, is_absorbed, weighted
+from narrows.solve.sums import BLOCK, add_sparse, blocks, check_finite, weighted
 
 SMALL = 1 << 22  # numbers (32 MB): an array of at most this size stays one, for speed
 _PENDING = 1 << 20  # entries that wait, at least, before they are sorted in
@@ -66,12 +66,6 @@ class Table:
         return self.held[0]
 
     # -- adding -----------------------------------------------------------------------------
-
-    def check_room(self, row: np.ndarray, other: Table, sign: float = 1.0, of: str = "") -> None:
-        """Raise RangeError where numbers, named `of`, would become infinite by `add`."""
-        if not is_absorbed(*other._values()):
-            for part in blocks(other.shape[1], max(1, BLOCK // max(1, len(row)))):
-                check_sums(sign * other[part], self[part][row], of, part.start)
 
     def add(self, row: np.ndarray, other: Table, sign: float = 1.0) -> None:
         """Add `sign` times another table in place, its rows to those numbered `row`, ascending."""
@@ -175,11 +169,11 @@ class Table:
 
     # -- checks, and changes ------------------------------------------------------------------
 
-    def check_finite(self, of: str) -> None:
+    def check_finite(self) -> None:
         """Raise RangeError where a number is infinite or NaN."""
-        if not is_absorbed(*self._values()):
-            for columns in blocks(self.shape[1], max(1, BLOCK // max(1, self.shape[0]))):
-                check_sums(self[columns], of=of, first=columns.start)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not all(np.isfinite(values.sum()) for values in self._values()):
+                check_finite(self.weighted(np.ones(self.shape[0])))
 
     def clear(self, row: np.ndarray) -> None:
         """Set rows to 0, in place."""
@@ -190,6 +184,18 @@ class Table:
             numbers[row] = 0.0
         else:
             numbers.data[np.isin(numbers.indices, row)] = 0.0
+            numbers.eliminate_zeros()
+
+    def empty(self, features: np.ndarray) -> None:
+        """Set features to 0, in place."""
+        if not len(features):
+            return
+        numbers = self.stored()
+        if self.array is not None:
+            numbers[:, features] = 0.0
+        else:
+            lengths = np.diff(numbers.indptr)
+            numbers.data[np.repeat(np.isin(np.arange(self.shape[1]), features), lengths)] = 0.0
             numbers.eliminate_zeros()
 
     def _values(self) -> list[np.ndarray]:

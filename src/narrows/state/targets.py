@@ -10,11 +10,18 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import features_in_errors
 from narrows.solve.arrays import as_numpy
 from narrows.solve.scatter import Scatter, of_samples
 from narrows.solve.schema import FINITE, Field, SchemaError, checked
-from narrows.solve.sums import TINY, blocks, check_not_tiny, divided, near, with_one_index_type
+from narrows.solve.sums import (
+    HUGE,
+    blocks,
+    check_summable,
+    divided,
+    near,
+    too_large,
+    with_one_index_type,
+)
 from narrows.state.arrays import MOST_TARGETS
 from narrows.state.class_stats import ClassStats, Second, checked_rows, is_away
 from narrows.state.kept import ToKeep, hashes
@@ -164,21 +171,20 @@ class TargetStats:
             return self
         q = Y.shape[1]
         self._check_targets(q)
-        values = X.data if sparse.issparse(X) else X  # which the squares of targets may hide
-        if max(values.max(initial=0.0), -values.min(initial=0.0)) < TINY**0.5:
-            most = abs(X).max(axis=0)
-            check_not_tiny(most.toarray() if sparse.issparse(X) else most)
+        check_summable(X, float(weight.sum()))
+        most = float(np.abs(Y).max())
+        if not most < HUGE**0.45:
+            raise too_large(f"targets below {HUGE**0.45:.0e}", None, f"{most:.1e}")
         origin = self.target_origin if self.n_targets else near(Y)
         size = max(_FEWEST, _NUMBERS // (q + self.n_features))
         parts = list(blocks(len(Y), size if not sparse.issparse(X) else len(Y)))
         stats = self._about(q, origin)
         stats = stats if len(parts) < 2 else stats.copy()  # all samples or none
-        with features_in_errors(lambda k: k - q if k >= q else None):
-            for part in parts:
-                raw = _beside(Y[part], X[part]) if stats.kept else None  # whatever the origin is
-                to_keep = None if raw is None else ToKeep(raw, hashes(raw))
-                Z = _beside(Y[part] - origin, X[part])
-                stats.add_samples(Z, classes, weight[part], to_keep)
+        for part in parts:
+            raw = _beside(Y[part], X[part]) if stats.kept else None  # whatever the origin is
+            to_keep = None if raw is None else ToKeep(raw, hashes(raw))
+            Z = _beside(Y[part] - origin, X[part])
+            stats.add_samples(Z, classes, weight[part], to_keep)
         self.stats, self.target_origin = stats, origin
         return self
 
@@ -226,8 +232,7 @@ class TargetStats:
         q, origin = first.n_targets, first.target_origin
         for each in states:
             first._check_kind(each)
-        with features_in_errors(lambda k: k - q if k >= q else None):
-            return first._like(ClassStats.summed([each._about(q, origin) for each in states]))
+        return first._like(ClassStats.summed([each._about(q, origin) for each in states]))
 
     def __add__(self, other: Self) -> Self:
         return self.summed([self, other])
@@ -354,7 +359,7 @@ class TargetStats:
         for some in np.array_split(np.arange(len(weight)), PARTS):
             Y = X[some, :q].toarray() if sparse.issparse(X) else X[some, :q]
             fold = type(self)(self.n_features).update(X[some, q:], Y, weight[some])
-            yield self._like(sums.less(fold._about(q, self.target_origin))), fold
+            yield self._like(sums - fold._about(q, self.target_origin)), fold
 
     # -- storage -----------------------------------------------------------------------------
 

@@ -1,12 +1,6 @@
-"""Make these model files, and what they answer, with version 0.2.0 of narrows.
-
-Run ``python make.py FOLDER`` where 0.2.0 is installed. `tests/test_old_models.py` holds later
-versions to the answers.
-"""
+"""Models, files and answers that `make` writes."""
 
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -167,8 +161,3 @@ def make(folder, models=MODELS, files=FILES):
         f"origin/{k}": a for k, a in answer(narrows.load(folder / "origin.narrows"), X).items()
     }
     np.savez_compressed(folder / "expected.npz", **expected)
-
-
-if __name__ == "__main__":
-    assert narrows.__version__ == "0.2.0", narrows.__version__
-    make(Path(sys.argv[1]))

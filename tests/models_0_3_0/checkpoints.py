@@ -1,13 +1,6 @@
-"""Make these checkpoints with version 0.2.0 of narrows, of fits that are interrupted.
-
-Run ``python make_checkpoints.py FOLDER`` where 0.2.0 is installed; FOLDER has the other files.
-Beside them it writes what the whole fits reduce the samples to.
-"""
+"""Checkpoints that `make` writes, of fits that are interrupted."""
 
 import os
-import sys
-
-import narrows
 
 WHEN = 1_700_000_000  # the inputs' time of modification, which a checkpoint holds
 _BANDS = "--method srda --param solver=bands --param head=3 --param bands=1 --zero-based"
@@ -30,7 +23,7 @@ def command_of(name, runs=RUNS):
 
 
 def make(runs=RUNS):
-    """Write a checkpoint of each, in the folder where the data lie."""
+    """Write a checkpoint of each, in the folder where the data lie, and what the fits reduce."""
     import numpy as np
 
     from narrows.command.cli import main
@@ -55,9 +48,3 @@ def make(runs=RUNS):
         assert main(command_of(name, runs)) == 130
         checkpoint.save_checkpoint = save
     np.savez_compressed("checkpoints.npz", **expected)
-
-
-if __name__ == "__main__":
-    assert narrows.__version__ == "0.2.0", narrows.__version__
-    os.chdir(sys.argv[1])
-    make()
