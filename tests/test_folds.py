@@ -518,11 +518,11 @@ def forgeries():
     yield dense | {"folds": np.array(1)}, "folds: expected numbers from 2"
     yield dense | {"folds": np.array(4)}, "fold 3: counts: expected an array, got none"
     yield dense | {"folds": np.array(3.0)}, "folds: expected type i8"
-    yield dense | {"folds_added": np.array(-1)}, "folds_added: expected numbers from 0"
+    yield dense | {"folds_added": np.array(-1)}, "folds_added: expected integers from 0"
     yield {k: v for k, v in dense.items() if k != "folds_first"}, "folds_first: expected an array"
     yield {k: v for k, v in dense.items() if k != "fold1_sums"}, "fold 1: sums"
     yield dense | {"fold1_counts": dense["fold1_counts"][:2]}, "fold 1: counts: expected shape c"
-    yield dense | {"fold1_counts": -dense["fold1_counts"]}, "fold 1: counts: expected finite"
+    yield dense | {"fold1_counts": -dense["fold1_counts"]}, "fold 1: counts: expected numbers >= 0"
     yield dense | {"fold2_sums": dense["fold2_sums"][:, :4]}, "fold 2: "
     wide = np.zeros((1, 9)), np.zeros((3, 9))
     yield ({k: v for k, v in dense.items() if k not in ("origin", "placed")}
@@ -531,7 +531,7 @@ def forgeries():
     other = {k: v for k, v in dense.items() if k != "fold1_squares_total"}
     yield other, "fold 1: .*got second='total' and second=None"
     yield kept | {"fold1_kept": np.array(8)}, "fold 1: .*got kept=9 and kept=8"
-    yield dense | {"origin": np.zeros(5)}, "fold 0: origin: expected shape d"
+    yield dense | {"origin": np.zeros(5)}, "fold 0: sums: expected shape c x d"
     yield dense | {"registered": np.zeros(9, bool)}, "fold 0: registered: expected shape c"
     yield dense | {"fold0_folds": np.array(2)}, "fold 0: "
 

@@ -117,13 +117,13 @@ def last(array, value):
 @pytest.mark.parametrize(
     ("name", "array", "message"),
     [
-        ("sums", np.zeros((3, 5)), r"origin: expected shape d with .*d = 5, got \(7,\)"),
-        ("sums", np.zeros((2, 7)), r"sums: expected shape c x d with c = 3, got \(2, 7\)"),
+        ("sums", np.zeros((3, 5)), r"sums: expected shape c x d with .*d = 7, got \(3, 5\)"),
+        ("sums", np.zeros((2, 7)), r"sums: expected shape c x d with c = 3, .*got \(2, 7\)"),
         ("sums", np.full((3, 7), np.nan), r"sums: expected finite numbers, got others"),
         ("sums", last(np.zeros((3, 7)), np.inf), r"sums: expected finite numbers, got others"),
         ("sums", last(np.zeros((3, 7)), -np.inf), r"sums: expected finite numbers, got others"),
-        ("counts", np.array([1.0, 1, np.nan]), r"counts: expected finite numbers >= 0"),
-        ("counts", np.array([1.0, -1, 1]), r"counts: expected finite numbers >= 0"),
+        ("counts", np.array([1.0, 1, np.nan]), r"counts: expected finite numbers"),
+        ("counts", np.array([1.0, -1, 1]), r"counts: expected numbers >= 0"),
         ("counts", np.ones(3, np.int64), r"counts: expected type f8, got i8"),
         ("n_samples", np.array([1]), r"n_samples: expected shape scalar"),
         ("presence", np.array(True), r"presence: expected False, got True"),

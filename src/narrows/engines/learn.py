@@ -28,8 +28,9 @@ from narrows.io.source import Source, remembered
 from narrows.io.table_rows import TableRows, cells_named
 from narrows.io.write import writer
 from narrows.methods.routes import Data, check_adds_up, route_of, route_of_state
+from narrows.solve.codec import from_arrays, to_arrays
 from narrows.solve.sums import widened
-from narrows.state.class_stats import ClassStats, checked_rows
+from narrows.state.class_stats import checked_rows
 from narrows.state.labels import as_array
 from narrows.state.mapped import Mapped
 from narrows.text import Vectoriser
@@ -132,7 +133,7 @@ class PartialState:
         self.state, self.features = state, features
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _received, (self.state.to_arrays(), type(self.state), self.features)
+        return _received, (to_arrays(self.state), type(self.state), self.features)
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + int(self.state.nbytes)
@@ -147,9 +148,7 @@ class PartialState:
 
 
 def _received(arrays: dict[str, np.ndarray], kind: Any, features: Features | None) -> PartialState:
-    of_coordinates = kind is ClassStats and "kept_width" in arrays
-    width = (int(arrays["kept_width"]),) if of_coordinates else ()
-    return PartialState(kind.from_arrays(arrays, *width), features)
+    return PartialState(from_arrays(kind, arrays), features)
 
 
 def add_partial(add: Callable[..., Any], a: PartialState, b: PartialState) -> PartialState:

@@ -25,9 +25,10 @@ from narrows.io.container import (
 from narrows.io.source import Source, StoredEncoder, StoredVectoriser, source_of_step
 from narrows.methods.names import column_names, file_columns
 from narrows.solve.applied import Classes, Decision
+from narrows.solve.codec import SchemaError, check_plain
 from narrows.solve.columns import take
 from narrows.solve.late import Rows
-from narrows.solve.schema import SORTED, Field, SchemaError, check_plain, checked
+from narrows.solve.schema import SORTED, Field, checked
 from narrows.state.labels import log_change
 
 _FLOATS = np.float32, np.float64

@@ -20,8 +20,8 @@ from narrows.io.models import identity, load_checkpoint, save_checkpoint
 from narrows.io.streams import BEGINNING
 from narrows.methods.parameters import same
 from narrows.methods.routes import route_of_state
+from narrows.solve.codec import SchemaError, check_plain
 from narrows.solve.late import sparse
-from narrows.solve.schema import SchemaError, check_plain
 
 _PROGRESS = {
     "base": (str, None), "inputs": [str], "heads": [([int], None)], "options": dict,

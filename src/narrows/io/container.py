@@ -22,16 +22,8 @@ from narrows.io.atomic import Version, replacing
 from narrows.io.streams import check_address
 from narrows.methods import MODULES
 from narrows.solve.applied import Applied
-from narrows.solve.schema import (
-    LABELS,
-    NOT_NEGATIVE,
-    NUMBERING,
-    Field,
-    SchemaError,
-    check_known,
-    check_plain,
-    checked,
-)
+from narrows.solve.codec import SchemaError, check_known, check_plain
+from narrows.solve.schema import LABELS, NOT_NEGATIVE, NUMBERING, Field, checked
 from narrows.solve.sums import blocks
 
 _UTF8 = "utf-8", "surrogatepass"  # labels may have half a surrogate pair

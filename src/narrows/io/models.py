@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import DataError, ParameterError
 from narrows.io.atomic import Version
+from narrows.io.before import as_now
 from narrows.io.container import (
     ENCODER,
     ESTIMATOR,
@@ -44,10 +45,9 @@ from narrows.methods.selector import Selector
 from narrows.methods.then import Then
 from narrows.removed import RemovedError, without_removed
 from narrows.solve.applied import Applied
-from narrows.solve.schema import SORTED, Field, SchemaError, check_known, check_plain, checked
-from narrows.state.class_stats import ClassStats
+from narrows.solve.codec import SchemaError, check_known, check_plain, to_arrays
+from narrows.solve.schema import SORTED, Field, checked
 from narrows.state.labels import by_class
-from narrows.state.mapped import Mapped
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
@@ -64,7 +64,7 @@ def described(estimator: Any, arrays: dict[str, np.ndarray], solved: bool = True
 
     With `solved` also its solution, where there is one.
     """
-    put(arrays, "state", estimator._to_save().to_arrays())
+    put(arrays, "state", to_arrays(estimator._to_save()))
     fitted, more = estimator._fitted, dict[str, Any]()
     if fitted.then is not None:
         own = {"chosen": fitted.then.chosen}
@@ -221,20 +221,16 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
     return pipeline
 
 
-# in the names of arrays of 0.3 that this version has not: digits lost in subtractions, losses
-_BEFORE = "noise", "cross_rounding", "softmax"
-
-
 def of_estimator(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
     """Return the estimator that a header and arrays describe; SchemaError where they do not."""
     estimator = constructed(header)
     state = get(arrays, "state")
-    checked(state, {"classes": Field("b i u f O", ("c",))})
+    if state.get("classes", np.zeros(())).ndim != 1:
+        raise SchemaError("classes: expected an array of labels, got none.")
     state["classes"] = as_type(state["classes"], header["labels"])
-    state = {name: a for name, a in state.items() if not any(old in name for old in _BEFORE)}
+    state = as_now(state)
     fitted = Fitted(estimator._state_from(state))
-    if not isinstance(fitted.state, ClassStats | Mapped):  # which check their own
-        check_known("state", state, fitted.state.to_arrays())
+    check_known("state", state, ())  # what was not taken
     _check_parameters(estimator, fitted.state.n_features)
     estimator.n_features_in_ = fitted.state.n_features
     if header["source"] is not None:

@@ -12,18 +12,9 @@ import numpy as np
 from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import SPARE, TEXT, Options, names_of, plain
 from narrows.io.formats.base import Format
+from narrows.solve.codec import SchemaError, check_known, check_plain
 from narrows.solve.few_texts import FewTexts
-from narrows.solve.schema import (
-    COUNT,
-    SORTED,
-    Check,
-    Field,
-    SchemaError,
-    between,
-    check_known,
-    check_plain,
-    checked,
-)
+from narrows.solve.schema import COUNT, SORTED, Check, Field, between, checked
 from narrows.solve.terms import Counted, Table, idf, with_feature
 from narrows.state.columns import Decision, stored_encoder
 

@@ -56,8 +56,8 @@ from narrows.methods.then import Then
 from narrows.removed import check_attribute, check_removed
 from narrows.solve.applied import Applied
 from narrows.solve.arrays import checked_samples
+from narrows.solve.codec import SchemaError, from_arrays
 from narrows.solve.in_place import Held
-from narrows.solve.schema import SchemaError
 from narrows.solve.sums import are_many
 from narrows.state.class_stats import ClassStats, Second, checked_rows
 from narrows.state.cross import MOST
@@ -343,7 +343,7 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         """Return the state that gave these arrays, a finished or an unfinished one."""
-        return self._state_type.from_arrays(arrays)
+        return from_arrays(self._state_type, arrays)
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -959,8 +959,9 @@ class Additive(Estimator):
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         """Return the state that gave these arrays; it has to count what this method counts."""
         if self._of_map and Mapped.is_in(arrays):
-            return Mapped.from_arrays(arrays)
-        state = ClassStats.from_arrays(arrays)
+            return Mapped.read_from(arrays)
+        state = ClassStats.read_from(arrays)
+        state.check_kept()
         if state.presence != self._presence:
             raise SchemaError(f"presence: expected {self._presence}, got {state.presence}.")
         return state

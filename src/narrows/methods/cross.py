@@ -23,6 +23,7 @@ from narrows.methods.routes import (
     route_of,
 )
 from narrows.methods.standardize import check_units, unit_of
+from narrows.solve.codec import from_arrays
 from narrows.solve.exact import Centred, criterion_eigh
 from narrows.solve.held_out import GRID, NO_CURVE, Curve, by_components, chosen, curve_of
 from narrows.solve.products import SMALL, one_blas_thread
@@ -119,7 +120,7 @@ class CrossProjector(Projector, Additive):
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         """Return the state that gave these arrays."""
-        return Solved.from_arrays(arrays) if "W" in arrays else super()._state_from(arrays)
+        return from_arrays(Solved, arrays) if "W" in arrays else super()._state_from(arrays)
 
     def _labels(self, X: Any, y: Any) -> Any:
         y = super()._labels(X, y)

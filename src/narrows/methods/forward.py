@@ -594,7 +594,7 @@ class ForwardFS(Selector):
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         if "target_origin" in arrays:
-            return TargetStats.from_arrays(arrays)
+            return TargetStats.read_from(arrays)
         return super()._state_from(arrays)
 
     # -- states ---------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from copy import deepcopy
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -12,23 +13,36 @@ from narrows.methods.parameters import NOT_NEGATIVE, Constraint, parameters, wor
 from narrows.methods.projector import EIGENVALUES, EXPLAINED, Directions
 from narrows.methods.routes import InOrder
 from narrows.methods.streams import Sequential, Stream
+from narrows.solve.codec import PART, SchemaError, Sizes, from_arrays
 from narrows.solve.idr_qr import CentroidQR
-from narrows.solve.schema import FINITE, Field, SchemaError, checked
 from narrows.state.class_stats import checked_rows
 
 
 class CentroidStream(Stream):
     """The class means in the order of arrival, and the scatter in their span."""
 
-    _core = CentroidQR
+    core: Annotated[CentroidQR, PART]
 
 
 class TwoPasses:
     """Batch IDR/QR: the first pass computes the class means, the second the scatter about them."""
 
-    def __init__(self, stream: Stream):
+    stream: Annotated[CentroidStream, PART]
+    basis: Annotated[np.ndarray, "f8", "d k"]  # of the means, after the first pass
+
+    def __init__(self, stream: CentroidStream):
         self.stream = stream
-        self.Q: np.ndarray | None = None  # the basis of the means, after the first pass
+        self.basis = np.zeros((stream.n_features, 0))
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether this is the second pass."""
+        return bool(self.basis.shape[1])
+
+    def check_arrays(self, sizes: Sizes) -> None:
+        """Raise SchemaError where the basis is not of the class means."""
+        if sizes["k"] not in (0, sizes["c"]):
+            raise SchemaError(f"basis: expected one column for each class, got {sizes['k']}.")
 
     @property
     def n_features(self) -> int:
@@ -38,6 +52,7 @@ class TwoPasses:
     def widen(self, n_features: int) -> TwoPasses:
         """Append features that are 0 in all samples so far, in place."""
         self.stream.widen(n_features)
+        self.basis = np.zeros((n_features, 0))
         return self
 
     @property
@@ -45,25 +60,20 @@ class TwoPasses:
         """The sorted class labels so far."""
         return self.stream.classes
 
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as named arrays, for `IDRQR._state_from`."""
-        Q = np.zeros((self.n_features, 0)) if self.Q is None else self.Q
-        return {**self.stream.to_arrays(), "basis": Q}
-
     def settle(self) -> None:
         """Fix the class means, and start the second pass."""
-        self.Q = self.stream.core.settle()
+        self.basis = self.stream.core.settle()
 
     def update(self, X: Any, classes: np.ndarray, codes: np.ndarray) -> None:
         """Add samples to the means in the first pass, and to the scatter in the second."""
         stream = self.stream
         stream._own()
         places = stream.places(classes, codes)
-        if self.Q is None:
+        if not self.is_settled:
             stream.core.add(X, stream.column[places])
             stream.counts += np.bincount(places, minlength=len(stream.counts))
         else:
-            stream.core.spread(X, stream.column[places], self.Q)
+            stream.core.spread(X, stream.column[places], self.basis)
 
 
 class MeansThenScatter(InOrder):
@@ -73,7 +83,7 @@ class MeansThenScatter(InOrder):
 
     def next(self, state: Any, number: int) -> Any:
         """Fix the class means."""
-        if state.Q is not None:
+        if state.is_settled:
             return None
         state.settle()
         return state
@@ -271,7 +281,7 @@ class IDRQR(Sequential):
                 )
         columns = stream.column[stream.places(classes, codes)]
         weight = stream.core.N / np.bincount(columns, minlength=len(stream.core.N))
-        fresh = CentroidStream.from_arrays(stream.to_arrays())
+        fresh = deepcopy(stream)
         fresh.core.spread(X, columns, fresh.core.settle(), weight)
         self._fitted = Fitted(fresh, self._fitted.source)
         return self
@@ -284,16 +294,7 @@ class IDRQR(Sequential):
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         """Return the state of these arrays; with a basis, one between the two passes."""
-        Q = arrays.pop("basis", None)
-        stream = super()._state_from(arrays)
-        if Q is None:
-            return stream
-        checked({"basis": Q}, {"basis": Field("f8", ("d", "c"), FINITE)})
-        if len(Q) != stream.n_features or Q.shape[1] not in (0, len(stream.classes)):
-            raise SchemaError(f"basis: expected one column for each class, got shape {Q.shape}.")
-        passes = TwoPasses(stream)
-        passes.Q = Q if Q.shape[1] else None
-        return passes
+        return from_arrays(TwoPasses if "basis" in arrays else CentroidStream, arrays)
 
     def _update_state(self, state: TwoPasses, X: Any, y: Any) -> TwoPasses:
         """Add samples, in place, as the current pass requires."""
@@ -306,7 +307,7 @@ class IDRQR(Sequential):
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _new_stream(self, n_features: int, dtype: Any) -> Stream:
+    def _new_stream(self, n_features: int, dtype: Any) -> CentroidStream:
         return CentroidStream(CentroidQR(n_features))
 
     def _how(self, stream: Stream, y: Any) -> tuple[Any, ...]:

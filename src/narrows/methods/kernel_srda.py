@@ -25,9 +25,9 @@ from narrows.methods.parameters import (
 from narrows.methods.projector import Found, of_curve, of_solution
 from narrows.methods.routes import InBands, is_first_pass
 from narrows.methods.standardize import unit_of
+from narrows.solve.codec import SchemaError
 from narrows.solve.kernel_map import KERNELS, MOST_HIDDEN
 from narrows.solve.scatter import Answer, Scatter, continued, discriminants
-from narrows.solve.schema import SchemaError
 from narrows.solve.sums import TINY
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST

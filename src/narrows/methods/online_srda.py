@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
@@ -32,21 +33,13 @@ from narrows.methods.projector import Directions
 from narrows.methods.routes import InOrder
 from narrows.methods.streams import Arrivals, Sequential
 from narrows.solve.applied import Decision
+from narrows.solve.codec import to_arrays
 from narrows.solve.eigen import set_signs
 from narrows.solve.in_place import in_blocks, some
 from narrows.solve.regression import DiagonalRLS, merged
 from narrows.solve.regression_read import Reading, deviations_within
 from narrows.solve.regression_rule import SEEN, Rule
-from narrows.solve.schema import (
-    COUNT,
-    LABELS,
-    MOST,
-    NUMBERING,
-    Check,
-    Field,
-    between,
-    checked,
-)
+from narrows.solve.schema import COUNT, LABELS, MOST, NUMBERING, Check, Field, between, checked
 from narrows.solve.sums import canonical, check_largest
 from narrows.state.labels import arrivals, indicator, is_matrix, places_of, weights
 
@@ -244,7 +237,7 @@ class Regression(Arrivals):
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+    def read_from(cls, arrays: dict[str, np.ndarray]) -> Self:
         """Return the state that `to_arrays` described."""
         new = cls(DiagonalRLS.from_arrays(arrays))
         sizes = checked(arrays, _SCHEMA, _RULES)
@@ -252,6 +245,9 @@ class Regression(Arrivals):
         new.n_samples = int(arrays["n_samples"])
         new.several = {-1: None, 0: False, 1: True}[int(arrays["several"])]
         new.registered = np.array(arrays.get("registered", np.zeros(sizes["c"], bool)))
+        for name in to_arrays(new):
+            arrays.pop(name, None)
+        arrays.pop("registered", None)
         return new
 
 
@@ -266,7 +262,7 @@ def merged_states(states: list[Regression], rule: Rule) -> Regression:
     started = [state for state in states if state.started] or states[:1]
     _check_count(sum(state.n_samples for state in started))
     if len(started) == 1:
-        return Regression.from_arrays(started[0].to_arrays())
+        return deepcopy(started[0])
     forms = {state.several for state in started if state.n_samples}
     if len(forms) > 1:
         raise ValueError(

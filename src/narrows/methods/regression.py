@@ -41,12 +41,12 @@ from narrows.methods.standardize import unit_of, unit_of_samples
 from narrows.methods.targets import Numeric
 from narrows.solve.applied import Applied, Decision
 from narrows.solve.arrays import check_not_masked
+from narrows.solve.codec import SchemaError, from_arrays
 from narrows.solve.eigen import signs_of
 from narrows.solve.exact import Centred, occupied
 from narrows.solve.held_out import GRID, NO_CURVE, Curve
 from narrows.solve.products import SMALL, one_blas_thread, product
 from narrows.solve.scatter import Answer, Scatter, discriminants, of_samples
-from narrows.solve.schema import SchemaError
 from narrows.solve.sums import divided
 from narrows.solve.targets import (
     held_out_shares,
@@ -228,7 +228,7 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         if "W" not in arrays:
             return super()._state_from(arrays)
-        state = Solved.from_arrays(arrays)
+        state = from_arrays(Solved, arrays)
         parts = state.coef, state.intercept, state.centre
         if any(part is None for part in parts) or state.more > state.n_features:
             raise SchemaError("W: expected directions with a regression by them, got others.")

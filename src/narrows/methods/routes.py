@@ -19,10 +19,9 @@ pass `next`. `estimator._fit_state` makes a model of the last state.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Annotated, Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -31,10 +30,10 @@ from narrows.errors import ParameterError, RangeError, WidthError
 from narrows.methods import COLLECTIONS
 from narrows.methods.parameters import check_parts
 from narrows.methods.standardize import unit_of_samples
+from narrows.solve.codec import SchemaError, Sizes
 from narrows.solve.eigen import signs_of
 from narrows.solve.exact import Centred, occupied
 from narrows.solve.scatter import lengths, rule
-from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Check, Field, checked
 from narrows.solve.sums import HUGE, TINY, divided, stacked, widened
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
@@ -270,44 +269,31 @@ def refuse_parts(estimator: Any) -> NoReturn:
 
 # -- all samples at once ---------------------------------------------------------------------
 
-_SCHEMA = {
-    "classes": LABELS,
-    "counts": Field("f8", ("c",), NOT_NEGATIVE),
-    "n_samples": Field("i8", (), COUNT),
-    "W": Field("f8", ("d", "k"), FINITE),
-    "eigenvalues": Field("f8", ("k",), FINITE),
-    "more": Field("i8", (), COUNT),
-    "alpha": Field("f8", (), NOT_NEGATIVE),
-    "coef": Field("f8", ("k", "c"), FINITE, optional=True),
-    "intercept": Field("f8", ("c",), FINITE, optional=True),
-    "mean_square": Field("f8", (), NOT_NEGATIVE),
-    "centre": Field("f8", ("k",), FINITE, optional=True),
-    "separating": Field("i8", (), COUNT, optional=True),
-}
-_RULES = (
-    Check(
-        "a rule for classes of positive weight",
-        lambda arrays, sizes: "intercept" not in arrays or bool((arrays["counts"] > 0).all()),
-    ),
-)
-
 
 @dataclass
 class Solved:
     """Directions that a fit found, one per column, best first, and the classes they are of."""
 
-    classes: np.ndarray
-    counts: np.ndarray
-    n_samples: int
-    W: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
-    eigenvalues: np.ndarray = field(default_factory=lambda: np.empty(0))
-    more: int = 0
-    alpha: float = 0.0
-    coef: np.ndarray | None = None
-    intercept: np.ndarray | None = None
-    mean_square: float | None = None  # the trace of the covariance of all samples, or targets
-    centre: np.ndarray | None = None  # the mean of the samples along W, for numeric targets
-    separating: int | None = None  # the directions that separate the classes, if not all
+    classes: Annotated[np.ndarray, "labels", "c"]
+    counts: Annotated[np.ndarray, "f8 >=0", "c"]
+    n_samples: Annotated[int, "i8 whole"]
+    W: Annotated[np.ndarray, "f8", "d k"] = field(default_factory=lambda: np.empty((0, 0)))
+    eigenvalues: Annotated[np.ndarray, "f8", "k"] = field(default_factory=lambda: np.empty(0))
+    more: Annotated[int, "i8 whole"] = 0
+    alpha: Annotated[float, "f8 i8 >=0"] = 0.0
+    coef: Annotated[np.ndarray | None, "f8", "k c"] = None
+    intercept: Annotated[np.ndarray | None, "f8", "c"] = None
+    # the trace of the covariance of all samples, or targets
+    mean_square: Annotated[float | None, "f8 >=0"] = None
+    # the mean of the samples along W, for numeric targets
+    centre: Annotated[np.ndarray | None, "f8", "k"] = None
+    # the directions that separate the classes, if not all
+    separating: Annotated[int | None, "i8 whole"] = None
+
+    def check_arrays(self, sizes: Sizes) -> None:
+        """Raise SchemaError where there is a rule for classes without samples."""
+        if self.intercept is not None and not (self.counts > 0).all():
+            raise SchemaError("intercept: expected that of classes with samples, got another.")
 
     @property
     def n_features(self) -> int:
@@ -318,19 +304,6 @@ class Solved:
     def known(self) -> np.ndarray:
         """Which classes have weight, of shape (n_classes,)."""
         return self.counts > 0
-
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as named arrays, for `from_arrays`, without rounding."""
-        values = asdict(self)
-        return {name: np.asarray(values[name]) for name in values if values[name] is not None}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Solved:
-        """Return the state that `to_arrays` described."""
-        checked(arrays, _SCHEMA, _RULES)
-        own = {name: arrays[name] for name in _SCHEMA if name in arrays}
-        values: dict[str, Any] = {k: v.item() if v.ndim == 0 else v for k, v in own.items()}
-        return cls(**values)
 
 
 class Gathered:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -17,20 +17,13 @@ from narrows.methods.base import Fitted, accepts_collections, atomic
 from narrows.methods.parameters import FLAG, NONE, Constraint, parameters, real, seed, whole
 from narrows.methods.projector import EIGENVALUES, Directions, Projector
 from narrows.methods.routes import InOrder
+from narrows.solve.codec import PART, SchemaError, Sizes
 from narrows.solve.eigen import set_signs
 from narrows.solve.in_place import ChangesInPlace, block_size, some
 from narrows.solve.iterations import Rule, Span, Start
-from narrows.solve.schema import LABELS, NUMBERING, WHOLE, Field, SchemaError, checked
 from narrows.solve.sums import blocks, canonical, check_lengths
 from narrows.state.class_stats import ClassStats, checked_rows
 from narrows.state.labels import arrivals, one_a_row, places_of
-
-_SCHEMA = {
-    "classes": LABELS,
-    "counts": Field("f8", ("c",), WHOLE),
-    "column": Field("i8", ("c",), NUMBERING),
-    "by_class": Field("b1"),
-}
 
 
 class Arrivals(ChangesInPlace):
@@ -53,6 +46,10 @@ class Arrivals(ChangesInPlace):
 
     # attributes with an entry for each of `classes`
     _of_classes: ClassVar[tuple[str, ...]] = ("column",)
+
+    core: Any
+    classes: Annotated[np.ndarray, "labels", "c"]
+    column: Annotated[np.ndarray, "i8 numbering", "c"]
 
     def __init__(self, core: Any):
         self.core = core
@@ -162,8 +159,11 @@ class Stream(Arrivals):
         The number of samples of each of `classes`.
     """
 
-    _core: ClassVar[Any] = Span
     _of_classes: ClassVar[tuple[str, ...]] = ("column", "counts")
+
+    core: Annotated[Any, PART]
+    by_class: Annotated[bool, "b"]
+    counts: Annotated[np.ndarray, "f8 whole", "c"]
 
     def __init__(self, core: Any, by_class: bool = True):
         super().__init__(core)
@@ -254,32 +254,20 @@ class Stream(Arrivals):
             arrays |= {"origin": self.core.shift, "placed": self.counts.sum()}
         return ClassStats.from_arrays(arrays)
 
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as named arrays, for `from_arrays`, without rounding."""
-        return {
-            "classes": self.classes,
-            "counts": self.counts,
-            "column": self.column,
-            "by_class": np.array(self.by_class),
-            **self.core.to_arrays(),
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the state that `to_arrays` described."""
-        checked(arrays, _SCHEMA)
-        new = cls.__new__(cls)
-        new.core, new.by_class = cls._core.from_arrays(arrays), bool(arrays["by_class"])
-        counts = arrays["counts"]
-        expected = counts[np.argsort(arrays["column"])] if new.by_class else [counts.sum()]
-        if not np.array_equal(arrays["N"], expected):
+    def check_arrays(self, sizes: Sizes) -> None:
+        """Raise SchemaError where the sums are not of the classes."""
+        expected = self.counts[np.argsort(self.column)] if self.by_class else [self.counts.sum()]
+        if not np.array_equal(self.core.N, expected):
             raise SchemaError("N: expected the counts in the order of column, got others.")
-        for name in ("classes", "counts", "column"):
-            setattr(new, name, np.array(arrays[name]))
-        return new
 
 
 _SHUFFLED_ROWS = 1 << 16  # so many samples at a time are put into the order of a pass
+
+
+class SpanStream(Stream):
+    """The vectors of an iteration, and the labels of its sums."""
+
+    core: Annotated[Span, PART]
 
 
 class Sequential(Projector):
@@ -417,7 +405,7 @@ class OnlineProjector(Sequential):
         "orthonormalize": FLAG,
         "passes": whole(1),
     }
-    _state_type = Stream
+    _state_type = SpanStream
     eigenvalues_ = EIGENVALUES
     _by_class: ClassVar[bool] = True  # False for a criterion that uses no classes
     _start: ClassVar[Start] = "centred"
@@ -491,7 +479,7 @@ class OnlineProjector(Sequential):
         return self._learn(X, y, reducing=True)
 
     def _new_stream(self, n_features: int, dtype: Any) -> Stream:
-        return Stream(Span(n_features, self._p(n_features)), self._by_class)
+        return SpanStream(Span(n_features, self._p(n_features)), self._by_class)
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Stream:
         """Return the state that gave these arrays; it has to hold the sums of this method."""

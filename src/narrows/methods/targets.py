@@ -46,7 +46,7 @@ class Numeric(Additive):
         return 0
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
-        return TargetStats.from_arrays(arrays)
+        return TargetStats.read_from(arrays)
 
     def _labels(self, X: Any, y: Any) -> Any:
         return targets_of(y, X.shape[0], type(self).__name__)

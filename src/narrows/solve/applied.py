@@ -9,21 +9,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from narrows.solve.codec import SchemaError, check_known
 from narrows.solve.columns import take
 from narrows.solve.kernel_map import AboutMean, KernelMap
 from narrows.solve.products import product
-from narrows.solve.schema import (
-    COUNT,
-    FINITE,
-    LABELS,
-    SORTED,
-    Check,
-    Field,
-    SchemaError,
-    between,
-    check_known,
-    checked,
-)
+from narrows.solve.schema import COUNT, FINITE, LABELS, SORTED, Check, Field, between, checked
 
 
 class Projection:
@@ -239,7 +229,7 @@ class Applied(Projection):
         sizes = checked(arrays, _SCHEMA, (Check("a solution of one kind", _fits),))
         made: Any = None
         if "map_mean" in arrays:
-            kernel = KernelMap.from_arrays(arrays)
+            kernel = KernelMap.read_from(dict(arrays))
             made = AboutMean(kernel, arrays["map_mean"])
             if kernel.n_features != n_features or kernel.width != sizes["m"]:
                 raise SchemaError("map: expected the map of the features, got another one.")

@@ -23,8 +23,8 @@ classes, but W depends on both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import numpy as np
 from scipy import sparse
@@ -33,7 +33,6 @@ from narrows.solve.eigen import DROPPED, best_ratios, orthogonal_part
 from narrows.solve.in_place import RANDOM, WORK, entries
 from narrows.solve.iterations import DenseBlock, SparseBlock, restorer
 from narrows.solve.products import compiled_pays
-from narrows.solve.schema import FINITE, WHOLE, Field, checked
 from narrows.solve.sums import BLOCK, blocks, class_sums, too_large
 
 _RENEWED = 4096  # samples after which S'S is computed from S again; a multiple of the next
@@ -43,12 +42,6 @@ _LARGEST = 1e120  # the largest square, whose own square has to be finite
 _EXPECTED = f"sums of classes whose squares are below {_LARGEST:g}"
 _EPS = np.finfo(np.float64).eps
 _NONE = 1e-12  # of the length of the mean: a class mean closer to it equals it
-
-_SCHEMA = {
-    "N": Field("f8", ("c",), WHOLE),
-    "S": Field("f8", ("d", "c"), FINITE),
-    **{name: Field("f8", ("c", "c"), FINITE) for name in ("SS", "R", "W")},
-}
 
 
 class CentroidQR:
@@ -69,6 +62,12 @@ class CentroidQR:
         Number of samples of each class.
     """
 
+    N: Annotated[np.ndarray, "f8 whole", "c"]
+    S: Annotated[np.ndarray, "f8", "d c"]
+    SS: Annotated[np.ndarray, "f8", "c c"]
+    R: Annotated[np.ndarray, "f8", "c c"]
+    W: Annotated[np.ndarray, "f8", "c c"]
+
     def __init__(self, n_features: int):
         self.S = np.zeros((n_features, 0))
         self.N = np.zeros(0)
@@ -83,20 +82,6 @@ class CentroidQR:
     def n_features(self) -> int:
         """Number of features."""
         return len(self.S)
-
-    # -- storage ----------------------------------------------------------------------------
-
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return everything as named arrays, for `from_arrays`; no bit changes."""
-        return dict(vars(self))
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> CentroidQR:
-        """Return what `to_arrays` described."""
-        checked(arrays, _SCHEMA)
-        new = cls(0)
-        vars(new).update({name: np.array(arrays[name]) for name in vars(new)})
-        return new
 
     def add_sums(self, more: int) -> None:
         """Make room for more classes, in new arrays; the old ones do not change."""

@@ -9,18 +9,18 @@ features, and adds x g' to Q, with g the coefficients of the sample. The steps a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from narrows.errors import RangeError, warn
+from narrows.solve.codec import PART, SchemaError, Sizes
 from narrows.solve.eigen import orthonormal as orthonormalised
 from narrows.solve.in_place import entries
 from narrows.solve.products import compiled_pays
-from narrows.solve.schema import COUNT, FINITE, WHOLE, Check, Field, checked
 from narrows.solve.sums import BLOCK, blocks, too_large, weighted
 
 _SPARSE_BLOCK = 4096  # sparse samples from one return to Python to the next
@@ -83,45 +83,21 @@ class Rule(NamedTuple):
 class State(NamedTuple):
     """The small arrays of a `Span`, for p components and s class sums."""
 
-    A: np.ndarray  # (p, p), lower triangular
-    B: np.ndarray  # (p, s)
-    L: np.ndarray  # (p, p), V'V; a component with L_jj = 0 has not started
-    SV: np.ndarray  # (s, p), S'V
-    SS: np.ndarray  # (s, s), S'S
-    N: np.ndarray  # (s,), samples in each sum
-    WW: np.ndarray  # (p,), |W_k|^2
-    theta: np.ndarray  # (p,), the mean of theta_j over the steps of v_j, with v's own weights
-    rho: np.ndarray  # (p,), the running mean that an automatic theta_j follows
-    err: np.ndarray  # (p,), an estimate of the relative error of L_jj
+    A: Annotated[np.ndarray, "f8", "p p"]  # lower triangular
+    B: Annotated[np.ndarray, "f8", "p s"]
+    L: Annotated[np.ndarray, "f8", "p p"]  # V'V; a component with L_jj = 0 has not started
+    SV: Annotated[np.ndarray, "f8", "s p"]  # S'V
+    SS: Annotated[np.ndarray, "f8", "s s"]  # S'S
+    N: Annotated[np.ndarray, "f8 whole", "s"]  # samples in each sum
+    WW: Annotated[np.ndarray, "f8", "p"]  # |W_k|^2
+    # the mean of theta_j over the steps of v_j, with v's own weights
+    theta: Annotated[np.ndarray, "f8", "p"]
+    rho: Annotated[np.ndarray, "f8", "p"]  # the running mean that an automatic theta_j follows
+    err: Annotated[np.ndarray, "f8", "p"]  # an estimate of the relative error of L_jj
     # n; the sum of |x|^2; for how many samples the stop criterion has held; the n at which it had
     # held for long enough; and what deflation left of the most reduced column of F in the last
     # step, as a share of its square
-    clock: np.ndarray
-
-
-_SCHEMA = {
-    **{name: Field("f8", ("p",), FINITE) for name in ("WW", "theta", "rho", "err")},
-    "N": Field("f8", ("s",), WHOLE),
-    **{name: Field("f8", ("p", "p"), FINITE) for name in ("A", "L")},
-    "B": Field("f8", ("p", "s"), FINITE),
-    "SV": Field("f8", ("s", "p"), FINITE),
-    "SS": Field("f8", ("s", "s"), FINITE),
-    "clock": Field("f8", (5,), FINITE),
-    "Q": Field("f8", ("d", "p+s"), FINITE),
-    "shift": Field("f8", ("d",), FINITE, optional=True),
-    "rebased": Field("i8", (), COUNT),
-}
-_RULES = (
-    Check("from 1 to d components", lambda arrays, sizes: 1 <= sizes["p"] <= sizes["d"]),
-    Check(
-        "a clock that counts the samples in N, and earlier moments",
-        lambda arrays, sizes: (
-            WHOLE.holds(arrays["clock"][[0, 2, 3]], sizes)
-            and arrays["clock"][0] == arrays["N"].sum()
-            and max(arrays["clock"][3], arrays["rebased"]) <= arrays["clock"][0]
-        ),
-    ),
-)
+    clock: Annotated[np.ndarray, "f8", "5"]
 
 
 def restorer(core: Any, large: str, X: Any) -> Callable[[], None]:
@@ -251,35 +227,29 @@ class Span:
         n when the basis was last renewed.
     """
 
+    state: Annotated[State, PART]
+    Q: Annotated[np.ndarray, "f8", "d p+s"]
+    shift: Annotated[np.ndarray | None, "f8", "d"]
+    rebased: Annotated[int, "i8 whole"]
+    _lent = False  # whether an error may restore Q as it is now
+
     def __init__(self, n_features: int, n_components: int):
         p = n_components
         self.Q = np.zeros((n_features, p))
         shapes = (p, p), (p, 0), (p, p), (0, p), (0, 0), 0, p, p, p, p, 5
         self.state = State(*(np.zeros(shape) for shape in shapes))
         np.fill_diagonal(self.state.A, 1.0)
-        self.shift: np.ndarray | None = None
+        self.shift = None
         self.rebased = 0
-        self._lent = False  # whether an error may restore Q as it is now
 
-    # -- storage ----------------------------------------------------------------------------
-
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return everything as named arrays, for `from_arrays`; no bit changes."""
-        arrays = {"Q": self.Q, "rebased": np.array(self.rebased), **self.state._asdict()}
-        if self.shift is not None:
-            arrays["shift"] = self.shift
-        return arrays
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return what `to_arrays` described."""
-        checked(arrays, _SCHEMA, _RULES)
-        new = cls(0, 0)
-        new.Q = np.array(arrays["Q"])
-        new.state = State(*(np.array(arrays[name]) for name in State._fields))
-        new.shift = np.array(arrays["shift"]) if "shift" in arrays else None
-        new.rebased = int(arrays["rebased"])
-        return new
+    def check_arrays(self, sizes: Sizes) -> None:
+        """Raise SchemaError where the clock does not count the samples in N."""
+        clock = self.state.clock
+        if not 1 <= sizes["p"] <= sizes["d"]:
+            raise SchemaError("Q: expected from 1 to d components, got others.")
+        counted = clock[0] == self.state.N.sum() and max(clock[3], self.rebased) <= clock[0]
+        if not counted or (clock[[0, 2, 3]] != np.floor(np.abs(clock[[0, 2, 3]]))).any():
+            raise SchemaError("clock: expected one that counts the samples in N, got another.")
 
     def restorer(self, X: Any) -> Callable[[], None]:
         """Return a function that restores everything, if only samples of X were learned since."""
@@ -297,6 +267,11 @@ class Span:
     def n_features(self) -> int:
         """Number of features."""
         return len(self.Q)
+
+    @property
+    def N(self) -> np.ndarray:
+        """The number of samples in each sum."""
+        return self.state.N
 
     @property
     def n(self) -> int:

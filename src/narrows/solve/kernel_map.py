@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from narrows.solve.codec import SchemaError, Sizes, taken
 from narrows.solve.products import cores, each
-from narrows.solve.schema import FINITE, NOT_NEGATIVE, Field, between, checked
-from narrows.solve.sums import HUGE, TINY, blocks, divided
+from narrows.solve.sums import blocks, divided
 
 KERNELS = ("rbf", "relu")
 MOST_HIDDEN = 8_000
 _COORDINATES_AT_ONCE = 1 << 22  # of the coordinates of a block of samples
 _SAMPLES_AT_ONCE = 256  # samples in a block
 _UNIFORM = 12  # numbers whose sum is a weight
-_RANDOM_SCHEMA = {
-    "map_seed": Field("u8"),
-    "map_kernel": Field("i8", (), between(0, len(KERNELS) - 1)),
-    "map_hidden": Field("i8", (), between(1, MOST_HIDDEN)),
-    "map_gamma": Field("f8", (), NOT_NEGATIVE),
-    "map_centre": Field("f8", ("d",), FINITE),
-    "map_scale": Field("f8", ("d",), between(TINY, HUGE, "finite numbers > 0"), optional=True),
-}
 
 
 class KernelMap:
@@ -151,13 +142,19 @@ class KernelMap:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the map that `to_arrays` described."""
-        checked(arrays, _RANDOM_SCHEMA)
-        kernel = KERNELS[int(arrays["map_kernel"])]
-        m, gamma = int(arrays["map_hidden"]), float(arrays["map_gamma"])
-        centre, scale = np.array(arrays["map_centre"]), arrays.get("map_scale")
-        return cls(int(arrays["map_seed"]), kernel, m, gamma, centre, scale)
+    def read_from(cls, arrays: dict[str, np.ndarray]) -> Self:
+        """Return the map that `to_arrays` described, and take its arrays out of the dict."""
+        kernel = int(taken(arrays, "map_kernel", ("i8",), (), {}, (f"<{len(KERNELS)}",)))
+        m = int(taken(arrays, "map_hidden", ("i8",), (), {}, ("whole", ">0")))
+        if m > MOST_HIDDEN:
+            raise SchemaError(f"map_hidden: expected at most {MOST_HIDDEN} functions, got {m}.")
+        gamma = float(taken(arrays, "map_gamma", ("f8",), (), {}, (">=0",)))
+        sizes: Sizes = {}
+        centre, scale = taken(arrays, "map_centre", ("f8",), ("d",), sizes), None
+        if "map_scale" in arrays:
+            scale = taken(arrays, "map_scale", ("f8",), ("d",), sizes, (">0",))
+        seed = int(taken(arrays, "map_seed", ("u8",)))
+        return cls(seed, KERNELS[kernel], m, gamma, centre, scale)
 
 
 def _rbf(half: np.ndarray, hidden: np.ndarray) -> None:

@@ -11,22 +11,16 @@ indices or counts themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from narrows.solve.codec import SchemaError
+
 MOST = 2**53  # the largest count: integers up to here are exact as floats
 _WIDEST = 2**31 - 1  # the largest size of an empty array
 _LARGEST = float(np.finfo(np.float64).max)
-_WORDS = {
-    bool: "true or false", int: "an integer", float: "a number", str: "text", list: "a list",
-    dict: "an object", type(None): "null",
-}  # fmt: skip
-
-
-class SchemaError(ValueError):
-    """Arrays, or plain values, that do not match their schema."""
 
 
 class Check(NamedTuple):
@@ -137,41 +131,3 @@ def _fits(array: np.ndarray, shape: tuple[str | int, ...], sizes: dict[str, int]
             return False
         sizes.update(dict.fromkeys(new, rest))
     return True
-
-
-def check_known(name: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise SchemaError for unknown names, whose values would be ignored."""
-    more = sorted(set(given) - set(known))
-    if more:
-        raise SchemaError(f"{name}: expected known names only, got {more[0]!r:.40}.")
-
-
-def check_plain(value: Any, form: Any, name: str) -> None:
-    """Raise SchemaError where a value of JSON does not have this form.
-
-    Parameters
-    ----------
-    value : object
-        The value.
-    form : type, None, or tuple, list or dict of forms
-        A type, or null; a tuple of alternatives; a list whose entries have one form; or a dict of
-        required keys with the forms of their values. A bool is not an integer.
-    name : str
-        Named in the error.
-    """
-    if isinstance(form, dict) and isinstance(value, dict):
-        for key, entry in form.items():
-            if key not in value:
-                raise SchemaError(f"{name}.{key}: expected a value, got none.")
-            check_plain(value[key], entry, f"{name}.{key}")
-    elif isinstance(form, list) and isinstance(value, list):
-        for entry in value:
-            check_plain(entry, form[0], name)
-    else:
-        forms = form if isinstance(form, tuple) else (form,)
-        kinds = [type(entry) if isinstance(entry, list | dict | None) else entry for entry in forms]
-        if type(value) not in kinds:
-            expected = " or ".join(_WORDS[kind] for kind in kinds)
-            raise SchemaError(f"{name}: expected {expected}, got {_WORDS[type(value)]}.")
-        if isinstance(form, tuple):
-            check_plain(value, forms[kinds.index(type(value))], name)

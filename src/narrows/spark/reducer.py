@@ -38,7 +38,7 @@ from narrows.errors import DataError, ParameterError
 from narrows.io.models import constructed, constructor, load, save
 from narrows.methods.base import Estimator as Reduction
 from narrows.methods.methods import METHODS
-from narrows.solve.schema import SchemaError
+from narrows.solve.codec import SchemaError
 from narrows.spark.frames import fit, predict, transform
 
 FILE = "estimator.narrows"

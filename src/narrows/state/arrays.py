@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 
 from narrows.errors import ParameterError, RangeError
+from narrows.solve.codec import MOST, SchemaError, Sizes, check_known, from_arrays, to_arrays
 from narrows.solve.in_place import RANDOM, ChangesInPlace, entries
-from narrows.solve.schema import (
-    COUNT,
-    FINITE,
-    LABELS,
-    MOST,
-    NOT_NEGATIVE,
-    Check,
-    Field,
-    SchemaError,
-    between,
-    check_known,
-    checked,
-)
 from narrows.solve.sums import check_summable
 from narrows.state.cross import COORDINATES, Cross
 from narrows.state.cross import MOST as MOST_FEATURES
@@ -60,33 +48,44 @@ MOST_TARGETS = 1000
 
 _PRODUCT = 2.0  # operations that take as long as a product of entries of a sparse sample
 _BY_BLAS = 32.0  # products of features of dense samples in the time of an operation
-_PARTS: dict[str, Any] = {"cross": Cross, "kept": Kept}
-_OF_ALL = {
-    "classes",
-    "presence",
-    "registered",
-    "origin",
-    "placed",
-    "n_targets",
-}  # arrays that folds share
-_SCHEMA = {
-    "classes": LABELS,
-    "counts": Field("f8", ("c",), NOT_NEGATIVE),
+# arrays that folds share
+_OF_ALL = {"classes", "presence", "registered", "origin", "placed", "n_targets"}
+
+
+class _Stored(NamedTuple):
+    """What is stored of a state without folds beside its tables and parts."""
+
+    classes: Annotated[np.ndarray, "labels", "c"]
+    counts: Annotated[np.ndarray, "f8 >=0", "c"]
     # less than 0 after a subtraction of weighted states, which may have more samples
-    "n_samples": Field("i8", (), between(-MOST, MOST)),
-    "presence": Field("b1"),
-    "registered": Field("b1", ("c",), optional=True),
-}
-_ORIGIN = {"origin": Field("f8", ("d",), FINITE), "placed": Field("f8", (), NOT_NEGATIVE)}
-_TARGETS = {
-    "n_targets": Field("i8", (), between(0, MOST_TARGETS)),
-    "classes": Field("i8", ("c",), Check("one class", lambda array, sizes: len(array) < 2)),
-}
-_FOLDS = {
-    "folds": Field("i8", (), between(2, MOST_FOLDS)),
-    "folds_first": Field("i8", (), COUNT),
-    "folds_added": Field("i8", (), COUNT),
-}
+    n_samples: Annotated[int, "i8"]
+    presence: Annotated[bool, "b"]
+    registered: Annotated[np.ndarray | None, "b", "c"] = None
+    origin: Annotated[np.ndarray | None, "f8", "d"] = None
+    placed: Annotated[float | None, "f8 >=0"] = None
+    n_targets: Annotated[int | None, "i8 whole"] = None
+
+    def check_arrays(self, sizes: Sizes) -> None:
+        """Raise SchemaError where numbers are out of range, or several classes have targets."""
+        if abs(self.n_samples) > MOST or (self.n_targets or 0) > MOST_TARGETS:
+            raise SchemaError("n_samples, n_targets: expected numbers in range, got others.")
+        if (self.origin is None) != (self.placed is None):
+            raise SchemaError("placed: expected an array beside an origin, got one of them.")
+        if self.n_targets is not None and (len(self.classes) > 1 or self.classes.dtype.kind != "i"):
+            raise SchemaError("classes: expected one class of targets, got others.")
+
+
+class _Folds(NamedTuple):
+    """What is stored of folds."""
+
+    folds: Annotated[int, "i8 whole"]
+    folds_first: Annotated[int, "i8 whole"]
+    folds_added: Annotated[int, "i8 whole"]
+
+    def check_arrays(self, sizes: Sizes) -> None:
+        """Raise SchemaError where there are too many folds, or one."""
+        if not 2 <= self.folds <= MOST_FOLDS:
+            raise SchemaError(f"folds: expected numbers from 2 to {MOST_FOLDS}, got {self.folds}.")
 
 
 class StateArrays(ChangesInPlace):
@@ -199,6 +198,11 @@ class StateArrays(ChangesInPlace):
         return (self.counts > 0) | self._registered
 
     @property
+    def kept_width(self) -> int | None:
+        """The number of features of the samples that are kept; None if none are."""
+        return self._parts["kept"][0].samples.X.shape[1] if self.kept else None
+
+    @property
     def n_features(self) -> int:
         """The number of features."""
         return self._tables["sums"].shape[1]
@@ -302,6 +306,13 @@ class StateArrays(ChangesInPlace):
         }
         return new
 
+    def check_kept(self) -> None:
+        """Raise SchemaError where kept samples have other features than the state."""
+        if self.kept_width not in (None, self.n_features):
+            raise SchemaError(
+                f"kept_width: expected {self.n_features} features, got {self.kept_width}."
+            )
+
     # -- storage ------------------------------------------------------------------------------
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -311,91 +322,83 @@ class StateArrays(ChangesInPlace):
         """
         arrays: dict[str, np.ndarray] = {}
         if self.folds is None:
-            arrays = {
-                "classes": self.classes,
-                "presence": np.array(self.presence),
-                "counts": self.counts,
-                "n_samples": np.array(self.n_samples),
-            }
-            if self.n_targets is not None:
-                arrays["n_targets"] = np.array(self.n_targets)
-            if self._registered.any():
-                arrays["registered"] = self._registered
+            registered = self._registered if self._registered.any() else None
+            placed = None if self._origin is None else self._placed
+            arrays = to_arrays(
+                _Stored(
+                    self.classes, self.counts, self.n_samples, self.presence, registered,
+                    self._origin, placed, self.n_targets,
+                )
+            )  # fmt: skip
             for name, table in self._tables.items():
                 arrays |= table.to_arrays(name)
             for (part,) in self._parts.values():
                 arrays |= part.to_arrays()
-        for k in range(self.folds or 0):
+            return arrays
+        for k in range(self.folds):
             own = self._chosen([k]).to_arrays()
             arrays |= {n if n in _OF_ALL else f"fold{k}_{n}": array for n, array in own.items()}
-        if self.folds is not None:
-            numbers = self.folds, self._first, self._added
-            arrays |= {name: np.array(n) for name, n in zip(_FOLDS, numbers, strict=True)}
         if self._origin is not None:
-            arrays |= {"origin": self._origin, "placed": np.array(self._placed)}
-        return arrays
+            arrays["placed"] = np.array(self._placed)
+        return arrays | to_arrays(_Folds(self.folds, self._first, self._added))
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], kept_width: int | None = None) -> Self:
-        """Return the state that `to_arrays` described.
-
-        `kept_width` is the number of features of kept samples, if not that of the state.
-        """
-        if "folds" in arrays:
-            return cls._from_folds(arrays, kept_width)
-
-        def has(name: str) -> bool:
-            return any(given.startswith(name) for given in arrays)
-
-        second = next((s for s in ROWS if s is not None and has(SQUARES.get(s, s))), None)
-        fields, rules, q = dict(_SCHEMA), tuple[Check, ...](), None
-        if "n_targets" in arrays:  # beside one class
-            checked(arrays, _TARGETS)
-            q, fields = int(arrays["n_targets"]), fields | _TARGETS
-            second = "targets" if has("products") else second
-        names = list(ROWS[second])
-        each: dict[str, Any] = {"k": "c", "f": 1, "t": q}
-        for name in names:
-            more, checks = Table.schema(arrays, name, each[ROWS[second][name]])
-            fields, rules = fields | more, rules + checks
-        for name, part in _PARTS.items():
-            if name in (second, *arrays):
-                more, checks = part.schema(arrays)
-                fields, rules = fields | more, rules + checks
-        if "origin" in arrays:
-            fields |= _ORIGIN
-        check_known("state", arrays, fields)
-        checked(arrays, fields, rules)
-        new = cls(0, second=second, presence=bool(arrays["presence"]), n_targets=q)
-        new._sizes = np.array([arrays["n_samples"]])
-        new._classes, new._weights = np.array(arrays["classes"]), np.array([arrays["counts"]])
-        new._registered = np.array(arrays.get("registered", np.zeros(len(new._classes), bool)))
-        new._tables = {name: Table.from_arrays(arrays, name) for name in names}
-        if second == "cross":
-            new._parts["cross"] = (Cross.from_arrays(arrays),)
-        if "kept" in arrays:
-            new._parts["kept"] = (Kept.from_arrays(arrays, kept_width or new.n_features),)
-            new.kept = new._parts["kept"][0].most
-        if "origin" in arrays:
-            new._origin, new._placed = np.array(arrays["origin"]), float(arrays["placed"])
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return the state that `to_arrays` described."""
+        left = dict(arrays)
+        new = cls.read_from(left)
+        check_known("arrays", left, ())
         return new
 
     @classmethod
-    def _from_folds(cls, arrays: Mapping[str, np.ndarray], kept_width: int | None) -> Self:
-        checked(arrays, _FOLDS)
-        shared = {name: arrays[name] for name in arrays.keys() & _OF_ALL}
-        starts = tuple(f"fold{k}_" for k in range(int(arrays["folds"])))
-        given = (name for name in arrays if not name.startswith(starts))
-        check_known("state", given, _OF_ALL | _FOLDS.keys())
+    def read_from(cls, arrays: dict[str, np.ndarray]) -> Self:
+        """Return the state that `to_arrays` described, and take its arrays out of the dict."""
+        if "folds" in arrays:
+            return cls._from_folds(arrays)
+        second = next((s for s in ROWS if s is not None and _holds(arrays, s)), None)
+        sizes: Sizes = {}
+        stored = from_arrays(_Stored, arrays, sizes)
+        if stored.n_targets is not None and second != "cross":
+            second = "targets"
+        if second == "targets" and stored.n_targets is None:
+            raise SchemaError("n_targets: expected a number of targets, got none.")
+        new = cls(0, second=second, presence=stored.presence, n_targets=stored.n_targets)
+        new._sizes = np.array([stored.n_samples])
+        new._classes, new._weights = stored.classes, stored.counts[None]
+        if stored.registered is None:
+            new._registered = np.zeros(len(new._classes), bool)
+        else:
+            new._registered = stored.registered
+        rows = {"k": "c", "f": "1", "t": str(stored.n_targets)}
+        new._tables = {
+            name: Table.read_from(arrays, name, rows[each], sizes)
+            for name, each in ROWS[second].items()
+        }
+        new._parts = {}
+        if second == "cross":
+            new._parts["cross"] = (Cross.read_from(arrays, sizes),)
+        if "kept" in arrays:
+            new._parts["kept"] = (Kept.read_from(arrays, sizes),)
+            new.kept = new._parts["kept"][0].most
+        if stored.origin is not None:
+            new._origin, new._placed = stored.origin, stored.placed
+        return new
+
+    @classmethod
+    def _from_folds(cls, arrays: dict[str, np.ndarray]) -> Self:
+        folds = from_arrays(_Folds, arrays)
+        shared = {name: arrays.pop(name) for name in arrays.keys() & _OF_ALL}
         states: list[Self] = []
-        for k, start in enumerate(starts):
-            own = {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
+        for k in range(folds.folds):
+            start = f"fold{k}_"
+            names = [name for name in arrays if name.startswith(start)]
+            own = shared | {name.removeprefix(start): arrays.pop(name) for name in names}
             try:
-                states.append(cls.from_arrays(shared | own, kept_width))
+                states.append(cls.from_arrays(own))
                 states[0]._check_kind(states[k])
             except ValueError as error:
                 raise SchemaError(f"fold {k}: {error}") from None
-        return cls._of_states(states, int(arrays["folds_first"]), int(arrays["folds_added"]))
+        return cls._of_states(states, folds.folds_first, folds.folds_added)
 
     # -- inside -------------------------------------------------------------------------------
 
@@ -570,6 +573,11 @@ class StateArrays(ChangesInPlace):
         if origin is not None:
             check_summable(origin)
         self._become(self._about(origin))
+
+
+def _holds(arrays: dict[str, np.ndarray], second: str) -> bool:
+    """Whether arrays are those of a state with these second moments."""
+    return any(name.startswith(SQUARES.get(second, second)) for name in arrays)
 
 
 def read_only(a: np.ndarray) -> np.ndarray:

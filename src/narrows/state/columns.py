@@ -25,17 +25,9 @@ from narrows.solve.cells import (
     moment_of,
     table_of,
 )
+from narrows.solve.codec import SchemaError, check_known
 from narrows.solve.late import Rows
-from narrows.solve.schema import (
-    COUNT,
-    FINITE,
-    Check,
-    Field,
-    SchemaError,
-    between,
-    check_known,
-    checked,
-)
+from narrows.solve.schema import COUNT, FINITE, Check, Field, between, checked
 
 KINDS = NUMBER, DATE, CATEGORY, TEXT, "identifier", "constant", "dropped"  # numbered in files
 OTHER = "(other)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -11,8 +10,8 @@ from scipy import sparse
 from scipy.linalg import blas
 
 from narrows.errors import WidthError
+from narrows.solve.codec import SchemaError, Sizes, samples_from, samples_to_arrays, taken
 from narrows.solve.products import compiled_pays, cores, each, one_blas_thread
-from narrows.solve.schema import FINITE, NOT_NEGATIVE, Check, Field, between
 from narrows.solve.sums import (
     add_at,
     blocks,
@@ -23,7 +22,6 @@ from narrows.solve.sums import (
     widened,
     with_values,
 )
-from narrows.state.table import parts_from, parts_schema, samples_to_arrays
 
 EPS = float(np.finfo(np.float64).eps)
 NOISE = 4 * EPS  # of a sum of squares: its rounding
@@ -336,40 +334,28 @@ class Cross:
             arrays["cross"] = np.concatenate(columns) if columns else np.zeros(0)
         for X, weight in self._waiting():
             name = "cross_sparse_weight" if sparse.issparse(X) else "cross_weight"
-            arrays |= {name: weight, **samples_to_arrays(X, "cross")}
+            arrays |= {name: weight, **samples_to_arrays(X, "cross_")}
         return arrays
 
     @classmethod
-    def schema(cls, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, Field], tuple[Check, ...]]:
-        """Return the schema of its arrays, and rules."""
-        fields, rules = dict(_SCHEMA), tuple(_RULES)
-        if "cross_rows" in arrays:
-            fields["cross_weight"] = Field("f8", ("n",), NOT_NEGATIVE)
-            fields["cross_rows"] = Field("f8", ("n", "d"), FINITE)
-        if "cross_data" in arrays:
-            fields["cross_sparse_weight"] = Field("f8", ("s",), NOT_NEGATIVE)
-            more, checks = parts_schema("cross", "s", "e", between(0, "d"))
-            fields, rules = fields | more, rules + checks
-        return fields, rules
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the moment of `to_arrays`, which fits `schema`."""
-        d = int(arrays["cross_width"])
-        G, start = None, 0
+    def read_from(cls, arrays: dict[str, np.ndarray], sizes: Sizes) -> Self:
+        """Return the moment of `to_arrays`, of "d" features."""
+        d = int(taken(arrays, "cross_width", ("i8",)))
+        if d != sizes["d"] or d > COORDINATES:
+            raise SchemaError(f"cross_width: expected {sizes['d']} features, got {d}.")
+        G, start, rows = None, 0, tuple[Rows, ...]()
         if "cross" in arrays:
+            each = taken(arrays, "cross", ("f8",), (str(d * (d + 1) // 2),))
             G = np.zeros((d, d), order="F")
             for k in range(d):
-                G[k:, k] = arrays["cross"][start : start + d - k]
+                G[k:, k] = each[start : start + d - k]
                 start += d - k
-        rows = []
-        if "cross_rows" in arrays:
-            rows.append(Rows(np.array(arrays["cross_rows"]), np.array(arrays["cross_weight"])))
-        if "cross_data" in arrays:
-            weight = np.array(arrays["cross_sparse_weight"])
-            X = sparse.csr_array(parts_from(arrays, "cross"), shape=(len(weight), d))
-            rows.append(Rows(canonical(X), weight))
-        return cls(d, G, tuple(rows), MOST if d <= MOST else COORDINATES)
+        for name in ("cross_weight", "cross_sparse_weight"):
+            if name in arrays:
+                weight = taken(arrays, name, ("f8",), ("n",), own := {"d": d}, (">=0",))
+                X = samples_from(arrays, "cross_", ("n", "d"), own)
+                rows = (Rows(canonical(X) if sparse.issparse(X) else X, weight),)
+        return cls(d, G, rows, MOST if d <= MOST else COORDINATES)
 
     # -- inside -------------------------------------------------------------------------------
 
@@ -400,22 +386,3 @@ class Cross:
             for part in blocks(len(weight), step(X)):
                 add(G, X[part], weight[part])
         return G
-
-
-def _all_pairs(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    d = sizes["d"]
-    return "cross" not in arrays or len(arrays["cross"]) == d * (d + 1) // 2
-
-
-def _as_wide(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    return int(arrays["cross_width"]) == sizes["d"]
-
-
-_SCHEMA = {
-    "cross_width": Field("i8", (), between(0, COORDINATES)),
-    "cross": Field("f8", ("t",), FINITE, optional=True),
-}
-_RULES = [
-    Check("as many features as there are sums of", _as_wide),
-    Check("cross products of all pairs of features", _all_pairs),
-]

@@ -5,30 +5,19 @@ Those with the smallest hashes are kept. So which ones does not depend on batche
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 
+from narrows.solve.codec import MOST, SAMPLES, SchemaError, Sizes, from_arrays, taken, to_arrays
 from narrows.solve.products import compiled_pays
-from narrows.solve.schema import FINITE, MOST, Check, Field, SchemaError, between
 from narrows.solve.sums import BLOCK, blocks, canonical, stacked, widened
-from narrows.state.table import parts_from, parts_schema, samples_to_arrays
 
 EVERY = MOST  # samples to keep: all
+_WIDEST = 2**31 - 1  # features
 _HALF = np.uint64(32)  # of the bits of a number
 _LAST = np.uint64(2**64 - 1)
-_SCHEMA = {
-    "kept": Field("i8", (), between(1, MOST)),
-    "kept_bound": Field("u8"),
-    "kept_keys": Field("u8", ("q",)),
-    "kept_code": Field("i8", ("q",), between(0, "c")),
-    "kept_weight": Field("f8", ("q",), FINITE),
-    "kept_when": Field("i8", ("q",), between(0, MOST)),
-    "kept_width": Field("i8", (), between(0, 2**31 - 1)),
-}
-_DENSE = {"kept_rows": Field("f8", ("q", "v"), FINITE)}
 
 
 class ToKeep(NamedTuple):
@@ -41,11 +30,18 @@ class ToKeep(NamedTuple):
 class Samples(NamedTuple):
     """Some samples, in the order of their hashes."""
 
-    X: Any  # ndarray or csr_array of shape (n_samples, n_features), float64
-    code: np.ndarray  # the number of the class of each
-    weight: np.ndarray
-    keys: np.ndarray
-    when: np.ndarray  # the number of each in the stream that its state learned
+    X: Annotated[Any, SAMPLES, "q w", ""]  # ndarray or csr_array, float64
+    code: Annotated[np.ndarray, "i8 <c", "q"]  # the number of the class of each
+    weight: Annotated[np.ndarray, "f8", "q"]
+    keys: Annotated[np.ndarray, "u8", "q"]
+    # the number of each in the stream that its state learned
+    when: Annotated[np.ndarray, "i8 whole", "q"]
+
+    def check_arrays(self, sizes: Sizes) -> None:
+        """Raise SchemaError where samples are not in the order of their hashes and classes."""
+        same = self.keys[1:] == self.keys[:-1]
+        if not ((self.keys[1:] > self.keys[:-1]) | (same & (self.code[1:] > self.code[:-1]))).all():
+            raise SchemaError("kept_keys: expected samples in their order, got others.")
 
 
 class Kept:
@@ -175,45 +171,19 @@ class Kept:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return it as named arrays."""
-        X, code, weight, keys, when = self.samples
-        arrays = {
-            "kept": np.array(self.most),
-            "kept_bound": np.array(self.bound),
-            "kept_keys": keys,
-            "kept_code": code.astype(np.int64),
-            "kept_weight": weight,
-            "kept_width": np.array(X.shape[1]),
-            "kept_when": when.astype(np.int64),
-        }
-        return arrays | samples_to_arrays(X, "kept")
+        numbers = {"": self.most, "_bound": self.bound, "_width": self.samples.X.shape[1]}
+        arrays = {f"kept{name}": np.array(number) for name, number in numbers.items()}
+        return arrays | to_arrays(self.samples, "kept_")
 
     @classmethod
-    def schema(cls, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, Field], tuple[Check, ...]]:
-        """Return the schema of its arrays, and rules."""
-        rules = (
-            Check("kept samples in their order", _in_order),
-            Check("kept samples of one width", _as_wide),
-        )
-        if "kept_rows" in arrays:
-            return _SCHEMA | _DENSE, rules
-        fields, checks = parts_schema("kept", "q", "h", between(0, 2**31 - 1))
-        return _SCHEMA | fields, rules + checks
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Self:
-        """Return the moment of `to_arrays`, which fits `schema`, of samples of so many features."""
-        width = int(arrays["kept_width"])
-        if width != n_features:
-            raise SchemaError(f"kept_width: expected {n_features} features, got {width}.")
-        new = cls(n_features, int(arrays["kept"]))
-        new.bound = np.uint64(arrays["kept_bound"])
-        if "kept_rows" in arrays:
-            X: Any = np.array(arrays["kept_rows"])
-        else:
-            shape = len(arrays["kept_keys"]), n_features
-            X = sparse.csr_array(parts_from(arrays, "kept"), shape=shape)
-        names = ("code", "weight", "keys", "when")
-        new._held = (Samples(X, *(np.array(arrays[f"kept_{name}"]) for name in names)),)
+    def read_from(cls, arrays: dict[str, np.ndarray], sizes: Sizes) -> Self:
+        """Return the moment of `to_arrays`, of "c" classes."""
+        own = {"c": sizes["c"], "w": int(taken(arrays, "kept_width", ("i8",)))}
+        new = cls(0, int(taken(arrays, "kept", ("i8",), (), own, ("whole", ">0"))))
+        new.bound = np.uint64(taken(arrays, "kept_bound", ("u8",)))
+        if not 0 <= own["w"] <= _WIDEST:
+            raise SchemaError(f"kept_width: expected a number of features, got {own['w']}.")
+        new._held = (from_arrays(Samples, arrays, own, "kept_"),)
         return new
 
 
@@ -257,17 +227,3 @@ def _factors(columns: np.ndarray) -> np.ndarray:
     """Return an odd number for each column."""
     a = (columns.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     return ((a ^ (a >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)) | np.uint64(1)
-
-
-def _in_order(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    keys = arrays["kept_keys"]
-    code = arrays["kept_code"]
-    later = (keys[1:] > keys[:-1]) | ((keys[1:] == keys[:-1]) & (code[1:] > code[:-1]))
-    return bool(later.all())
-
-
-def _as_wide(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    width = int(arrays["kept_width"])
-    if "kept_rows" in arrays:
-        return sizes["v"] == width
-    return bool(arrays["kept_indices"].max(initial=-1) < width)

@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import fit_alike
+from narrows.solve.codec import SchemaError
 from narrows.solve.held_out import HeldOut
 from narrows.solve.scatter import Scatter
-from narrows.solve.schema import SchemaError, check_known
 from narrows.solve.sums import blocks, check_summable
 from narrows.state.class_stats import ClassStats, checked_rows
 from narrows.state.kept import EVERY
@@ -208,13 +208,11 @@ class Mapped:
         return any(kind.marker in arrays for kind in _MAPS)
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the state that `to_arrays` described."""
-        own = {name: array for name, array in arrays.items() if not name.startswith("map_")}
+    def read_from(cls, arrays: dict[str, np.ndarray]) -> Self:
+        """Return the state that `to_arrays` described, and take its arrays out of the dict."""
         kind = next((kind for kind in _MAPS if kind.marker in arrays), _MAPS[0])
-        map = kind.from_arrays(arrays)
-        check_known("state", arrays.keys() - own.keys(), map.to_arrays())
-        if not np.array_equal(own.get("cross_width", -1), map.width):
+        map, stats = kind.read_from(arrays), ClassStats.read_from(arrays)
+        fits = stats.n_features == map.width and stats.kept_width in (None, map.kept_width)
+        if stats.second != "cross" or not fits:
             raise SchemaError("map: expected the cross products of its coordinates, got others.")
-        stats = ClassStats.from_arrays(own, map.kept_width)
         return cls(map, stats)

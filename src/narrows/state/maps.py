@@ -65,8 +65,8 @@ class Map(ABC):
 
     @classmethod
     @abstractmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the map that `to_arrays` described."""
+    def read_from(cls, arrays: dict[str, np.ndarray]) -> Self:
+        """Return the map that `to_arrays` described, and take its arrays out of the dict."""
 
     def is_same(self, other: Map) -> bool:
         """Whether another map gives equal coordinates."""
@@ -316,10 +316,10 @@ class Bands(Map):
         return {name: vars(self)[name.removeprefix("map_")] for name in _BANDS_SCHEMA}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+    def read_from(cls, arrays: dict[str, np.ndarray]) -> Self:
         """Return the map that `to_arrays` described."""
         checked(arrays, _BANDS_SCHEMA, _BANDS_RULES)
-        return cls(**{name.removeprefix("map_"): np.array(arrays[name]) for name in _BANDS_SCHEMA})
+        return cls(**{n.removeprefix("map_"): np.array(arrays.pop(n)) for n in _BANDS_SCHEMA})
 
 
 def _placed(m: np.ndarray, X: sparse.csr_array) -> np.ndarray:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import mmap
 import tempfile
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from narrows.solve.schema import FINITE, Check, Field, between
+from narrows.solve.codec import SchemaError, Sizes, parts_from, parts_of, taken
 from narrows.solve.sums import BLOCK, add_sparse, blocks, check_finite, weighted
 
 SMALL = 1 << 22  # numbers (32 MB): an array of at most this size stays one, for speed
@@ -18,7 +19,6 @@ _PENDING = 1 << 20  # entries that wait, at least, before they are sorted in
 _ENTRY = 12  # bytes of a number with its place
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, columns, values
-_WAITING = ("rows", "columns", "values")  # in names of arrays
 
 
 def is_array(shape: tuple[int, int], nonzeros: Any, n_folds: int = 1) -> bool:
@@ -239,60 +239,30 @@ class Table:
     @property
     def nbytes(self) -> int:
         """The bytes of the numbers, and of their places."""
-        return sum(array.nbytes for array in self.to_arrays("").values())
+        array, nonzeros, pending = self.held
+        held = [array] if array is not None else [nonzeros.data, nonzeros.indices, nonzeros.indptr]
+        return sum(each.nbytes for each in (*held, *chain.from_iterable(pending)))
 
     def to_arrays(self, name: str) -> dict[str, np.ndarray]:
-        """Return it as arrays whose names begin with `name`, to the bit."""
-        array, nonzeros, pending = self.held
-        if array is not None:
-            return {name: array}
-        arrays = {f"{name}_shape": np.array(self.shape), **parts_of(nonzeros, name)}
-        if pending:
-            waiting = map(np.concatenate, zip(*pending, strict=True))
-            names = (f"{name}_{key}" for key in _WAITING)
-            arrays |= zip(names, waiting, strict=True)
-        return arrays
-
-    @staticmethod
-    def schema(
-        arrays: Mapping[str, np.ndarray], name: str, rows: str | int
-    ) -> tuple[dict[str, Field], tuple[Check, ...]]:
-        """Return the schema of the arrays of a table, in the form that it has, and rules.
-
-        `rows` is its number of rows, or the name of that number; the number of columns is "d".
-        """
-        if name in arrays:
-            return {name: Field("f8", (rows, "d"), FINITE)}, ()
-        row = between(0, rows if isinstance(rows, str) else rows - 1)
-        fields, rules = parts_schema(name, "d", f"{name}_n", row)
-        fields[f"{name}_shape"] = Field("i8", (2,))
-        if f"{name}_rows" in arrays:
-            m = f"{name}_m"
-            fields |= {
-                f"{name}_rows": Field("i4", (m,), row),
-                f"{name}_columns": Field("i4 i8", (m,), between(0, "d")),
-                f"{name}_values": Field("f8", (m,), FINITE),
-            }
-
-        def is_shape(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-            return bool(
-                arrays[f"{name}_shape"].tolist() == [sizes.get(str(rows), rows), sizes["d"]]
-            )
-
-        return fields, (*rules, Check(f"{name}_shape of its numbers", is_shape))
+        """Return it as arrays whose names begin with `name`; what waits is sorted in first."""
+        numbers = self.stored()
+        if self.array is not None:
+            return {name: numbers}
+        return {f"{name}_shape": np.array(self.shape), **parts_of(numbers, f"{name}_")}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], name: str) -> Table:
-        """Return the table of `to_arrays`, which fits `schema`, with arrays of its own."""
+    def read_from(cls, arrays: dict[str, np.ndarray], name: str, rows: str, sizes: Sizes) -> Self:
+        """Return the table of `to_arrays`, of so many rows and "d" columns."""
         if name in arrays:
-            array = np.array(arrays[name])
+            array = taken(arrays, name, ("f8",), (rows, "d"), sizes)
             return cls(array.shape, array)
-        shape = tuple(arrays[f"{name}_shape"].tolist())
-        new = cls(shape, nonzeros=sparse.csc_array(parts_from(arrays, name), shape=shape))
-        if f"{name}_rows" in arrays:
-            rows, columns, values = (np.array(arrays[f"{name}_{key}"]) for key in _WAITING)
-            new.held = None, new.held[1], [(rows, columns, values)]
-        return new
+        shape: Any = tuple(taken(arrays, f"{name}_shape", ("i8",), ("2",)).tolist())
+        own = {**sizes, rows: sizes.get(rows, -1) if not rows.isdigit() else int(rows)}
+        parts = parts_from(arrays, f"{name}_", "d", rows, own)
+        sizes.setdefault("d", own["d"])
+        if shape != (own[rows], sizes["d"]):
+            raise SchemaError(f"{name}_shape: expected that of its numbers, got {shape}.")
+        return cls(shape, nonzeros=sparse.csc_array(parts, shape=shape))
 
     @classmethod
     def beside(cls, parts: Sequence[Table], in_memory: bool = True) -> Table:
@@ -325,41 +295,6 @@ def _of(numbers: Any, n_folds: int = 1) -> Table:
     new = Table(numbers.shape, nonzeros=sparse.csc_array(numbers), n_folds=n_folds)
     new.stored()
     return new
-
-
-def parts_of(X: Any, name: str) -> dict[str, np.ndarray]:
-    """Return the parts of a CSR or CSC array as named arrays."""
-    return {f"{name}_{key}": getattr(X, key) for key in ("indptr", "indices", "data")}
-
-
-def samples_to_arrays(X: Any, name: str) -> dict[str, np.ndarray]:
-    """Return samples, dense or CSR, as named arrays; indices have 64 bits."""
-    if not sparse.issparse(X):
-        return {f"{name}_rows": np.ascontiguousarray(X)}
-    parts = parts_of(X, name)
-    return {key: a.astype(np.int64) if a.dtype.kind == "i" else a for key, a in parts.items()}
-
-
-def parts_from(arrays: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, ...]:
-    """Return copies of the parts of `parts_of`, as SciPy takes them."""
-    return tuple(np.array(arrays[f"{name}_{key}"]) for key in ("data", "indices", "indptr"))
-
-
-def parts_schema(
-    name: str, lines: str, entries: str, index: Check
-) -> tuple[dict[str, Field], tuple[Check, ...]]:
-    """Return the schema of `parts_of`, with names of sizes, and the rule that the parts agree."""
-    fields = {
-        f"{name}_indptr": Field("i4 i8", (f"{lines}+1",)),
-        f"{name}_indices": Field("i4 i8", (entries,), index),
-        f"{name}_data": Field("f8", (entries,), FINITE),
-    }
-
-    def agree(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-        ends = arrays[f"{name}_indptr"]
-        return bool(ends[0] == 0 and ends[-1] == sizes[entries] and (ends[1:] >= ends[:-1]).all())
-
-    return fields, (Check(f"{name}_indptr that divides {name}_indices", agree),)
 
 
 def on_disk(parts: Sequence[np.ndarray]) -> np.ndarray:

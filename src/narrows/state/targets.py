@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from narrows.solve.arrays import as_numpy
+from narrows.solve.codec import SchemaError, check_known, taken
 from narrows.solve.scatter import Scatter, of_samples
-from narrows.solve.schema import FINITE, Field, SchemaError, checked
 from narrows.solve.sums import (
     HUGE,
     blocks,
@@ -370,15 +370,22 @@ class TargetStats:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
         """Return the state that `to_arrays` described."""
-        rest = {name: array for name, array in arrays.items() if name != "target_origin"}
-        stats = ClassStats.from_arrays(rest)
+        left = dict(arrays)
+        new = cls.read_from(left)
+        check_known("arrays", left, ())
+        return new
+
+    @classmethod
+    def read_from(cls, arrays: dict[str, np.ndarray]) -> Self:
+        """Return the state that `to_arrays` described, and take its arrays out of the dict."""
+        stats = ClassStats.read_from(arrays)
         q = stats.n_targets
         of_targets = stats.second in ("cross", "targets") and not stats.presence
         if not of_targets or q is None or q > stats.n_features:
             raise SchemaError("n_targets: expected a state of so many targets, got another.")
-        checked(arrays, {"target_origin": Field("f8", (q,), FINITE)})
+        stats.check_kept()
         new = cls(0)
-        new.stats, new.target_origin = stats, np.array(arrays["target_origin"])
+        new.stats, new.target_origin = stats, taken(arrays, "target_origin", ("f8",), (str(q),))
         return new
 
     def __repr__(self) -> str:
