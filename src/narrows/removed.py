@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from narrows.errors import ParameterError
 
 _CERTIFIED, _CERTIFYING = ("OC", "OCFS", "IG", "CHI"), ("tolerance", "confidence", "random_state")
 _TOLERANCE = "Leave it out: all samples are read."
+_BANDS = "Use OnlineSRDA for more than 8,192 features in files, on a stream or on a cluster."
 
 # (class, parameter): advice
 PARAMETERS = {
     ("SRDA", "scale"): "Leave it out: transform has unit variance within the classes.",
     **{(who, name): _TOLERANCE for who in _CERTIFIED for name in _CERTIFYING},
+    **{(who, name): _BANDS for who in ("SRDA", "MMC") for name in ("head", "bands")},
     ("OnlineSRDA", "loss"): "Leave it out; use KernelSRDA where classes are not linear.",
     ("KernelSRDA", "folds"): "Leave it out: hidden features are always used, beside the others.",
 }
+# (class, parameter, value): advice
+VALUES = {(who, "solver", "bands"): _BANDS for who in ("SRDA", "MMC")}
 # values of removed parameters without which a model of 0.3 cannot be read
 _NEEDED = {("OnlineSRDA", "loss"): "squared"}
 # of the command line
@@ -28,6 +32,7 @@ OPTIONS = {
 ATTRIBUTES = {
     ("OnlineSRDA", "loss_"): "The loss is squared.",
     **{(who, "certificate_"): "There is no bound on the score." for who in _CERTIFIED},
+    **{(who, "emptied"): "Use sklearn.base.clone: models add up." for who in ("SRDA", "MMC")},
     ("KernelSRDA", "uses_hidden_"): "Hidden features are always used, beside the others.",
 }
 
@@ -46,6 +51,23 @@ def check_removed(who: str, given: Iterable[str], error: type[Exception] = Param
             )
 
 
+def check_removed_value(who: str, name: str, value: Any) -> None:
+    """Raise ParameterError for a value of a parameter that an earlier version had."""
+    if isinstance(value, str) and (who, name, value) in VALUES:
+        raise ParameterError(
+            f"{who}: expected another {name}, got {value!r}, which version 0.4 removed. "
+            f"{VALUES[who, name, value]}"
+        )
+
+
+def check_removed_state(who: str, arrays: Container[str]) -> None:
+    """Raise RemovedError for the state of a model that depends on what was removed."""
+    is_first_pass = "squares_total" in arrays and "cross_width" not in arrays
+    if "map_band" in arrays or (who in ("SRDA", "MMC") and is_first_pass):
+        how = "more than 8,192 features" if who == "ForwardFS" else "solver='bands'"
+        raise RemovedError(f"made by narrows 0.3 with {how}. Fit again.")
+
+
 def check_attribute(who: str, name: str) -> None:
     """Raise AttributeError for an attribute that a class had in an earlier version."""
     if (who, name) in ATTRIBUTES:
@@ -61,6 +83,7 @@ def without_removed(who: str, given: Mapping[str, Any]) -> dict[str, Any]:
         The model depends on one of them.
     """
     for name, value in given.items():
-        if value != _NEEDED.get((who, name), value):
+        gone = isinstance(value, str) and (who, name, value) in VALUES
+        if gone or value != _NEEDED.get((who, name), value):
             raise RemovedError(f"made by narrows 0.3 with {name}={value!r}. Fit again.")
     return {name: value for name, value in given.items() if (who, name) not in PARAMETERS}

@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from narrows.command.runs import Samples
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError, WidthError, did_you_mean, some_names
 from narrows.io.atomic import Version, reserved, room
-from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
+from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run, method_in
 from narrows.io.chunk import NUMBERS, Options, for_targets
 from narrows.io.models import fingerprint, learned_by, load_model, save_model
 from narrows.io.source import check_kind, kind_of
@@ -61,6 +62,11 @@ def fit(
     vectoriser = values.make_vectoriser(given)
     fit_parts = values.on_cluster(given, "fit", "checkpoint", "idf_sample", "on_error")
     estimator = values.make_estimator(kind, given, params)
+    for_many = None
+    if kind.__name__ == "SRDA":
+        for_many = partial(values.make_for_many, given, params)
+    if for_many is not None and given["resume"] and method_in(given["checkpoint"]) == "OnlineSRDA":
+        estimator = for_many()
     reading = for_targets(estimator, reading)
     values.check_then(given, estimator)
     files = expand_patterns(inputs)
@@ -71,7 +77,13 @@ def fit(
         values.check_text_options(given, False, files[0])
     if fit_parts is not None:
         how = {"vectoriser": vectoriser, "progress": sys.stderr.isatty()}
-        fit_parts(estimator, files, **how, **values.read_arguments(reading))
+        how |= values.read_arguments(reading)
+        try:
+            fit_parts(estimator, files, **how)
+        except WidthError:
+            if for_many is None:
+                raise
+            estimator = fit_parts(for_many(), files, **how)
         _save(estimator, output, learned=_warn_of_repeated(files, [], ""))
         if reading.table:
             say_decisions(estimator._source.encoder)
@@ -81,7 +93,7 @@ def fit(
         _report_model(estimator, output, as_json)
         return 0
     checkpoint = _checkpoint(estimator, files, reading, given, output)
-    run = Run(estimator, files, reading, given, checkpoint, vectoriser)
+    run = Run(estimator, files, reading, given, checkpoint, vectoriser, for_many=for_many)
     values.check_text_options(given, run.samples.dataset.is_text, files[0])
     status = run.finish(run.fit, output, as_json)
     if not status:
@@ -215,6 +227,8 @@ class Run:
         The file of the estimator of an update.
     updates : bool
         Whether the model has learned the files before these.
+    for_many : callable, optional
+        Returns an estimator that learns more columns than the given one.
     """
 
     def __init__(
@@ -227,6 +241,7 @@ class Run:
         vectoriser: Vectoriser | None = None,
         model: str = "",
         updates: bool = False,
+        for_many: Callable[[], Any] | None = None,
     ):
         self.estimator, self.checkpoint, self.model = estimator, checkpoint, model
         self._resumed: ResumePoint | None = None
@@ -242,7 +257,7 @@ class Run:
                 if not model and source is not None and source.tfidf is not None:
                     _check_same_settings(source.tfidf, vectoriser or Tfidf(), checkpoint.path)
         self.samples = Samples(files, reading, source, vectoriser, given.get("idf_sample"))
-        self._given = given
+        self._given, self._for_many = given, for_many
         self._skipped, self._no_new = given["skipped"], given.get("no_new_classes", False)
         self._all_new = False
         self._new: Counter[Any] = Counter()  # classes that the model did not have, of its rows
@@ -282,8 +297,8 @@ class Run:
 
     def fit(self) -> Any:
         """Fit the estimator, from the beginning or from where it was stopped, and return it."""
-        estimator, samples, resumed = self.estimator, self.samples, self._resumed
-        passes = most_passes(estimator, 1) - (0 if resumed is None else resumed.passes)
+        samples, resumed = self.samples, self._resumed
+        passes = most_passes(self.estimator, 1) - (0 if resumed is None else resumed.passes)
         passes += self._given["then"] not in (None, "none")
         again = "-" in samples.inputs and self._may_read_again()
         if passes > 1 or samples.counts_first or again:
@@ -292,12 +307,31 @@ class Run:
             samples.count_terms()
         start = None if resumed is None else (resumed.state, resumed.passes)
         if resumed is not None:
-            estimator._use_names(resumed.estimator._source)
-        local.fit(estimator, samples, start, self._record, self._start_over)
+            self.estimator._use_names(resumed.estimator._source)
+        self._fit_from(start)
+        estimator = self.estimator
         estimator._remember(samples.source())
         if estimator._selects and self._given["then"] != "none":
             self._fit_then()
         return estimator
+
+    def _fit_from(self, start: tuple[Any, int] | None) -> None:
+        """Fit the estimator to the samples, or another one if these have too many columns."""
+        for_many = self._for_many
+        try:
+            if start is None and for_many is not None:
+                first = self.samples.peek()
+                if first is not None:
+                    route_of(self.estimator, Data.of(first), "chunks")
+            local.fit(self.estimator, self.samples, start, self._record, self._start_over)
+            return
+        except WidthError:
+            if for_many is None:
+                raise
+        self.estimator = for_many()  # not above, where the error would keep the chunks open
+        if self.checkpoint is not None:
+            self.checkpoint.start_over(clone(self.estimator))
+        local.fit(self.estimator, self.samples, None, self._record, self._start_over)
 
     def _fit_then(self) -> None:
         """Fit what predicts by the selected columns, in one more pass over the samples.
@@ -403,24 +437,24 @@ class Run:
     def _may_read_again(self) -> bool:
         """Whether samples may have more features than products can be summed for."""
         dataset = self.samples.dataset
-        in_bands, width = most_passes(self.estimator) > 1, dataset.options.width
+        twice, width = most_passes(self.estimator) > 1, dataset.options.width
         if width is not None:
-            return in_bands and width > MOST
-        if self.checkpoint is not None and not in_bands:
+            return twice and width > MOST
+        if self.checkpoint is not None and not twice and self._for_many is None:
             return False
         may_be_wide = dataset.format.may_widen or dataset.is_text
         state = route_of(self.estimator, Data(1, True), "chunks").empty(1)
         return may_be_wide and getattr(state, "second", None) == "cross"
 
     def _start_over(self, n_features: int) -> None:
-        """Prepare the inputs to be read again, by a fit in bands or of all samples."""
-        if self.checkpoint is not None:
+        """Prepare the inputs to be read again, by a fit in two passes or of all samples."""
+        if self.checkpoint is not None and self._for_many is None:
             if most_passes(self.estimator) == 1:
                 raise self._too_wide(n_features)
             if self._resumed is not None:
                 raise ParameterError(
                     f"--resume: expected at most {MOST:,} columns as before the stop, got "
-                    f"{n_features:,}. Leave it out, or set --width {n_features} or more."
+                    f"{n_features:,}. Leave it out."
                 )
         try:
             self.samples.dataset.store_stdin()

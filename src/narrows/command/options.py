@@ -127,10 +127,6 @@ class Method(click.ParamType):
             raise click.BadParameter(f"expected a method, got {value!r}. {hint}")
         return value.lower()
 
-    def get_missing_message(self, param: Any, ctx: Any = None) -> str:
-        """Return what to begin with."""
-        return "Start with ocfs, oc, srda or onlinesrda"
-
     def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
         """Return the names that begin like this."""
         return [CompletionItem(name) for name in METHODS if name.startswith(incomplete.lower())]
@@ -221,11 +217,11 @@ MODEL_OUTPUT = click.option(
     "-o", "--output", type=click.Path(), required=True, metavar="MODEL",
     help="File to save the model to.",
 )  # fmt: skip
-FOR_TARGETS = "reducedrank"  # the method without --method
+FOR_CLASSES, FOR_TARGETS = "srda", "reducedrank"  # the methods without --method
 METHOD = click.option(
     "--method", type=Method(), metavar="NAME",
-    help=f"One of {', '.join(METHODS)}. Start with ocfs, oc, srda or onlinesrda.  [default with "
-    f"--target: {FOR_TARGETS}; else required, without --like]",
+    help=f"One of {', '.join(METHODS)}. Instead of srda, onlinesrda is fitted to sparse files of "
+    f"more than 8,192 columns.  [default: {FOR_CLASSES}; with --target: {FOR_TARGETS}]",
 )  # fmt: skip
 THEN = click.option(
     "--then", type=MethodOrNone(), metavar="NAME",
@@ -276,8 +272,7 @@ PARAMETERS: dict[str, tuple[str, Any, str]] = {
     "head": (
         "H",
         click.INT,
-        "Columns that are candidates with more than 8,192 columns (forwardfs), or that are kept "
-        "beside bands (srda, mmc).",
+        "Columns that are candidates with more than 8,192 columns (forwardfs).",
     ),
     "half_life": ("ROWS", float, "Rows after which the weight of a row is halved."),
     "keep": (

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -70,6 +70,7 @@ class Samples:
         self.at, self.n_empty = Position(), 0
         self._given, self._sample = maker, sample
         self._passes = 0  # that were begun
+        self._peeked: Iterator[tuple[Any, Any]] | None = None
 
     @cached_property
     def _counter(self) -> Vectoriser:
@@ -126,7 +127,19 @@ class Samples:
             self._counter.update(chunk.X)
         self._use_counter()
 
+    def peek(self) -> Any:
+        """Return the samples of the first chunk of the next pass, None if there is none."""
+        chunks = self._pass()
+        first = list(islice(chunks, 1))
+        self._peeked = chain(first, chunks)
+        return first[0][0] if first else None
+
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        chunks, self._peeked = self._peeked or self._pass(), None
+        return chunks
+
+    def _pass(self) -> Iterator[tuple[Any, Any]]:
+        """Yield (X, y) of each chunk."""
         if self._passes:
             self.dataset.store_stdin()  # or say why not
         self._passes += 1

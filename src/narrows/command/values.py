@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from narrows.command.console import say
-from narrows.command.options import FOR_TARGETS, PARAMETERS, int_or_float
+from narrows.command.options import FOR_CLASSES, FOR_TARGETS, PARAMETERS, int_or_float
 from narrows.command.options import METHODS as NAMES
 from narrows.errors import DataError, ParameterError, did_you_mean, some_names
 from narrows.io.chunk import MAY_BE_TABLE, Options, as_in_model, for_targets
@@ -65,12 +65,8 @@ def class_of(method: str) -> Any:
 
 
 def method_of(method: str | None, target: tuple[str, ...]) -> Any:
-    """Return the class of a method, by default of that for targets; MissingParameter without."""
-    if method is None and not target:
-        context = click.get_current_context()
-        missing = next(each for each in context.command.params if each.name == "method")
-        raise click.MissingParameter(ctx=context, param=missing)
-    return class_of(method or FOR_TARGETS)
+    """Return the class of a method, by default of that for classes or targets."""
+    return class_of(method or (FOR_TARGETS if target else FOR_CLASSES))
 
 
 def predicting(numeric: bool) -> str:
@@ -169,6 +165,20 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
             hint = f"Methods with {_shown(key)}: {', '.join(others)}."
         raise ParameterError(f"{method.__name__}: expected a parameter of it, got {key!r}. {hint}")
     return estimator.set_params(**chosen)
+
+
+def make_for_many(given: dict[str, Any], params: tuple[str, ...]) -> Any:
+    """Return the estimator for files of more columns than srda learns, and say that it is used."""
+    new, most = class_of(FOR_MANY), "at most 8,192 columns"
+    names = [name for name in PARAMETERS if given[name] is not None and name != "keep"]
+    for name in (*names, *(pair.partition("=")[0] for pair in params)):
+        if name not in new().get_params():
+            raise ParameterError(
+                f"{_shown(name)}: expected {most} for srda, got more. {FOR_MANY}, which learns "
+                "these, does not have it. Leave it out."
+            )
+    say(f"srda learns {most} of files: fitting {FOR_MANY}, which learns more in one pass.")
+    return make_estimator(new, given, params)
 
 
 def supported(estimator: Any, method: str) -> Any:

@@ -56,9 +56,9 @@ def fit(
             again(wide)
             raise
     if wide:  # not above, where the error would keep the chunks open
-        again(wide)
         with errors_named_after(estimator):
             empty = route_of(estimator, Data(wide, True), "chunks").empty(wide)
+        again(wide)
         state = learn(estimator, chunks, (empty, 0), after)
     if state is None:
         raise ValueError(f"{type(estimator).__name__}: expected at least one sample, got none.")

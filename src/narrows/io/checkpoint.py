@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from narrows.errors import DataError, ParameterError
 from narrows.io.atomic import Version, clear_unfinished, version
 from narrows.io.chunk import Chunk, Options, Position, plain
+from narrows.io.container import read_header
 from narrows.io.models import identity, load_checkpoint, save_checkpoint
 from narrows.io.streams import BEGINNING
 from narrows.methods.parameters import same
@@ -106,6 +107,10 @@ class Checkpoint:
         self._rows += len(chunk.lines)
         if self._rows >= self.every:
             self.save()
+
+    def start_over(self, estimator: Any) -> None:
+        """Forget what was recorded, since another estimator learns the samples."""
+        self.estimator, self._last, self._rows = estimator, None, 0
 
     def save(self) -> None:
         """Write the state that was recorded last."""
@@ -223,6 +228,11 @@ class Checkpoint:
         ):
             problem = f"progress: expected a position in this run, got another. {_START_OVER}"
             raise DataError(self.path, problem)
+
+
+def method_in(path: str) -> str | None:
+    """Return the name of the method of a checkpoint; None where there is no file."""
+    return read_header(path)[0].get("estimator") if os.path.exists(path) else None
 
 
 def another_run(path: str, difference: str) -> ParameterError:

@@ -43,7 +43,7 @@ from narrows.methods.methods import METHODS
 from narrows.methods.parameters import copied, same
 from narrows.methods.selector import Selector
 from narrows.methods.then import Then
-from narrows.removed import RemovedError, without_removed
+from narrows.removed import RemovedError, check_removed_state, without_removed
 from narrows.solve.applied import Applied
 from narrows.solve.codec import SchemaError, check_known, check_plain, to_arrays
 from narrows.solve.schema import SORTED, Field, checked
@@ -227,6 +227,7 @@ def of_estimator(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) ->
     state = get(arrays, "state")
     if state.get("classes", np.zeros(())).ndim != 1:
         raise SchemaError("classes: expected an array of labels, got none.")
+    check_removed_state(header["estimator"], state)
     state["classes"] = as_type(state["classes"], header["labels"])
     state = as_now(state)
     fitted = Fitted(estimator._state_from(state))

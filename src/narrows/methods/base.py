@@ -239,6 +239,7 @@ class Estimator(TransformerMixin, BaseEstimator):
     _instead: ClassVar[str]  # what those messages recommend
     _constraints: ClassVar[dict[str, Constraint]] = {}  # of parameters; bases have more
     _only_route: ClassVar[Any] = None  # a Route; None: `route_of` chooses by the samples
+    _wide: ClassVar[Any] = None  # the Route where there are too many features; None: `route_of`
     _fitted: Fitted
     n_features_in_: int
     _lists_features: ClassVar[str] = ""  # the parameter that has names or indices of features
@@ -326,11 +327,10 @@ class Estimator(TransformerMixin, BaseEstimator):
             route = route_of(self, parts, "parts")
             try:
                 state = route.of_parts(parts)
-            except WidthError as error:  # later parts have more features
-                wide = route_of(self, Data(error.n_features, parts.is_sparse), "parts")
-                if type(wide) is type(route):
+            except WidthError:  # later parts have more features
+                if self._wide is None or isinstance(route, self._wide):
                     raise
-                state = wide.of_parts(parts)
+                state = self._wide(self).of_parts(parts)
             return self._fit_state(state)
 
     def _finished(self, state: Any) -> Any:
@@ -735,8 +735,8 @@ class Additive(Estimator):
     _only_route: ClassVar[Any] = Sums
     _presence: ClassVar[bool] = False
     _gathers: ClassVar[Any] = Gathered  # the state of all samples at once
+    _gathers_sparse: ClassVar[bool] = True  # whether sparse chunks of many features, too
     _of_map: ClassVar[str] = ""  # which models have a map, where some have
-    _wide: ClassVar[Any] = None  # the Route where there are too many features; None: `route_of`
     _constraints: ClassVar[dict[str, Constraint]] = {
         "priors": PRIORS, "half_life": HALF_LIFE, "keep": KEEP,
     }  # fmt: skip
@@ -796,7 +796,7 @@ class Additive(Estimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Any number of samples, also 0 or 1. SRDA, LDA, MMC, PCA, KernelSRDA, PLS and ReducedRank
-            accept at most 8,192 features, unless they were fitted in bands.
+            accept at most 8,192 features.
         y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
             Labels as for `fit`; new classes may appear at any time.
         sample_weight : array-like of shape (n_samples,), optional
@@ -813,9 +813,8 @@ class Additive(Estimator):
         Raises
         ------
         ValueError
-            NaN or infinity, another number of features or too many, labels of another type or not
-            among `classes`, or an estimator with ``solver="bands"`` before `fit`. The estimator is
-            then unchanged.
+            NaN or infinity, another number of features or too many, or labels of another type or
+            not among `classes`. The estimator is then unchanged.
 
         See Also
         --------

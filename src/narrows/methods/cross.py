@@ -12,17 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError, warn
-from narrows.methods.base import Additive, lock_of, where
-from narrows.methods.parameters import KEPT, Constraint, check_keep, is_cv, whole, word
+from narrows.methods.base import Additive, lock_of
+from narrows.methods.parameters import KEPT, check_keep, is_cv
 from narrows.methods.projector import EIGENVALUES, Directions, Found, Projector
-from narrows.methods.routes import (
-    Data,
-    Solved,
-    Sums,
-    can_add,
-    route_of,
-)
-from narrows.methods.standardize import check_units, unit_of
+from narrows.methods.routes import Data, Solved, Sums, can_add, route_of
+from narrows.methods.standardize import unit_of
 from narrows.solve.codec import from_arrays
 from narrows.solve.exact import Centred, criterion_eigh
 from narrows.solve.held_out import GRID, NO_CURVE, Curve, by_components, chosen, curve_of
@@ -33,13 +27,8 @@ from narrows.state.class_stats import ClassStats, Second
 from narrows.state.cross import MOST
 from narrows.state.labels import is_matrix, one_a_row
 from narrows.state.mapped import Mapped
-from narrows.state.maps import Bands
 
 COMPARED = 1000  # kept samples that numbers such as ridges are compared by
-BANDS: dict[str, Constraint] = {  # parameters of the two passes
-    "head": whole(1),
-    "bands": word("auto") | whole(0),
-}
 
 
 class Choice(NamedTuple):
@@ -71,35 +60,25 @@ class Choice(NamedTuple):
         return chosen(S, counts, held, near * self.grid, near, self.by, self.may_regress)
 
 
-def _takes_stats(estimator: Any) -> bool:
-    return can_add(estimator) and getattr(estimator, "solver", "auto") != "bands"
-
-
 class CrossProjector(Projector, Additive):
     """Directions that are a function of the cross products of at most 8,192 features.
 
-    With more features `fit` computes them from all samples at once, and nothing is added later; or
-    in two passes, behind a map to fewer coordinates.
+    With more features `fit` computes them from all samples at once, and nothing is added later.
     """
 
-    _state_type: ClassVar[Any] = (ClassStats, Solved, Mapped)
+    _state_type: ClassVar[Any] = (ClassStats, Solved)
     _only_route: ClassVar[Any] = None
     _several_labels: ClassVar[bool] = False  # whether a sample may have, where there is a state
     _choice: ClassVar[Choice | None] = None
     # returns what `_from_scatter` does, from all samples; of methods that can be `AllAtOnce`
     _from_samples: ClassVar[Callable[[Any, Centred, float], Answer]]
-    _summing: ClassVar[tuple[str, ...]] = ("cross", "bands")  # the solvers that sum, but for "auto"
+    _summing: ClassVar[str] = "cross"  # the solver that sums, but for "auto"
     _kept: Any = 0  # how many samples a state keeps
     eigenvalues_ = EIGENVALUES
 
-    fit_stats = where(_takes_stats)(Additive.fit_stats)
-
     def _why_not(self, name: str) -> str | None:
-        if name in ("partial_fit", "merge", "fit_stats"):
-            if not can_add(self):
-                return f"solver={getattr(self, 'solver', None)!r} needs all samples at once"
-            if name == "fit_stats" and not _takes_stats(self):
-                return 'solver="bands" makes a state of its own. Use fit, or solver="cross".'
+        if name in ("partial_fit", "merge", "fit_stats") and not can_add(self):
+            return f"solver={getattr(self, 'solver', None)!r} needs all samples at once"
         return super()._why_not(name)
 
     # -- states ---------------------------------------------------------------------------------
@@ -109,14 +88,6 @@ class CrossProjector(Projector, Additive):
 
     def _empty_state(self, n_features: int) -> Any:
         return ClassStats(n_features, second="cross", kept=self._kept)
-
-    def _check_width(self, n_features: int) -> None:
-        """Raise where there are too many features for a map, or for what needs sums of them."""
-        check_units(self)
-
-    def _map_of(self, stats: Any) -> Any:
-        """Return the map for the samples of a first pass."""
-        return Bands.of(stats, self.head, self.bands)
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         """Return the state that gave these arrays."""
@@ -150,17 +121,15 @@ class CrossProjector(Projector, Additive):
         solver = getattr(self, "solver", "auto")
         for what in self._chosen:
             other = "a number or None" if what == "n_components" else "a number"
-            if solver not in ("auto", *self._summing):
-                solvers = " or ".join(f'"{name}"' for name in self._summing)
+            if solver not in ("auto", self._summing):
                 raise ParameterError(
-                    f'{type(self).__name__}: expected solver={solvers} for {what}="cv", which '
-                    f'needs held-out samples, got "{solver}". Use another solver, or set {what} to '
-                    f"{other}."
+                    f'{type(self).__name__}: expected solver="{self._summing}" for {what}="cv", '
+                    f'which needs held-out samples, got "{solver}". Use another solver, or set '
+                    f"{what} to {other}."
                 )
-            instead = 'Use solver="bands", or set' if "bands" in self._summing else "Set"
             raise ParameterError(
                 f'{type(self).__name__}: expected at most {MOST:,} features for {what}="cv", which '
-                f"needs held-out samples, got more. {instead} {what} to {other}."
+                f"needs held-out samples, got more. Set {what} to {other}."
             )
 
     def _check_kept(self, stats: Any, what: str) -> None:
@@ -175,7 +144,7 @@ class CrossProjector(Projector, Additive):
     def _check_together(self, n_features: int) -> None:
         super()._check_together(n_features)
         check_keep(self, "n_components", "alpha", "mu", "eps")
-        if getattr(self, "solver", "auto") not in ("auto", *self._summing):
+        if getattr(self, "solver", "auto") not in ("auto", self._summing):
             self._check_no_choice()
 
     # -- solving --------------------------------------------------------------------------------
@@ -198,17 +167,13 @@ class CrossProjector(Projector, Additive):
             return self._of_solved(state)
         if not state.n or self._lacks_classes(state):
             return Found.best(np.zeros((state.n_features, 0)), np.zeros(0), self._size)
-        state = self._shown(self._mapped(state))
+        state = self._shown(state)
         with one_blas_thread(min(state.n_features, state.n_samples) <= SMALL):
             S, mean_square = self._scatters(state)
-            in_bands = isinstance(state, Mapped) and state.n_features > state.n_samples
-            found = self._solve_sums(state, S, self._ridge(mean_square), in_bands)
+            regresses = isinstance(state, Mapped) and state.n_features > state.n_samples
+            found = self._solve_sums(state, S, self._ridge(mean_square), regresses)
         found.total = self._total(found.total, mean_square)
         return found
-
-    def _mapped(self, state: Any) -> Any:
-        """Return the state to solve for, behind the map of the method if it has one."""
-        return state
 
     def _scatters(self, state: Any) -> tuple[Scatter, float]:
         """Return the scatters of a state, and the mean squared length, in units to solve in."""
@@ -227,8 +192,7 @@ class CrossProjector(Projector, Additive):
         curve, each, counts = None, None, stats.counts[stats.counts > 0]
         choice = self._choice
         value = getattr(self, choice.parameter) if choice else None
-        in_bands = isinstance(getattr(stats, "map", None), Bands)
-        if choice and (is_cv(value) or (value == "auto" and not in_bands)):
+        if choice and isinstance(value, str) and value in ("auto", "cv"):
             alpha, curve, regresses = choice.of(stats, S, alpha, self.half_life is not None)
         # else there are no directions
         if is_cv(self.n_components) and len(counts) > 1 and S.C.size:

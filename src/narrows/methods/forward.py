@@ -28,7 +28,7 @@ from narrows.methods.parameters import (
     whole,
     word,
 )
-from narrows.methods.routes import InBands
+from narrows.methods.routes import TwoPasses
 from narrows.methods.selector import SHARE, HeldOutSelector, Selector, warn_of_no_held_out_score
 from narrows.methods.targets import Numeric
 from narrows.solve import columns
@@ -41,7 +41,7 @@ from narrows.state.cross import MOST
 from narrows.state.halves import Halves
 from narrows.state.labels import are_numeric, indicator
 from narrows.state.mapped import Mapped
-from narrows.state.maps import Bands, most_scattered
+from narrows.state.maps import SomeFeatures, most_scattered
 from narrows.state.targets import TargetStats
 
 N_FEATURES = 10  # by default; all where there are fewer
@@ -142,7 +142,7 @@ class Correlated(NamedTuple):
 
     @classmethod
     def of_sums(cls, stats: ClassStats, targets: Targets, head: np.ndarray) -> Self:
-        """Return those of a state, the first features of which are these of all features."""
+        """Return those of a state, the features of which are these of all features."""
         rows = stats.few()
         if rows is not None:
             return cls.of_rows(stats, targets, head, *rows)
@@ -154,8 +154,8 @@ class Correlated(NamedTuple):
     ) -> Self:
         """Return those of a state by its scatter, as `of_sums` does."""
         S = stats.scatters(by_samples=False)
-        squares = S.C.diagonal()[: len(head)]
-        at = np.flatnonzero((squares > VARIES * S.noise[: len(head)]) & _varying(stats, head))
+        squares = S.C.diagonal()
+        at = np.flatnonzero((squares > VARIES * S.noise) & _varying(stats))
         size, root = np.sqrt(squares[at]), np.sqrt(S.n or 1.0)
         R = targets.products(S.H[:, at] / size)
 
@@ -181,7 +181,7 @@ class Correlated(NamedTuple):
     ) -> Self:  # fmt: skip
         """Return those of the samples of a state, which have the mean m."""
         p = stats.priors()
-        features = np.flatnonzero(stats.varying(p)[: len(head)] & _varying(stats, head))
+        features = np.flatnonzero(stats.varying(p) & _varying(stats))
         unit = np.sqrt(stats.variances(p)[features])
         D = np.empty((len(targets.share), stats.n_features))
         for some, deviation in stats.deviations(p):
@@ -259,7 +259,7 @@ class Steps:
         return np.cumsum(self.steps) / (self.total or 1.0)
 
 
-class Candidates(InBands):
+class Candidates(TwoPasses):
     """Two passes: sums that tell which features are candidates, and their cross products.
 
     Of samples in memory all features are candidates: the steps need only the columns of the cross
@@ -602,10 +602,7 @@ class ForwardFS(Selector):
     def _second(self) -> Second:
         return "cross"
 
-    def _check_width(self, n_features: int) -> None:
-        """Any number of features has candidates."""
-
-    def _map_of(self, stats: ClassStats, samples: Any = None) -> Bands:
+    def _map_of(self, stats: ClassStats, samples: Any = None) -> SomeFeatures:
         """Return the map that keeps the candidates, those with the largest scores of `OCFS`.
 
         Before them those of `start`, and those that forward selection takes from all features of
@@ -616,7 +613,7 @@ class ForwardFS(Selector):
         if samples is not None:
             first = np.union1d(first, self._best_of(stats, *samples))
         group = self._group_of(d)
-        best = list(dict.fromkeys(group[[*first, *most_scattered(stats, MOST)]].tolist()))
+        best = list(dict.fromkeys(group[[*first, *most_scattered(stats)]].tolist()))
         room = min(max(self.head, self._wanted(self._most_steps(d))), MOST - 1)
         ends = np.cumsum(np.bincount(group)[best])
         n_groups = max(len(np.unique(group[first])), int(np.searchsorted(ends, room, "right")), 1)
@@ -626,7 +623,7 @@ class ForwardFS(Selector):
                 f"than {MOST:,} features, got {ends[n_groups - 1]:,} in {n_groups}. "
                 "Use smaller groups, or fewer."
             )
-        return Bands.of(stats, np.flatnonzero(np.isin(group, best[:n_groups])), 0)
+        return SomeFeatures(np.flatnonzero(np.isin(group, best[:n_groups])), d)
 
     def _best_of(self, stats: ClassStats, X: Any, y: Any, sample_weight: Any) -> np.ndarray:
         """Return the features that are selected from all those of samples at hand."""
@@ -656,7 +653,7 @@ class ForwardFS(Selector):
     def _solve(self, state: ClassStats | Mapped) -> Steps:
         who, d = type(self).__name__, state.n_features
         stats, head = (
-            (state.stats, state.map.head) if isinstance(state, Mapped) else (state, np.arange(d))
+            (state.stats, state.map.chosen) if isinstance(state, Mapped) else (state, np.arange(d))
         )
         outside = np.setdiff1d(self._started(d), head)
         if outside.size:
@@ -720,9 +717,9 @@ class ForwardFS(Selector):
             yield halves.fold, found, partial(_share_of, halves, targets, found)
 
 
-def _varying(stats: Any, head: np.ndarray) -> np.ndarray:
-    """Return which of the first features vary by more than the rounding of their values."""
-    found: np.ndarray = np.isfinite(stats.units(np.ones(stats.n_features, dtype=bool)))[: len(head)]
+def _varying(stats: Any) -> np.ndarray:
+    """Return which features vary by more than the rounding of their values."""
+    found: np.ndarray = np.isfinite(stats.units(np.ones(stats.n_features, dtype=bool)))
     return found
 
 

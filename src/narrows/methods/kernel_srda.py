@@ -23,7 +23,7 @@ from narrows.methods.parameters import (
     word,
 )
 from narrows.methods.projector import Found, of_curve, of_solution
-from narrows.methods.routes import InBands, is_first_pass
+from narrows.methods.routes import TwoPasses, is_first_pass
 from narrows.methods.standardize import unit_of
 from narrows.solve.codec import SchemaError
 from narrows.solve.kernel_map import KERNELS, MOST_HIDDEN
@@ -40,8 +40,13 @@ _GAMMA = 0.15  # times 1 / the mean squared length of samples less their mean
 _GATHERED = 1_000  # samples of a stream, before the map is made
 
 
-class BehindKernel(InBands):
+class BehindKernel(TwoPasses):
     """Two passes: the mean and the size of samples give a map, with which they are summed."""
+
+    def empty(self, n_features: int) -> Any:
+        """Return an empty state for the first pass."""
+        self.estimator._check_width(n_features)
+        return super().empty(n_features)
 
     def is_of_pass(self, state: Any, number: int) -> bool:
         """Whether a fit can have a state in pass `number`."""
@@ -176,6 +181,7 @@ class KernelSRDA(Discriminant):
         "alpha": word("auto", "cv", "scale") | real(0),
         "random_state": seed(2**64),
     }
+    _state_type = (ClassStats, Mapped)
     _choice = Choice("alpha", required=False, may_regress=False)
     _only_route = BehindKernel
     _of_map = "has learned samples"
@@ -308,6 +314,9 @@ class KernelSRDA(Discriminant):
         return self._mapped(state)
 
     # -- solving --------------------------------------------------------------------------------
+
+    def _solve(self, state: Any) -> Any:
+        return super()._solve(self._mapped(state) if state.n else state)
 
     def _scatters(self, state: Any) -> tuple[Scatter, float]:
         return state.scatters(), state.mean_square()  # the map has the units

@@ -180,7 +180,7 @@ class LDA(Discriminant):
     """
 
     _instead = "OnlineSRDA to learn from batches, or FisherFS to select features"
-    _summing = ("regularized",)
+    _summing = "regularized"
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
     _choice = Choice("mu")
     mus_, mu_scores_, mu_errors_ = of_curve("mus_", "values of mu")

@@ -8,7 +8,7 @@ import numpy as np
 
 from narrows.criteria import Criterion
 from narrows.errors import warn
-from narrows.methods.cross import BANDS, Choice, CriterionCrossProjector, emptied
+from narrows.methods.cross import Choice, CriterionCrossProjector
 from narrows.methods.parameters import (
     CV,
     FLAG,
@@ -189,15 +189,9 @@ class MMC(CriterionCrossProjector):
         The weight of the scatter within the classes, >= 0. "cv" chooses the weight with held-out
         samples: see Notes.
     {half_life}
-    solver : {"auto", "cross", "bands"}, default="auto"
-        "cross" solves the eigenproblem from cross products. "bands" reads the samples twice, in
-        constant memory, and computes the best W in the span of a map with few columns: see `SRDA`.
-        "auto" is "cross" for at most 8,192 features. With more features, it is "bands" for sparse
-        samples in files or on a cluster, and otherwise computes W from all samples at once.
-    head : int, default=3000
-        The number of single features in the map of "bands"; at most n_features are used.
-    bands : int or "auto", default="auto"
-        The number of bands of the other features.
+    solver : {"auto", "cross"}, default="auto"
+        "cross" solves the eigenproblem from cross products. "auto" is "cross" for at most 8,192
+        features, and computes W of more features from all samples at once.
     {keep_for_eps}
     {standardize}
 
@@ -223,7 +217,7 @@ class MMC(CriterionCrossProjector):
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the
         dimension of the span of the samples, eps is "cv" and no samples are kept, or there are more
-        than 8,192 features in `partial_fit` of a model that was not fitted in bands.
+        than 8,192 features in `partial_fit`, in sparse files or on a cluster.
 
     Warns
     -----
@@ -274,24 +268,19 @@ class MMC(CriterionCrossProjector):
     ([3.64], 1)
     """
 
-    _instead = "MMCFS to select features, or IMMC to learn from single samples"
+    _instead = "OC or OnlineSRDA, MMCFS to select features, or IMMC to learn from single samples"
     _choice = Choice("eps", EPS_GRID, by_leading)
-    _of_map = "was fitted in bands"
-    _several_labels = True
+    _several_labels, _gathers_sparse = True, False
     eps_values_, eps_scores_, eps_errors_ = of_curve("eps_values_", "values of eps")
-    emptied = emptied
     _constraints: ClassVar[dict[str, Constraint]] = {
         "eps": EPS | CV,
-        "solver": word("auto", "cross", "bands"),
-        **BANDS,
+        "solver": word("auto", "cross"),
     }
 
     n_components: int | None = None
     eps: float | str = 1.0
     half_life: float | None = None
     solver: str = "auto"
-    head: int = 3000
-    bands: int | str = "auto"
     keep: int = KEPT
     standardize: Any = False
 

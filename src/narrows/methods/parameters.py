@@ -2,7 +2,7 @@
 
 A class declares `_constraints`, and inherits those of its bases: ::
 
-    _constraints = {"alpha": Word("auto", "scale", "cv") | real(0, 1e100), "head": whole(1)}
+    _constraints = {"alpha": Word("auto", "scale", "cv") | real(0, 1e100), "keep": whole(0)}
 
 The command line can make its options of them: `constraints_of` says of each parameter of a class
 which words, numbers and bounds it has.
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 import numpy as np
 
 from narrows.errors import ParameterError, did_you_mean, named
-from narrows.removed import check_removed
+from narrows.removed import check_removed, check_removed_value
 from narrows.state.labels import by_class, check_word
 
 T = TypeVar("T")
@@ -232,6 +232,7 @@ def check_constraints(estimator: Any) -> None:
 def check(who: str, name: str, value: Any, valid: bool, expected: str) -> None:
     """Raise ParameterError where the value of a parameter is not valid."""
     if not valid:
+        check_removed_value(who, name, value)
         raise ParameterError(f"{who}: {name} must be {expected}, got {value!r}.")
 
 

@@ -7,8 +7,7 @@ route      passes     state
 ========== ========== =============================================================================
 Sums       1          sums over the samples (`ClassStats`), which add up
 AllAtOnce  1          all samples (`Gathered`), and then their directions
-InBands    2          sums for a map of the features, and then sums behind this map (`Mapped`)
-Candidates 2          the same, with a map that leaves out most features (`methods.forward`)
+TwoPasses  2          sums that a map is made of, and then sums behind this map (`Mapped`)
 InOrder    `passes`   an iteration that learns one sample at a time
 ========== ========== =============================================================================
 
@@ -123,14 +122,13 @@ class InOrder(Route):
         refuse_parts(self.estimator)
 
 
-class InBands(Route):
-    """Two passes: sums that a map of the features is made of, and sums behind the map."""
+class TwoPasses(Route):
+    """Two passes: sums that a map of the samples is made of, and sums behind the map."""
 
     passes = 2
 
     def empty(self, n_features: int) -> Any:
         """Return an empty state for the first pass."""
-        self.estimator._check_width(n_features)
         return ClassStats(n_features, second="total")
 
     def next(self, state: Any, number: int) -> Any:
@@ -164,10 +162,11 @@ class AllAtOnce(Route):
         """Raise ParameterError: the samples are not in one place."""
         check_parts(type(self.estimator).__name__, self.estimator.half_life)
         if parts.n_features > MOST:
-            raise ParameterError(
+            raise WidthError(
                 f"{type(self.estimator).__name__}: expected at most {MOST:,} features for fits of "
                 f"parts, got {parts.n_features:,}. Use OC, OCFS or OnlineSRDA, or select features "
-                "first, for example with OCFS or VarianceFS."
+                "first, for example with OCFS or VarianceFS.",
+                parts.n_features,
             )
         refuse_parts(self.estimator)
 
@@ -187,17 +186,11 @@ def route_of(estimator: Any, data: Any, where: Where) -> Route:
 
     Raises
     ------
-    ParameterError
-        A stream cannot be learned so: the message says what to use.
+    WidthError
+        A stream, or sparse chunks, cannot be learned so: the message says what to use.
     """
     solver, route = getattr(estimator, "solver", "auto"), estimator._only_route
     if where == "stream":
-        if solver == "bands":
-            raise ParameterError(
-                f'{type(estimator).__name__}: expected fit before partial_fit for solver="bands", '
-                "since the map of bands needs all samples, got a new estimator. "
-                f"Use {estimator._instead}."
-            )
         if route is None and solver != "cross" and data.n_features > MOST:
             refuse_more(estimator, data.n_features)
         return Sums(estimator)
@@ -205,28 +198,24 @@ def route_of(estimator: Any, data: Any, where: Where) -> Route:
         return route(estimator)
     if solver in _AT_ONCE:
         return AllAtOnce(estimator)
-    if solver == "bands":
-        return InBands(estimator)
     if solver == "cross" or data.n_features <= MOST:
         return Sums(estimator)
     if estimator._wide is not None:
         return estimator._wide(estimator)
-    if where != "memory" and hasattr(estimator, "bands") and data.is_sparse:
-        return InBands(estimator)
+    if where == "chunks" and data.is_sparse and not estimator._gathers_sparse:
+        refuse_more(estimator, data.n_features, "sparse samples in chunks")
     return AllAtOnce(estimator)
 
 
 def route_of_state(estimator: Any, state: Any) -> Route:
     """Return the route of a fit to chunks that has come to a state."""
-    in_bands = isinstance(state, Mapped) or is_first_pass(state)
-    n_features = max(state.n_features, MOST + 1 if in_bands else 0)
-    return route_of(estimator, Data(n_features, not isinstance(state, Gathered)), "chunks")
+    return route_of(estimator, Data(state.n_features, False), "chunks")
 
 
 def most_passes(estimator: Any, n_features: int = MOST + 1) -> int:
     """Return how often at most a fit reads chunks of so many features."""
     estimator._check_parameters_alone()
-    return route_of(estimator, Data(n_features, True), "chunks").passes
+    return route_of(estimator, Data(n_features, False), "chunks").passes
 
 
 def is_first_pass(state: Any) -> bool:
@@ -245,12 +234,12 @@ def check_adds_up(estimator: Any, state: Any) -> None:
         refuse_more(estimator, state.n_features)
 
 
-def refuse_more(estimator: Any, n_features: int) -> NoReturn:
+def refuse_more(estimator: Any, n_features: int, what: str = "partial_fit and merge") -> NoReturn:
     """Raise, since there are no sums to add to for so many features."""
     if n_features > MOST:
         raise WidthError(
-            f"{type(estimator).__name__}: expected at most {MOST:,} features for partial_fit and "
-            f"merge, got {n_features:,}. Use {estimator._instead}.",
+            f"{type(estimator).__name__}: expected at most {MOST:,} features for {what}, got "
+            f"{n_features:,}. Use {estimator._instead}.",
             n_features,
         )
     raise ParameterError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from narrows.methods.cross import BANDS, Choice, emptied
+from narrows.methods.cross import Choice
 from narrows.methods.discriminant import Discriminant
 from narrows.methods.parameters import (
     CV,
@@ -42,7 +42,8 @@ class SRDA(Discriminant):
 
     With at most 8,192 features, both matrices are computed from sums over the samples (`ClassStats`
     with ``second="cross"``). Batches in any order, merged estimators and a single `fit` then give
-    the same result. With more features there are two solvers.
+    the same result. With more features, `fit` needs all samples in memory; `OnlineSRDA` learns
+    streams, files and parts on clusters.
 
     ``solver="lsqr"`` needs all samples at once. For each of c - 1 orthonormal responses t of c
     classes, it minimises ::
@@ -53,38 +54,25 @@ class SRDA(Discriminant):
     first. `max_iter` acts as regularisation: one step spans the `OC` subspace; further steps
     approach LDA. There is no warning if `tol` is not reached.
 
-    ``solver="bands"`` reads the samples twice, in constant memory. The first pass determines a map
-    P with orthonormal columns: the `head` features that `OCFS` would select, and an orthonormal
-    basis of the class means in each of several `bands` of equal energy (sum of squares) of the
-    other features. The second pass sums the cross products of the samples P'x. The directions are
-    W = P U, where U maximises the criterion of the samples P'x. P does not change later.
-
     Parameters
     ----------
     n_components : int or "cv", optional
         p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). An
         explicit number holds from the first batch of a stream on; directions that are not available
-        yet are zero. "cv" chooses the number with held-out samples, for "cross" and "bands": see
-        Notes.
+        yet are zero. "cv" chooses the number with held-out samples, for "cross": see Notes.
     alpha : float or {"auto", "scale", "cv"}, default="auto"
         The ridge, in the squared units of X. It is added to the scatter of all samples, which is a
         sum and not a mean. "scale" is the mean squared length of the centred samples. "cv" chooses
         the ridge with held-out samples: see Notes. "auto" is "cv" with ``solver="cross"``, and
         "scale" otherwise.
-    solver : {"auto", "cross", "lsqr", "bands"}, default="auto"
-        "cross" solves the eigenproblem from cross products, "lsqr" needs all samples at once, and
-        "bands" two passes over them. "auto" is "cross" for at most 8,192 features. With more
-        features, it is "lsqr" for sparse samples in memory and "bands" for sparse samples in files
-        or on a cluster. For dense samples it is "lsqr", or solves the eigenproblem from inner
-        products of at most 8,192 samples.
+    solver : {"auto", "cross", "lsqr"}, default="auto"
+        "cross" solves the eigenproblem from cross products, and "lsqr" needs all samples at once.
+        "auto" is "cross" for at most 8,192 features. With more features, it is "lsqr", or solves
+        the eigenproblem from inner products of at most 8,192 dense samples.
     max_iter : int, default=20
         The maximum number of LSQR steps for each response.
     tol : float, default=1e-8
         Relative tolerance on the residuals (LSQR's atol and btol) at which the steps end.
-    head : int, default=3000
-        The number of single features in the map of "bands"; at most n_features are used.
-    bands : int or "auto", default="auto"
-        The number of bands of the other features.
     {half_life}
     {keep}
     {standardize}
@@ -118,7 +106,7 @@ class SRDA(Discriminant):
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the number
         of available directions, or is "cv" where no samples are kept, or there are more than 8,192
-        features in `partial_fit` of a model that was not fitted in bands.
+        features in `partial_fit`, in sparse files or on a cluster.
 
     See Also
     --------
@@ -134,13 +122,7 @@ class SRDA(Discriminant):
     O(d^3) when attributes are read; with alpha chosen, about 10 times that, or up to 40 times for
     fewer than 8,000 samples. Memory: 8 d^2 bytes, and up to 2,000 samples. With fewer samples than
     features, O(n^2 d). LSQR: 2 max_iter products of X with c - 1 vectors at once, O(c (nnz + n +
-    d)) each; memory 8 c (6 d + 3 n) bytes. Bands: for a sample with z features in the head and r
-    coordinates of bands O(z^2 + z r + r^2), and 8 k^2 bytes for k = `head` + r coordinates.
-
-    **Bands**: `partial_fit` and ``narrows update`` repeat the second pass only. The map of the fit
-    contains no directions for classes that appear later, except for the features of the head.
-    Estimators that were fitted separately have different maps and cannot be merged: fit one, and
-    let `emptied` copies learn the other samples.
+    d)) each; memory 8 c (6 d + 3 n) bytes.
 
     **The choice of alpha**: the state keeps up to 2,000 samples, those with the smallest hashes, so
     that order and merging do not matter. The first 1,000 of them are divided into parts of at most
@@ -159,7 +141,7 @@ class SRDA(Discriminant):
     **Scores**: `predict` uses the log posteriors of normal classes with covariance S_w + alpha/n I,
     or, with more than two classes, the outputs of ridge regressions of the class indicators, in the
     same directions: if they predict kept samples better by 2.5 standard errors where alpha is
-    chosen, and with more features than samples for LSQR and bands.
+    chosen, and with more features than samples for LSQR.
 
     **Reproducibility**: LSQR amplifies rounding errors, so that `components_` depend on the order
     of the samples, the machine and the number of threads.
@@ -184,18 +166,15 @@ class SRDA(Discriminant):
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_components": whole(1) | CV | NONE,
         "alpha": word("auto", "scale", "cv") | real(0, LARGEST),
-        "solver": word("auto", "cross", "lsqr", "bands"),
-        **BANDS,
+        "solver": word("auto", "cross", "lsqr"),
         "max_iter": whole(1),
         "tol": real(0, LARGEST),
     }
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
     _choice = Choice("alpha", required=False)
-    _of_map = "was fitted in bands"
-    _several_labels = True
+    _several_labels, _gathers_sparse = True, False
     alpha_ = of_solution(lambda found: float(found.alpha), "The ridge.")
     alphas_, alpha_scores_, alpha_errors_ = of_curve("alphas_", "ridges")
-    emptied = emptied
     _instead = "OnlineSRDA, or OC, which is exact on a stream"
 
     n_components: int | str | None = None
@@ -203,8 +182,6 @@ class SRDA(Discriminant):
     solver: str = "auto"
     max_iter: int = 20
     tol: float = 1e-8
-    head: int = 3000
-    bands: int | str = "auto"
     half_life: float | None = None
     keep: int = KEPT
     standardize: Any = False

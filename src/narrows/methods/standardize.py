@@ -8,8 +8,6 @@ import numpy as np
 
 from narrows.errors import ParameterError, RangeError
 from narrows.methods.names import listed, listed_indices
-from narrows.state.cross import MOST
-from narrows.state.mapped import Mapped
 
 
 def standardized(estimator: Any, n_features: int) -> np.ndarray | None:
@@ -30,24 +28,11 @@ def standardized(estimator: Any, n_features: int) -> np.ndarray | None:
     return np.asarray(given)
 
 
-def check_units(estimator: Any) -> None:
-    """Raise ParameterError if features are to be standardised, where they cannot be."""
-    value = getattr(estimator, "standardize", False)
-    if listed(estimator) or (np.ndim(value) == 0 and value):
-        raise ParameterError(
-            f"{type(estimator).__name__}: expected standardize=False in bands, and for more than "
-            f"{MOST:,} features on a cluster, got features to standardise. Put scikit-learn's "
-            "StandardScaler(with_mean=False) in front, or select features first."
-        )
-
-
 def unit_of(estimator: Any, stats: Any) -> np.ndarray | None:
     """Return what features are divided by, from the state; None if they stay as they are."""
     chosen = standardized(estimator, stats.n_features)
     if chosen is None:
         return None
-    if isinstance(stats, Mapped):
-        check_units(estimator)
     return stats.units(chosen)
 
 

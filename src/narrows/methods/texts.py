@@ -84,7 +84,7 @@ standardize : bool or list of int, str or bool, default=False
     may choose another ridge or calibration, since others are held out. Ridges and eigenvalues are
     those for standardised features; `components_` apply to X as it is, and `transform` differs from
     that of the pipeline by a constant row. Features that do not vary have weight 0. More than
-    8,192 features have to be in memory, and are not supported in bands.""",
+    8,192 features have to be in memory.""",
     "threshold": """\
 threshold : float, optional
     Select the features with a score of at least `threshold`.""",

@@ -975,12 +975,6 @@ class ClassStats(StateArrays):
             return (share > _ROUNDING) & (share < 1 - _ROUNDING)
         return self.variances(p) > _ROUNDING * self._mean_square(p)
 
-    def class_sums(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield S_j for the classes of positive weight, as `deviations` does m_j - m."""
-        sums, live = self._raw_sums(), self.counts > 0
-        for columns in blocks(self.n_features, max(1, BLOCK // max(1, live.sum()))):
-            yield columns, sums[columns][live]
-
     # -- inside ------------------------------------------------------------------------------
 
     @property

@@ -122,8 +122,8 @@ def one_a_row(X: Any, y: Any, who: str = "ClassStats") -> tuple[np.ndarray, np.n
     if is_matrix(y):
         raise ValueError(
             f"{who}: expected one label per sample, got y of shape {y.shape}. The selectors, OC, "
-            "OCM, OnlineSRDA and KernelSRDA support several, and SRDA and MMC by cross products or "
-            "bands."
+            "OCM, OnlineSRDA and KernelSRDA support several, and SRDA and MMC by cross "
+            "products."
         )
     classes, codes = _from_column(y, who)
     from sklearn.utils.validation import check_consistent_length

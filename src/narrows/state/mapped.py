@@ -9,17 +9,17 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import fit_alike
-from narrows.solve.codec import SchemaError
+from narrows.solve.codec import SchemaError, from_arrays, to_arrays
 from narrows.solve.held_out import HeldOut
 from narrows.solve.scatter import Scatter
 from narrows.solve.sums import blocks, check_summable
 from narrows.state.class_stats import ClassStats, checked_rows
 from narrows.state.kept import EVERY
 from narrows.state.labels import indicator
-from narrows.state.maps import Bands, Map, RandomFeatures
+from narrows.state.maps import RandomFeatures, SomeFeatures
 
 ONE_MAP = "Fit one, and let emptied() copies of it learn the other samples."  # in errors
-_MAPS: tuple[type[Map], ...] = (Bands, RandomFeatures)
+_MAPS = RandomFeatures, SomeFeatures
 _OF_SAMPLES = {"classes", "counts", "known", "n", "n_held", "n_samples", "priors", "register"}
 
 
@@ -31,7 +31,7 @@ class Mapped:
 
     Parameters
     ----------
-    map : Map
+    map : RandomFeatures or SomeFeatures
         What makes coordinates of samples; frozen.
     stats : ClassStats
         Of the coordinates, with ``second="cross"``.
@@ -41,12 +41,12 @@ class Mapped:
         self.map, self.stats = map, stats
 
     @classmethod
-    def empty(cls, map: Map, kept: int) -> Self:
+    def empty(cls, map: Any, kept: int) -> Self:
         """Return the state of no samples, that will keep some."""
-        return cls(map, ClassStats.of_coordinates(map.width, kept, map.kept_width))
+        return cls(map, ClassStats.of_coordinates(map.width, kept, map.n_features))
 
     @classmethod
-    def of_kept(cls, map: Map, stats: ClassStats, kept: int) -> Self:
+    def of_kept(cls, map: Any, stats: ClassStats, kept: int) -> Self:
         """Return the state of samples that another state has kept, all of them."""
         order = np.argsort(stats.samples.when, kind="stable")
         X, code, weight, _, when = (each[order] for each in stats.samples)
@@ -155,7 +155,9 @@ class Mapped:
         return self
 
     def _check_map(self, other: Self) -> None:
-        if self.map is not other.map and not self.map.is_same(other.map):
+        mine, theirs = to_arrays(self.map), to_arrays(other.map)
+        alike = mine.keys() == theirs.keys()
+        if not (alike and all(np.array_equal(mine[name], theirs[name]) for name in mine)):
             raise ValueError(
                 "ClassStats: expected states with one map to add up, got two maps. "
                 + fit_alike("map", ONE_MAP)
@@ -177,30 +179,25 @@ class Mapped:
     @property
     def nbytes(self) -> int:
         """The bytes of the arrays."""
-        return self.map.nbytes + self.stats.nbytes
-
-    @property
-    def mean(self) -> np.ndarray:
-        """The mean of the samples, as far as the map keeps it, of shape (n_features,)."""
-        return self.map.mean(self.stats)
+        return self.stats.nbytes + sum(array.nbytes for array in to_arrays(self.map).values())
 
     def mean_square(self) -> float:
-        """Return the mean squared length of whole samples, less that of their mean."""
-        return self.map.mean_square(self.stats)
+        """Return the mean squared length of coordinates, less that of their mean."""
+        return self.stats.mean_square()
 
     def scatters(self) -> Scatter:
         """Return the total scatter and that of the class means, in coordinates."""
-        return self.map.scatter(self.stats.scatters(by_samples=self.map.by_samples))
+        return self.stats.scatters()
 
     def held_out(self, S: Scatter, most: int | None = None) -> list[HeldOut]:
         """Return the first kept samples in the coordinates of `scatters`, in a few parts."""
-        return self.stats.held_out(S, most, self.map.coordinates_of_kept)
+        return self.stats.held_out(S, most, self.map.coordinates)
 
     # -- storage --------------------------------------------------------------------------------
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the state as named arrays, for `from_arrays`; numbers keep all bits."""
-        return self.stats.to_arrays() | self.map.to_arrays()
+        return self.stats.to_arrays() | to_arrays(self.map)
 
     @staticmethod
     def is_in(arrays: Mapping[str, np.ndarray]) -> bool:
@@ -210,9 +207,9 @@ class Mapped:
     @classmethod
     def read_from(cls, arrays: dict[str, np.ndarray]) -> Self:
         """Return the state that `to_arrays` described, and take its arrays out of the dict."""
-        kind = next((kind for kind in _MAPS if kind.marker in arrays), _MAPS[0])
-        map, stats = kind.read_from(arrays), ClassStats.read_from(arrays)
-        fits = stats.n_features == map.width and stats.kept_width in (None, map.kept_width)
+        kind = next(kind for kind in _MAPS if kind.marker in arrays)
+        map, stats = from_arrays(kind, arrays), ClassStats.read_from(arrays)
+        fits = stats.n_features == map.width and stats.kept_width in (None, map.n_features)
         if stats.second != "cross" or not fits:
             raise SchemaError("map: expected the cross products of its coordinates, got others.")
         return cls(map, stats)
