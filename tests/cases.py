@@ -194,19 +194,6 @@ BATCH = [  # need all samples at once
     Case(LDA(solver="gsvd")),
     Case(SRDA(n_components=1, alpha=0.0, solver="lsqr", max_iter=3)),
 ]
-FROM_FIT = dict.fromkeys(
-    ("batching", "partial_fit", "start", "merge", "half_life"),
-    "a stream goes on from a fit, which makes the map (tests/test_bands.py)",
-)
-OWN_MAPS = {"merge_shares_nothing": "two fits make two maps (tests/test_bands.py)"}
-TWO_PASSES = [  # make a map, and learn the same samples once more
-    Case(SRDA(solver="bands", head=9), expected_to_fail=FROM_FIT | OFFSET),
-    Case(
-        SRDA(solver="bands", alpha=0.5, head=3, bands=2),
-        expected_to_fail=FROM_FIT | OFFSET | OWN_MAPS,
-    ),
-    Case(MMC(solver="bands", head=3, bands=2), expected_to_fail=FROM_FIT | OFFSET | OWN_MAPS),
-]
 BEHIND_A_MAP = RIDGED | {
     "merge_shares_nothing": "two fits make two maps (tests/test_kernel_srda.py)",
     "never_dense": "coordinates are dense, of at most 8,192 features",
@@ -275,7 +262,7 @@ NUMERIC = [
     Case(ForwardFS(ridge=0.0, target="numeric"), additive=False, expected_to_fail=AT_MOST),
 ]
 ADDITIVE = SELECTORS + PROJECTORS + CROSS + KERNEL
-WEIGHTED = ADDITIVE + BATCH + TWO_PASSES  # take sample_weight
+WEIGHTED = ADDITIVE + BATCH  # take sample_weight
 EXACT = WEIGHTED + IDR_QR  # what fit makes of rows does not depend on their order
 STREAMED = ADDITIVE + ONLINE + IDR_QR + ONLINE_SRDA  # have partial_fit
 ALL = EXACT + ONLINE + ONLINE_SRDA

@@ -39,6 +39,7 @@ from narrows import (
     ClassStats,
     CorrelationFS,
     FisherFS,
+    ForwardFS,
     KernelSRDA,
     OnlineSRDA,
     ReducedRank,
@@ -161,27 +162,20 @@ def _of_numbers(model, n=60, q=2, d=D, form=np.asarray, gone=0):
     return make
 
 
-def _wide_numbers(model):
+def _wide(model, numeric=True):
+    """A model of more features than there are products for, of numbers or of classes."""
+
     def make():
         rng = np.random.default_rng(0)
         X = sparse.random_array((20, MOST + 1), density=0.01, rng=rng, format="csr")
-        return clone(model).fit(sparse.csr_array(X), rng.normal(size=(20, 2)))
+        y = rng.normal(size=(20, 2)) if numeric else np.arange(20) % 3
+        return clone(model).fit(sparse.csr_array(X), y)
 
     return make
 
 
 def _in_the_making(estimator, passes):
     return lambda: (estimator, passes)
-
-
-IN_BANDS = SRDA(solver="bands", head=2, bands=2)
-
-
-def _bands():
-    X, y = labelled(sparse=True)
-    model = SRDA(solver="bands", head=2, bands=2, half_life=40).fit(sparse.csr_array(X[:, :6]), y)
-    X, y = labelled(c=4, seed=1, sparse=True)
-    return widened(model, D).partial_fit(sparse.csr_array(X), y)
 
 
 KERNEL = KernelSRDA(n_hidden=9)
@@ -228,9 +222,7 @@ KINDS = {
     "minus": _minus,
     "first pass": _in_the_making(IDRQR(), 1),
     "second pass": _in_the_making(IDRQR(), 2),
-    "first pass of bands": _in_the_making(IN_BANDS, 1),
-    "second pass of bands": _in_the_making(IN_BANDS, 2),
-    "bands, updated and widened": _bands,
+    "candidates": _wide(ForwardFS(n_features=2, head=3), numeric=False),
     "first pass of a kernel": _in_the_making(KERNEL, 1),
     "second pass of a kernel": _in_the_making(KERNEL, 2),
     "kernel, before the map": _kernel(fitted=0),
@@ -270,8 +262,8 @@ KINDS = {
     "numbers, less some": _of_numbers(CorrelationFS(), gone=9),
     "numbers, sparse": _of_numbers(CorrelationFS(half_life=9), form=sparse.csr_array),
     "numbers, non-zeros": _as_non_zeros(CorrelationFS()),
-    "numbers, all at once": _wide_numbers(PLS()),
-    "numbers, all at once, ridge": _wide_numbers(ReducedRank()),
+    "numbers, all at once": _wide(PLS()),
+    "numbers, all at once, ridge": _wide(ReducedRank()),
     "online": _online(reservoir=30),
     "online, short": _online(reservoir=9),
     "online, faded": _online(reservoir=12, half_life=3),

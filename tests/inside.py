@@ -41,8 +41,6 @@ SITUATIONS = {
     "inner products have errors": {"solve.iterations._DRIFTED": -1.0},
     "large states": {"engines.dask.LIMIT": None},  # which are cut for a sum
     "states do not fit in memory": {"engines.parts.IN_MEMORY": 0},
-    "few coordinates": {"state.maps.MOST": 40},
-    "blocks of coordinates": {"state.maps._ENTRIES_AT_ONCE": None},
     "maps of few samples": {"methods.kernel_srda._GATHERED": 100},  # of a stream
     "few samples beside their targets": {
         "state.targets._FEWEST": 7,
@@ -106,7 +104,6 @@ NAMES = {
     "check": "evaluate.retrieval.check",
     "prefetch": "io.streams.prefetch",
     "interrupt_between": "command.runs.interrupt_between",
-    "Bands": "state.maps.Bands",  # the map of a fit that would take minutes
     "RandomFeatures": "state.maps.RandomFeatures",  # with any centre
 }
 

@@ -286,7 +286,6 @@ WRONG = [
     ("fit a.svm --method nope -o x", 2, "expected a method, got 'nope'. Choose from ccipca, chi"),
     ("fit a.svm --method ofcs -o x", 2, "expected a method, got 'ofcs'. Did you mean ocfs?"),
     ("fti a.svm --method oc -o x", 2, "No such command 'fti'"),
-    ("fit a.svm -o x", 2, "Missing option '--method'"),
     ("fit a.svm --method oc", 2, "Missing option '-o'"),
     ("fit --method oc -o x", 2, "Missing argument 'INPUT...'"),
     ("fit a.svm --method oc -o x --nope", 2, "No such option"),

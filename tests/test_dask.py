@@ -33,25 +33,24 @@ import narrows
 from narrows import IG, LDA, MMC, OC, OCFS, PCA, PLS, SRDA, ForwardFS, KernelSRDA, OnlineSRDA
 from narrows.command import cli
 from narrows.engines import local
-from narrows.errors import DataError, ParameterError
+from narrows.errors import DataError, ParameterError, WidthError
 from narrows.table import TableEncoder
 from tests.cases import (
+    ADDITIVE,
     ALL,
     BATCH,
     IDR_QR,
     NUMERIC,
     ONLINE,
     answer,
-    arrays_of,
     assert_same,
     labelled,
 )
 from tests.conftest import slow
 from tests.inside import begin, end, pretend
 from tests.test_aliasing import warned_here
-from tests.test_bands import same_models, texts
 from tests.test_cross import METHODS, real
-from tests.test_engines import CUTS, DENSE_3, DENSE_5, SPARSE_5, SPREAD, WIDTHS
+from tests.test_engines import CUTS, DENSE_3, DENSE_5, SPARSE_5, WIDTHS
 from tests.test_tables import NAMES, customers
 
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
@@ -93,12 +92,12 @@ def parts_of(X, y, cuts=CUTS):
     return [(X[i:j], y[i:j]) for i, j in pairwise(cuts)]
 
 
-REFUSED = [*ONLINE, *IDR_QR, *(case for case in BATCH if case not in SPREAD)]
+REFUSED = [*ONLINE, *IDR_QR, *(case for case in BATCH if case not in ADDITIVE)]
 
 
 def test_every_method_is_either_spread_or_refused():
     others = {type(case.estimator) for case in ALL} - {
-        type(case.estimator) for case in SPREAD + REFUSED
+        type(case.estimator) for case in ADDITIVE + REFUSED
     }
     assert others == {OnlineSRDA}
 
@@ -106,7 +105,7 @@ def test_every_method_is_either_spread_or_refused():
 # -- distributed = local ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", ADDITIVE, ids=lambda case: case.name)
 @pytest.mark.parametrize("form", [slow("dense"), "sparse"])
 def test_distributed_is_local(client, case, form):
     X, y = case.labelled(sparse=form == "sparse")
@@ -195,7 +194,7 @@ def assert_distributed_is_local(client, method, X, y):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", ADDITIVE, ids=lambda case: case.name)
 def test_a_state_that_is_cut_and_stored_in_files_is_the_same(client, case, monkeypatch):
     client.run(begin, "non-zeros")
     try:
@@ -213,7 +212,7 @@ def test_a_state_that_is_cut_and_stored_in_files_is_the_same(client, case, monke
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", ADDITIVE, ids=lambda case: case.name)
 def test_weights_travel_with_the_rows(client, case):
     X, y = case.labelled()
     weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
@@ -377,112 +376,56 @@ def test_an_estimator_that_fails_is_as_it_was(client):
 
 # -- two passes ----------------------------------------------------------------------------------
 
-BANDS = SRDA(solver="bands", head=20, bands=4)
+FORWARD = ForwardFS(n_features=4, head=100)
 
 
-def wide_texts(n):
-    """Samples of 9,000 features, many of which are 0."""
-    X, y = texts(n=n, d=180)
-    return sparse.csr_array((X.data, X.indices * 50 + 49, X.indptr), shape=(n, 9000)), y
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("limit", [None, 100_000])
-@pytest.mark.parametrize("alpha", ["scale", "cv"])
-def test_bands_of_64_parts_are_those_of_a_local_fit(client, monkeypatch, limit, alpha):
-    """Also where states of the first pass are cut by features."""
-    X, y = wide_texts(640)
-    order = np.argsort(y, kind="stable")
-    local = clone(BANDS).set_params(alpha=alpha).fit(X, y)
-    parts = [(X[rows], y[rows]) for rows in np.array_split(order, 64)]
-    if limit:
-        pretend(monkeypatch, "large states", limit)
-    for solver in ("bands", "auto"):
-        spread = engine.fit(clone(BANDS).set_params(alpha=alpha, solver=solver), parts, client)
-        same_models(spread, local)
-        np.testing.assert_allclose(spread.predict_proba(X), local.predict_proba(X), atol=1e-7)
+def wide(n=400):
+    """Samples of 9,000 features, and labels that three of them decide."""
+    X = sparse.random_array((n, 9000), density=0.004, format="csr", rng=np.random.default_rng(0))
+    return X, np.where(X[:, [0, 10, 20]].sum(axis=1) > 0, "some", "none")
 
 
 @pytest.mark.slow
 def test_a_forward_selection_of_wide_parts_is_that_of_chunks(client):
-    X = sparse.random_array((400, 9000), density=0.004, format="csr", rng=np.random.default_rng(0))
-    y = np.where(X[:, [0, 10, 20]].sum(axis=1) > 0, "some", "none")
+    X, y = wide()
     parts = [(X[rows], y[rows]) for rows in np.array_split(np.arange(400), 5)]
-    forward = ForwardFS(n_features=4, head=100)
-    assert_same(engine.fit(clone(forward), parts, client), local.fit(clone(forward), parts))
+    assert_same(engine.fit(clone(FORWARD), parts, client), local.fit(clone(FORWARD), parts))
 
 
 @pytest.mark.slow
-def test_bands_of_weighted_empty_and_narrower_parts(client):
-    X, y = wide_texts(200)
-    weight = np.random.default_rng(0).integers(0, 4, 200).astype(float)
-    X = X.tolil()
-    X[40:80, 5000:] = 0.0
-    X = sparse.csr_array(X)
-    cuts = [0, 40, 40, 80, 81, 200]
-    parts = [(X[i:j], y[i:j], weight[i:j]) for i, j in pairwise(cuts)]
-    parts[2] = (sparse.csr_array(X[40:80, :5000]), *parts[2][1:])
-    same_models(engine.fit(clone(BANDS), parts, client), clone(BANDS).fit(X, y, weight))
-    turned = [parts[2], *parts]
-    every = sparse.vstack([X[40:80], X]).tocsr()
-    expected = clone(BANDS).fit(every, np.append(y[40:80], y), np.append(weight[40:80], weight))
-    same_models(engine.fit(clone(BANDS), turned, client), expected)
-    mixed = [(rows.toarray() if k == 4 else rows, *rest) for k, (rows, *rest) in enumerate(parts)]
-    same_models(engine.fit(clone(BANDS), mixed, client), clone(BANDS).fit(X, y, weight))
+@pytest.mark.filterwarnings("ignore:.*merged approximately")
+@pytest.mark.parametrize("method", [partial(SRDA), partial(MMC, 2)])
+def test_what_learns_wide_parts_instead(client, method):
+    X, y = wide(60)
+    narrow_first = [(X[:20, :4000], y[:20]), (X[20:], y[20:])]
+    for parts in (parts_of(X, y), parts_of(X.toarray(), y), narrow_first):
+        with pytest.raises(WidthError, match=r"(SRDA|MMC): .*OnlineSRDA"):
+            engine.fit(method(), parts, client)
+    for instead in (OnlineSRDA(), OC(), OCFS(n_features=3)):
+        engine.fit(instead, narrow_first, client)
+        assert instead.n_samples_seen_ == 60
 
 
 @pytest.mark.slow
-def test_bands_of_dense_parts_only_if_asked(client):
-    X, y = labelled(n=60, d=8200)
-    spread = engine.fit(clone(BANDS), parts_of(X, y), client)
-    same_models(spread, clone(BANDS).fit(X, y))
-    with pytest.raises(ParameterError, match="SRDA: expected at most 8,192 features"):
-        engine.fit(SRDA(), parts_of(X, y), client)
-    narrow = engine.fit(clone(BANDS), parts_of(X[:, :9], y), client)
-    same_models(narrow, clone(BANDS).fit(X[:, :9], y))
-
-
-@pytest.mark.slow
-def test_bands_of_several_labels_a_sample_in_parts(client):
-    X, _ = wide_texts(60)
-    X, Y = sparse.csr_array(X), np.eye(4, dtype=int)[np.arange(60) % 4]
-    Y[::3, 0] = 1
-    same_models(engine.fit(clone(BANDS), parts_of(X, Y), client), clone(BANDS).fit(X, Y))
-
-
-@pytest.mark.slow
-def test_bands_of_parts_that_are_wrong(client):
-    X, y = wide_texts(60)
-    X = sparse.csr_array(X)
-    with pytest.raises(ParameterError, match=r"SRDA: expected half_life=None, .* got 5"):
-        engine.fit(clone(BANDS).set_params(half_life=5), parts_of(X, y), client)
-    with pytest.raises(ValueError, match="SRDA: expected two classes of positive weight, got 1"):
-        engine.fit(clone(BANDS), parts_of(X, np.full(60, "a")), client)
-    with pytest.raises(ValueError, match="expected two classes of positive weight, got 0"):
-        engine.fit(clone(BANDS), [(X[:0], y[:0])] * 2, client)
-    X.data[7] = np.nan
-    with pytest.raises(DataError, match="partition 0:1: expected finite values"):
-        engine.fit(clone(BANDS), parts_of(X, y), client)
-
-
-@pytest.mark.slow
-def test_bands_of_files_are_those_of_the_command_line(cluster, client, run, tmp_path):
-    X, y = wide_texts(200)
+@pytest.mark.filterwarnings("ignore:.*merged approximately")
+def test_srda_of_wide_files_on_a_cluster_is_onlinesrda(cluster, run, tmp_path):
+    X, y = wide(200)
     codes = np.unique(y, return_inverse=True)[1]
     for k, (i, j) in enumerate(pairwise([0, 30, 110, 200])):
         write(tmp_path / f"s{k}.svm", X[i:j], codes[i:j])
-    fit = "fit s*.svm --method srda --param head=20 --param bands=4 -o "
     engine_dask = f"--engine dask --scheduler {cluster.scheduler_address}"
-    assert run(f"{fit} m.narrows {engine_dask}")[0] == 0
-    assert run(f"{fit} l.narrows")[0] == 0
-    spread, local = narrows.load("m.narrows"), narrows.load("l.narrows")
-    same_models(spread, local)
-    assert spread.partial_fit(X[:, : spread.n_features_in_], codes).n_samples_seen_ == 400
+    status, out, err = run(f"fit s*.svm {engine_dask} -o m.narrows")
+    assert (status, out.split(",")[0]) == (0, "OnlineSRDA: 200 rows")
+    assert "fitting onlinesrda" in err
+    status, _, err = run(f"fit s*.svm --alpha 1 {engine_dask} -o x.narrows")
+    assert (status, "--alpha" in err, "onlinesrda" in err) == (2, True, True)
+    assert run("update m.narrows s0.svm -o m.narrows")[0] == 0
+    assert narrows.load("m.narrows").n_samples_seen_ == 230
 
 
-def killing_part_of_texts(k, mark, when):
+def killing_part_of_wide(k, mark, when):
     """Kill the worker that comes to part 7 for the first or the second time."""
-    X, y = wide_texts(64 * 5)
+    X, y = wide(64 * 5)
     if k == 7:
         for count in range(when + 1):
             name = f"{mark}{count}"
@@ -498,13 +441,14 @@ def killing_part_of_texts(k, mark, when):
 @pytest.mark.parametrize("when", [0, 1], ids=["first pass", "second pass"])
 def test_a_worker_that_is_killed_in_either_pass_is_replaced(client, tmp_path, when):
     mark = str(tmp_path / "killed")
-    parts = [dask.delayed(killing_part_of_texts)(k, mark, when) for k in range(64)]
+    parts = [dask.delayed(killing_part_of_wide)(k, mark, when) for k in range(64)]
     pids = set(client.run(os.getpid).values())
-    spread = engine.fit(clone(BANDS), parts, client)
+    spread = engine.fit(clone(FORWARD), parts, client)
     assert os.path.exists(f"{mark}{when}")
     client.wait_for_workers(2, LIMIT)
     assert set(client.run(os.getpid).values()) != pids
-    same_models(spread, clone(BANDS).fit(*wide_texts(64 * 5)))
+    X, y = wide(64 * 5)
+    assert_same(spread, local.fit(clone(FORWARD), [(X[k::64], y[k::64]) for k in range(64)]))
 
 
 # -- what comes in ---------------------------------------------------------------------------------
@@ -569,25 +513,6 @@ def test_parts_of_which_some_are_sparse(client):
     assert_same(engine.fit(SRDA(), parts, client), SRDA().fit(X, y))
     assert_same(engine.fit(MMC(), parts, client), MMC().fit(X, y))
     assert_same(engine.fit(LDA(n_components=5), parts, client), LDA(n_components=5).fit(X, y))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", [partial(SRDA), partial(MMC, 2)])
-def test_later_parts_may_have_too_many_features_for_sums(client, method):
-    """What workers summed is dropped then; it sums in bands."""
-    X, y = labelled(n=60, d=9000, sparse=True)
-    X = sparse.csr_array(X)
-    in_bands = partial(method, solver="bands")
-    local = in_bands().fit(X, y)
-    wide = [(X[:20], y[:20]), (X[20:], y[20:])]
-    for k, parts in enumerate((wide, [(X[:20, :4000], y[:20]), wide[1]])):
-        if k:
-            rows = X.tolil()
-            rows[:20, 4000:] = 0
-            local = in_bands().fit(sparse.csr_array(rows), y)
-        spread = engine.fit(method(), parts, client)
-        assert_same(spread, local)
-        assert "state.map_head" in arrays_of(spread)
 
 
 def test_a_warning_of_a_fit_of_parts_points_at_the_line_of_the_caller(client):

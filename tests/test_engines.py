@@ -11,15 +11,14 @@ import pytest
 from scipy import sparse
 
 import narrows
-from narrows import IG, OC, SRDA, ClassStats, OnlineSRDA
+from narrows import IG, MMC, OC, PCA, SRDA, ClassStats, OnlineSRDA
 from narrows.engines import ENGINES, local
-from narrows.errors import DataError, ParameterError
-from tests.cases import ADDITIVE, TWO_PASSES, arrays_of, assert_same, labelled
+from narrows.errors import DataError, ParameterError, WidthError
+from tests.cases import ADDITIVE, arrays_of, assert_same, labelled
 from tests.inside import fit_in_parts, transform_in_parts
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*has a positive score")
 CUTS = [0, 9, 9, 10, 31, 60]  # uneven, empty, and of one sample
-SPREAD = [*ADDITIVE, *TWO_PASSES]
 
 
 DENSE_5, DENSE_3, SPARSE_5, SPARSE_3 = (
@@ -53,7 +52,7 @@ def test_a_collection_in_a_batch_is_refused_with_the_module_of_its_engine(librar
         OC().partial_fit(kind(), [0, 1])
 
 
-@pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", ADDITIVE, ids=lambda case: case.name)
 def test_an_engine_is_map_reduce_broadcast_and_collect(case, tmp_path):
     X, y = case.labelled()
     parts = [(X[i:j], y[i:j]) for i, j in pairwise(CUTS)]
@@ -66,7 +65,7 @@ def test_an_engine_is_map_reduce_broadcast_and_collect(case, tmp_path):
         fit_in_parts(case.new(), [DENSE_5, DENSE_3])
 
 
-@pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", ADDITIVE, ids=lambda case: case.name)
 @pytest.mark.parametrize("kind", [str, object, int])
 def test_what_was_learned_survives_its_way_to_the_bit(case, kind):
     X, y = case.labelled()
@@ -74,8 +73,8 @@ def test_what_was_learned_survives_its_way_to_the_bit(case, kind):
     y = codes if kind is int else np.array(["b", "ä", "cc"], kind)[codes % 3]
     estimator = case.streamed(X, y)
     assert_bits(pickle.loads(pickle.dumps(estimator)), estimator)
-    if case in ADDITIVE and case in SPREAD:  # the state of the one part comes from a worker
-        assert_bits(fit_in_parts(case.new(), [(X, y)]), case.new().fit(X, y))
+    # the state of the one part comes from a worker
+    assert_bits(fit_in_parts(case.new(), [(X, y)]), case.new().fit(X, y))
 
 
 def assert_bits(a, b):
@@ -130,8 +129,14 @@ def test_a_fit_starts_over_where_later_chunks_are_too_wide_for_sums():
     ]
     X.eliminate_zeros()
     chunks, again = [(X[:30, :4000], y[:30]), (X[30:], y[30:])], []
-    fitted = local.fit(SRDA(), chunks, again=again.append)
-    assert_same(fitted, SRDA(solver="bands").fit(X, y))
+    fitted = local.fit(PCA(2), chunks, again=again.append)
+    assert_same(fitted, PCA(2).fit(X, y))
+    assert again == [9000]
+    for method in (SRDA(), MMC()):
+        with pytest.raises(WidthError, match=r"Use (OnlineSRDA|OC)|, or use OnlineSRDA or OC"):
+            local.fit(method, chunks, again=again.append)
+        with pytest.raises(WidthError, match=r"Use (OnlineSRDA|OC)|, or use OnlineSRDA or OC"):
+            fit_in_parts(method, chunks)
     assert again == [9000]
     with pytest.raises(ParameterError, match="SRDA: expected at most 8,192 features"):
         local.fit(SRDA(solver="cross"), chunks)

@@ -43,7 +43,6 @@ from tests.cases import (
     ADDITIVE,
     ALL,
     ONLINE,
-    TWO_PASSES,
     WEIGHTED,
     answer,
     assert_same,
@@ -256,8 +255,7 @@ def test_weights_that_lose_digits_are_refused(case, weight, mixed):
         given[::2] = 1.0
     for verb in ("fit", "partial_fit"):
         if hasattr(case.estimator, verb):
-            goes_on = verb == "partial_fit" and case in TWO_PASSES  # which start with fit
-            start = case.new().fit(X, y) if goes_on else case.new()
+            start = case.new()
             with pytest.raises(ValueError, match="expected sample weights of 0 or") as found:
                 getattr(start, verb)(X, y, given)
             assert f"got {weight:g} for sample {int(mixed)}" in clear(found.value, case.estimator)

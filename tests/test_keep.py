@@ -150,15 +150,6 @@ def test_no_row_lies_in_the_file_of_a_merge_or_of_a_stream_that_forgets(estimato
     assert not holds_rows(saved(learned(fading, X, y, 1), tmp_path / "m"), X)
 
 
-def test_no_row_lies_in_the_file_of_bands(tmp_path):
-    X, y = sparse_samples(d=100)
-    for kind in (SRDA, MMC):
-        bands = kind(solver="bands", head=40, bands=3, keep=0).fit(X, y)
-        assert not holds_rows(saved(bands, tmp_path / "m"), X)
-        bands.partial_fit(X[:5], y[:5])
-        assert not holds_rows(saved(bands, tmp_path / "m"), X)
-
-
 def test_the_scan_finds_rows_where_they_are_kept(tmp_path):
     X, y = samples()
     wide, of_wide = samples(20, 40)

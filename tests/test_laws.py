@@ -25,7 +25,6 @@ from tests.cases import (
     PROJECTORS,
     SELECTORS,
     STREAMED,
-    TWO_PASSES,
     WEIGHTED,
     answer,
     assert_same,
@@ -79,15 +78,15 @@ def test_which_laws_apply_to_which_methods():
     of = {
         "streams": (
             {"batching", "partial_fit", "start", "failing_partial_fit"},
-            STREAMED + TWO_PASSES,
+            STREAMED,
         ),
         "sums": ({"unlearning", "forgetting"}, ADDITIVE),
-        "merges": ({"merge_shares_nothing"}, ADDITIVE + ONLINE_SRDA + TWO_PASSES),
+        "merges": ({"merge_shares_nothing"}, ADDITIVE + ONLINE_SRDA),
         "indicators": ({"multi_label"}, ADDITIVE + without_half_life),
-        "merges once": ({"merge"}, ADDITIVE + without_half_life + TWO_PASSES),
+        "merges once": ({"merge"}, ADDITIVE + without_half_life),
         "selectors": ({"scale"}, SELECTORS),
         "weights": ({"weights", "zero_weight"}, WEIGHTED + without_half_life),
-        "half-lives": ({"half_life"}, ADDITIVE + ONLINE_SRDA + TWO_PASSES),
+        "half-lives": ({"half_life"}, ADDITIVE + ONLINE_SRDA),
         "sparse": (
             {"sparse_formats", "untidy_sparse", "never_dense"},
             [case for case in ALL if case.takes_sparse],

@@ -11,7 +11,6 @@ from sklearn.datasets import dump_svmlight_file
 
 from narrows import load
 from narrows.read import source_of
-from tests.conftest import nightly
 
 
 def write_svmlight(d):
@@ -46,7 +45,6 @@ def write_table(label="label"):
 
 # what writes the two files, and how the first one is fitted
 KINDS = {
-    "bands": (lambda: write_svmlight(9000), "--method srda"),
     "sparse": (lambda: write_svmlight(30), "--method onlinesrda --n-components 2"),
     "texts": (write_texts, "--method oc --stop-words english"),
     "a table": (write_table, "--table --method lda --mu 0.5"),
@@ -57,7 +55,7 @@ KINDS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [nightly(k) if k == "bands" else k for k in KINDS])
+@pytest.mark.parametrize("kind", KINDS)
 def test_parts_that_are_fitted_alike_are_merged(run, kind):
     write, how = KINDS[kind]
     suffix = write()
@@ -78,7 +76,7 @@ def test_parts_that_are_fitted_alike_are_merged(run, kind):
             np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("kind", ["bands", "texts", "a table", "hidden features"])
+@pytest.mark.parametrize("kind", ["texts", "a table", "hidden features"])
 @pytest.mark.slow
 def test_parts_that_are_fitted_apart_are_refused_with_advice(run, kind):
     write, how = KINDS[kind]

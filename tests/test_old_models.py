@@ -12,12 +12,13 @@ import pytest
 from sklearn.base import clone
 
 import narrows
-from narrows import IDRQR, LDA, SRDA, KernelSRDA, OnlineSRDA
+from narrows import IDRQR, LDA, MMC, SRDA, ForwardFS, KernelSRDA, OnlineSRDA
 from narrows.command.cli import main
 from narrows.errors import DataError
 from tests.models_0_3_0.before import answer, samples
 from tests.models_0_3_0.checkpoints import WHEN, command_of
 from tests.models_0_3_0.make import FILES, MODELS, RUNS
+from tests.test_forgery import rewritten
 
 FOLDER = Path(__file__).parent / "models_0_3_0"
 
@@ -124,6 +125,31 @@ def test_an_interrupted_fit_goes_on(name, tmp_path, monkeypatch, capsys):
     aside = isinstance(narrows.load("m.narrows"), DISCRIMINANTS)
     for key in found.files:
         assert_close(found[key], whole[f"{name}/{key}"], lengths_aside=aside and key == "X")
+
+
+@pytest.mark.parametrize("name", ["srda_bands.narrows", "svm_bands.checkpoint"])
+def test_a_model_of_bands_is_refused(name, tmp_path, capsys):
+    said = r"made by narrows 0\.3 with solver='bands'\. Fit again"
+    with pytest.raises(DataError, match=said):
+        narrows.load(FOLDER / name)
+    data, output = str(FOLDER / "a.svm"), str(tmp_path / "z.npz")
+    assert main(["transform", str(FOLDER / name), data, "-o", output]) != 0
+    assert "solver='bands'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", [SRDA, MMC, ForwardFS])
+def test_a_state_of_bands_is_refused_whatever_the_solver(method, tmp_path):
+    """Wide files had one by default, perhaps in the first of two passes."""
+    path, y = str(tmp_path / "m"), np.arange(9) % 3
+    model = method(1).fit(np.random.default_rng(0).normal(size=(9, 4)), y)
+    states = [{"state.map_band": np.zeros(4, np.int32)}]
+    if method is not ForwardFS:
+        states.append({"state.squares_total": np.ones(4), "state.cross_width": None})
+    for arrays in states:
+        narrows.save(model, path)
+        rewritten(path, arrays)
+        with pytest.raises(DataError, match=r"made by narrows 0\.3 with .*Fit again"):
+            narrows.load(path)
 
 
 def test_every_method_has_a_model():

@@ -382,20 +382,6 @@ def test_wide_samples_in_memory(method, as_dense):
     assert_is(model, fit(method, Z, y, T), Z, given, scaler.scale_, 1e-6)
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("method", [SRDA(solver="bands"), MMC(solver="bands")], ids=repr)
-def test_bands_are_refused(method):
-    X, y, _ = wide()
-    with pytest.raises(
-        ParameterError, match=r"standardize=False in bands.* StandardScaler\(with_me"
-    ):
-        clone(method).set_params(standardize=True).fit(X, y)
-    model = clone(method).fit(X, y)
-    with pytest.raises(ParameterError, match="expected standardize=False in bands"):
-        _ = model.set_params(standardize=[3]).components_
-    assert model.set_params(standardize=False).transform(X).shape == (60, 2)
-
-
 # -- the map of KernelSRDA -------------------------------------------------------------------------
 
 

@@ -369,7 +369,6 @@ REFUSED = [
     ("fit a.csv --target price --label f0 -o x", 2, "--label, --target: expected one of them"),
     ("fit a.csv --target price --target price -o x", 2, "expected columns that are named once"),
     ("fit X.npy --target a.npz -o x", 2, "--target: expected a .npy file of targets"),
-    ("fit a.csv -o x", 2, "Missing option '--method'"),
     ("predict classes.narrows a.csv --target price -o x.csv", 2, "expected --label, since srda"),
     ("update classes.narrows a.csv --target price -o x", 2, "expected --label, since srda"),
     ("predict numbers.narrows a.csv --label f0 -o x.csv", 2, "since the targets of reducedrank"),

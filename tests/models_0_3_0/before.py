@@ -58,7 +58,6 @@ MODELS = {
     "srda_many_float32": (SRDA(alpha="scale"), "many float32", "numbers"),  # and of many do not
     "srda_sparse": (SRDA(alpha="scale", half_life=30), True, "text"),
     "srda_lsqr": (SRDA(alpha=1.0, solver="lsqr", max_iter=5), True, "text"),
-    "srda_bands": (SRDA(solver="bands", head=3, bands=1), True, "text"),
     "kernelsrda": (KernelSRDA(n_hidden=10, alpha="cv"), False, "text"),
     "kernelsrda_relu": (KernelSRDA(n_hidden=10, kernel="relu", alpha=1.0), False, "numbers"),
     "ioc": (IOC(n_components=3), False, "text"),

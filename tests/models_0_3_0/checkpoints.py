@@ -3,14 +3,12 @@
 import os
 
 WHEN = 1_700_000_000  # the inputs' time of modification, which a checkpoint holds
-_BANDS = "--method srda --param solver=bands --param head=3 --param bands=1 --zero-based"
 _ONLINE = "--method onlinesrda --param reservoir=20 --param random_state=0"
 # name: data, command, rows of a chunk, how many checkpoints are written before the interrupt
 RUNS = {
     "csv_oc": ("a.csv", "--method oc", 20, 2),
     "csv_srda": ("a.csv", "--method srda --alpha 1", 20, 2),
     "csv_online": ("a.csv", _ONLINE, 20, 2),
-    "svm_bands": ("a.svm", _BANDS, 20, 5),  # in the second pass
     "texts": ("a.jsonl", "--method ocfs --n-features 2", 2, 2),
 }
 

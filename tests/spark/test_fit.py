@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from narrows import IDRQR, IOC, LDA, OC, OCFS, PCA, SRDA, ForwardFS, OnlineSRDA
+from narrows import IDRQR, IOC, LDA, MMC, OC, OCFS, PCA, SRDA, ForwardFS, OnlineSRDA
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError
 from narrows.spark import fit
 from narrows.text import HashedTfidf, Tfidf
-from tests.cases import NUMERIC, assert_same, labelled
+from tests.cases import ADDITIVE, NUMERIC, assert_same, labelled
 from tests.conftest import slow
 from tests.spark.frames import disturbed, fail, frame, is_connect, kill_executor, wait
-from tests.test_engines import SPREAD
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*gains? margin|.*has a positive score"),
@@ -23,7 +22,7 @@ pytestmark = [
 ONE_EXECUTOR = "Connect runs its only executor in its server, which would be killed as well"
 
 
-@pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", ADDITIVE, ids=lambda case: case.name)
 @pytest.mark.parametrize("form", [slow("dense"), "sparse", slow("sparse, disturbed")])
 def test_a_fit_on_spark_is_a_local_fit(spark, case, form, tmp_path):
     if form == "sparse, disturbed" and is_connect(spark):
@@ -96,8 +95,6 @@ def test_lists_of_indices_and_values(spark):
     df = df.repartition(4)
     for method in (OCFS, OC, SRDA, ForwardFS):
         assert_same(fit(method(), df), method().fit(X, y))
-    bands = SRDA(solver="bands", head=4)
-    assert_same(fit(bands, df), SRDA(solver="bands", head=4).fit(X, y))
 
 
 def test_a_forward_selection_of_wide_samples_takes_two_passes(spark):
@@ -106,7 +103,11 @@ def test_a_forward_selection_of_wide_samples_takes_two_passes(spark):
     forward = ForwardFS(n_features=4, head=100)
     parts = [(X[rows], y[rows]) for rows in np.array_split(np.arange(200), 3)]
     expected = local.fit(ForwardFS(n_features=4, head=100), parts)
-    assert_same(fit(forward, frame(spark, X, y).repartition(3)), expected)
+    wide = frame(spark, X, y).repartition(3)
+    assert_same(fit(forward, wide), expected)
+    for method in (SRDA(), MMC()):
+        with pytest.raises(ParameterError, match="OC, OCFS or OnlineSRDA"):
+            fit(method, wide)
 
 
 def test_vectors_of_both_kinds(spark):
@@ -160,7 +161,7 @@ REPEATED = [
     (fail, OC()),
     (wait, OCFS()),
     (kill_executor, OCFS(n_features=3)),
-    (kill_executor, SRDA(solver="bands", head=4)),
+    (kill_executor, SRDA()),
 ]
 
 

@@ -167,13 +167,17 @@ class CrossProjector(Projector, Additive):
             return self._of_solved(state)
         if not state.n or self._lacks_classes(state):
             return Found.best(np.zeros((state.n_features, 0)), np.zeros(0), self._size)
-        state = self._shown(state)
+        state = self._shown(self._mapped(state))
         with one_blas_thread(min(state.n_features, state.n_samples) <= SMALL):
             S, mean_square = self._scatters(state)
             regresses = isinstance(state, Mapped) and state.n_features > state.n_samples
             found = self._solve_sums(state, S, self._ridge(mean_square), regresses)
         found.total = self._total(found.total, mean_square)
         return found
+
+    def _mapped(self, state: Any) -> Any:
+        """Return the state to solve for, behind the map of the method if it has one."""
+        return state
 
     def _scatters(self, state: Any) -> tuple[Scatter, float]:
         """Return the scatters of a state, and the mean squared length, in units to solve in."""

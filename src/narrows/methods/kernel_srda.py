@@ -315,9 +315,6 @@ class KernelSRDA(Discriminant):
 
     # -- solving --------------------------------------------------------------------------------
 
-    def _solve(self, state: Any) -> Any:
-        return super()._solve(self._mapped(state) if state.n else state)
-
     def _scatters(self, state: Any) -> tuple[Scatter, float]:
         return state.scatters(), state.mean_square()  # the map has the units
 

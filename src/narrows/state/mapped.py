@@ -80,10 +80,10 @@ class Mapped:
 
     def _learn(self, X: Any, classes: np.ndarray, Y: Any) -> Self:
         """Add checked samples, of what `indicator` makes of their labels, in place."""
-        weight, parts = float(Y.sum()), list(blocks(X.shape[0], self.map.n_samples_at_once(X)))
+        parts = list(blocks(X.shape[0], self.map.n_samples_at_once(X)))
         new = self.stats if len(parts) < 2 else self.stats.copy()  # all of them or none
         for part in parts:
-            Z, kept = self.map.mapped(X[part], weight, bool(new.kept))
+            Z, kept = self.map.mapped(X[part], bool(new.kept))
             new.add_samples(Z, classes, Y[part], kept)
         self.stats = new
         return self

@@ -51,13 +51,9 @@ class SomeFeatures:
         entries = (X.nnz // max(1, n) if sparse.issparse(X) else d) + 1
         return max(1, _ENTRIES_AT_ONCE // entries)
 
-    def mapped(self, X: Any, weight: float, keep: bool) -> tuple[sparse.csr_array, None]:
+    def mapped(self, X: Any, keep: bool) -> tuple[sparse.csr_array, None]:
         """Return the coordinates of samples; what is kept of samples is not needed."""
         return canonical(sparse.csr_array(X))[:, self.chosen].astype(np.float64), None
-
-    def feature(self, coordinate: int) -> int:
-        """Return the feature that a coordinate is."""
-        return int(self.chosen[coordinate])
 
     def widened(self, n_features: int) -> Self:
         """Return the map of samples with more features, which are left out."""
@@ -92,14 +88,10 @@ class RandomFeatures(KernelMap):
 
     marker = "map_seed"  # the name of an array of a file that only this map has
 
-    def mapped(self, X: Any, weight: float, keep: bool) -> tuple[np.ndarray, ToKeep | None]:
+    def mapped(self, X: Any, keep: bool) -> tuple[np.ndarray, ToKeep | None]:
         """Return the coordinates of samples, and with `keep` what to keep of them."""
         # in double precision: small ridges need all digits of the products
         return self.coordinates(X.astype(np.float64)), ToKeep(X, hashes(X)) if keep else None
-
-    def feature(self, coordinate: int) -> int | None:
-        """Return the feature that a coordinate is, or None where it is of many."""
-        return coordinate - self.n_hidden if coordinate >= self.n_hidden else None
 
     def widened(self, n_features: int) -> Self:
         """Return the map of samples with more features."""

@@ -1,0 +1,161 @@
+"""SRDA asked for on wide sparse files: what learns them instead, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+
+import narrows
+from narrows import MMC, OC, SRDA, OnlineSRDA
+from narrows.engines import local
+from narrows.errors import ParameterError, WidthError
+from tests.test_checkpoint import bytes_of, stop_after
+
+D = 9_000  # more features than there are products for
+
+
+def wide(n=230, first=0):
+    """Samples of 9,000 features, of which the first ones have few."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((n, D), density=0.005, format="lil", rng=rng)
+    X[:first, 100:], X[:, :3], X[-1, -1] = 0.0, rng.random((n, 3)), 0.1
+    X = sparse.csr_array(X)
+    X.eliminate_zeros()
+    return X, (X[:, [0]].toarray()[:, 0] > 0.5).astype(int)
+
+
+@pytest.fixture
+def run(run):
+    for name, first in (("a", 0), ("late", 90)):
+        X, y = wide(first=first)
+        dump_svmlight_file(X, y, f"{name}.svm", zero_based=False)
+    return run
+
+
+def test_a_wide_file_is_learned_by_onlinesrda(run):
+    assert run("fit a.svm --method onlinesrda --n-components 1 --keep 50 -o o.narrows")[0] == 0
+    for method in ("", "--method srda "):
+        status, out, err = run(f"fit a.svm {method}--n-components 1 --keep 50 -o m.narrows")
+        assert (status, out.split(",")[0]) == (0, "OnlineSRDA: 230 rows")
+        assert (err.count("\n"), "onlinesrda" in err) == (1, True)
+        assert bytes_of("m.narrows") == bytes_of("o.narrows")
+    assert run("update m.narrows late.svm -o m.narrows")[0] == 0
+    assert narrows.load("m.narrows").n_samples_seen_ == 460
+    assert run("fit late.svm --like o.narrows -o l.narrows")[0] == 0
+    assert run("merge o.narrows l.narrows -o x.narrows")[0] == 0
+
+
+@pytest.mark.slow
+def test_other_inputs_are_learned_by_onlinesrda(run):
+    for line in ("convert a.svm a.npz", "convert a.svm a.parquet", "fit a.npz -o m.narrows"):
+        assert run(line)[0] == 0
+    expected = narrows.load("m.narrows").components_
+    for line, given in (("a.parquet", None), ("- --one-based", bytes_of("a.svm"))):
+        status, _, err = run(f"fit {line} -o p.narrows", given)
+        assert (status, "onlinesrda" in err) == (0, True)
+        found = narrows.load("p.narrows").components_
+        np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+    rng = np.random.default_rng(0)
+    with open("a.jsonl", "w") as file:
+        for i in range(400):
+            words = " ".join([f"only{i % 2}a", *(f"w{k}" for k in rng.integers(10**5, size=40))])
+            file.write(json.dumps({"label": "ab"[i % 2], "text": words if i else ""}) + "\n")
+    status, out, err = run("fit a.jsonl --chunk-rows 100 -o t.narrows")
+    assert (status, out.split(",")[0], err.count("\n")) == (0, "OnlineSRDA: 400 rows", 2)
+    assert "1 text is empty" in err
+
+
+@pytest.mark.slow
+def test_a_pipe_is_read_once(run):
+    os.mkfifo("pipe.svm")
+    data = bytes_of("a.svm")
+    writer = threading.Thread(target=Path("pipe.svm").write_bytes, args=(data,), daemon=True)
+    writer.start()
+    status, _, err = run("fit pipe.svm --one-based -o p.narrows")
+    writer.join(timeout=30)
+    assert (status, "onlinesrda" in err) == (0, True)
+    assert run("fit a.svm -o m.narrows")[0] == 0
+    np.testing.assert_array_equal(
+        narrows.load("p.narrows").components_, narrows.load("m.narrows").components_
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunks", [1, 4, 6])
+def test_a_file_that_becomes_wide_is_learned_anew_also_from_a_checkpoint(run, monkeypatch, chunks):
+    """The first three chunks have 100 features, and the fourth is learned anew as well."""
+    fit = "fit late.svm --method srda --chunk-rows 30"
+    assert run("fit late.svm --method onlinesrda --chunk-rows 30 -o whole.narrows")[0] == 0
+    assert run(f"{fit} -o m.narrows")[0] == 0
+    assert bytes_of("m.narrows") == bytes_of("whole.narrows")
+    kept = f"{fit} -o m.narrows --checkpoint c.narrows --every 30"
+    with monkeypatch.context() as patch:
+        stop_after(patch, chunks)
+        assert run(kept)[0] == 130
+    assert narrows.load("c.narrows").n_samples_seen_
+    status, out, err = run(f"{kept} --resume")
+    assert (status, out.split(",")[0]) == (0, "OnlineSRDA: 230 rows"), err
+    assert bytes_of("m.narrows") == bytes_of("whole.narrows")
+    assert not os.path.exists("c.narrows")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ("--alpha 1", "--alpha: "),
+        ("--standardize 1,2", "--standardize: "),
+        ("--param max_iter=3", "max_iter: "),
+        ("--n-components cv", "OnlineSRDA: n_components"),
+        ("--method mmc", "MMC: expected at most 8,192 features"),
+        ("--param solver=bands", "'bands', which version 0.4 removed"),
+        ("--head 20", "'head', which version 0.4 removed"),
+    ],
+)
+def test_what_it_does_not_have_is_refused(run, options, named):
+    status, out, err = run(f"fit a.svm {options} -o m.narrows")
+    assert (status, out, named in err) == (2, "", True), err
+    assert "nlineSRDA" in err or "onlinesrda" in err
+    assert not os.path.exists("m.narrows")
+
+
+@pytest.mark.nightly
+def test_the_command_of_a_comparison_can_be_run(run):
+    status, out, err = run("compare a.svm --methods srda --classifier logistic")
+    assert status == 0, err
+    command = next(line for line in out.splitlines() if "narrows fit " in line)
+    line = shlex.join(shlex.split(command[command.index("narrows fit ") :])[1:])
+    status, out, err = run(line)
+    assert (status, out.split(":")[0]) == (0, "OnlineSRDA"), err
+
+
+@pytest.mark.parametrize("method", [SRDA, MMC])
+def test_errors_in_python_name_what_learns_wide_samples(method):
+    X, y = wide(60)
+    for learn in (method().partial_fit, lambda X, y: local.fit(method(), [(X, y)])):
+        with pytest.raises(WidthError, match=rf"{method.__name__}: .*OnlineSRDA"):
+            learn(X, y)
+    for instead in (OnlineSRDA(), OC()):
+        assert instead.partial_fit(X, y).n_samples_seen_ == 60
+        assert local.fit(instead, [(X, y)]).n_samples_seen_ == 60
+    assert local.fit(method(), [(X.toarray(), y)]).n_samples_seen_ == 60  # in memory
+    assert method().fit(X, y).transform(X).shape == (60, 1)
+
+
+@pytest.mark.parametrize("method", [SRDA, MMC])
+def test_bands_are_removed(method):
+    X, y = wide(30)
+    for name in ("head", "bands"):
+        with pytest.raises(TypeError, match=rf"{method.__name__}: .*'{name}', which .* OnlineSRDA"):
+            method(**{name: 3})
+    with pytest.raises(ParameterError, match=r"'bands', which version 0\.4 removed.* OnlineSRDA"):
+        method(solver="bands").fit(X, y)
+    with pytest.raises(AttributeError, match="removed emptied"):
+        _ = method().emptied
