@@ -19,9 +19,8 @@ _EXACT = ("OCFS", "OC", "IG", "CHI")
 _STEPS = ("IOC", "IIS", "IMMC", "CCIPCA", "OnlineSRDA")
 _SCORES = ("f_classif", "mutual_info/200", "River SelectKBest/1000")
 _SUMS = ("bare", "limit", "limit, products", "OCFS", "OC", "IG", "chi2")
-_BANDS = 'SRDA(solver="bands")'
 _SCALE = 'SRDA(alpha="scale")'
-_TEXT = ("bare", *_EXACT, "chi2", *_STEPS, "SRDA", _BANDS, "TruncatedSVD", "SGDClassifier")
+_TEXT = ("bare", *_EXACT, "chi2", *_STEPS, "SRDA", "TruncatedSVD", "SGDClassifier")
 _LDAS = tuple(f"LinearDiscriminantAnalysis{by}" for by in ("", '("lsqr")', '("eigen")'))
 _CROSS = ("SRDA", _SCALE, "LDA", "PCA(50)")
 _COMPONENTS = ("PCA(50) of scikit-learn", "IncrementalPCA(50)")

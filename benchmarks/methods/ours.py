@@ -77,7 +77,6 @@ OURS = (
     _projector("OC", OC),
     _projector("SRDA", SRDA),
     _projector('SRDA(alpha="scale")', SRDA, alpha="scale"),
-    _projector('SRDA(solver="bands")', SRDA, solver="bands"),
     _projector("LDA", LDA),
     _projector("IDRQR", IDRQR),
     Ours("MMC", lambda n, c: MMC(max(1, c - 1)), "components_"),

@@ -4,7 +4,6 @@
 ``docs/results/NAME.csv``, which the pages show.
 """
 
-from benchmarks.studies.bands import BandsCost, BandsQuality
 from benchmarks.studies.calibration import Calibration
 from benchmarks.studies.chosen import ChosenComponents, ChosenEps, ChosenMu
 from benchmarks.studies.claims import Claims
@@ -116,8 +115,6 @@ STUDIES = {
         Ridge,
         Lengths,
         RidgePosteriors,
-        BandsQuality,
-        BandsCost,
         KernelSets,
         KernelPredictions,
         KernelDimensions,

@@ -155,14 +155,12 @@ JOBS: dict[str, Callable[[Any, Any], Any]] = {
     "narrows OCFS, files": _narrows(_ocfs, "files"),
     "narrows CHI, vectors of ones": _narrows(lambda n: n.CHI(n_features=SELECTED), "ones"),
     "narrows OC, lists": _narrows(lambda n: n.OC(), "lists"),
-    'narrows SRDA(solver="bands"), lists': _narrows(lambda n: n.SRDA(solver="bands"), "lists"),
     "MLlib UnivariateFeatureSelector, F, vectors": _chi2("f"),
     "MLlib UnivariateFeatureSelector, chi2, vectors of ones": _chi2("chi2"),
     "MLlib ChiSqSelector, vectors of ones": _chi2("ChiSqSelector"),
     "MLlib PCA, vectors": _pca,
 }
-ALONE = ("narrows OCFS, lists", "narrows OCFS, files", "narrows OC, lists",
-         'narrows SRDA(solver="bands"), lists')  # fmt: skip
+ALONE = "narrows OCFS, lists", "narrows OCFS, files", "narrows OC, lists"
 
 
 def _session(cores: int) -> Any:

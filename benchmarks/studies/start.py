@@ -29,7 +29,6 @@ MODELS = {  # what is fitted to which file, with which options
     "KernelSRDA, digits": ("digits.csv", f"{_PIXELS} --method kernelsrda"),
     "OnlineSRDA, digits": ("digits.csv", f"{_PIXELS} --method onlinesrda"),
     "OCFS, digits": ("digits.csv", f"{_PIXELS} --method ocfs"),
-    "SRDA in bands, 20 Newsgroups": ("news.csv", f"{_BODY} --method srda --param solver=bands"),
     "OnlineSRDA, 20 Newsgroups": ("news.csv", f"{_BODY} --method onlinesrda"),
     "OnlineSRDA, hashed, 20 Newsgroups": (
         "news.csv",

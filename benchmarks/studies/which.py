@@ -224,7 +224,6 @@ class SeveralLabels:
         for model in (
             OCFS(n_features=1000), OCFS(per_class=50), IG(n_features=1000), CHI(n_features=1000),
             OC(), OnlineSRDA(random_state=0), OnlineSRDA(reservoir=tenth, random_state=0),
-            SRDA(solver="bands"),
         ):  # fmt: skip
             Z, Z_test = model.fit(X, Y).transform(X), model.transform(X_test)
             scores = _by_topic(Z, Y, Z_test, Y_test)

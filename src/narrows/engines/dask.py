@@ -78,9 +78,8 @@ def fit(
     ----------
     estimator : narrows estimator
         All selectors, OC, OCM and, for at most 8,192 features, SRDA, LDA, MMC and PCA give the
-        result of a local fit, because their states add up. SRDA, MMC and PCA also do so with more
-        features; the samples then stay on the workers, which compute products with them. OnlineSRDA
-        is merged approximately. Other methods raise an error that names an alternative.
+        result of a local fit, because their states add up; KernelSRDA does so in two passes.
+        OnlineSRDA is merged approximately. Other methods raise an error that names an alternative.
     partitions : dask collection, tuple, or list
         - A tuple (X, y) or (X, y, sample_weight) of dask arrays of shape (n_samples, n_features)
           and (n_samples,), with dense or SciPy sparse blocks. y may also be a NumPy array, or a
@@ -140,8 +139,8 @@ def fit(
     state of more than 100 MB is cut by features, so that no process holds more than a few such
     pieces. A sum of more than 400 MB is collected in temporary files instead of memory. States of
     SRDA, LDA, MMC and PCA are not cut: they have 4 d^2 bytes on the network and 8 d^2 in memory,
-    and those of SRDA and LDA hold up to 2,000 samples. If the first part has at most 8,192
-    features, and a later one has more, all parts are read again. Dask replaces a worker that dies,
+    and those of SRDA and LDA hold up to 2,000 samples. `ForwardFS` reads all
+    parts again if only a later one has more than 8,192 features. Dask replaces a worker that dies,
     and its parts are learned again.
 
     Examples

@@ -55,9 +55,8 @@ def fit(
     ----------
     estimator : narrows estimator
         All selectors, OC, OCM and, for at most 8,192 features, SRDA, LDA, MMC and PCA give the
-        result of a local fit, because their states add up; SRDA and MMC also for more features of
-        sparse samples, in two passes (bands), and KernelSRDA in two passes. OnlineSRDA is merged
-        approximately. Other methods raise an error that names an alternative.
+        result of a local fit, because their states add up; KernelSRDA does so in two passes.
+        OnlineSRDA is merged approximately. Other methods raise an error that names an alternative.
     df : pyspark.sql.DataFrame
         A DataFrame of a classic session or of Spark Connect, not a stream. Spark computes it in
         each pass: cache it if this takes long and the method makes two passes.
