@@ -169,7 +169,6 @@ def test_a_spreadsheet_is_refused_by_its_suffix(capsys):
         ("info a.csv --seed 7", "No such option"),
         ("fit a.csv --lable x", "Did you mean '--label'?"),
         ("fit a.csv --method chi2 -o m", "That is a method of scikit-learn, for compare alone."),
-        ("fit a.csv -o m", "Start with ocfs, oc, srda or onlinesrda"),
         ("fitt a.csv", "Did you mean 'fit'?"),
     ],
 )

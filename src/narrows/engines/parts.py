@@ -115,11 +115,6 @@ class Parts:
             return self.options.width
         return 0 if self._first is None else self._first.number
 
-    @property
-    def is_sparse(self) -> bool:
-        """Whether the first part that has samples holds sparse ones."""
-        return self._first is not None and not self._first.dense
-
     def write(self, reduce: Function, names: list[str], folder: str) -> list[str]:
         """Write the reduced samples of each part that has any to a folder; return the files."""
         folder = os.path.abspath(folder)

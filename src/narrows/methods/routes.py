@@ -44,7 +44,7 @@ Where = Literal["memory", "chunks", "parts", "stream"]
 
 
 class Data(NamedTuple):
-    """What a route depends on; the parts of a data set have the same attributes."""
+    """What a route depends on."""
 
     n_features: int
     is_sparse: bool
@@ -178,8 +178,9 @@ def route_of(estimator: Any, data: Any, where: Where) -> Route:
     ----------
     estimator : Estimator
         The estimator.
-    data : Data, or anything with its attributes
-        The number of features, and whether samples are sparse; asked for only where it matters.
+    data : Data, or parts of a data set
+        The number of features, which is asked for only where it matters, and of chunks whether they
+        are sparse.
     where : {"memory", "chunks", "parts", "stream"}
         Whether the samples are at hand, come in chunks that can be read again, are on workers, or
         come once.
