@@ -611,7 +611,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         """
         table = table_of(X)
         new = self._decided(table)
-        X_new = new.encoded(table).csr()
+        X_new = new.encoded(table)
         self._take(new, size_of(table))
         return as_asked(X_new, self, X, to_dense=True)
 
@@ -673,7 +673,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         return as_asked(self._samples_of(X), self, X, to_dense=True)
 
     def _samples_of(self, X: Any) -> Any:
-        return self._map.encoded(self._map.checked(X)).csr()
+        return self._map.encoded(self._map.checked(X))
 
     def merge(self, *others: Self) -> Self:
         """Add the samples of other encoders with the same map.
