@@ -28,7 +28,7 @@ from narrows.solve.cells import (
 )
 from narrows.solve.codec import SchemaError, check_known
 from narrows.solve.columns import narrowed
-from narrows.solve.schema import COUNT, FINITE, Check, Field, between, checked
+from narrows.solve.schema import FINITE, Check, Field, between, checked
 
 KINDS = NUMBER, DATE, CATEGORY, TEXT, "identifier", "constant", "dropped"  # numbered in files
 OTHER = "(other)"
@@ -442,35 +442,3 @@ class TableMap:
         if not len(new.names):
             raise SchemaError("map: expected a column with features, got none.")
         return new
-
-
-# -- encoders ------------------------------------------------------------------------------------
-
-LISTS = "categories", "text", "numbers", "drop"  # parameters of an encoder
-_NUMBERS = "splines", "min_frequency", "max_terms", "max_categories"
-_OPTIONAL = (*LISTS, "max_categories")
-_OF_ENCODER = {
-    "n_samples": Field("i8", (), COUNT),
-    **{n: Field("i8 f8", (), between(0, 2**53), optional=n in _OPTIONAL) for n in _NUMBERS},
-    **{name: Field("O", (f"{name}_",), optional=True) for name in LISTS},
-    "dates": Field("O", (1,), optional=True),
-}
-
-
-def stored_encoder(
-    arrays: Mapping[str, np.ndarray], vectoriser: Callable[[dict[str, np.ndarray]], Any]
-) -> tuple[dict[str, Any], int, TableMap]:
-    """Return parameters, number of samples and map of a stored encoder.
-
-    `vectoriser` makes one of arrays. SchemaError where arrays do not fit.
-    """
-    start = "map."
-    of_map = {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
-    own = {name: array for name, array in arrays.items() if not name.startswith(start)}
-    check_known("table", own, _OF_ENCODER)
-    checked(own, _OF_ENCODER)
-    n_samples = own.pop("n_samples").item()
-    parameters: dict[str, Any] = dict.fromkeys(_OPTIONAL)
-    parameters |= {name: own[name].tolist() for name in own}
-    parameters |= {name: own[name].tolist()[0] for name in own if name == "dates"}
-    return parameters, n_samples, TableMap.of(of_map, vectoriser)
