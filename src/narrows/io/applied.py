@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from functools import partial
 from typing import Any
 
@@ -198,9 +199,12 @@ class Model:
 
 def open_model(path: str, predicts: bool = False, facts: bool = False) -> Any:
     """Return a `Model`, or the estimator of a file that has no solution, or none that predicts."""
+    gc.disable()  # a tenth of the time of imports looks for garbage, and there is none
     try:
         return Model(path, predicts, facts)
     except (SchemaError, ParameterError):
         from narrows.io.models import load_model
 
         return load_model(path)
+    finally:
+        gc.enable()
