@@ -1,4 +1,4 @@
-"""Models that only reduce samples and predict, which takes neither their state nor scikit-learn."""
+"""Models that only reduce samples and predict, which takes neither their state nor their solver."""
 
 from __future__ import annotations
 
