@@ -92,9 +92,6 @@ SITUATIONS = {
 NAMES = {
     "Options": "io.chunk.Options",  # of `narrows.read.Dataset`
     "load_model": "io.models.load_model",  # an estimator that knows the files that it was fitted to
-    "FewTexts": "solve.few_texts.FewTexts",  # of a model that is only applied
-    "Rows": "solve.late.Rows",  # of such a model
-    "StoredVectoriser": "io.source.StoredVectoriser",  # of such a model
     "open_model": "io.applied.open_model",  # as `narrows predict` opens a model
     "parts_of": "io.formats.parts_of",  # the parts of a file that a cluster reads
     "writer": "io.write.writer",

@@ -1,11 +1,10 @@
-"""How soon a model answers: whole commands and imports, beside those of version 0.2.0."""
+"""How soon a model answers: whole commands and imports."""
 
 from __future__ import annotations
 
 import csv
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,7 +36,6 @@ MODELS = {  # what is fitted to which file, with which options
     "OCFS, 20 Newsgroups": ("news.csv", f"{_BODY} --method ocfs --n-features 1000"),
     "SRDA, table": ("orders.csv", "--label returned --method srda"),
 }
-NEW = {"SRDA, table"}  # what 0.2.0 does not support
 COMMANDS = [  # a verb, a model and a file of 1,000 rows
     *(("predict", model, "rows.csv") for model in MODELS if model[-6:] == "digits"),
     *(("predict", "SRDA, digits", f"rows.{suffix}") for suffix in ("svm",)),
@@ -54,56 +52,35 @@ IMPORTS = {
 
 
 class Start:
-    """Seconds of whole processes, from a warm disk; at last with no compiled loops on it.
-
-    The folder of the source of version 0.2.0 is the environment variable NARROWS_0_2_0.
-    """
+    """Seconds of whole processes, from a warm disk; at last with no compiled loops on it."""
 
     name = "start"
 
     def table(self) -> Table:
-        versions = {"this version": ""}
-        if "NARROWS_0_2_0" in os.environ:
-            versions["0.2.0"] = os.environ["NARROWS_0_2_0"]
-        found: dict[tuple[str, str], list[float]] = {}
+        found: dict[str, list[float]] = {}
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             _write(folder)
-            for version, source in versions.items():
-                for k, (model, (file, options)) in enumerate(MODELS.items()):
-                    if not source or model not in NEW:
-                        _run(f"fit {file} {options} -o {k}{version[:3]}.narrows", folder, source)
-            for _ in range(ROUNDS):
-                for version, source in versions.items():
-                    for verb, model, rows in COMMANDS:
-                        if source and model in NEW:
-                            continue
-                        path = f"{list(MODELS).index(model)}{version[:3]}.narrows"
-                        reduces = verb == "predict" and model.startswith("OCFS")
-                        line = f"{'transform' if reduces else verb} {path} {rows}"
-                        line += " -o out.csv" if rows else ""
-                        key = f"{line.split()[0]} {rows.partition('.')[2]}".strip()
-                        seconds = _run(line, folder, source)
-                        found.setdefault((f"{key}: {model}", version), []).append(seconds)
-                    for what, code in IMPORTS.items():
-                        seconds = _python(["-c", code], folder, source)
-                        found.setdefault((what, version), []).append(seconds)
-                    shutil.rmtree(folder / "loops")
-                    line = f"fit digits.csv {_PIXELS} --method srda -o new.narrows"
-                    seconds = _run(line, folder, source)
-                    found.setdefault(("fit of digits, new machine", version), []).append(seconds)
-                    _run(f"transform 0{version[:3]}.narrows rows.csv -o out.csv", folder, source)
-        rows = []
-        for what in dict.fromkeys(what for what, _ in found):
-            each = [found.get((what, version), []) for version in versions]
-            seconds = [median(times) if times else float("nan") for times in each]
-            least, most = min(each[0]), max(each[0])
-            compared = len(each) > 1 and bool(each[1])
-            ratio = f"{seconds[1] / seconds[0]:.1f}" if compared else ""
-            before = f"{seconds[1]:.2f}" if compared else ""
-            rows.append([what, before, f"{seconds[0]:.2f}", f"{least:.2f} to {most:.2f}", ratio])
-        header = ["what", "0.2.0, s", "this version, s", "its range", "times as fast"]
-        return Table(header, rows)
+            for k, (file, options) in enumerate(MODELS.values()):
+                _run(f"fit {file} {options} -o {k}.narrows", folder)
+            for number in range(ROUNDS):
+                for verb, model, rows in COMMANDS:
+                    reduces = verb == "predict" and model.startswith("OCFS")
+                    verb = "transform" if reduces else verb
+                    line = f"{verb} {list(MODELS).index(model)}.narrows {rows}"
+                    line += " -o out.csv" if rows else ""
+                    key = f"{verb} {rows.partition('.')[2]}".strip()
+                    found.setdefault(f"{key}: {model}", []).append(_run(line, folder))
+                for what, code in IMPORTS.items():
+                    found.setdefault(what, []).append(_python(["-c", code], folder))
+                line = f"fit digits.csv {_PIXELS} --method srda -o new.narrows"
+                seconds = _run(line, folder, f"new{number}")
+                found.setdefault("fit of digits, new machine", []).append(seconds)
+        rows = [
+            [what, f"{median(times):.2f}", f"{min(times):.2f} to {max(times):.2f}"]
+            for what, times in found.items()
+        ]
+        return Table(["what", "s", "range"], rows)
 
 
 def _write(folder: Path) -> None:
@@ -146,15 +123,14 @@ def _write_table(path: Path, n: int, seed: int) -> None:
             lines.writerow([f"{rng.gamma(2, 20):.2f}", size, shop, day, note, f"r{k % 2}"])
 
 
-def _run(line: str, folder: Path, source: str) -> float:
-    """Return the seconds of a command, of another version if its source is given."""
-    return _python(["-m", "narrows", *line.split()], folder, source)
+def _run(line: str, folder: Path, loops: str = "loops") -> float:
+    """Return the seconds of a command; `loops` is the folder of compiled ones."""
+    return _python(["-m", "narrows", *line.split()], folder, loops)
 
 
-def _python(arguments: list[str], folder: Path, source: str) -> float:
-    path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
+def _python(arguments: list[str], folder: Path, loops: str = "loops") -> float:
     environment = {
-        **os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "loops"),
+        **os.environ, "NUMBA_CACHE_DIR": str(folder / loops),
         "PYTHONPYCACHEPREFIX": str(folder / "bytecode"), "PYTHONDONTWRITEBYTECODE": "",
     }  # fmt: skip
     started = perf_counter()

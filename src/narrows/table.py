@@ -38,20 +38,29 @@ from narrows.solve.cells import (
     size_of,
     table_of,
 )
+from narrows.solve.codec import check_known
+from narrows.solve.schema import COUNT, Field, between, checked
 from narrows.state.columns import (
     ANY_CASE,
-    LISTS,
     OTHER,
     Column,
     Decision,
     TableMap,
     days_of,
-    stored_encoder,
 )
 from narrows.text import Tfidf
 
 __all__ = ["TableEncoder"]
 
+LISTS = "categories", "text", "numbers", "drop"  # parameters of an encoder
+_NUMBERS = "splines", "min_frequency", "max_terms", "max_categories"
+_OPTIONAL = (*LISTS, "max_categories")
+_STORED = {
+    "n_samples": Field("i8", (), COUNT),
+    **{n: Field("i8 f8", (), between(0, 2**53), optional=n in _OPTIONAL) for n in _NUMBERS},
+    **{name: Field("O", (f"{name}_",), optional=True) for name in LISTS},
+    "dates": Field("O", (1,), optional=True),
+}
 FEW = 40  # distinct values of a category, as in skrub, and samples in which all values may differ
 WORDS = 4  # of a text, on average
 _MOSTLY = 0.9  # of the values are numbers, or differ
@@ -611,7 +620,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         """
         table = table_of(X)
         new = self._decided(table)
-        X_new = new.encoded(table).csr()
+        X_new = new.encoded(table)
         self._take(new, size_of(table))
         return as_asked(X_new, self, X, to_dense=True)
 
@@ -673,7 +682,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         return as_asked(self._samples_of(X), self, X, to_dense=True)
 
     def _samples_of(self, X: Any) -> Any:
-        return self._map.encoded(self._map.checked(X)).csr()
+        return self._map.encoded(self._map.checked(X))
 
     def merge(self, *others: Self) -> Self:
         """Add the samples of other encoders with the same map.
@@ -768,10 +777,18 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
 
         `vectoriser` makes one of arrays.
         """
-        parameters, n_samples, of_arrays = stored_encoder(arrays, vectoriser)
+        start = "map."
+        of_map = {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
+        own = {name: array for name, array in arrays.items() if not name.startswith(start)}
+        check_known("table", own, _STORED)
+        checked(own, _STORED)
+        n_samples = own.pop("n_samples").item()
+        parameters: dict[str, Any] = dict.fromkeys(_OPTIONAL)
+        parameters |= {name: own[name].tolist() for name in own}
+        parameters |= {name: own[name].tolist()[0] for name in own if name == "dates"}
         new = cls(**parameters)
         check_constraints(new)
-        return new._take(of_arrays, n_samples)
+        return new._take(TableMap.of(of_map, vectoriser), n_samples)
 
     def _take(self, new: TableMap, n: int) -> Self:
         """Have a map and so many samples."""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from narrows.command.console import say
 from narrows.errors import DataError
-from narrows.solve.late import sparse
 from narrows.solve.paired import BY_SCORES, Outcome, score
 from narrows.solve.sums import widened
 from narrows.state.labels import (

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
@@ -40,7 +41,6 @@ from narrows.methods.names import listed, method_of
 from narrows.methods.routes import Data, check_adds_up, most_passes, route_of
 from narrows.methods.then import Then
 from narrows.solve.columns import take
-from narrows.solve.late import sparse
 from narrows.solve.sums import widened
 from narrows.state.cross import MOST
 from narrows.state.labels import are_text, as_one_type, same_integer

@@ -9,12 +9,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from scipy import sparse
+
 from narrows.command import values
 from narrows.command.console import report, say, say_skipped
 from narrows.command.labels import Agreement, Explained
 from narrows.command.runs import Samples, progress
 from narrows.errors import DataError, ParameterError, printable
-from narrows.io.applied import Model, open_model
+from narrows.io.applied import open_model
 from narrows.io.chunk import EXACT, Options
 from narrows.io.dataset import Dataset
 from narrows.io.kinds import output_kind
@@ -22,7 +24,6 @@ from narrows.io.source import check_kind, kind_of, of_maker
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, writer
 from narrows.methods.names import targets_of
-from narrows.solve.late import sparse
 from narrows.state.labels import written
 
 
@@ -170,7 +171,6 @@ def _opened(
         raise ParameterError(f"--flush: expected -o -, got {output}. Leave out one of them.")
     estimator = open_model(model, predicts)
     reading = values.options_of_model(estimator, model, reading)
-    reading = reading.with_found({"only_products": isinstance(estimator, Model)})
     if flush:  # a row shows only that one label is one of several
         several = getattr(estimator, "_several", None) or None
         reading = reading.replace(chunk_rows=1).with_found({"several_labels": several})

@@ -13,6 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scipy import sparse
+
 from narrows.errors import DataError, ParameterError
 from narrows.io.atomic import Version, clear_unfinished, version
 from narrows.io.chunk import Chunk, Options, Position, plain
@@ -22,7 +24,6 @@ from narrows.io.streams import BEGINNING
 from narrows.methods.parameters import same
 from narrows.methods.routes import route_of_state
 from narrows.solve.codec import SchemaError, check_plain
-from narrows.solve.late import sparse
 
 _PROGRESS = {
     "base": (str, None), "inputs": [str], "heads": [([int], None)], "options": dict,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy import sparse
 
 from narrows.errors import (
     ADD_MISSING,
@@ -24,7 +25,6 @@ from narrows.io.streams import MAX_LINE_MB
 from narrows.io.table_rows import TableRows
 from narrows.methods.names import method_of
 from narrows.solve.cells import reads_as_number
-from narrows.solve.late import has_parts, sparse
 from narrows.state.labels import integer_of, is_integer, text_of, written
 
 
@@ -185,10 +185,10 @@ def check_finite(chunk: Chunk, name: str) -> None:
     X = chunk.X
     if isinstance(X, list | TableRows):
         return
-    finite = np.isfinite(X.data if has_parts(X) else X)
+    finite = np.isfinite(X.data if sparse.issparse(X) else X)
     if not finite.all():
         first = np.flatnonzero(~finite)[0]
-        row = row_of(first, X.indptr) if has_parts(X) else first // X.shape[1]
+        row = row_of(first, X.indptr) if sparse.issparse(X) else first // X.shape[1]
         raise DataError(name, "expected finite values, got NaN or infinity.", chunk.lines[row])
 
 

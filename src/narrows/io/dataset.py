@@ -10,6 +10,7 @@ from typing import IO, Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
+from scipy import sparse
 
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io import streams
@@ -22,7 +23,6 @@ from narrows.io.source import Source, of_maker, remembered
 from narrows.io.streams import Section, StandardInput, display_name
 from narrows.io.table_rows import TableRows
 from narrows.solve.cells import is_missing
-from narrows.solve.late import has_parts, sparse
 
 _FIRST = 1000  # rows that show whether a file is a table
 _headers: dict[tuple[str, int, int, int], Any] = {}  # of files, each read in up to 1,000 parts
@@ -147,7 +147,7 @@ class Dataset:
                             f"{name}: expected an end of the last line, got none. Look whether the "
                             "line was cut off."
                         )
-                    if has_parts(chunk.X):  # as wide as the widest so far, or as expected
+                    if sparse.issparse(chunk.X):  # as wide as the widest so far, or as expected
                         width = max(width, options.width or 0, chunk.X.shape[1])
                         chunk.X.resize(chunk.X.shape[0], width)
                     elif self.holds == "numbers":
@@ -257,7 +257,7 @@ class Dataset:
         X = chunk.X
         if isinstance(X, list | TableRows):
             return
-        width = self.options.width or (0 if has_parts(X) else before)
+        width = self.options.width or (0 if sparse.issparse(X) else before)
         if width and X.shape[1] != width:
             problem = f"expected rows of {width} columns, got {X.shape[1]}."
             raise DataError(name, problem, chunk.lines[0])

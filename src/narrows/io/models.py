@@ -271,8 +271,12 @@ def _then_of(header: Any, arrays: Mapping[str, np.ndarray], n_features: int) -> 
 
 def _check_solution(estimator: Any, saved: Applied) -> None:
     """Raise SchemaError where a solution is not of the kind of an estimator and its state."""
-    classes = estimator._classes if isinstance(estimator, Classifier) else None
-    alike = saved.classes is None or (classes and all(map(same, saved.classes, classes)))
+    alike, rule = True, saved.decision
+    if rule is not None:
+        classes = estimator._classes if isinstance(estimator, Classifier) else ()
+        alike = len(rule.classes or ()) == len(classes) and all(
+            map(same, rule.classes or (), classes)
+        )
     is_selector = isinstance(estimator, Selector)
     n_features = estimator.n_features_in_
     if saved.n_features != n_features or is_selector != (saved.chosen is not None) or not alike:

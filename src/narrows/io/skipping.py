@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from narrows.errors import DataError
 from narrows.io.atomic import replacing
@@ -18,7 +19,6 @@ from narrows.io.formats.arrow import read_table
 from narrows.io.formats.base import Format
 from narrows.io.kinds import CSV, PARQUET, TSV
 from narrows.io.streams import Lines
-from narrows.solve.late import sparse
 
 _LATEST = 8  # chunks, more than are read ahead
 _MAY_LACK = "labels_may_lack"  # a fact: whether single rows may be without a label

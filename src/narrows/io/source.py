@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +12,8 @@ from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import SPARE, TEXT, Options, names_of, plain
 from narrows.io.formats.base import Format
 from narrows.solve.codec import SchemaError, check_known, check_plain
-from narrows.solve.few_texts import FewTexts
 from narrows.solve.schema import COUNT, SORTED, Check, Field, between, checked
-from narrows.solve.terms import Counted, Table, idf, with_feature
-from narrows.state.columns import Decision, stored_encoder
+from narrows.solve.terms import Counted, Table
 
 if TYPE_CHECKING:
     from narrows.table import TableEncoder
@@ -116,11 +113,8 @@ class Source:
         return "texts" if self.tfidf is not None else "tables" if self.encoder else "numbers"
 
     @classmethod
-    def of(cls, settings: Any, arrays: Mapping[str, np.ndarray], applies: bool = False) -> Source:
-        """Return the source that `settings` and `to_arrays` described.
-
-        If it only `applies`, what makes samples is a `StoredVectoriser` or `StoredEncoder`.
-        """
+    def of(cls, settings: Any, arrays: Mapping[str, np.ndarray]) -> Source:
+        """Return the source that `settings` and `to_arrays` described."""
         check_plain(settings, _SETTINGS, "source")
         check_plain({name: settings.get(name) for name in _MORE}, _MORE, "source")
         check_known("source", settings, {**_SETTINGS, **_MORE})
@@ -135,9 +129,9 @@ class Source:
         )
         made: dict[str, Any] = {}
         if tfidf:
-            made["tfidf"] = (StoredVectoriser if applies else vectoriser_of)(tfidf)
+            made["tfidf"] = vectoriser_of(tfidf)
         if table:
-            made["encoder"] = (StoredEncoder if applies else encoder_of)(table)
+            made["encoder"] = encoder_of(table)
         return cls(**settings, columns=columns, **made)
 
 
@@ -234,32 +228,22 @@ _HASHED = {"hashed_frequency": Field("i8", ("t",), COUNT)}
 _RULES = (Check("document frequencies of at most n_documents", _frequencies_fit),)
 
 
-_ENGLISH = "english"  # the name of scikit-learn's list
-_FEW = 1 << 23  # characters of texts that are not worth loading scikit-learn and compiled loops
+def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
+    """Return the vectoriser that `to_arrays` described; SchemaError where arrays do not fit."""
+    from narrows.methods.parameters import check_constraints
+    from narrows.text import ENGLISH, HashedTfidf, Tfidf
 
-
-def _settings_of(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Return the parameters of a stored vectoriser; SchemaError where arrays do not fit."""
     checked(arrays, _COUNTED | (_HASHED if "hashed_frequency" in arrays else _TERMS), _RULES)
     words = arrays.get("stop_words")
     settings: dict[str, Any] = {}
     if words is not None:  # a list of this word is stored twice; once is the name
-        is_name = words.tolist() == [_ENGLISH]
-        settings["stop_words"] = _ENGLISH if is_name else tuple(dict.fromkeys(words))
+        is_name = words.tolist() == [ENGLISH]
+        settings["stop_words"] = ENGLISH if is_name else tuple(dict.fromkeys(words))
     for name in ("ngram_range", "token_pattern", "analyzer", *_OF_TERMS):
         if name in arrays:
             value = arrays[name].tolist()
             is_pair = name == "ngram_range"
             settings[name] = tuple(value) if is_pair else value[0] if arrays[name].ndim else value
-    return settings
-
-
-def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
-    """Return the vectoriser that `to_arrays` described."""
-    from narrows.methods.parameters import check_constraints
-    from narrows.text import HashedTfidf, Tfidf
-
-    settings = _settings_of(arrays)
     new: Any
     if "hashed_frequency" in arrays:
         frequency = arrays["hashed_frequency"]
@@ -274,100 +258,8 @@ def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
     return new
 
 
-class StoredVectoriser:
-    """A vectoriser of a file, which transforms a few texts without scikit-learn.
-
-    Parameters
-    ----------
-    arrays : mapping of str to ndarray
-        Those of `Vectoriser.to_arrays`.
-    """
-
-    def __init__(self, arrays: Mapping[str, np.ndarray]):
-        self._arrays, self._settings, self._left = arrays, _settings_of(arrays), _FEW
-
-    def _samples_of(self, texts: Sequence[str]) -> Any:
-        """Return the samples of texts, those of the vectoriser to the bit."""
-        self._left -= sum(map(len, texts))
-        settings = self._settings
-        is_plain = not {"token_pattern", "analyzer"} & settings.keys()
-        if self._left < 0 or not is_plain or settings.get("stop_words") == _ENGLISH:
-            return self._whole._samples_of(texts)
-        few = self._few
-        return few.samples_of(texts) if len(few.idf) else self._whole._samples_of(texts)
-
-    @property
-    def names(self) -> np.ndarray | None:
-        """The terms in the order of the features; None if hashed."""
-        return None if self._chosen is None else self._arrays["terms"][self._chosen]
-
-    @cached_property
-    def _chosen(self) -> np.ndarray | None:
-        """Which terms have a feature; None if hashed."""
-        arrays, settings = self._arrays, self._settings
-        if "terms" not in arrays:
-            return None
-        least, most = settings.get("min_df", 1), settings.get("max_df", 1.0)
-        size, total = settings.get("max_features"), arrays.get("occurrences")
-        n = int(arrays["n_documents"])
-        return with_feature(arrays["document_frequency"], n, least, most, size, total)
-
-    @cached_property
-    def _few(self) -> FewTexts:
-        arrays, names = self._arrays, self.names
-        if names is None:
-            frequency = arrays["hashed_frequency"]
-            features: Any = len(frequency)
-        else:
-            frequency = arrays["document_frequency"][self._chosen]
-            features = dict(zip(names.tolist(), range(len(names)), strict=True))
-        weights = idf(frequency, int(arrays["n_documents"]))
-        words = [word.lower() for word in self._settings.get("stop_words", ())]
-        return FewTexts(features, weights, words, self._settings.get("ngram_range", (1, 1)))
-
-    @cached_property
-    def _whole(self) -> Vectoriser:
-        return vectoriser_of(self._arrays)
-
-
 def encoder_of(arrays: Mapping[str, np.ndarray]) -> TableEncoder:
     """Return the encoder that `to_arrays` described."""
     from narrows.table import TableEncoder
 
     return TableEncoder.from_arrays(arrays, vectoriser_of)
-
-
-class StoredEncoder:
-    """An encoder of a file, which encodes tables without scikit-learn.
-
-    Parameters
-    ----------
-    arrays : mapping of str to ndarray
-        Those of `TableEncoder.to_arrays`.
-    """
-
-    def __init__(self, arrays: Mapping[str, np.ndarray]):
-        self._map = stored_encoder(arrays, StoredVectoriser)[2]
-
-    def _samples_of(self, X: Any) -> Any:
-        """Return the samples of a table, those of the encoder to the bit."""
-        return self._map.encoded(self._map.checked(X))
-
-    @property
-    def feature_names_in_(self) -> np.ndarray:
-        """The names of the columns."""
-        return np.array([column.name for column in self._map.columns], dtype=object)
-
-    @property
-    def decisions_(self) -> list[Decision]:
-        """What each column was taken for."""
-        return self._map.decisions
-
-    @property
-    def groups_(self) -> np.ndarray:
-        """The number of the column of each feature."""
-        return self._map.groups
-
-    def get_feature_names_out(self) -> np.ndarray:
-        """Return the names of the features."""
-        return self._map.names

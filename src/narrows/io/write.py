@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
+from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
 from narrows.io import formats, streams
@@ -17,7 +18,6 @@ from narrows.io.formats.base import Writer, label_name
 from narrows.io.kinds import output_kind
 from narrows.io.table_rows import TableRows
 from narrows.solve.arrays import beyond_floats
-from narrows.solve.late import sparse
 from narrows.solve.sums import blocks, widened
 
 _CELLS = 4_000_000  # of sparse samples that become dense at a time, at most

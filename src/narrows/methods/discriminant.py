@@ -56,9 +56,8 @@ class Classifier(ClassifierMixin, Estimator):
         """Return what classes are predicted by, of the model file if it is there."""
         saved = self._saved
         if saved is None or saved.decision is None:
-            return self._decide(calibrated)
-        decision: Decision = saved.decision
-        return decision if calibrated else decision._replace(temperature=1.0)
+            return self._decide(calibrated)._replace(classes=self._classes)
+        return saved.decision
 
     @property
     def _classes(self) -> Classes:
@@ -71,35 +70,34 @@ class Classifier(ClassifierMixin, Estimator):
         """Return the reduction, and the rule of the classifier if there is one."""
         applied: Applied = super()._to_apply()  # type: ignore[safe-super]
         with suppress(NotFittedError):
-            applied.decision, applied.classes = self._decide(), self._classes
+            applied.decision = self._decide()._replace(classes=self._classes)
         return applied
 
-    def _to_predict(self) -> tuple[Classes, np.ndarray, Decision]:
-        """Return the classes, their weights, and what they are predicted by."""
-        return self._classes, self._counts(), self._decision()
+    def _to_predict(self) -> tuple[Decision, np.ndarray]:
+        """Return what classes are predicted by, and their weights."""
+        return self._decision(), self._counts()
 
-    def _to_predict_uncalibrated(self) -> tuple[Classes, np.ndarray, Decision]:
+    def _to_predict_uncalibrated(self) -> tuple[Decision, np.ndarray]:
         """Return the same without the temperature, which need not be computed."""
-        return self._classes, self._counts(), self._decision(calibrated=False)
+        return self._decision(calibrated=False), self._counts()
 
     def _scores(
-        self, X: Any, priors: Any = None, calibrated: bool = True
-    ) -> tuple[Classes, np.ndarray]:
-        """Return the classes, and the log posterior of each, but for a term that all share.
+        self, X: Any, priors: Any, calibrated: bool = True
+    ) -> tuple[Decision, np.ndarray, np.ndarray | None]:
+        """Return what classes are predicted by, the scores, and what priors add to posteriors.
 
         With or without the temperature, which does not matter for `predict` with the priors of the
-        fit. If there may be several, the log odds of each.
+        fit.
         """
-        rule = self._latest(
-            "_to_predict" if calibrated or priors is not None else "_to_predict_uncalibrated"
-        )
-        classes, counts, decision = rule
+        calibrated |= priors is not None
+        decision, counts = self._latest("_to_predict" + "_uncalibrated" * (not calibrated))
         scores = decision.scores(self._check_X(X, reset=False))
-        scores = classes.every(scores)
         if priors is None:
-            return classes, scores
+            return decision, scores, None
+        classes = decision.classes
         with errors_named_after(self):
-            return classes, scores + log_change(priors, classes.labels, counts, classes.several)
+            change = log_change(priors, classes.labels, counts, classes.several)
+        return decision, scores, change
 
     @property
     def _several(self) -> bool:
@@ -128,9 +126,10 @@ class Classifier(ClassifierMixin, Estimator):
         predict : Predict the class with the largest score.
         predict_proba : Estimate probabilities.
         """
-        classes, scores = self._scores(X, priors)
-        one = scores.shape[1] == 2 and not classes.several
-        return scores[:, 1] - scores[:, 0] if one else scores
+        decision, scores, change = self._scores(X, priors)
+        found = decision.posteriors(scores, change)
+        one = found.shape[1] == 2 and not decision.classes.several
+        return found[:, 1] - found[:, 0] if one else found
 
     def predict(self, X: Any, priors: Any = None) -> np.ndarray:
         """Predict the most probable class, or all labels with a probability above 1/2.
@@ -152,8 +151,8 @@ class Classifier(ClassifierMixin, Estimator):
         predict_proba : Estimate probabilities.
         score : Return the accuracy.
         """
-        classes, scores = self._scores(X, priors, calibrated=False)
-        return classes.predicted(scores)
+        decision, scores, change = self._scores(X, priors, calibrated=False)
+        return decision.predicted(scores, change)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict`; for several labels, the share of samples all right.
@@ -231,8 +230,8 @@ class Classifier(ClassifierMixin, Estimator):
         M. Saerens, P. Latinne, C. Decaestecker, "Adjusting the Outputs of a Classifier to New a
         Priori Probabilities: A Simple Procedure", Neural Computation 14(1), 2002.
         """
-        classes, scores = self._scores(X, priors)
-        return classes.probabilities(scores)
+        decision, scores, change = self._scores(X, priors)
+        return decision.probabilities(scores, change)
 
     def predict_log_proba(self, X: Any, priors: Any = None) -> np.ndarray:
         """Estimate the logarithm of the probability of each class.
@@ -253,9 +252,9 @@ class Classifier(ClassifierMixin, Estimator):
         --------
         predict_proba : Return probabilities.
         """
-        classes, scores = self._scores(X, priors)
-        several = classes.several
-        return log_expit(scores) if several else log_softmax(scores, axis=1)
+        decision, scores, change = self._scores(X, priors)
+        found = decision.posteriors(scores, change)
+        return log_expit(found) if decision.classes.several else log_softmax(found, axis=1)
 
 
 class Discriminant(Classifier, CrossProjector):

@@ -45,7 +45,7 @@ from narrows.solve.codec import SchemaError, from_arrays
 from narrows.solve.eigen import signs_of
 from narrows.solve.exact import Centred, occupied
 from narrows.solve.held_out import GRID, NO_CURVE, Curve
-from narrows.solve.products import SMALL, one_blas_thread, product
+from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.scatter import Answer, Scatter, discriminants, of_samples
 from narrows.solve.sums import divided
 from narrows.solve.targets import (
@@ -173,10 +173,8 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
         transform : Project samples onto the directions.
         score : Return the coefficient of determination R^2.
         """
-        coef, intercept = self._rule
-        X = self._check_X(X, reset=False).astype(np.float64, copy=False)
-        y: np.ndarray = product(X, coef) + intercept
-        return y[:, 0] if y.shape[1] == 1 else y
+        decision = Decision(*self._rule)
+        return decision.predicted(decision.scores(self._check_X(X, reset=False)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the coefficient of determination R^2 of `predict`, the mean over targets.

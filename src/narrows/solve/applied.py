@@ -50,33 +50,6 @@ class Projection:
         return product(X, V) if self.map is None else self.map.times(X, V)
 
 
-class Decision(NamedTuple):
-    """What classes, or numbers, are predicted by: (Z weights + intercept) / temperature.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_coordinates, n_classes)
-        For the classes seen, or the targets.
-    intercept : ndarray of shape (n_classes,)
-        Beside them.
-    temperature : float
-        What calibrates the probabilities.
-    map : Map or None
-        What makes coordinates Z of samples; if None, they are the features.
-    """
-
-    weights: np.ndarray
-    intercept: np.ndarray
-    temperature: float = 1.0
-    map: Any = None
-
-    def scores(self, X: Any) -> np.ndarray:
-        """Return the score of each class, of shape (n_samples, n_classes)."""
-        X = X.astype(np.float64, copy=False)
-        products = product(X, self.weights) if self.map is None else self.map.times(X, self.weights)
-        return (products + self.intercept) / self.temperature
-
-
 class Classes(NamedTuple):
     """The classes of a classifier.
 
@@ -121,6 +94,57 @@ class Classes(NamedTuple):
             return expit(scores)
         found = np.exp(scores - scores.max(axis=1, keepdims=True))  # as SciPy's softmax
         found /= found.sum(axis=1, keepdims=True)
+        return found
+
+
+class Decision(NamedTuple):
+    """What classes, or numbers, are predicted by: (Z weights + intercept) / temperature.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_coordinates, n_classes)
+        For the classes seen, or the targets.
+    intercept : ndarray of shape (n_classes,)
+        Beside them.
+    temperature : float
+        What calibrates the probabilities.
+    map : Map or None
+        What makes coordinates Z of samples; if None, they are the features.
+    classes : Classes or None
+        If None, numbers are predicted.
+    """
+
+    weights: np.ndarray
+    intercept: np.ndarray
+    temperature: float = 1.0
+    map: Any = None
+    classes: Any = None
+
+    def scores(self, X: Any) -> np.ndarray:
+        """Return the scores of all classes, not calibrated; or the numbers. One row a sample."""
+        X = X.astype(np.float64, copy=False)
+        products = product(X, self.weights) if self.map is None else self.map.times(X, self.weights)
+        scores = products + self.intercept
+        return scores if self.classes is None else self.classes.every(scores)
+
+    def posteriors(self, scores: np.ndarray, change: np.ndarray | None = None) -> np.ndarray:
+        """Return log posteriors, up to a term that all classes share, or log odds, of scores.
+
+        `change` is what other priors add to them.
+        """
+        found = scores / self.temperature
+        return found if change is None else found + change
+
+    def predicted(self, scores: np.ndarray, change: np.ndarray | None = None) -> np.ndarray:
+        """Return the classes of samples, or their numbers, by their scores."""
+        if self.classes is None:
+            return scores[:, 0] if scores.shape[1] == 1 else scores
+        found = scores if change is None else self.posteriors(scores, change)
+        return self.classes.predicted(found)
+
+    def probabilities(self, scores: np.ndarray, change: np.ndarray | None = None) -> np.ndarray:
+        """Return the probability of each class."""
+        found: np.ndarray = self.classes.probabilities(self.posteriors(scores, change))
         return found
 
 
@@ -175,8 +199,6 @@ class Applied(Projection):
         The columns that are kept, in order.
     decision : Decision, optional
         What is predicted by.
-    classes : Classes, optional
-        Of a classifier.
     """
 
     n_features: int
@@ -185,7 +207,6 @@ class Applied(Projection):
     map: Any = None
     chosen: np.ndarray | None = None
     decision: Decision | None = None
-    classes: Classes | None = None
     in_type: dict[Any, np.ndarray] = field(default_factory=dict)
 
     @cached_property
@@ -211,10 +232,11 @@ class Applied(Projection):
             found["size"] = np.int64(self.size)
         if self.decision is not None:
             found |= self.decision._asdict()
+            classes = found.pop("classes")
             del found["map"]
-        if self.classes is not None:
-            found |= self.classes._asdict()
-            found["classes"] = found.pop("labels")
+            if classes is not None:
+                found |= classes._asdict()
+                found["classes"] = found.pop("labels")
         if self.map is not None:
             found |= self.map.map.to_arrays() | {"map_mean": self.map.mean}
         return {name: np.asarray(value) for name, value in found.items() if value is not None}
@@ -241,11 +263,11 @@ class Applied(Projection):
             raise SchemaError(f"chosen: expected columns below {n_features}, got others.")
         decision = classes = None
         if "weights" in arrays:
-            temperature = float(arrays["temperature"])
-            decision = Decision(arrays["weights"], arrays["intercept"], temperature, made)
-        if "classes" in arrays:
-            several, n_labels = bool(arrays["several"]), int(arrays["n_labels"])
-            classes = Classes(arrays["classes"], arrays["seen"], several, n_labels)
+            if "classes" in arrays:
+                several, n_labels = bool(arrays["several"]), int(arrays["n_labels"])
+                classes = Classes(arrays["classes"], arrays["seen"], several, n_labels)
+            rule = arrays["weights"], arrays["intercept"], float(arrays["temperature"])
+            decision = Decision(*rule, made, classes)
         size = int(arrays["size"]) if "size" in arrays else None
         W, chosen = arrays.get("W"), arrays.get("chosen")
-        return cls(n_features, W, size, made, chosen, decision, classes)
+        return cls(n_features, W, size, made, chosen, decision)

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from narrows.solve.late import sparse
 from narrows.solve.sums import all_finite, with_one_index_type
 
 EXACT = 2.0**53  # up to here floats hold all integers

@@ -23,6 +23,7 @@ from functools import cache
 from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 import numpy as np
+from scipy import sparse
 
 PART = "part"
 SAMPLES = "samples"  # of shape (n_samples, n_features): dense, or CSR in three arrays
@@ -238,8 +239,6 @@ def samples_from(
     """Return the samples of `samples_to_arrays`, of a shape of two names; the width is known."""
     if f"{start}rows" in arrays:
         return taken(arrays, f"{start}rows", ("f8",), shape, sizes)
-    from scipy import sparse
-
     parts = parts_from(arrays, start, shape[0], shape[1], sizes)
     return sparse.csr_array(parts, shape=(sizes[shape[0]], sizes[shape[1]]))
 

@@ -6,22 +6,24 @@ import numbers
 from typing import Any
 
 import numpy as np
-
-from narrows.solve.late import sparse
+from scipy import sparse
 
 _SETTLED = 1e-12
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 def take(X: Any, chosen: np.ndarray) -> Any:
-    """Return X[:, chosen], with 32-bit indices if possible: many classifiers need them."""
-    reduced = X[:, chosen]
-    if sparse.issparse(reduced):
-        fits = max(reduced.nnz, *reduced.shape) <= np.iinfo(np.int32).max
-        narrow = np.int32 if fits else np.int64
-        reduced.indices = reduced.indices.astype(narrow, copy=False)
-        reduced.indptr = reduced.indptr.astype(narrow, copy=False)
-    return reduced
+    """Return X[:, chosen], with 32-bit indices if possible."""
+    return narrowed(X[:, chosen]) if sparse.issparse(X) else X[:, chosen]
+
+
+def narrowed(X: sparse.csr_array) -> sparse.csr_array:
+    """Give X 32-bit indices if possible, and return it: many classifiers need them."""
+    fits = max(X.nnz, *X.shape) <= np.iinfo(np.int32).max
+    narrow = np.int32 if fits else np.int64
+    X.indices = X.indices.astype(narrow, copy=False)
+    X.indptr = X.indptr.astype(narrow, copy=False)
+    return X
 
 
 def rank(scores: np.ndarray, varies: np.ndarray | None = None) -> np.ndarray:

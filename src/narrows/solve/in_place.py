@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-
-from narrows.solve.late import sparse
+from scipy import sparse
 
 # Ctrl-C, and what limits of time and the end of a process are: those whose handlers may raise
 _SIGNALS = tuple(

@@ -12,8 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-
-from narrows.solve.late import Rows, has_parts, sparse
+from scipy import sparse
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -157,11 +156,9 @@ _ENTRIES = 1 << 19  # the fewest non-zeros worth a thread
 
 def product(X: Any, V: np.ndarray) -> np.ndarray:
     """Return X V; for a large sparse X on all cores, with the same bits."""
-    if not has_parts(X) or not compiled_pays(X.nnz * V.shape[1]):
+    if not sparse.issparse(X) or not compiled_pays(X.nnz * V.shape[1]):
         return np.asarray(X @ V)
     from narrows.solve.kernels import gather_products
-
-    X = X.csr() if isinstance(X, Rows) else X
 
     V = np.ascontiguousarray(V)
     out = np.empty((X.shape[0], V.shape[1]), np.result_type(X.dtype, V.dtype))

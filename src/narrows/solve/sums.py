@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from narrows.errors import RangeError, warn
-from narrows.solve.late import sparse
 from narrows.solve.products import compiled_pays, cores, each
 
 BLOCK = 1 << 18  # numbers in a block of rows or columns: about as many as a core's cache holds

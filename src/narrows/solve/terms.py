@@ -11,8 +11,8 @@ from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy import sparse
 
-from narrows.solve.late import sparse
 from narrows.solve.products import cores, each
 
 BLOCK = 1 << 20  # characters of texts at a time, and the fewest worth a thread

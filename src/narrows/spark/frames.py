@@ -22,7 +22,7 @@ from narrows.io.extras import needing
 from narrows.io.formats.arrow import DENSE, FIELDS, INDICES, SPARSE, VALUES, pyarrow
 from narrows.io.source import is_of_texts, kind_of
 from narrows.methods.base import Estimator
-from narrows.solve.applied import Classes, Decision
+from narrows.solve.applied import Decision
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
@@ -278,11 +278,10 @@ def predict(
         raise ParameterError(
             f"{name}: expected one label for each sample, got several. Use its predict locally."
         )
-    classes = estimator._classes
-    kinds = {output_col: _LABELS.get(classes.labels.dtype.kind, "string")}
+    kinds = {output_col: _LABELS.get(estimator.classes_.dtype.kind, "string")}
     if probability_col is not None:
         kinds[probability_col] = VECTOR
-    rule = Spark(df.sparkSession).broadcast((estimator._decision(), classes))
+    rule = Spark(df.sparkSession).broadcast(estimator._decision())
     new = partial(_predicted, rule=rule, with_probability=probability_col is not None)
     return _with_columns(df, estimator, columns.names, options, kinds, new)
 
@@ -636,14 +635,13 @@ def _reduced(X: Any, reduce: Callable[[Any], Any], convert: Callable[[Any], Any]
     return [convert(reduce(X))]
 
 
-def _predicted(X: Any, rule: tuple[Decision, Classes], with_probability: bool) -> list[Any]:
-    decision, classes = rule
-    scores, pa = classes.every(decision.scores(X)), pyarrow()
+def _predicted(X: Any, rule: Decision, with_probability: bool) -> list[Any]:
+    scores, pa = rule.scores(X), pyarrow()
     kinds = {"i": pa.int64(), "u": pa.int64(), "f": pa.float64()}
-    labels = classes.predicted(scores)
+    labels = rule.predicted(scores)
     found = [pa.array(labels.tolist(), kinds.get(labels.dtype.kind))]
     if with_probability:
-        found.append(as_vectors(classes.probabilities(scores)))
+        found.append(as_vectors(rule.probabilities(scores)))
     return found
 
 

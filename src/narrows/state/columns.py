@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy import sparse
 
 from narrows.errors import ADD_MISSING, ParameterError, unique, unlike, warn
 from narrows.solve.cells import (
@@ -26,8 +27,8 @@ from narrows.solve.cells import (
     table_of,
 )
 from narrows.solve.codec import SchemaError, check_known
-from narrows.solve.late import Rows
-from narrows.solve.schema import COUNT, FINITE, Check, Field, between, checked
+from narrows.solve.columns import narrowed
+from narrows.solve.schema import FINITE, Check, Field, between, checked
 
 KINDS = NUMBER, DATE, CATEGORY, TEXT, "identifier", "constant", "dropped"  # numbered in files
 OTHER = "(other)"
@@ -207,7 +208,7 @@ class Column:
         """Return standardised numbers, and cubic B-splines of them; a missing one is the mean."""
         z = np.nan_to_num((numbers - self.mean) / self.scale)
         parts = z, np.zeros(len(z), np.int32), np.arange(len(z) + 1)
-        blocks = [Rows(parts, (len(z), 1))]
+        blocks = [sparse.csr_array(parts, (len(z), 1))]
         return blocks + ([_curves(z, self.knots)] if len(self.knots) else [])
 
 
@@ -223,7 +224,7 @@ def _form(label: str) -> str:
         return label
 
 
-def _curves(z: np.ndarray, knots: np.ndarray) -> Rows:
+def _curves(z: np.ndarray, knots: np.ndarray) -> sparse.csr_array:
     """Return cubic B-splines of numbers, constant outside of the knots; four are not zero.
 
     They are those of scikit-learn's SplineTransformer.
@@ -243,7 +244,7 @@ def _curves(z: np.ndarray, knots: np.ndarray) -> Rows:
         values = [*higher, rest]
     indices = at[:, None] + np.arange(-_DEGREE, 1)
     parts = np.stack(values, axis=1).ravel(), indices.ravel(), np.arange(len(z) + 1) * len(values)
-    return Rows(parts, (len(z), len(t) - _DEGREE - 1))
+    return sparse.csr_array(parts, (len(z), len(t) - _DEGREE - 1))
 
 
 def days_of(moments: np.ndarray) -> np.ndarray:
@@ -262,26 +263,11 @@ def _part(moments: np.ndarray, part: str) -> np.ndarray:
     return np.where(np.isnat(moments), -1, found)
 
 
-def _one_hot(codes: np.ndarray, width: int) -> Rows:
+def _one_hot(codes: np.ndarray, width: int) -> sparse.csr_array:
     """Return a row for each code: 1 in its column, or zeros for -1."""
     has = codes >= 0
     ends = np.concatenate([[0], np.cumsum(has)])
-    return Rows((np.ones(ends[-1]), codes[has], ends), (len(codes), width))
-
-
-def _side_by_side(blocks: Sequence[Any]) -> Rows:
-    """Return sparse blocks with the same rows as one, with indices of 32 bits if these suffice."""
-    ends = np.stack([block.indptr for block in blocks]).sum(axis=0, dtype=np.int64)
-    data = np.empty(ends[-1])
-    indices = np.empty(ends[-1], np.int32 if ends[-1] < 2**31 else np.int64)
-    place, width = ends[:-1].copy(), 0  # where the next value of each row goes
-    for block in blocks:
-        sizes = np.diff(block.indptr)
-        at = np.repeat(place - block.indptr[:-1], sizes) + np.arange(block.indptr[-1])
-        data[at], indices[at] = block.data, block.indices + width
-        place += sizes
-        width += block.shape[1]
-    return Rows((data, indices, ends.astype(indices.dtype)), (len(place), width))
+    return sparse.csr_array((np.ones(ends[-1]), codes[has], ends), (len(codes), width))
 
 
 # -- maps ----------------------------------------------------------------------------------------
@@ -363,10 +349,11 @@ class TableMap:
             column.check(table.get(column.name))
         return table
 
-    def encoded(self, table: Mapping[str, Cells]) -> Rows:
+    def encoded(self, table: Mapping[str, Cells]) -> sparse.csr_array:
         """Return the features of checked columns."""
         with_features = [column for column in self.columns if column.features]
-        return _side_by_side([b for c in with_features for b in c.encoded(table[c.name])])
+        blocks = [b for c in with_features for b in c.encoded(table[c.name])]
+        return narrowed(sparse.hstack(blocks, format="csr"))
 
     @property
     def groups(self) -> np.ndarray:
@@ -455,35 +442,3 @@ class TableMap:
         if not len(new.names):
             raise SchemaError("map: expected a column with features, got none.")
         return new
-
-
-# -- encoders ------------------------------------------------------------------------------------
-
-LISTS = "categories", "text", "numbers", "drop"  # parameters of an encoder
-_NUMBERS = "splines", "min_frequency", "max_terms", "max_categories"
-_OPTIONAL = (*LISTS, "max_categories")
-_OF_ENCODER = {
-    "n_samples": Field("i8", (), COUNT),
-    **{n: Field("i8 f8", (), between(0, 2**53), optional=n in _OPTIONAL) for n in _NUMBERS},
-    **{name: Field("O", (f"{name}_",), optional=True) for name in LISTS},
-    "dates": Field("O", (1,), optional=True),
-}
-
-
-def stored_encoder(
-    arrays: Mapping[str, np.ndarray], vectoriser: Callable[[dict[str, np.ndarray]], Any]
-) -> tuple[dict[str, Any], int, TableMap]:
-    """Return parameters, number of samples and map of a stored encoder.
-
-    `vectoriser` makes one of arrays. SchemaError where arrays do not fit.
-    """
-    start = "map."
-    of_map = {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
-    own = {name: array for name, array in arrays.items() if not name.startswith(start)}
-    check_known("table", own, _OF_ENCODER)
-    checked(own, _OF_ENCODER)
-    n_samples = own.pop("n_samples").item()
-    parameters: dict[str, Any] = dict.fromkeys(_OPTIONAL)
-    parameters |= {name: own[name].tolist() for name in own}
-    parameters |= {name: own[name].tolist()[0] for name in own if name == "dates"}
-    return parameters, n_samples, TableMap.of(of_map, vectoriser)

@@ -10,10 +10,10 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from narrows.errors import ParameterError, RangeError, warn
 from narrows.solve.arrays import EXACT, as_numpy
-from narrows.solve.late import sparse
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # samples times these stay finite
 _NUMBERS, _TEXT = "biuf", "UO"

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
+from scipy import sparse
 
 from narrows.errors import DataError
 from narrows.io import kinds
@@ -41,7 +42,6 @@ from narrows.io.formats.base import Format, Writer, as_int32, column_names, dama
 from narrows.io.parts import FilePart, between
 from narrows.io.table_rows import TableRows
 from narrows.solve.arrays import as_objects, beyond_floats
-from narrows.solve.late import sparse
 
 INDICES, VALUES = "indices", "values"
 LARGEST = np.iinfo(np.int32).max  # n_features of sparse samples

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import IO, Any
 
 import numpy as np
+from scipy import sparse
 
 from narrows.errors import DataError, ParameterError, some_names, unique, warn
 from narrows.io import kinds
@@ -42,7 +43,6 @@ from narrows.io.table_rows import TableRows, of_strings
 from narrows.solve.arrays import EXACT as EXACT_UP_TO
 from narrows.solve.arrays import beyond_floats
 from narrows.solve.cells import reads_as_number
-from narrows.solve.late import sparse
 from narrows.state.labels import is_integer, number_of
 
 _CELLS = 1_000_000  # in a chunk, at most

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import IO, Any
 
 import numpy as np
+from scipy import sparse
 
 from narrows.errors import DataError, warn
 from narrows.io import kinds
@@ -30,7 +31,6 @@ from narrows.io.chunk import (
 from narrows.io.extras import needing
 from narrows.io.formats.base import Format, damage_named
 from narrows.io.formats.matrix import stored_matrix, text
-from narrows.solve.late import sparse
 
 _SECONDS, _SPEED = 60, 1e6  # that a file may take to be looked through, and bytes a second
 _DAMAGED = "expected an .h5ad file, got another file, or a damaged one"

@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from typing import IO, Any
 
 import numpy as np
+from scipy import sparse
 
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io import kinds
@@ -31,7 +32,6 @@ from narrows.io.chunk import (
 )
 from narrows.io.formats.base import Format, Writer, as_int32, damage_named
 from narrows.io.formats.matrix import Columns, Dense, Rows
-from narrows.solve.late import sparse
 from narrows.solve.sums import blocks
 
 _NAME = kinds.NPY.name

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import IO, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
 from narrows.io import kinds
@@ -21,7 +22,6 @@ from narrows.io.formats.base import Format, Writer, whole
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
 from narrows.solve.arrays import EXACT, beyond_floats
-from narrows.solve.late import Rows, sparse
 from narrows.solve.products import compiled_pays
 from narrows.state.labels import integer_of, number_of
 
@@ -76,8 +76,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             problem = f"expected columns from {first} to {width - 1 + first}, got column {got}."
             raise DataError(name, problem, int(rows.lines[row]))
         shape = len(rows.lines), width or last + 1
-        make = Rows if options.get("only_products") else sparse.csr_array
-        X = make((rows.values, rows.columns, starts), shape)
+        X = sparse.csr_array((rows.values, rows.columns, starts), shape)
         if fault is not None:
             raise fault
         yield Chunk(X, y, rows.lines, is_truncated=lines.is_truncated)
