@@ -137,8 +137,8 @@ def test_texts(spark):
 # -- large states, and what happens to executors ---------------------------------------------------
 
 
-def test_large_states_are_cut_by_features(spark):
-    n, d, c = 400, 150_000, 120  # 144 MB as an array, so that there are three pieces
+def test_large_states_are_added_by_the_executors(spark):
+    n, d, c = 400, 150_000, 120  # 144 MB as an array, more than comes to this process at a time
     rng = np.random.default_rng(0)
     X = sparse.random_array((n, d), density=0.002, format="lil", rng=rng)
     X[0, d - 1] = 1  # lists do not say how many features there are

@@ -119,7 +119,7 @@ def learn(
 
 
 class PartialState:
-    """The state of a part, or of several, or of some of their features; it is sent as arrays.
+    """The state of a part, or of several; it is sent as arrays.
 
     Parameters
     ----------
@@ -137,14 +137,6 @@ class PartialState:
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + int(self.state.nbytes)
-
-    def cut(self, first: int, last: int | None) -> PartialState:
-        """Return the state of some neighbouring features."""
-        return PartialState(self.state.cut(slice(first, last)), self.features)
-
-    def middle(self) -> int:
-        """Return the feature at half of the bytes of the state; 0 where it cannot be cut."""
-        return self.state.middle() if hasattr(self.state, "cut") else 0
 
 
 def _received(arrays: dict[str, np.ndarray], kind: Any, features: Features | None) -> PartialState:
