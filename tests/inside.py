@@ -39,6 +39,7 @@ SITUATIONS = {
     },
     "small tables": {"state.table.SMALL": None, "state.table._PENDING": 100},
     "inner products have errors": {"solve.iterations._DRIFTED": -1.0},
+    "states are large": {"engines.spark.GATHER": 1000},  # bytes that a task of Spark adds up
     "few coordinates": {"state.maps.MOST": 40},
     "blocks of coordinates": {"state.maps._ENTRIES_AT_ONCE": None},
     "maps of few samples": {"methods.kernel_srda._GATHERED": 100},  # of a stream

@@ -150,7 +150,7 @@ def _gathered(frame: Any, largest: int) -> Any:
     import pyarrow
     from pyspark.sql import functions
 
-    row, at_once = functions.col("row"), GATHER // ROW
+    row, at_once = functions.col("row"), max(1, GATHER // ROW)
     starts = range(0, -(-largest // ROW), at_once)
     windows = (frame.where(row.between(at, at + at_once - 1)) for at in starts)
     return pyarrow.concat_tables([window.toArrow() for window in windows])
