@@ -245,6 +245,10 @@ def test_the_same_parts_give_the_same_bits(client):
     first, *others = (engine.fit(OC(), parts_of(X, y, cuts), client) for _ in range(3))
     for other in others:
         np.testing.assert_array_equal(first.components_, other.components_)
+    parts = [wide_part(k, n=2000, d=500_000) for k in range(8)]  # sums are stored as non-zeros
+    first, *others = (engine.fit(OCFS(), parts, client).scores_ for _ in range(4))
+    for other in others:
+        np.testing.assert_array_equal(first, other)
 
 
 @pytest.mark.slow
@@ -1422,7 +1426,7 @@ def wide_part(k, n=1000, filled=10, d=400_000, c=10):
     rng = np.random.default_rng(k)
     columns = rng.integers(0, d, (n, filled), dtype=np.int32)
     indptr = np.arange(0, n * filled + 1, filled)
-    X = sparse.csr_array((np.ones(n * filled), columns.ravel(), indptr), shape=(n, d))
+    X = sparse.csr_array((rng.random(n * filled), columns.ravel(), indptr), shape=(n, d))
     return X, rng.integers(0, c, n)
 
 

@@ -30,7 +30,7 @@ from narrows.io.write import writer
 from narrows.methods.routes import Data, check_adds_up, route_of, route_of_state
 from narrows.solve.codec import from_arrays, to_arrays
 from narrows.solve.sums import widened
-from narrows.state.class_stats import checked_rows
+from narrows.state.class_stats import ClassStats, checked_rows
 from narrows.state.labels import as_array
 from narrows.state.mapped import Mapped
 from narrows.text import Vectoriser
@@ -131,6 +131,9 @@ class PartialState:
 
     def __init__(self, state: Any, features: Features | None = None):
         self.state, self.features = state, features
+        sums = getattr(state, "stats", state)
+        if isinstance(sums, ClassStats):  # as if it was sent: the same bits wherever it is added
+            sums.sort_in()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _received, (to_arrays(self.state), type(self.state), self.features)

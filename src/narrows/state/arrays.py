@@ -226,6 +226,11 @@ class StateArrays(ChangesInPlace):
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
 
+    def sort_in(self) -> None:
+        """Sort in the non-zeros that wait; later sums depend in their last bits on when that is."""
+        for table in self._tables.values():
+            table.stored()
+
     # -- others made of it --------------------------------------------------------------------
 
     def copy(self) -> Self:
