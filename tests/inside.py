@@ -39,8 +39,7 @@ SITUATIONS = {
     },
     "small tables": {"state.table.SMALL": None, "state.table._PENDING": 100},
     "inner products have errors": {"solve.iterations._DRIFTED": -1.0},
-    "large states": {"engines.dask.LIMIT": None},  # which are cut for a sum
-    "states do not fit in memory": {"engines.parts.IN_MEMORY": 0},
+    "states are large": {"engines.spark.GATHER": 1000},  # bytes that a task of Spark adds up
     "maps of few samples": {"methods.kernel_srda._GATHERED": 100},  # of a stream
     "few samples beside their targets": {
         "state.targets._FEWEST": 7,
@@ -260,13 +259,12 @@ def end():
     _BEGUN.pop().undo()
 
 
-def fit_in_parts(estimator, data, **options):
+def fit_in_parts(estimator, data, vectoriser=None, **reading):
     """Fit an estimator to the parts of a data set as on a cluster, but in this process."""
     from narrows.engines import parts
-    from narrows.io.chunk import Options
 
-    data = parts.list_parts(data)
-    return parts.fit(_in_process(), estimator, data, Options(**options))
+    data, options = parts.files_to_fit(estimator, data, reading)
+    return parts.fit(_in_process(), estimator, data, options, None, vectoriser)
 
 
 def transform_in_parts(estimator, data, folder):

@@ -195,11 +195,9 @@ def assert_distributed_is_local(client, method, X, y):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ADDITIVE, ids=lambda case: case.name)
-def test_a_state_that_is_cut_and_stored_in_files_is_the_same(client, case, monkeypatch):
+def test_a_state_of_non_zeros_is_the_same(client, case):
     client.run(begin, "non-zeros")
     try:
-        pretend(monkeypatch, "large states", 150)
-        pretend(monkeypatch, "states do not fit in memory")
         X, y = case.labelled(sparse=True)
         X = sparse.csr_array(X)
         spread = engine.fit(case.new(), parts_of(X, y), client)
@@ -246,17 +244,20 @@ def test_the_same_parts_give_the_same_bits(client):
     first, *others = (engine.fit(OC(), parts_of(X, y, cuts), client) for _ in range(3))
     for other in others:
         np.testing.assert_array_equal(first.components_, other.components_)
+    parts = [wide_part(k, n=2000, d=500_000) for k in range(8)]  # sums are stored as non-zeros
+    first, *others = (engine.fit(OCFS(), parts, client).scores_ for _ in range(4))
+    for other in others:
+        np.testing.assert_array_equal(first, other)
 
 
 @pytest.mark.slow
-def test_rows_of_two_widths_and_parts_without_rows(client, monkeypatch):
+def test_rows_of_two_widths_and_parts_without_rows(client):
     X, y = labelled(sparse=True)
     narrow = sparse.csr_array(X[:30, :5]), y[:30]
     wide = sparse.csr_array(X[30:]), y[30:]
     X[:30, 5:] = 0
     local = OC().fit(sparse.csr_array(X), y)
     assert_same(engine.fit(OC(), [narrow, wide], client), local)
-    pretend(monkeypatch, "large states", 50)  # cut beyond the width of the narrow ones
     for parts in ([narrow, wide], [wide, narrow], [narrow, narrow, wide, narrow]):
         whole = OC()
         for part in parts:
@@ -1059,7 +1060,7 @@ def test_dask_does_not_log_during_a_fit(capfd, monkeypatch):
     assert patience != "5 minutes"
     SEEN.clear()
     assert_same(engine.fit(OC(), [dask.delayed(part_that_sees_the_levels)()]), OC().fit(*X_y))
-    assert [level for level, _ in SEEN[0]] == [logging.CRITICAL] * 3
+    assert min(level for level, _ in SEEN[0]) > logging.CRITICAL
     assert (levels(), dask.config.get(PATIENCE)) == (before, patience)
     with pytest.raises(DataError):
         engine.fit(OC(), [DENSE_5, DENSE_3])
@@ -1141,7 +1142,7 @@ def test_the_last_of_two_fits_at_once_restores_the_loggers():
         finally:
             MAY_END.set()
         one.result(LIMIT)
-    assert [level for level, _ in SEEN[0]] == [logging.CRITICAL] * 3
+    assert min(level for level, _ in SEEN[0]) > logging.CRITICAL
     assert levels() == before
 
 
@@ -1350,57 +1351,43 @@ def test_wrong_tables_on_clusters_are_one_line_each(cluster, client, run, tmp_pa
 # -- memory ----------------------------------------------------------------------------------------
 
 
-def wide_part(k, n=100_000, filled=80, d=1_000_000, c=100):
+def wide_part(k, n=1000, filled=10, d=400_000, c=10):
     rng = np.random.default_rng(k)
-    y = rng.integers(0, c, n)
     columns = rng.integers(0, d, (n, filled), dtype=np.int32)
-    columns[:, 0] = 7 * y  # a column of its own for each class
     indptr = np.arange(0, n * filled + 1, filled)
-    return sparse.csr_array((np.ones(n * filled), columns.ravel(), indptr), shape=(n, d)), y
+    X = sparse.csr_array((rng.random(n * filled), columns.ravel(), indptr), shape=(n, d))
+    return X, rng.integers(0, c, n)
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(1500)
-def test_a_wide_state_needs_no_process_of_its_size():
+def test_workers_hold_few_states_however_many_parts_there_are():
     psutil = pytest.importorskip("psutil")
-    # 100 classes x 1,000,000 columns: 800 MB as an array
+    state, n_parts = 8 * 10 * 400_000, 64
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit="2GB", dashboard_address=":0",
-            silence_logs=50,
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
-    ):  # fmt: skip
+    ):
         client.wait_for_workers(2, LIMIT)
+        engine.fit(OC(), [wide_part(0)], client)  # what is imported is there
         workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
-        largest, over = dict.fromkeys([worker.pid for worker in workers], 0), threading.Event()
+        before = [worker.memory_info().rss for worker in workers]
+        most, over = before.copy(), threading.Event()
 
         def watch():
             while not over.wait(0.02):
-                for worker in workers:
-                    largest[worker.pid] = max(largest[worker.pid], worker.memory_info().rss)
+                most[:] = map(max, most, (worker.memory_info().rss for worker in workers))
 
         watching = threading.Thread(target=watch)
         watching.start()
         try:
-            parts = [dask.delayed(wide_part)(k) for k in range(4)]
-            ocfs = engine.fit(OCFS(n_features=100), parts, client)
-            oc = engine.fit(OC(n_components=5), parts, client)
+            oc = engine.fit(OC(), [dask.delayed(wide_part)(k) for k in range(n_parts)], client)
         finally:
             over.set()
             watching.join(LIMIT)
-        assert {worker.pid for worker in workers} == set(client.run(os.getpid).values())
-    assert max(largest.values()) < 2_000_000_000
-    assert sorted(ocfs.get_support(indices=True).tolist()) == list(range(0, 700, 7))
-    assert ocfs.n_samples_seen_ == 400_000
-    assert oc.components_.shape == (5, 1_000_000)
-    # the local fit of some of the columns, which are columns of the whole
-    some = np.arange(0, 700, 7)
-    local = OCFS()
-    for k in range(4):
-        X, y = wide_part(k)
-        local.partial_fit(X[:, some], y)
-    np.testing.assert_allclose(ocfs.scores_[some], local.scores_, rtol=1e-9)
+    assert oc.n_samples_seen_ == 1000 * n_parts
+    assert sum(most) - sum(before) < n_parts // 2 * state
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import pairwise
 
 import numpy as np
@@ -50,6 +51,14 @@ def test_a_collection_in_a_batch_is_refused_with_the_module_of_its_engine(librar
     kind = type("Frame", (), {"__module__": f"{library}.frame", "columns": ["a"]})
     with pytest.raises(TypeError, match=rf"got a {library} collection.*{ENGINES[library]}\.fit\."):
         OC().partial_fit(kind(), [0, 1])
+
+
+@pytest.mark.skipif(find_spec("pyspark") is not None, reason="pyspark is there")
+def test_spark_is_asked_for_with_its_extra(run):
+    status, _, err = run(
+        "fit a.svm --method oc -o m.narrows --engine spark", a__svm="1 1:2\n2 1:3\n"
+    )
+    assert (status, "pip install 'narrows[spark]'" in err) == (2, True)
 
 
 @pytest.mark.parametrize("case", ADDITIVE, ids=lambda case: case.name)

@@ -408,33 +408,8 @@ def test_features_are_those_of_every_fold(kind, form):
     stats = learned(form(X), y, **kind)
     kind = {name: value for name, value in kind.items() if name != "kept"}
     assert_folds(stats.widen(9), np.pad(X, ((0, 0), (0, 2))), y, **kind)
-    assert_folds(stats.cut(slice(2, 5)), X[:, 2:5], y, **kind)
-    assert (stats.n_features, stats.cut(slice(2, 5)).n_features) == (7, 3)
     with pytest.raises(ValueError, match="at least the present 7 features"):
         stats.widen(6)
-
-
-@pytest.mark.parametrize("in_memory", [False, True])
-@pytest.mark.parametrize("kind", [KINDS["first"], KINDS["class"], KINDS["total"]])
-@forms
-def test_parts_side_by_side_are_the_state(kind, form, in_memory, tables):
-    X, y, _ = data()
-    whole = learned(form(X), y, **kind)
-    middle = whole.middle()
-    assert 0 < middle < 7
-    parts = [whole.cut(slice(0, middle)), whole.cut(slice(middle, None))]
-    assert sum(part.nbytes for part in parts) > 0.5 * whole.nbytes
-    both = ClassStats.beside(parts, in_memory)
-    assert_folds(both, X, y, **kind)
-    both.update(form(X), y)  # also of numbers that are in a file
-    assert_folds(both, np.r_[X, X], np.r_[y, y], **kind)
-
-
-def test_products_are_not_cut():
-    X, y, _ = data()
-    whole = learned(X, y, second="cross")
-    assert whole.middle() == 0
-    assert_same(ClassStats.beside([whole]), whole)
 
 
 @kinds

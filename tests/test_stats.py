@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,7 +16,6 @@ from narrows.criteria import BETWEEN
 from narrows.errors import ParameterError
 from tests.cases import labelled
 from tests.conftest import slow
-from tests.forks import holds_in_a_fork
 from tests.inside import pretend
 from tests.oracles.dense import repeated, scatters
 from tests.traced import stopped
@@ -425,61 +422,6 @@ def test_a_sparse_state_is_added_to_itself(monkeypatch):
     stats.update(X, np.arange(30) % 3)  # and this waits
     stats += stats
     np.testing.assert_allclose(stats.sums, expected)
-
-
-def in_pieces(stats):
-    return (stats.cut(slice(k, k + 4)) for k in range(0, stats.n_features, 4))
-
-
-@pytest.mark.parametrize("second", [None, "total", "class"])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_a_state_in_files_is_like_one_in_memory(form, second):
-    X, y = labelled(n=30, d=12, sparse=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of digits that are lost
-        stats = ClassStats.of(form(X), y, second=second) - ClassStats.of(
-            form(X[:9]), y[:9], second=second
-        )
-    stored = ClassStats.beside(in_pieces(stats), in_memory=False)
-    for same in (stored, copy.deepcopy(stored), pickle.loads(pickle.dumps(stored)), stored.copy()):
-        assert_equal(same, stats, rtol=0)
-    assert_equal(ClassStats.from_arrays(stored.to_arrays()), stats, rtol=0)
-    assert_equal(stored + stored, stats + stats, rtol=1e-15)
-    changed = [state.update(form(X), y) for state in (stored, copy.deepcopy(stats))]
-    assert_equal(*changed, rtol=1e-15)
-    assert_equal(changed[0] - changed[1] + stats, stats)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_a_fork_that_changes_a_state_in_files_leaves_the_others_as_they_were(form):
-    X, y = labelled(n=30, d=12, sparse=True)
-    stored = ClassStats.beside(in_pieces(ClassStats.of(form(X), y)), in_memory=False)
-    expected = stored.sums.copy()
-
-    def changes():
-        stored.update(form(X), y)
-        return np.allclose(stored.sums, 2 * expected)
-
-    assert holds_in_a_fork(lambda wait: wait(), changes)
-    np.testing.assert_array_equal(stored.sums, expected)
-
-
-def test_an_update_of_a_state_in_files_that_fails_changes_nothing():
-    X, y = labelled(n=30, d=12)
-    stored = ClassStats.beside(in_pieces(ClassStats.of(X, y, second="total")), in_memory=False)
-    before = {name: array.copy() for name, array in stored.to_arrays().items()}
-    with pytest.raises(ValueError, match="sums of squares below"):
-        stored.update(np.where(np.arange(12) == 11, 1e200, X), y)
-    for name, array in stored.to_arrays().items():
-        np.testing.assert_array_equal(array, before[name])
-
-
-def test_parts_of_other_samples_are_not_joined():
-    X, y = labelled()
-    parts = [ClassStats.of(form(X), y) for form in (np.asarray, sparse.csr_array)]
-    with pytest.raises(ValueError, match="expected parts of the same samples"):
-        ClassStats.beside(parts)
 
 
 def test_threads_that_read_what_waits_read_the_same(monkeypatch):

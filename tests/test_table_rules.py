@@ -16,10 +16,9 @@ from pyarrow import parquet
 import narrows
 from narrows import SRDA
 from narrows.command import cli
-from narrows.engines import local
 from narrows.errors import ParameterError
 from narrows.table import TableEncoder
-from tests.inside import pretend
+from tests.inside import fit_in_parts, pretend
 
 N = 300
 RNG = np.random.default_rng(5)
@@ -479,7 +478,7 @@ def test_parts_of_files_have_the_map_of_the_first_rows(tmp_path, monkeypatch):
     table.to_csv("a.csv", index=False)
     pretend(monkeypatch, "large files", 4000)
     encoder = TableEncoder(dates="month-first")
-    found = local.fit_files(SRDA(), ["a.csv"], encoder, label="leaves")
+    found = fit_in_parts(SRDA(), ["a.csv"], encoder, label="leaves")
     X = TableEncoder(dates="month-first").fit_transform(table.drop(columns="leaves"))
     expected = SRDA().fit(X, table["leaves"])
     np.testing.assert_allclose(found.components_, expected.components_, rtol=1e-8, atol=1e-12)

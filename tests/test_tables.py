@@ -20,11 +20,10 @@ from sklearn.pipeline import make_pipeline
 
 import narrows
 from narrows.command import cli
-from narrows.engines import local
 from narrows.errors import DataError
 from narrows.read import source_of
 from narrows.table import TableEncoder
-from tests.inside import load_model, pretend
+from tests.inside import fit_in_parts, load_model, pretend
 
 N = 400
 NAMES = ("age", "plan", "city", "since", "phone", "paid", "churn")
@@ -465,7 +464,7 @@ def test_parts_of_a_large_table_are_those_of_one_file(folder, capsys, monkeypatc
     write("x.csv", rows)
     pretend(monkeypatch, "few rows decide")
     pretend(monkeypatch, "large files", 4000)
-    found = local.fit_files(narrows.SRDA(), ["x.csv"], TableEncoder(), label="churn")
+    found = fit_in_parts(narrows.SRDA(), ["x.csv"], TableEncoder(), label="churn")
     assert narrows_("fit x.csv --label churn --method srda -o m.narrows") == 0
     expected = load_model("m.narrows")
     assert source_of(found).encoder == source_of(expected).encoder
@@ -473,7 +472,7 @@ def test_parts_of_a_large_table_are_those_of_one_file(folder, capsys, monkeypatc
     rows[250] = ("forty", *rows[250][1:])
     write("x.csv", rows)
     with pytest.raises(DataError, match=r"x\.csv:252: .*'age', got 'forty'"):
-        local.fit_files(narrows.SRDA(), ["x.csv"], TableEncoder(), label="churn")
+        fit_in_parts(narrows.SRDA(), ["x.csv"], TableEncoder(), label="churn")
 
 
 def test_exports_say_what_makes_their_vectors(folder, capsys):

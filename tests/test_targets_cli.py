@@ -17,11 +17,10 @@ from sklearn.metrics import r2_score
 
 from narrows import OC, PCA, PLS, SRDA, ReducedRank, load, save
 from narrows.engines.dask import fit as dask_fit
-from narrows.engines.local import fit_files
 from narrows.errors import DataError, ParameterError
 from narrows.evaluate import ComparisonDisplay, compare
 from narrows.read import iter_chunks, source_of
-from tests.inside import before_chunk
+from tests.inside import before_chunk, fit_in_parts
 
 N, D = 90, 5
 FILES = "a.csv", "a.parquet", "a.npz", "a.svm", "a.h5ad"
@@ -409,13 +408,13 @@ def test_files_in_parts_are_one_fit(files, tmp_path):
     whole = ReducedRank(alpha=1.0).fit(X, Y)
     names = ["price", "dose"]
     for path in ("a.csv", "a.parquet", "a.svm"):
-        found = fit_files(ReducedRank(alpha=1.0), [path], target=names)
+        found = fit_in_parts(ReducedRank(alpha=1.0), [path], target=names)
         np.testing.assert_allclose(found.coef_, whole.coef_, rtol=1e-9)
         assert source_of(found).target == ("price", "dose")
     with pytest.raises(ParameterError, match="targets of PLS are numbers, got none"):
-        fit_files(PLS(), ["a.csv"])
+        fit_in_parts(PLS(), ["a.csv"])
     with pytest.raises(ParameterError, match="OC is for classes, got target 'price'"):
-        fit_files(OC(), ["a.csv"], target="price")
+        fit_in_parts(OC(), ["a.csv"], target="price")
 
 
 @pytest.mark.slow

@@ -205,6 +205,24 @@ def test_a_column_of_vectors_has_to_be_named(tmp_path):
         list(iter_chunks(table_of(X, y), text="id", vector="embedding"))
 
 
+def test_files_of_vectors_of_spark_are_refused_with_what_to_write(tmp_path):
+    """As Spark writes those of `pyspark.ml.linalg`: a struct for each vector, dense or sparse."""
+    names = {"type": pa.int8(), "size": pa.int32(), "indices": pa.list_(pa.int32())}
+    kind = pa.struct({**names, "values": pa.list_(pa.float64())})
+    vectors = [
+        {"type": 1, "values": [1.0, 0.0]},
+        {"type": 0, "size": 2, "indices": [1], "values": [3.0]},
+    ]
+    table = pa.table({"v": pa.array(vectors, kind), "t": ["x", "y"], "label": ["a", "b"]})
+    path = str(tmp_path / "part-0.parquet")
+    pq.write_table(table, path)
+    for options in ({"vector": "v"}, {}):
+        with pytest.raises(DataError, match=r"column 'v': .*vector_to_array\('v'\)"):
+            list(iter_chunks(path, **options))
+    ((found, _),) = iter_chunks(path, text="t")  # which leaves the vectors alone
+    assert found == ["x", "y"]
+
+
 @pytest.mark.slow
 def test_a_model_of_vectors_from_fit_to_transform(run, tmp_path):
     X, y = embeddings(120)

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from pyspark.ml.functions import vector_to_array
 from pyspark.sql import functions
 from sklearn.datasets import dump_svmlight_file
 
@@ -18,7 +19,7 @@ from narrows.read import source_of
 from narrows.spark import fit, fit_files, predict, transform, transform_files
 from narrows.table import TableEncoder
 from tests.cases import assert_same, labelled
-from tests.spark.frames import is_connect
+from tests.spark.frames import frame, is_connect
 from tests.test_tables import NAMES, customers
 
 
@@ -49,6 +50,18 @@ def test_a_damaged_file_is_named_with_its_line(spark, shards, tmp_path):
         file.write("1 1:x\n")
     with pytest.raises(DataError, match=r"1\.svm:31: "):
         fit_files(OC(), [pattern], spark)
+
+
+def test_files_of_vectors_have_to_be_lists(spark, tmp_path):
+    df = frame(spark, *labelled(n=90, d=6))
+    vectors, lists = str(tmp_path / "vectors"), str(tmp_path / "lists")
+    df.write.parquet(vectors)
+    with pytest.raises(DataError, match=r"column 'features': .*vector_to_array\('features'\)"):
+        fit_files(OC(), [f"{vectors}/*.parquet"], spark, vector="features")
+    df.withColumn("features", vector_to_array("features")).write.parquet(lists)
+    found = fit_files(OC(), [f"{lists}/*.parquet"], spark, vector="features")
+    for each in (found, fit(OC(), df), fit(OC(), spark.read.parquet(vectors))):
+        assert_same(each, OC().fit(*labelled(n=90, d=6)))
 
 
 def test_texts_of_files_are_counted_first(spark, tmp_path):

@@ -14,6 +14,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from logging import CRITICAL, getLogger
 from multiprocessing import resource_tracker
+from operator import attrgetter
 from threading import Lock
 from traceback import clear_frames
 from typing import Any
@@ -24,8 +25,8 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_consistent_length
 
 from narrows.engines import parts
-from narrows.engines.engine import Engine, Function, Piece
-from narrows.engines.learn import Features, PartialState, reduce_part
+from narrows.engines.engine import Engine, Function
+from narrows.engines.learn import reduce_part
 from narrows.engines.parts import feature_names, label_of, list_parts
 from narrows.io.chunk import Options, feature_columns, for_targets
 from narrows.io.extras import needing
@@ -38,8 +39,6 @@ from narrows.text import Vectoriser
 __all__ = ["fit", "transform"]
 
 NAME = "narrows.engines.dask"  # for messages
-LIMIT = 100_000_000  # bytes of one piece of a state
-_AT_ONCE = 8  # arrays that one task adds up
 _START = Lock()  # distributed imports parts of itself as a cluster starts: not two at once
 _LOGGERS = ("distributed", "asyncio", "bokeh")
 _WAIT = "5 minutes"  # for workers of a cluster of ours to start, and to come back
@@ -135,13 +134,11 @@ def fit(
     Notes
     -----
     **Cost**: that of a local fit, divided by the number of workers. Each part sends one state over
-    the network: at most 8 c d bytes, or about 12 bytes for each of its non-zeros if that is less. A
-    state of more than 100 MB is cut by features, so that no process holds more than a few such
-    pieces. A sum of more than 400 MB is collected in temporary files instead of memory. States of
-    SRDA, LDA, MMC and PCA are not cut: they have 4 d^2 bytes on the network and 8 d^2 in memory,
-    and those of SRDA and LDA hold up to 2,000 samples. `ForwardFS` reads all
-    parts again if only a later one has more than 8,192 features. Dask replaces a worker that dies,
-    and its parts are learned again.
+    the network: at most 8 c d bytes, or about 12 bytes for each of its non-zeros if that is less.
+    States of SRDA, LDA, MMC and PCA have 4 d^2 bytes on the network and 8 d^2 in memory, and those
+    of SRDA and LDA hold up to 2,000 samples. Each worker holds a few states in memory, however many
+    parts there are. `ForwardFS` reads all parts again if only a later one has more than 8,192
+    features. Dask replaces a worker that dies, and its parts are learned again.
 
     Examples
     --------
@@ -404,12 +401,24 @@ class Dask(Engine):
         """Return the futures of a function of each item."""
         return [self._start(function, *args) for args in zip(*iterables, strict=False)]
 
-    def reduce(self, add: Function, results: Sequence[Any]) -> Any:
-        """Return the future of the sum, of a few at a time."""
+    def reduce(self, add: Function, results: list[Any], seen: Function | None = None) -> Any:
+        """Return the sum, of a tree: two by two, always the same two, whichever are there first.
+
+        Workers add before they learn more parts, so that few states exist at a time.
+        """
+        looked: list[Any] = []
+        if seen is not None:
+            look = attrgetter("features")
+            looked += (self._start(look, each, priority=2) for each in results)
         while len(results) > 1:
-            few = [results[k : k + _AT_ONCE] for k in range(0, len(results), _AT_ONCE)]
-            results = [self._start(functools.reduce, add, each) for each in few]
-        return results[0]
+            results[:] = [
+                self._start(functools.reduce, add, results[k : k + 2], priority=1)
+                for k in range(0, len(results), 2)
+            ]
+        if seen is not None:
+            for k, future in enumerate(looked):
+                seen(k, future.result())
+        return results[0].result()
 
     def broadcast(self, thing: Any) -> Any:
         """Return the future of a thing on the workers.
@@ -421,16 +430,6 @@ class Dask(Engine):
     def collect(self, results: Sequence[Any]) -> list[Any]:
         """Return the values of futures."""
         return self.client.gather(list(results))
-
-    def sum(
-        self, add: Function, seen: Function, function: Function, *iterables: Iterable[Any]
-    ) -> list[Piece]:
-        """Return the pieces of the sum of states, by a tree of additions."""
-        from distributed import as_completed
-
-        running = 2 * max(1, sum(self.client.nthreads().values()))
-        tree = _TreeSum(self._start, as_completed(loop=self.client.loop), add)
-        return tree.of(function, list(zip(*iterables, strict=False)), running, seen)
 
     def _start(self, function: Function, *args: Any, **options: Any) -> Any:
         from dask import delayed
@@ -446,117 +445,6 @@ class Dask(Engine):
 
 def _return(thing: Any) -> Any:
     return thing
-
-
-class _Node:
-    """The sum over a run of parts: pieces by their first feature."""
-
-    def __init__(self, level: int, index: int):
-        self.level, self.index = level, index
-        self.unmeasured = 0
-        self.pieces: dict[int, Piece] = {}
-
-
-class _TreeSum:
-    """Adds up the states of the parts of a data set.
-
-    Parts are added two by two, then these sums two by two, always the same ones, so that the
-    answer does not depend on which is there first. A sum of more than `LIMIT` bytes is cut in two
-    by features, and each piece goes on by itself: no process ever has to hold a whole wide state.
-    Only a few parts run at a time, so that the memory of the cluster does not grow with their
-    number.
-
-    Parameters
-    ----------
-    start : callable
-        ``start(function, *args, priority=…)`` returns a future.
-    finished : distributed.as_completed
-        Futures as they are done.
-    add : callable
-        Two states to their sum.
-    """
-
-    def __init__(self, start: Function, finished: Any, add: Function):
-        self.start, self.finished, self.add = start, finished, add
-        self.measured: dict[Any, tuple[_Node, int, Any]] = {}
-        self.nodes: dict[tuple[int, int], _Node] = {}
-
-    def of(
-        self, function: Function, items: Sequence[Any], running: int, seen: Function
-    ) -> list[Piece]:
-        """Return the pieces of the sum of what a function returns, in the order of their features.
-
-        `running` items are learned at a time; `seen` is called with the number and the features of
-        each.
-        """
-        counts = [len(items)]  # of the nodes of each level
-        while counts[-1] > 1:
-            counts.append((counts[-1] + 1) // 2)
-        started = done = 0
-        while True:
-            for k in range(started, min(len(items), done + running)):
-                self._measure(_Node(0, k), 0, self.start(function, *items[k]))
-                started += 1
-            future = next(self.finished)
-            node, first, part = self.measured.pop(future)
-            nbytes, middle, features = future.result()
-            node.unmeasured -= 1
-            if nbytes > LIMIT and middle:
-                for a, b in ((0, middle), (middle, None)):
-                    half = self.start(PartialState.cut, part, a, b, priority=1)
-                    self._measure(node, first + a, half)
-            else:
-                node.pieces[first] = Piece(first, nbytes, part)
-            if node.unmeasured:
-                continue
-            if not node.level:
-                done += 1
-                seen(node.index, features)
-            top = self._ascend(node, counts)
-            if top is not None:
-                return [top.pieces[first] for first in sorted(top.pieces)]
-
-    def _ascend(self, node: _Node, counts: list[int]) -> _Node | None:
-        """Add a node to its neighbour if that is there; return the one that is the whole sum."""
-        while node.level < len(counts) - 1:
-            level, neighbour = node.level, node.index ^ 1
-            if neighbour < counts[level]:
-                other = self.nodes.pop((level, neighbour), None)
-                if other is None:
-                    self.nodes[level, node.index] = node
-                else:
-                    self._combine(*sorted((node, other), key=lambda each: each.index))
-                return None
-            node.level, node.index = level + 1, node.index // 2
-        return node
-
-    def _combine(self, left: _Node, right: _Node) -> None:
-        """Add the pieces of two nodes, cut where those of either are."""
-        both = _Node(left.level + 1, left.index // 2)
-        firsts = sorted({*left.pieces, *right.pieces})
-        for first, stop in zip(firsts, [*firsts[1:], None], strict=True):
-            halves: list[Any] = []
-            for node in (left, right):
-                start = max(k for k in node.pieces if k <= first)
-                whole = start == first and (stop is None or stop in node.pieces)
-                cut = None if whole else (first - start, None if stop is None else stop - start)
-                halves += [node.pieces[start].result, cut]
-            self._measure(both, first, self.start(_add_cut, self.add, *halves, priority=1))
-
-    def _measure(self, node: _Node, first: int, part: Any) -> None:
-        node.unmeasured += 1
-        future = self.start(_measured, part, priority=2)
-        self.measured[future] = node, first, part
-        self.finished.add(future)
-
-
-def _measured(part: PartialState) -> tuple[int, int, Features | None]:
-    return part.state.nbytes, part.middle(), part.features
-
-
-def _add_cut(add: Function, a: PartialState, of_a: Any, b: PartialState, of_b: Any) -> PartialState:
-    """Return the sum of two states, or of the given features of these."""
-    return add(*(part if cut is None else part.cut(*cut) for part, cut in ((a, of_a), (b, of_b))))
 
 
 # -- the cluster -----------------------------------------------------------------------------------
@@ -690,7 +578,7 @@ class _Settings:
             for each in (*loggers, *handlers):
                 self.before.callback(each.setLevel, each.level)
             for logger in loggers:
-                logger.setLevel(CRITICAL)
+                logger.setLevel(CRITICAL + 1)
 
     def __exit__(self, *_: object) -> None:
         with self.lock:

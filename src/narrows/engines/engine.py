@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 Function = Callable[..., Any]
-
-
-class Piece(NamedTuple):
-    """The sum over all parts, of neighbouring features: the result is of a `PartialState`."""
-
-    first: int
-    nbytes: int
-    result: Any
 
 
 class Engine:
@@ -42,8 +33,15 @@ class Engine:
         """
         return [function(*items) for items in zip(*iterables, strict=False)]
 
-    def reduce(self, add: Function, results: Sequence[Any]) -> Any:
-        """Return the result of adding up results, always in the same order."""
+    def reduce(self, add: Function, results: list[Any], seen: Function | None = None) -> Any:
+        """Return the value of the sum of results, which are always added in the same order.
+
+        `seen`, if any, is called with the number and the `features` of each value, in their order.
+        The list is not used afterwards: an engine may empty it, so that it can free results.
+        """
+        if seen is not None:
+            for k, value in enumerate(results):
+                seen(k, value.features)
         return functools.reduce(add, results)
 
     def broadcast(self, thing: Any) -> Any:
@@ -60,16 +58,3 @@ class Engine:
         And less if that is cheap.
         """
         return data
-
-    def sum(
-        self, add: Function, seen: Function, function: Function, *iterables: Iterable[Any]
-    ) -> list[Piece]:
-        """Return the sum of the states that a function returns for each item: a `PartialState`.
-
-        `seen` is called with the number and the features of each part. An engine that can should
-        limit how many states exist at a time, and their size.
-        """
-        parts = self.map(function, *iterables)
-        for k, features in enumerate(self.collect(self.map(attrgetter("features"), parts))):
-            seen(k, features)
-        return [Piece(0, 0, self.reduce(add, parts))]

@@ -30,7 +30,7 @@ from narrows.io.write import writer
 from narrows.methods.routes import Data, check_adds_up, route_of, route_of_state
 from narrows.solve.codec import from_arrays, to_arrays
 from narrows.solve.sums import widened
-from narrows.state.class_stats import checked_rows
+from narrows.state.class_stats import ClassStats, checked_rows
 from narrows.state.labels import as_array
 from narrows.state.mapped import Mapped
 from narrows.text import Vectoriser
@@ -119,7 +119,7 @@ def learn(
 
 
 class PartialState:
-    """The state of a part, or of several, or of some of their features; it is sent as arrays.
+    """The state of a part, or of several; it is sent as arrays.
 
     Parameters
     ----------
@@ -131,20 +131,15 @@ class PartialState:
 
     def __init__(self, state: Any, features: Features | None = None):
         self.state, self.features = state, features
+        sums = getattr(state, "stats", state)
+        if isinstance(sums, ClassStats):  # as if it was sent: the same bits wherever it is added
+            sums.sort_in()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _received, (to_arrays(self.state), type(self.state), self.features)
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + int(self.state.nbytes)
-
-    def cut(self, first: int, last: int | None) -> PartialState:
-        """Return the state of some neighbouring features."""
-        return PartialState(self.state.cut(slice(first, last)), self.features)
-
-    def middle(self) -> int:
-        """Return the feature at half of the bytes of the state; 0 where it cannot be cut."""
-        return self.state.middle() if hasattr(self.state, "cut") else 0
 
 
 def _received(arrays: dict[str, np.ndarray], kind: Any, features: Features | None) -> PartialState:

@@ -1,4 +1,4 @@
-"""One process: it learns the chunks of a data set one after the other, or parts of files."""
+"""One process, which learns the chunks of a data set one after the other."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from typing import Any
 
 from scipy import sparse
 
-from narrows.engines import parts
-from narrows.engines.engine import Engine
 from narrows.engines.learn import learn
 from narrows.errors import WidthError, errors_named_after
 from narrows.methods.routes import Data, route_of
 from narrows.solve.sums import widened
-from narrows.table import TableEncoder
-from narrows.text import Vectoriser
 
 
 def fit(
@@ -82,15 +78,3 @@ def update(
         estimator.partial_fit(X, y)
         after()
     return estimator
-
-
-def fit_files(
-    estimator: Any,
-    files: Any,
-    vectoriser: Vectoriser | TableEncoder | None = None,
-    progress: bool = False,
-    **reading: Any,
-) -> Any:
-    """Fit an estimator to parts of files in any order."""
-    data, options = parts.files_to_fit(estimator, files, reading)
-    return parts.fit(Engine(), estimator, data, options, None, vectoriser, progress)

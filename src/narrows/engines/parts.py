@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, repeat
@@ -36,17 +36,14 @@ from narrows.io.parts import SIZE, FilePart
 from narrows.io.source import Source, check_kind, check_terms, kind_of, remembered
 from narrows.io.streams import expand_patterns
 from narrows.io.table_rows import DECIDING, cells_named, joined
-from narrows.state.class_stats import ClassStats
 from narrows.table import TableEncoder
 from narrows.text import Tfidf
 
 _NAMED = 5  # features that a message lists
-# bytes of a state that is collected in memory; a larger one goes into files
-IN_MEMORY = 400_000_000
 
 
 class Parts:
-    """The parts of a data set: an estimator learns from their `sum`, or from products with `rows`.
+    """The parts of a data set, from whose `sum` an estimator learns.
 
     Parameters
     ----------
@@ -101,12 +98,20 @@ class Parts:
 
         With `empty`, a state without samples, the parts are learned once, each from there.
         """
-        alone = clone(estimator)
+        alone, together = clone(estimator), PartFeatures()
         shared = None if empty is None else self.engine.broadcast(empty)
         given = self.parts, repeat(self._reading), repeat(alone), repeat(shared)
         with self._bar("learning") as bar:
-            together = PartFeatures(self._name_of)
-            return self._sum(bar, together, alone._add_states, learn.learn_part, *given)
+
+            def seen(k: int, features: Features | None) -> None:
+                together.check(self._name_of(k), features)
+                bar.update()
+
+            learned = self.engine.map(learn.learn_part, *given)
+            total = self.engine.reduce(partial(add_partial, alone._add_states), learned, seen)
+        if self.names is None and not self.files and together.names is not None:
+            self.names = list(together.names)
+        return total.state
 
     @property
     def n_features(self) -> int:
@@ -154,7 +159,7 @@ class Parts:
         vectoriser = vectoriser or Tfidf()
         with self._bar("counting terms") as bar:
             counted = run(learn.count_terms, self.parts, repeat(self.options), repeat(vectoriser))
-            vectoriser = vectoriser + collect([self.engine.reduce(operator.add, counted)])[0]
+            vectoriser = vectoriser + self.engine.reduce(operator.add, counted)
             bar.update(len(self.parts))
         check_terms(vectoriser, self.parts[0][1])
         self.source = replace(self.source or Source(), tfidf=vectoriser)
@@ -227,63 +232,25 @@ class Parts:
     def _bar(self, what: str) -> Any:
         return tqdm(total=len(self.parts), desc=what, unit="part", disable=not self.progress)
 
-    def _sum(
-        self,
-        bar: Any,
-        together: PartFeatures,
-        add: Function,
-        function: Function,
-        *iterables: Iterable[Any],
-    ) -> Any:
-        """Return the sum of the states that a function returns for each part."""
-        before = together.checked
-
-        def seen(k: int, features: Features | None) -> None:
-            together.add(before + k, features)
-            bar.update()
-
-        pieces = self.engine.sum(partial(add_partial, add), seen, function, *iterables)
-        if self.names is None and not self.files and together.names is not None:
-            self.names = list(together.names)
-        states = (self.engine.collect([piece.result])[0].state for piece in pieces)
-        if len(pieces) == 1:
-            return next(states)
-        return ClassStats.beside(states, sum(piece.nbytes for piece in pieces) <= IN_MEMORY)
-
 
 class PartFeatures:
-    """Checks the features of the parts of a data set, in the order of the parts.
+    """Checks the features of the parts of a data set, in the order of the parts."""
 
-    Parameters
-    ----------
-    where : callable
-        What errors call the part of a number.
-    """
-
-    def __init__(self, where: Callable[[int], str]):
-        self.where = where
-        self.waiting: dict[int, Features | None] = {}
-        self.checked = 0  # parts
+    def __init__(self) -> None:
         self.number, self.of_number = 0, ""  # of the widest part so far
         self.names: tuple[str, ...] | None = None
         self.of_names = ""
 
-    def add(self, k: int, features: Features | None) -> None:
-        """Add the features of part k, None if it has no samples; the order of calls is free.
+    def check(self, where: str, features: Features | None) -> None:
+        """Check those of the next part, which errors call `where`; None if it has no samples.
 
         Raises
         ------
         DataError
             A part that does not fit those before it; it names both.
         """
-        self.waiting[k] = features
-        while self.checked in self.waiting:
-            found = self.waiting.pop(self.checked)
-            if found is not None:
-                self._check(self.where(self.checked), found)
-            self.checked += 1
-
-    def _check(self, where: str, features: Features) -> None:
+        if features is None:
+            return
         number, names = features.number, features.names
         if names is not None and self.names is not None and names != self.names:
             raise DataError(where, self._unlike(names))

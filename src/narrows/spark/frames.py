@@ -110,9 +110,9 @@ def fit(
     -----
     **Cost**: that of a local fit divided by the number of executor cores, plus the time that Spark
     takes to compute `df` and to convert its rows. Each partition has one state, at most 8 c d
-    bytes; sums that may exceed 80 MB are cut by features, and a task adds up 64 MB, or two pieces.
-    The states of SRDA, LDA, MMC and PCA are not cut: 4 d^2 bytes. Executors keep the states in
-    memory or on disk until the fit ends. Tasks that Spark repeats are counted once.
+    bytes, or 4 d^2 bytes for SRDA, LDA, MMC and PCA; a task adds up states of 64 MB in total, or
+    two larger ones. Executors keep the states in memory or on disk until the fit ends. Tasks that
+    Spark repeats are counted once.
 
     Examples
     --------

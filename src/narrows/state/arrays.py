@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -226,12 +226,10 @@ class StateArrays(ChangesInPlace):
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
 
-    def middle(self) -> int:
-        """Return the feature that has about half of the bytes of the state before it.
-
-        0 if the state cannot be cut there, since it holds products of features.
-        """
-        return 0 if self._parts else self._tables["sums"].middle()
+    def sort_in(self) -> None:
+        """Sort in the non-zeros that wait; later sums depend in their last bits on when that is."""
+        for table in self._tables.values():
+            table.stored()
 
     # -- others made of it --------------------------------------------------------------------
 
@@ -249,7 +247,7 @@ class StateArrays(ChangesInPlace):
 
         See Also
         --------
-        cut : Return the state of some neighbouring features.
+        of : Make a state of samples.
         """
         more = n_features - self.n_features
         if more < 0:
@@ -263,47 +261,6 @@ class StateArrays(ChangesInPlace):
             lambda part: part.widened(n_features),
         )
         new._origin = origin
-        return new
-
-    def cut(self, columns: slice) -> Self:
-        """Return the state of some neighbouring features of the same samples."""
-        new = self._each(lambda table: table.cut(columns), lambda part: part.cut(columns))
-        new._origin = None if self._origin is None else self._origin[columns]
-        return new
-
-    @classmethod
-    def beside(cls, parts: Iterable[Self], in_memory: bool = True) -> Self:
-        """Combine states of neighbouring features of the same samples.
-
-        Parameters
-        ----------
-        parts : iterable of ClassStats
-            In the order of their features.
-        in_memory : bool, default=True
-            If False, the numbers are stored in temporary files, one part at a time, and read when
-            needed.
-
-        See Also
-        --------
-        cut : Return the state of some neighbouring features.
-        """
-        if not in_memory:
-            parts = (part._joined([part], in_memory) for part in parts)
-        first, *others = parts
-        return first._joined([first, *others], in_memory)
-
-    def _joined(self, parts: list[Self], in_memory: bool) -> Self:
-        origins: list[Any] = [part._origin for part in parts]
-        raw = [origin is None for origin in origins]
-        if any(raw) != all(raw):
-            raise ValueError("ClassStats: expected parts of the same samples, got others.")
-        # that of products is the only one
-        new = parts[0].copy() if len(parts) == 1 else self._with()
-        new._origin = None if raw[0] else np.concatenate(origins)
-        new._tables = {
-            name: Table.beside([part._tables[name] for part in parts], in_memory)
-            for name in self._tables
-        }
         return new
 
     def check_kept(self) -> None:

@@ -283,15 +283,6 @@ class Cross:
         wider = tuple(Rows(widened(r.X, n_features), r.weight) for r in rows)
         return type(self)(n_features, products, wider, self.most)
 
-    def cut(self, columns: slice) -> Self:
-        """Return the moment of some neighbouring features."""
-        products, rows = self._held
-        if products is not None:
-            products = products[columns, columns].copy(order="F")
-        kept = tuple(Rows(r.X[:, columns], r.weight) for r in rows)
-        start, stop, _ = columns.indices(self.n_features)
-        return type(self)(stop - start, products, kept, self.most)
-
     def _like(self, products: np.ndarray | None, rows: tuple[Rows, ...]) -> Self:
         return type(self)(self.n_features, products, rows, self.most)
 

@@ -160,10 +160,6 @@ class Kept:
         """Return the samples with more features, which are 0."""
         return self._like(self.samples._replace(X=widened(self.samples.X, n_features)))
 
-    def cut(self, columns: slice) -> Self:
-        """Return some neighbouring features of the samples."""
-        return self._like(self.samples._replace(X=self.samples.X[:, columns]))
-
     def _like(self, samples: Samples) -> Self:
         new = type(self)(samples.X.shape[1], self.most)
         new.bound, new._held = self.bound, (samples,)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
-import tempfile
-from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Self
 
@@ -163,10 +160,6 @@ class Table:
         G = sparse.csr_array(one, shape=(n_rows, self.shape[0]))
         return _of(G @ self.stored())
 
-    def cut(self, columns: slice) -> Table:
-        """Return a copy of some neighbouring features."""
-        return _of(self.stored()[:, columns].copy(), self.n_folds)
-
     # -- checks, and changes ------------------------------------------------------------------
 
     def check_finite(self) -> None:
@@ -210,14 +203,6 @@ class Table:
         """Return some neighbouring features as an array, not to be written to."""
         part = self.stored()[:, columns]
         return part if self.array is not None else part.toarray()
-
-    def middle(self) -> int:
-        """Return the feature that has half of the bytes before it."""
-        numbers = self.stored()
-        if self.array is not None or not numbers.nnz:
-            return self.shape[1] // 2
-        k = int(np.searchsorted(numbers.indptr, numbers.nnz / 2))
-        return min(max(k, 1), self.shape[1] - 1)
 
     def toarray(self) -> np.ndarray:
         """Return all numbers; the array itself, where it is one."""
@@ -264,55 +249,14 @@ class Table:
             raise SchemaError(f"{name}_shape: expected that of its numbers, got {shape}.")
         return cls(shape, nonzeros=sparse.csc_array(parts, shape=shape))
 
-    @classmethod
-    def beside(cls, parts: Sequence[Table], in_memory: bool = True) -> Table:
-        """Return tables side by side as one; its numbers may be in temporary files."""
-        n_folds = parts[0].n_folds
-        shape = parts[0].shape[0], sum(table.shape[1] for table in parts)
-        stored = [table.stored() for table in parts]
-        n = sum(t.nnz if sparse.issparse(t) else np.count_nonzero(t) for t in stored)
-        if is_array(shape, n, n_folds):
-            if in_memory:
-                array = np.hstack([table.toarray() for table in parts])
-                return cls(shape, array, n_folds=n_folds)
-            by_feature = on_disk([table.toarray().T for table in parts])
-            return cls(shape, by_feature.reshape(shape[::-1]).T, n_folds=n_folds)
-        nonzeros = [sparse.csc_array(each) for each in stored]
-        index = np.int32 if max(n, *shape) <= np.iinfo(np.int32).max else np.int64
-        joined = np.concatenate if in_memory else on_disk
-        data = joined([part.data for part in nonzeros])
-        indices = joined([part.indices.astype(index, copy=False) for part in nonzeros])
-        lengths = [np.diff(part.indptr) for part in nonzeros]
-        indptr = np.concatenate([[0], *lengths]).cumsum().astype(index)
-        joined_nonzeros = sparse.csc_array((data, indices, indptr), shape=shape)
-        return cls(shape, nonzeros=joined_nonzeros, n_folds=n_folds)
 
-
-def _of(numbers: Any, n_folds: int = 1) -> Table:
+def _of(numbers: Any) -> Table:
     """Return the table of an array, or of non-zeros."""
     if not sparse.issparse(numbers):
-        return Table(numbers.shape, numbers, n_folds=n_folds)
-    new = Table(numbers.shape, nonzeros=sparse.csc_array(numbers), n_folds=n_folds)
+        return Table(numbers.shape, numbers)
+    new = Table(numbers.shape, nonzeros=sparse.csc_array(numbers))
     new.stored()
     return new
-
-
-def on_disk(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the numbers of arrays, one array after the other, mapped from a temporary file.
-
-    The file has no name and goes with the array. What is written to the array stays in memory, and
-    copies and pickles hold the numbers.
-    """
-    with tempfile.TemporaryFile() as file:
-        for part in parts:
-            np.ascontiguousarray(part).tofile(file)
-        if not file.tell():
-            return np.empty(0, parts[0].dtype)
-        file.flush()
-        # nothing is reserved: the file may be larger than the memory
-        flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_NORESERVE", 0)
-        mapped = mmap.mmap(file.fileno(), 0, flags=flags)
-        return np.frombuffer(mapped, parts[0].dtype)
 
 
 def _entries(nonzeros: Any) -> Entries:

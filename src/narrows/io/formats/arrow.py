@@ -67,6 +67,8 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             skipped += rows[groups.pop(0)]
         while groups and options.get("stop") and sum(rows[: groups[-1]]) >= options.get("stop"):
             groups.pop()
+        if options.vector is not None and options.vector in file.schema_arrow.names:
+            _refuse_spark_vector(file.schema_arrow, options.vector, name)
         options = _within_memory(options, _length(file, options.vector))
         # one group after the other: of several, pyarrow keeps those that it has read
         size, columns = options.chunk_rows, _columns_read(file.schema_arrow.names, name, options)
@@ -249,11 +251,23 @@ def _samples_of(
 def _refuse_vectors(schema: Any, features: Sequence[str], name: str) -> None:
     """Raise where the features would be lists of numbers."""
     for column in features:
+        _refuse_spark_vector(schema, column, name)
         kind = schema.field(column).type
         if is_vector(kind):
             problem = f"column {column!r}: expected numbers, got {shown(kind)}."
             advice = f"Set vector (--vector) to {column!r} to read each list as a sample."
             raise DataError(name, f"{problem} {advice}")
+
+
+def _refuse_spark_vector(schema: Any, column: str, name: str) -> None:
+    """Raise where a column of a file holds vectors of Spark."""
+    if is_spark_vector(schema.field(column).type):
+        problem = f"column {column!r}: expected lists of numbers, got vectors of Spark."
+        raise DataError(
+            name,
+            f"{problem} Write pyspark.ml.functions.vector_to_array({column!r}) in its place, or "
+            "fit the DataFrame with narrows.spark.fit.",
+        )
 
 
 def _index_of(schema: Any) -> set[str]:
@@ -439,7 +453,9 @@ def _is_number(types: Any, kind: Any) -> bool:
 
 
 def vectors(table: Any, column: str, width: int, name: str, lines: range) -> Any:
-    """Return lists of numbers, or vectors of Spark, as samples of `width` features unless it is 0.
+    """Return lists of numbers, or vectors of a Spark DataFrame, as samples.
+
+    They have `width` features, unless that is 0.
 
     Lists of float32 and float64 are the memory of Arrow, which cannot be written to. Others become
     float32, or float64 for integers of more than 16 bits.
@@ -447,13 +463,14 @@ def vectors(table: Any, column: str, width: int, name: str, lines: range) -> Any
     array = _column(table, column)
     if isinstance(array.type, pyarrow().BaseExtensionType):
         array = array.storage
-    if not is_vector(array.type):
+    is_of_spark = is_spark_vector(array.type)
+    if not (is_of_spark or is_vector(array.type)):
         problem = f"column {column!r}: expected lists of numbers, got {shown(array.type)}."
         raise DataError(name, problem)
     if array.null_count:
         k = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
         raise DataError(name, f"column {column!r}: expected a vector, got a null.", lines[k])
-    if is_spark_vector(array.type):
+    if is_of_spark:
         return spark_vectors(array, column, width, name, lines)
     flat, n = array.flatten(), len(array)
     if pyarrow().types.is_fixed_size_list(array.type):
@@ -476,12 +493,10 @@ def vectors(table: Any, column: str, width: int, name: str, lines: range) -> Any
 
 
 def is_vector(kind: Any) -> bool:
-    """Whether a column of this type holds lists of numbers, or vectors of Spark."""
+    """Whether a column of this type holds lists of numbers."""
     if isinstance(kind, pyarrow().BaseExtensionType):
         kind = kind.storage_type
     types = pyarrow().types
-    if is_spark_vector(kind):
-        return True
     are_lists = _is_list(kind) or types.is_fixed_size_list(kind)
     return are_lists and (_is_number(types, kind.value_type) or types.is_boolean(kind.value_type))
 
@@ -550,7 +565,7 @@ def labels_of(table: Any, label: str, name: str, lines: range, width: int) -> An
     raise DataError(name, f"{label!r}: expected text or integers, got {shown(kind)}.")
 
 
-# -- vectors as MLlib of Spark stores them: each one sparse, or dense ----------------------------
+# -- vectors of a DataFrame of Spark: each one sparse, or dense ----------------------------------
 
 
 def is_spark_vector(kind: Any) -> bool:
@@ -560,58 +575,30 @@ def is_spark_vector(kind: Any) -> bool:
 
 
 def spark_vectors(array: Any, column: str, width: int, name: str, lines: range) -> Any:
-    """Return vectors without nulls as samples, of `width` features unless it is 0.
+    """Return vectors, as Spark checked them, as samples of `width` features unless it is 0.
 
     Dense ones give a dense array; a sparse one among them, a CSR array.
     """
     kinds, sizes, indices, values = (array.field(k) for k in range(len(FIELDS)))
-    what = f"column {column!r}: expected"
-
-    def refuse(wrong: np.ndarray, expected: str, *got: np.ndarray) -> None:
-        if wrong.any():
-            k = int(np.argmax(wrong))
-            shown = " and ".join(str(each[k]) for each in got) or "a null"
-            raise DataError(name, f"{what} {expected}, got {shown}.", lines[k])
-
-    kind = _numbers(kinds, -1)
-    refuse((kind != SPARSE) & (kind != DENSE), "vectors of type 0 or 1", kind)
-    dense = kind == DENSE
-    counts, listed = _numbers(values.value_lengths(), 0), _numbers(indices.value_lengths(), 0)
-    found = np.where(dense, counts, _numbers(sizes, -1))
+    dense, counts = kinds.to_numpy() == DENSE, values.value_lengths().to_numpy()
+    found = np.where(dense, counts, sizes.fill_null(0).to_numpy())
     width = width or int(found[0])
-    refuse(found != width, f"vectors of {width} numbers", found)
-    refuse(~dense & (listed != counts), "as many indices as values", listed, counts)
-    ends = np.append(0, np.cumsum(counts))
-    for lists in (values, indices):
-        flat = lists.flatten()
-        if flat.null_count:
-            rows = np.repeat(np.arange(len(array)), _numbers(lists.value_lengths(), 0))
-            without = np.isin(np.arange(len(array)), rows[flat.is_null().to_numpy(False)])
-            refuse(without, "vectors without nulls")
-    numbers = values.flatten().to_numpy(zero_copy_only=False)
+    if (found != width).any():
+        k = int(np.argmax(found != width))
+        problem = f"column {column!r}: expected vectors of {width} numbers, got {found[k]}."
+        raise DataError(name, problem, lines[k])
+    numbers = values.flatten().to_numpy()
     if dense.all():
         return numbers.reshape(len(array), width)
-    columns = indices.flatten().to_numpy(zero_copy_only=False)
-    if dense.any():
-        full, of_dense = columns, np.repeat(dense, counts)
-        columns = np.empty(len(numbers), dtype=np.int32)
-        columns[of_dense] = np.tile(np.arange(width, dtype=np.int32), int(dense.sum()))
-        columns[~of_dense] = full
-    outside = (columns < 0) | (columns >= width)
-    if outside.any():
-        k = int(np.argmax(outside))
-        problem = f"{what} indices from 0 to {width - 1}, got {columns[k]}."
-        raise DataError(name, problem, lines[row_of(k, ends)])
+    of_dense, ends = np.repeat(dense, counts), np.append(0, np.cumsum(counts))
+    columns = np.empty(len(numbers), np.int32)
+    columns[of_dense] = np.tile(np.arange(width, dtype=np.int32), int(dense.sum()))
+    columns[~of_dense] = indices.flatten().to_numpy()
     # a copy, since the arrays of Arrow cannot be written to, as SciPy does to sort a row
-    samples = sparse.csr_array((numbers.copy(), columns.copy(), ends), (len(array), width))
+    samples = sparse.csr_array((numbers.copy(), columns, ends), (len(array), width))
+    samples.check_format()
     samples.eliminate_zeros()
     return samples
-
-
-def _numbers(array: Any, null: int) -> np.ndarray:
-    """Return integers, with a number for each null."""
-    found: np.ndarray = array.fill_null(null).to_numpy(zero_copy_only=False)
-    return found.astype(np.int64)
 
 
 # -- writing -------------------------------------------------------------------------------------
