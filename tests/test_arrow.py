@@ -192,8 +192,8 @@ WRONG = [
         r"column 'a': expected numbers, got decimal128\(25, 2\)",
     ),
     (two(a=[{"b": 1}, {"b": 2}]), "column 'a': expected numbers, got struct"),
-    (two(label=[0.5, 1.0]), "Table:1: expected a label that is text or an integer, got 0.5"),
-    (two(label=[1.0, np.nan]), "Table:2: expected a label that is text or an integer, got nan"),
+    (two(label=[0.5, 1.0]), "Table:1: expected an integer label under .*, got 0.5"),
+    (two(label=[1.0, np.nan]), "Table:2: expected a label, got nan"),
     (two(label=[b"a", b"b"]), "'label': expected text or integers, got binary"),
     (two(label=["a", "b\0"]), "Table:2: expected a label without NUL characters"),
     (two(label=[["a"], []]), "'label': expected lists of integers from 0 to 16777215, got"),
@@ -237,7 +237,7 @@ WRONG = [
     *(
         (
             two(label=nan_that_signals(kind)),
-            "Table:2: expected a label that is text or an integer, got nan",
+            "Table:2: expected a label, got nan",
         )
         for kind in ("f2", "f4", "f8")
     ),
@@ -247,11 +247,11 @@ WRONG = [
     ),
     (
         two(label=[1.0, np.inf]),
-        r"Table:2: expected a label that is text or an integer under 2\^63, got inf",
+        "Table:2: expected a label, got inf",
     ),
     (
         two(label=[1.0, -1e300]),
-        r"Table:2: expected a label that is text or an integer under .*, got -1e\+300",
+        r"Table:2: expected an integer label under .*, got -1e\+300",
     ),
     (two(label=in_dictionary("a", None)), "Table:2: column 'label': expected no nulls"),
     (two(label=in_dictionary(1, None)), "Table:2: column 'label': expected no nulls"),

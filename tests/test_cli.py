@@ -157,13 +157,16 @@ def test_files_of_one_data_set_need_not_have_their_columns_in_one_order_or_numbe
 
 
 @pytest.mark.parametrize("rows", [1, 3, 100])
-def test_labels_of_a_csv_are_numbers_only_if_all_of_them_are(run, rows):
+def test_labels_of_a_csv_are_numbers_only_if_those_of_the_first_chunk_are(run, rows):
     numbers, late = "a,class\n1,0\n2,1\n3,0\n", "a,class\n1,0\n2,1\n3,0\n4,x\n"
-    for text, classes in ((numbers, [0, 1]), (late, ["0", "1", "x"]), (
-        "a,class\n1,01\n2,1\n", ["01", "1"]
+    for text, classes, n in ((numbers, [0, 1], 0), (late, ["0", "1", "x"], 4), (
+        "a,class\n1,01\n2,1\n", ["01", "1"], 0
     )):  # fmt: skip
         line = f"fit a.csv --method ocfs --chunk-rows {rows} -o m.narrows"
-        assert run(line, a__csv=text)[0] == 0
+        status, _, err = run(line, a__csv=text)
+        if rows < n:
+            assert (status, "a.csv:5: " in err, err.count("\n")) == (1, True, 1)
+            assert run(line + " --labels text")[0] == 0
         assert narrows.load("m.narrows").classes_.tolist() == classes
 
 

@@ -146,8 +146,8 @@ def test_missing_labels_are_errors_only_where_labels_are_required(tmp_path, run,
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (np.arange(N) / 2, r"a\.h5ad:2: expected a label that is text or an integer, got 0\.5"),
-        (np.full(N, 1e30), r"a\.h5ad:1: expected a label .* under 2\^63, got 1e\+30"),
+        (np.arange(N) / 2, r"a\.h5ad:2: expected an integer label .*, got 0\.5"),
+        (np.full(N, 1e30), r"a\.h5ad:1: expected an integer label under 2\^63, got 1e\+30"),
     ],
 )
 def test_labels_that_are_none(tmp_path, column, message):

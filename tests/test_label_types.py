@@ -165,7 +165,7 @@ def test_a_model_of_text_reads_integers(files, source, target):
 
 @pairs
 def test_a_model_of_integers_reads_what_is_written_alike(files, source, target):
-    """{1, 2, 3} was learned; today has {1, 2}, and then {1, a}, so that classes become text."""
+    """{1, 2, 3} was learned; today has {1, 2}, and then {1, b}, which only text has."""
     files.fit(source, of_each("1", "2", "3"))
     is_text = "text" in source
     assert files.predict(target, of_each("1", "2")) == (1.0, "")
@@ -175,18 +175,30 @@ def test_a_model_of_integers_reads_what_is_written_alike(files, source, target):
     assert files.counts() == {kind(1): 2 * EACH, kind(2): 2 * EACH, kind(3): EACH}
     if target == "svm":
         return
-    labels = of_each("1", "b")
-    assert files.predict(target, labels) == (0.5, "")  # the model does not know b
-    status, _, err = files.update(target, labels)
-    assert status == 0
+    labels, more = of_each("1", "b"), "" if is_text else " --labels text"
+    for command in ("predict m.narrows {} -o p.npz", "transform m.narrows {} -o p.npz"):
+        assert_refused(files(command, target, labels), is_text, "'b'")
+    assert_refused(files("update m.narrows {} -o x.narrows", target, labels), is_text, "'b'")
+    assert files.predict(target, labels, more) == (0.5, "")  # the model does not know b
+    status, _, err = files.update(target, labels, more)
+    assert (status, err) == (0, "" if is_text else "narrows: m.narrows: its classes become text.\n")
     assert files.counts() == {"1": 3 * EACH, "2": 2 * EACH, "3": EACH, "b": EACH}
-    said = "narrows: m.narrows: its classes become text, since {} has the label 'b'.\n"
-    name = (
-        "standard input" if target.startswith("-") else files.folder / f"update.{target.split()[0]}"
-    )
-    assert err == ("" if is_text else said.format(name))
     assert files.predict(target, labels) == (1.0, "")
     assert files.predict(source, of_each("1", "2")) == (1.0, "")
+
+
+def assert_refused(ran, is_text, cell):
+    """One line names the row, the cell and the option, unless the model has text."""
+    status, _, err = ran
+    if is_text:
+        assert (status, err) == (0, "")
+        return
+    (line,) = (each for each in err.splitlines() if not OF_UPDATE.search(each))
+    assert status == 1
+    assert re.search(r"(standard input|\.\w+):\d+: ", line)
+    assert cell in line
+    assert "as the model has" in line
+    assert "--labels text" in line
 
 
 @pairs
@@ -205,15 +217,12 @@ def test_leading_zeros_for_a_model_of_integers(files, source):
     files.fit("svm", of_each("1", "2"))
     if source == "svm":
         return
-    accuracy, err = files.predict(source, of_each("01", "02"))
-    assert accuracy == 0
-    assert "expected labels that are classes of m.narrows (1, 2), got '01', '02'" in err
-    assert "Set --labels integer." in err
+    for command in ("predict m.narrows {} -o p.npz", "update m.narrows {} -o m.narrows"):
+        ran = files(command, source, of_each("01", "02"))
+        assert_refused(ran, False, "'01'")
+        assert "--labels integer to read it as 1." in ran[2]
     assert files.predict(source, of_each("01", "02"), " --labels integer") == (1.0, "")
-    status, _, err = files.update(source, of_each("01", "02"))
-    assert status == 1
-    assert "got '01', which may be the class '1' or another one. Set --labels integer if" in err
-    assert "or set --labels text" in err
+    assert files.predict(source, of_each("01", "02"), " --labels text")[0] == 0
     assert files.counts() == {1: EACH, 2: EACH}
     assert files.update(source, of_each("01", "02"), " --labels integer")[0] == 0
     assert files.counts() == {1: 2 * EACH, 2: 2 * EACH}
@@ -233,31 +242,20 @@ def test_an_update_warns_if_no_label_is_a_class(files):
 
 
 @pytest.mark.parametrize("files", [False], indirect=True)
-@pytest.mark.parametrize("target", ["svm", "parquet", "npz"])
+@pytest.mark.parametrize("target", ["csv", "svm", "parquet", "npz"])
 def test_integers_for_a_model_of_leading_zeros(files, target):
     files.fit("csv", of_each("01", "02"))
     accuracy, err = files.predict(target, of_each("1", "2"))
     assert accuracy == 0
     assert "expected labels that are classes of m.narrows ('01', '02'), got '1', '2'" in err
-    assert "Set --labels integer." in err
     assert files.predict(target, of_each("1", "2"), " --labels integer") == (1.0, "")
     status, _, err = files.update(target, of_each("1", "2"))
-    assert status == 1
-    assert "got '1', which may be the class '01' or another one. Set --labels integer if" in err
-    assert files.update(target, of_each("1", "2"), " --labels text")[0] == 0
+    assert (status, "got '1', '2'. They are new classes" in err) == (0, True)
     assert set(files.counts()) == {"01", "02", "1", "2"}
     files.fit("csv", of_each("01", "02"))
     status, _, err = files.update(target, of_each("1", "2"), " --labels integer")
     assert (status, err) == (0, "narrows: m.narrows: its classes become integers.\n")
     assert files.counts() == {1: 2 * EACH, 2: 2 * EACH}
-
-
-@pytest.mark.parametrize("files", [False], indirect=True)
-def test_a_csv_that_lost_leading_zeros_is_noticed(files):
-    files.fit("csv", of_each("01", "02"))
-    status, _, err = files.update("csv", of_each("1", "2"))
-    assert status == 0
-    assert err.endswith("the label '1' is another class than '01' of m.narrows.\n")
 
 
 def test_true_and_false_are_integers_if_asked(run, tmp_path):
@@ -272,15 +270,12 @@ def test_true_and_false_are_integers_if_asked(run, tmp_path):
     }.items():
         (tmp_path / f"{name}.csv").write_bytes(as_csv({**table, "label": words.tolist()}))
     assert run("fit bool.parquet --method srda -o m.narrows")[0] == 0
-    for name in ("b.csv", "t.csv", "bool.parquet"):  # True, 1 and true
-        status, out, err = run(f"predict m.narrows {name} -o p.csv --json")
+    for name, more in {"b.csv": " --labels integer", "t.csv": "", "bool.parquet": ""}.items():
+        status, out, err = run(f"predict m.narrows {name} -o p.csv --json{more}")  # True, 1, true
         assert (status, json.loads(out)["accuracy"], err) == (0, 1.0, "")
-    status, out, err = run("predict m.narrows u.csv -o p.csv --json")
-    assert json.loads(out)["accuracy"] == 0
-    assert "(False, True), got 'no', 'true'. Set --labels integer." in err
+    assert_refused(run("predict m.narrows b.csv -o p.csv"), False, "'False'")
     status, _, err = run("update m.narrows u.csv -o m.narrows --labels integer")
-    assert status == 1
-    assert "expected a label that is an integer under 2^63, got 'no'. Set --labels text" in err
+    assert (status, "got 'no'. Set --labels text." in err) == (1, True)
     assert files.counts() == {False: EACH, True: EACH}
 
 
@@ -292,10 +287,8 @@ def test_integers_that_are_written_in_other_ways(files, others):
         patch.setitem(PLACES, others[0], 0)
         patch.setitem(PLACES, others[1], 1)
         labels = of_each(*others)
-        assert files.predict("csv", labels)[0] == 0
-        status, _, err = files.update("csv", labels)
-        assert status == 1
-        assert f"got {min(others)!r}, which may be the class" in err
+        for command in ("predict m.narrows {} -o p.npz", "update m.narrows {} -o x.narrows"):
+            assert_refused(files(command, "csv", labels), False, repr(others[0]))
         assert files.predict("csv", labels, " --labels integer") == (1.0, "")
         assert files.update("csv", labels, " --labels integer")[0] == 0
     assert files.counts() == {1: 2 * EACH, 2: 2 * EACH}
@@ -304,11 +297,44 @@ def test_integers_that_are_written_in_other_ways(files, others):
 def test_what_is_no_integer_is_named_with_its_line(tmp_path):
     for label in ("1_0", "one", str(2**63), "1.5", "١", "1e3", "0x1", ""):
         (tmp_path / "a.csv").write_text(f"x,label\n1,7\n2,{label}\n")
-        with pytest.raises(DataError, match=r"a\.csv:3: .*expected a label") as caught:
+        with pytest.raises(DataError, match=r"a\.csv:3: .*expected an? .*label") as caught:
             list(iter_chunks(tmp_path / "a.csv", labels="integer"))
-        assert (str(caught.value).endswith('Set labels="text".')) == bool(label)
+        assert ('Set labels="text".' in str(caught.value)) == bool(label)
     with pytest.raises(ParameterError, match="labels: expected 'text' or 'integer', got 'number'"):
         list(iter_chunks(tmp_path / "a.csv", labels="number"))
+
+
+def test_numbers_with_fractions_are_text_if_asked(tmp_path):
+    """The same in every format: one line names the row, and what it names works."""
+    X, y = np.eye(3), [1.0, 2.5, 2.0]
+    np.savez(tmp_path / "a.npz", X=X, y=y)
+    np.save(tmp_path / "a.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    pq.write_table(pa.table({"x": X[0], "label": y}), tmp_path / "a.parquet")
+    (tmp_path / "a.svm").write_text("1 1:1\n2.5 1:1\n2.0 1:1\n")
+    (tmp_path / "a.jsonl").write_bytes(as_jsonl({"text": ["w"] * 3, "label": y}))
+    for name in "a.npz", "a.npy", "a.parquet", "a.svm", "a.jsonl":
+        more = {"label": str(tmp_path / "y.npy")} if name == "a.npy" else {}
+        for asked in {}, {"labels": "integer"}:
+            with pytest.raises(DataError, match=r':2: .*2\.5.*labels="text".*target'):
+                list(iter_chunks(tmp_path / name, **more, **asked))
+        read = [y for _, y in iter_chunks(tmp_path / name, labels="text", **more)]
+        assert np.concatenate(read).tolist() == ["1", "2.5", "2"]
+
+
+@pytest.mark.parametrize("target", ["csv", "parquet", "jsonl"])
+def test_rows_whose_label_does_not_fit_are_skipped(run, tmp_path, target):
+    of_texts = target == "jsonl"
+    files = Files(run, tmp_path, of_texts)
+    files.fit("jsonl" if of_texts else "csv", of_each("1", "2"))
+    labels = of_each("1", "2", "a")
+    update = "update m.narrows {} -o u.narrows --json --on-error skip"
+    _, out, err = files(update, target, labels)
+    skipped = json.loads(out)["skipped"]
+    assert len(skipped) == EACH
+    assert all("got 'a'" in each["reason"] for each in skipped)
+    assert err.count("Set --labels text.") == EACH
+    assert load(tmp_path / "u.narrows").class_count_.tolist() == [2 * EACH] * 2
 
 
 # -- both types in one input -----------------------------------------------------------------------
@@ -327,37 +353,44 @@ def test_integers_beyond_64_bits_are_text(run, tmp_path):
         assert (status, err) == (0, "")
     assert files.counts() == dict.fromkeys(large, 2 * EACH)
     assert run("fit u.parquet --method srda -o m.narrows")[0] == 0
-    assert files.predict("csv", labels) == (1.0, "")
-    assert files.update("csv", labels)[::2] == (0, "")
-    assert files.counts() == dict.fromkeys(map(int, large), 2 * EACH)
+    assert files.counts() == dict.fromkeys(map(int, large), EACH)
+    assert_refused(files("predict m.narrows {} -o p.npz", "csv", labels), False, large[0])
+    assert files.predict("csv", labels, " --labels text") == (1.0, "")
+    assert files.update("csv", labels, " --labels text")[0] == 0
+    assert files.counts() == dict.fromkeys(large, 2 * EACH)
 
 
-@pytest.mark.parametrize("order", [("i.csv", "t.csv.gz"), ("t.csv.gz", "i.csv")])
-def test_one_file_of_integers_and_one_of_text(run, tmp_path, order):
+def test_one_file_of_integers_and_one_of_text(run, tmp_path):
     (tmp_path / "i.csv").write_bytes(as_csv({"x": [1, 2, 3], "y": [3, 1, 2], "label": [1, 2, 1]}))
     with gzip.open(tmp_path / "t.csv.gz", "wb") as file:
         file.write(as_csv({"x": [1, 2, 5], "y": [3, 1, 9], "label": [1, 2, "a"]}))
     files = Files(run, tmp_path)
-    assert run(f"fit {' '.join(order)} --method oc -o m.narrows")[::2] == (0, "")
-    assert files.counts() == {"1": 3, "2": 2, "a": 1}
-    assert run("fit i.csv --method oc -o m.narrows")[0] == 0
-    status, _, err = run(f"update m.narrows {' '.join(order)} -o m.narrows --chunk-rows 1")
-    assert (status, len([line for line in err.splitlines() if not OF_UPDATE.search(line)])) == (
-        0,
-        1,
-    )
-    assert files.counts() == {"1": 5, "2": 3, "a": 1}
+    status, _, err = run("fit i.csv t.csv.gz --method oc -o m.narrows")  # the first file decides
+    assert (status, err.count("\n")) == (1, 1)
+    assert "t.csv.gz:4: expected an integer label, as in the rows before, got 'a'" in err
+    for order in "i.csv t.csv.gz --labels text", "t.csv.gz i.csv":
+        assert run(f"fit {order} --method oc -o m.narrows")[::2] == (0, "")
+        assert files.counts() == {"1": 3, "2": 2, "a": 1}
+        assert run("fit i.csv --method oc -o m.narrows")[0] == 0
+        update = f"update m.narrows {order.split(' --')[0]} -o m.narrows --chunk-rows 1"
+        assert_refused(run(update), False, "t.csv.gz:4: ")
+        assert files.counts() == {1: 2, 2: 1}
+        assert run(update + " --labels text")[0] == 0
+        assert files.counts() == {"1": 5, "2": 3, "a": 1}
 
 
-def test_files_of_both_types_name_the_option(run, tmp_path):
+def test_text_that_is_an_integer_is_read_as_one_after_integers(run, tmp_path):
     for name, label in {"i": 1, "t": "1"}.items():
         columns = {"x": [1.0, 2.0], "y": [2.0, 5.0], "label": [label, label * 2]}
         pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
-    status, _, err = run("fit i.parquet t.parquet --method oc -o m.narrows")
-    assert status == 1
-    assert err.endswith("numbers of one type; for files, set --labels text.\n")
-    assert run("fit i.parquet t.parquet --method oc -o m.narrows --labels text")[0] == 0
-    assert Files(run, tmp_path).counts() == {"1": 2, "11": 1, "2": 1}
+    files = Files(run, tmp_path)
+    for more, counts in {
+        "i.parquet t.parquet": {1: 2, 2: 1, 11: 1},
+        "t.parquet i.parquet": {"1": 2, "2": 1, "11": 1},
+        "i.parquet t.parquet --labels text": {"1": 2, "2": 1, "11": 1},
+    }.items():
+        assert run(f"fit {more} --method oc -o m.narrows")[0] == 0
+        assert files.counts() == counts
 
 
 MIXED = b"a,b,label\n" + b"1,2,1\n3,1,2\n" * 10 + b"9,9,a\n" * 5
@@ -367,24 +400,23 @@ def test_text_that_comes_late_on_a_pipe(run, tmp_path):
     files, few = Files(run, tmp_path), " --chunk-rows 4"
     status, _, err = run("fit - --method oc -o m.narrows" + few, stdin=MIXED)
     assert status == 1
-    assert "standard input:22: expected a label that is a number, as in the rows before" in err
+    assert "standard input:22: expected an integer label, as in the rows before, got 'a'" in err
     assert err.endswith("Set --labels text.\n")
+    (tmp_path / "late.csv").write_bytes(MIXED)  # a file is read as a pipe is
+    status, _, err = run("fit late.csv --method oc -o m.narrows" + few)
+    assert (status, "late.csv:22: expected an integer label" in err) == (1, True)
     for more in (few + " --labels text", ""):  # or in one chunk
         assert run("fit - --method oc -o m.narrows" + more, stdin=MIXED)[0] == 0
         assert files.counts() == {"1": 10, "2": 10, "a": 5}
     (tmp_path / "i.csv").write_bytes(MIXED[: MIXED.index(b"9,9")])
     assert run("fit i.csv --method srda -o m.narrows")[0] == 0
-    status, out, err = run("predict m.narrows - -o p.csv --json" + few, stdin=MIXED)
-    assert (status, json.loads(out)["accuracy"], err) == (0, 0.8, "")
-    status, out, err = run("transform m.narrows - -o p.csv" + few, stdin=MIXED)
-    assert (status, "Set --labels text" in err) == (1, True)
-    status, out, err = run("transform m.narrows - -o p.csv --labels text" + few, stdin=MIXED)
-    assert (status, err) == (0, "")
-    status, _, err = run("update m.narrows - -o m.narrows" + few, stdin=MIXED)
-    assert (status, len([line for line in err.splitlines() if not OF_UPDATE.search(line)])) == (
-        0,
-        1,
-    )
+    for command in "predict", "transform", "update":
+        command = f"{command} m.narrows - -o {'m.narrows' if command == 'update' else 'p.csv'}"
+        assert_refused(run(command + few, stdin=MIXED), False, "standard input:22: ")
+        assert_refused(run(command, stdin=MIXED), False, "'a'")  # a model decides before all chunks
+        status, out, err = run(command + few + " --json --labels text", stdin=MIXED)
+        assert status == 0
+        assert json.loads(out).get("accuracy") in (None, 0.8)
     assert files.counts() == {"1": 20, "2": 20, "a": 5}
 
 
@@ -392,9 +424,12 @@ def test_json_lines_of_both_types(run, tmp_path):
     files = Files(run, tmp_path)
     rows = [{"text": WORDS[k % 3], "label": (1, "2", "a")[k % 3]} for k in range(30)]
     lines = "\n".join(map(json.dumps, rows)) + "\n"
-    status, _, err = run("fit a.jsonl --method srda -o m.narrows", a__jsonl=lines)
-    assert (status, "a.jsonl:2: " in err, err.endswith("Set --labels text.\n")) == (1, True, True)
-    assert run("fit a.jsonl --method srda -o m.narrows --labels text")[0] == 0
+    fit = "fit a.jsonl --method srda -o m.narrows"
+    status, _, err = run(fit + " --chunk-rows 1", a__jsonl=lines)
+    assert (status, "a.jsonl:3: " in err, err.endswith("Set --labels text.\n")) == (1, True, True)
+    for more in " --chunk-rows 1 --labels text", "":
+        assert run(fit + more)[0] == 0
+        assert files.counts() == {"1": 10, "2": 10, "a": 10}
     status, out, err = run("predict m.narrows a.jsonl -o p.csv --json")
     assert (json.loads(out)["accuracy"], err) == (1.0, "")
     status, _, err = run("update m.narrows a.jsonl -o m.narrows")
@@ -410,9 +445,15 @@ def test_a_run_that_is_resumed_has_labels_of_one_type(run, monkeypatch, tmp_path
     assert run("fit i.csv --method oc -o base.narrows")[0] == 0
     for command in ("fit i.csv t.csv --method oc", "update base.narrows i.csv t.csv"):
         for chunks in (1, 6, 11):  # among integers, and after the first text
-            assert_resumed_is_whole(run, monkeypatch, f"{command} --chunk-rows 4", chunks)
+            more = " --labels text --chunk-rows 4"
+            assert_resumed_is_whole(run, monkeypatch, command + more, chunks)
             for name in ("whole.narrows", "m.narrows"):
                 (tmp_path / name).unlink()
+    (tmp_path / "ab.csv").write_bytes(MIXED.replace(b",1\n", b",b\n").replace(b",2\n", b",c\n"))
+    for method in "pca", "variancefs":  # which ignore labels
+        assert_resumed_is_whole(run, monkeypatch, f"fit ab.csv --method {method} --chunk-rows 4", 1)
+        for name in ("whole.narrows", "m.narrows"):
+            (tmp_path / name).unlink()
     stopped = "fit i.csv --method oc -o m.narrows --chunk-rows 4 --checkpoint c.narrows"
     with monkeypatch.context() as patch:
         stop_after(patch, 2)
@@ -448,7 +489,7 @@ def test_a_model_whose_classes_became_text_is_that_of_text(case, run, tmp_path):
     save(case.new().partial_fit(X[:40], names[:40].astype(int)), tmp_path / "i.narrows")
     save(case.new().partial_fit(X[:40], names[:40]), tmp_path / "t.narrows")
     for name in "it":
-        assert run(f"update {name}.narrows t.npz -o {name}.narrows")[0] == 0
+        assert run(f"update {name}.narrows t.npz -o {name}.narrows --labels text")[0] == 0
     assert_same(load(tmp_path / "i.narrows"), load(tmp_path / "t.narrows"), rtol=1e-7)
 
 
@@ -497,16 +538,14 @@ def test_merge_of_integers_and_text(run, tmp_path):
     model("t", 1, 2, "a", "a")
     model("zero", "01", "02", "01", "02")
     for pair in ("i.narrows t.narrows", "t.narrows i.narrows"):
+        first, second = pair.split()
         status, _, err = run(f"merge {pair} -o m.narrows")
-        assert (status, err) == (
-            0,
-            "narrows: i.narrows: its classes become text, since t.narrows has text.\n",
-        )
+        assert (status, err.count("\n")) == (1, 1)
+        assert f"{second}: expected classes that are " in err
+        assert f"as {first} has" in err
+        assert "Set --labels text." in err
+        assert run(f"merge {pair} -o m.narrows --labels text")[0] == 0
         assert files.counts() == {"1": 3, "2": 2, "10": 1, "a": 2}
-    status, _, err = run("merge i.narrows zero.narrows -o m.narrows")
-    assert status == 1
-    assert "i.narrows: expected labels that are written as the classes of zero.narrows" in err
-    assert "Set --labels integer if it is, or set --labels text if it is another." in err
     assert run("merge i.narrows zero.narrows -o m.narrows --labels integer")[0] == 0
     assert files.counts() == {1: 4, 2: 3, 10: 1}
     assert run("merge i.narrows zero.narrows -o m.narrows --labels text")[0] == 0
@@ -600,7 +639,10 @@ def test_compare_reads_both_files_as_one_type(run, tmp_path):
         (tmp_path / f"{name}.csv").write_bytes(as_csv(table))
     np.savez(tmp_path / "i.npz", X=samples(integers), y=np.array(integers).astype(int))
     few = "--methods oc --dims 1 --json"
-    for first, test, accuracy in (("b.csv", "i.csv", 1), ("i.csv", "b.csv", 2 / 3)):
+    status, _, err = run(f"compare i.csv --test b.csv {few}")
+    assert (status, "b.csv:4: expected an integer label" in err) == (1, True)
+    pairs = ("b.csv", "i.csv", 1), ("i.csv", "b.csv --labels text", 2 / 3)
+    for first, test, accuracy in pairs:
         status, out, err = run(f"compare {first} --test {test} {few}")
         assert status == 0, err
         assert json.loads(out)["lines"][0]["micro_f1"] == pytest.approx(accuracy)
@@ -613,7 +655,7 @@ def test_compare_reads_both_files_as_one_type(run, tmp_path):
 
 @pytest.mark.parametrize("kind", ["files", "parts"])
 def test_parts_of_a_data_set_have_labels_of_one_type(tmp_path, monkeypatch, kind):
-    """A part that shows integers alone is not read as integers, if another one shows text."""
+    """The first chunk of the first part decides, whatever a worker reads first."""
     integers, both = of_each("1", "2"), of_each("1", "2", "a")
     paths = [str(tmp_path / f"{name}.csv") for name in "ab"]
     for path, labels in zip(paths, (integers, both), strict=True):
@@ -621,15 +663,20 @@ def test_parts_of_a_data_set_have_labels_of_one_type(tmp_path, monkeypatch, kind
             file.write(as_csv({**columns_of(labels, False), "label": labels}))
     if kind == "parts":
         pretend(monkeypatch, "large files", 500)
-    model = fit_in_parts(SRDA(), paths, labels_required=True)
-    assert model.classes_.tolist() == ["1", "2", "a"]
+    with pytest.raises(DataError, match=r"b\.csv:4: expected an integer label.* got 'a'.*text"):
+        fit_in_parts(SRDA(), paths, labels_required=True)
     of_integers = fit_in_parts(SRDA(), paths[:1], labels_required=True)
     assert of_integers.classes_.tolist() == [1, 2]
-    for fitted, first in ((model, paths), (model, paths[:1]), (of_integers, paths)):
+    model = fit_in_parts(SRDA(), paths[::-1], labels_required=True)
+    asked = fit_in_parts(SRDA(), paths, labels_required=True, labels="text")
+    for each in model, asked:
+        assert each.classes_.tolist() == ["1", "2", "a"]
+    for fitted, first, found in (
+        (model, paths, "U"), (model, paths[:1], "U"), (of_integers, paths[:1], "i")
+    ):  # fmt: skip
         folder = tmp_path / f"{id(fitted)}{len(first)}"
         written = transform_in_parts(fitted, first, folder)
         assert len(written) >= len(first)
-        found = [y.dtype.kind for _, y in iter_chunks(written)]
-        assert set(found) == {"U"}
-    written = transform_in_parts(of_integers, paths[:1], tmp_path / "i")
-    assert {y.dtype.kind for _, y in iter_chunks(written)} == {"i"}
+        assert {y.dtype.kind for _, y in iter_chunks(written)} == {found}
+    with pytest.raises(DataError, match=r"b\.csv:4: .*as the model has, got 'a'"):
+        transform_in_parts(of_integers, paths, tmp_path / "i")

@@ -105,15 +105,21 @@ def test_chunks_of_numbers_of_several_types_are_one_fit(method):
 
 
 @pytest.mark.parametrize("method", ["oc", "srda", "mmc", "lda", "idrqr", "onlinesrda"])
-def test_files_of_text_and_of_numbers_are_refused(run, tmp_path, method):
+def test_files_of_text_and_of_numbers_are_read_as_the_first(run, tmp_path, method):
     X, y = labelled(n=30)
     np.savez(tmp_path / "a.npz", X=X, y=y)
     np.savez(tmp_path / "b.npz", X=X, y=np.arange(30) % 3)
     status, _, err = run(f"fit a.npz b.npz --method {method} -o m.narrows")
-    assert status == 1
-    assert err.startswith("narrows: a.npz, b.npz: ")
-    assert "expected labels of one type, got " in err
-    assert not (tmp_path / "m.narrows").exists()
+    assert (status, err) == (0, "")  # text comes first
+    found = load(tmp_path / "m.narrows").classes_.tolist()
+    assert found == sorted({*y.tolist(), "0", "1", "2"})
+    status, _, err = run(f"fit b.npz a.npz --method {method} -o n.narrows")
+    assert (status, err.count("\n")) == (1, 1)
+    assert (
+        f"narrows: a.npz:1: expected an integer label, as in the rows before, got {str(y[0])!r}"
+        in err
+    )
+    assert not (tmp_path / "n.narrows").exists()
 
 
 def test_a_part_of_text_and_of_numbers_is_refused():

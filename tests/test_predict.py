@@ -156,7 +156,7 @@ def test_several_labels_a_row_are_predicted_as_such(run, tmp_path):
 def test_numbers_and_text_are_never_equal_labels(run, iris, tmp_path):
     X, _ = iris
     save(SRDA().fit(X, load_iris().target), tmp_path / "m.narrows")
-    status, out, _ = run("predict m.narrows iris.csv -o p.csv --json")
+    status, out, _ = run("predict m.narrows iris.csv -o p.csv --json --labels text")
     assert (status, json.loads(out)["accuracy"]) == (0, 0.0)
 
 

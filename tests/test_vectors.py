@@ -347,7 +347,7 @@ WRONG_ARRAYS = [
     (damaged(np.array([[1, 2], [np.inf, 1]])), None, r"X\.npy:2: expected finite values"),
     (damaged(EYE), damaged(np.arange(4)), r"y\.npy: expected 3 labels, got an array of shape \(4,"),
     (damaged(EYE), damaged(EYE), r"y\.npy: expected 3 labels, got an array of shape \(3, 3\)"),
-    (damaged(EYE), damaged(np.arange(3) / 2), r"y\.npy:2: expected a label that is .*, got 0\.5"),
+    (damaged(EYE), damaged(np.arange(3) / 2), r"y\.npy:2: expected an integer label .*, got 0\.5"),
     (damaged(EYE), damaged(np.array(list("abc"), "O")), r"text or integers, got Python objects"),
     (damaged(EYE), damaged(np.array(list("abc"), "S")), r"text or integers, got \|S1"),
     (damaged(EYE), damaged(np.array(["a", "b\0c", "d"])), r"y\.npy:2: expected a label without N"),

@@ -9,6 +9,7 @@ from typing import Any
 from narrows.io.chunk import Options, names_of
 from narrows.io.dataset import Dataset
 from narrows.io.formats import arrow
+from narrows.io.labels import labelled
 from narrows.io.source import Source
 from narrows.io.streams import MAX_LINE_MB
 from narrows.methods.base import Estimator
@@ -71,8 +72,9 @@ def iter_chunks(
         each comma or opening bracket counts as 16 more bytes.
     labels : {"text", "integer"}, optional
         The type of the labels. ``"text"`` reads numbers as the text that they are written as, and
-        ``"integer"`` text such as ``01`` as the integer. By default labels have the type that the
-        files show; in CSV they are integers if all of them are written as integers.
+        ``"integer"`` text such as ``01`` as the integer. By default the first chunk decides: labels
+        are integers if all of them are numbers, or cells of CSV such as ``7`` and ``-1``, and text
+        otherwise.
     target : str or sequence of str, optional
         The columns, JSON keys, npz arrays or ``.npy`` files of numbers to predict, in place of
         labels. The other columns are features. In svmlight, names for the numbers at the beginning
@@ -117,7 +119,7 @@ def iter_chunks(
 
     Notes
     -----
-    **Cost**: one pass, after a fast search of svmlight and CSV files; the memory of one chunk.
+    **Cost**: one pass, after a fast search of svmlight files; the memory of one chunk.
 
     Examples
     --------
@@ -150,7 +152,8 @@ def iter_chunks(
         no_header=no_header or None,
     )
     if hasattr(inputs, "__arrow_c_stream__"):
-        chunks = arrow.read_table(inputs, type(inputs).__name__, options)
+        name = type(inputs).__name__
+        chunks = labelled(arrow.read_table(inputs, name, options), name, options)
     else:
         if isinstance(inputs, str | os.PathLike):
             inputs = [inputs]

@@ -55,7 +55,8 @@ def say_skipped(dataset: Any, path: str | None) -> dict[str, Any]:
     if rows:
         say(f"{len(rows):,} row{'s' * (len(rows) > 1)} skipped{where}:")
     for each in rows[:_LISTED]:
-        print(f"  {escaped(each.file)}:{each.line}: {escaped(each.reason)}", file=sys.stderr)  # noqa: T201
+        reason = escaped(_SET.sub(_as_flag, each.reason))
+        print(f"  {escaped(each.file)}:{each.line}: {reason}", file=sys.stderr)  # noqa: T201
     if len(rows) > _LISTED:
         print(f"  and {len(rows) - _LISTED:,} more (--json lists all)", file=sys.stderr)  # noqa: T201
     if skipped.n_missing:

@@ -13,66 +13,61 @@ from narrows.command.console import say
 from narrows.errors import DataError
 from narrows.solve.paired import BY_SCORES, Outcome, score
 from narrows.solve.sums import widened
-from narrows.state.labels import (
-    are_text,
-    as_one_type,
-    integers,
-    is_integer,
-    read_like,
-    same_integer,
-    some,
-    written,
-)
+from narrows.state.labels import are_text, integers, some, written
 
 
-def for_update(estimator: Any, y: Any, asked: str | None, model: str, path: str) -> Any:
-    """Return labels in the type of the classes of a model, which become text if they have to.
+def as_type(labels: np.ndarray, kind: str | None, model: str) -> np.ndarray:
+    """Return the classes of a model as text or as integers, where one of them was asked for.
 
     Raises
     ------
     DataError
-        A label may be a class that is written in another way, and no type was asked for.
+        A class is no integer, or two are the same one.
     """
+    if kind is None or (kind == "text") == are_text(labels):
+        return labels
+    found = written(labels) if kind == "text" else integers(labels)
+    if found is None:
+        problem = f"expected classes that are different integers, got {some(labels)}."
+        raise DataError(model, f'{problem} Set labels="text".')
+    return found
+
+
+def make_type(estimator: Any, kind: str | None, model: str) -> None:
+    """Turn the classes of an estimator into text or integers, and say it."""
+    from narrows.methods.routes import check_adds_up  # not to predict
+
     classes = estimator._fitted.state.classes
-    if y is None or sparse.issparse(y) or not len(classes):
-        return y
-    if not (are_text(y) or are_text(classes)):
-        return y
-    if asked == "integer" and integers(classes) is not None:
-        _make_integers(estimator, model)
-        return y
-    if asked != "text":
-        _check_spelling(path, y, model, classes)
-        y = read_like(y, classes)
-    if are_text(y) and not are_text(classes):
-        label = next((text for text in y.tolist() if not is_integer(text)), y[0])
-        _make_text(estimator, model, f"{path} has the label {str(label)!r}")
-    return y
+    if not len(classes) or (found := as_type(classes, kind, model)) is classes:
+        return
+    check_adds_up(estimator, estimator._fitted.state)
+    estimator._rename_classes(found)
+    say(f"{model}: its classes become {'text' if kind == 'text' else 'integers'}.")
 
 
-def for_merge(estimators: Sequence[Any], models: Sequence[str], asked: str | None) -> None:
-    """Give models classes of one type: what was asked for, or text if some have text.
+def make_one_type(estimators: Sequence[Any], models: Sequence[str], kind: str | None) -> None:
+    """Give models to merge classes of one type, which was asked for.
 
     Raises
     ------
     DataError
-        A class is no integer, or may be a class of another model that is written in another way.
+        The classes of some are text and those of others integers, and no type was asked for.
     """
-    classes = [estimator._fitted.state.classes for estimator in estimators]
-    if asked == "integer":
-        for estimator, model in zip(estimators, models, strict=True):
-            _make_integers(estimator, model)
-        return
-    texts = [k for k, each in enumerate(classes) if len(each) and are_text(each)]
-    if not texts and asked is None:
-        return
-    for k, (estimator, model) in enumerate(zip(estimators, models, strict=True)):
-        if len(classes[k]) and not are_text(classes[k]):
-            for other in texts if asked is None else ():
-                _check_spelling(model, classes[k], models[other], classes[other])
-            _make_text(
-                estimator, model, f"{models[texts[0]]} has text" if texts else "--labels is text"
-            )
+    known = [estimator._fitted.state.classes for estimator in estimators]
+    texts, numbers = (
+        [k for k, classes in enumerate(known) if len(classes) and are_text(classes) == is_text]
+        for is_text in (True, False)
+    )
+    if kind is None and texts and numbers:
+        if estimators[0]._needs_y:
+            first, other = sorted((texts[0], numbers[0]))
+            what = "text" if first in texts else "integers"
+            problem = f"expected classes that are {what}, as {models[first]} has"
+            got = f"got {some(known[other])}"
+            raise DataError(models[other], f'{problem}, {got}. Set labels="text".')
+        kind = "text"
+    for estimator, model in zip(estimators, models, strict=True):
+        make_type(estimator, kind, model)
 
 
 class Unlike:
@@ -88,10 +83,10 @@ class Unlike:
         self.classes, self.labels = classes, classes[:0]
         self._may_be = len(classes) > 0
 
-    def add(self, y: np.ndarray, classes: np.ndarray) -> None:
-        """Add labels; `classes` are those of the model, maybe in another type."""
+    def add(self, y: np.ndarray) -> None:
+        """Add labels."""
         if self._may_be and len(y):
-            self._may_be = not np.isin(*as_one_type(y, classes)).any()
+            self._may_be = not np.isin(y, self.classes).any()
             self.labels = np.unique(y) if self._may_be else self.classes[:0]
 
     def warn(self, path: str, model: str, advice: str) -> None:
@@ -110,6 +105,8 @@ class Agreement:
         Those of the model.
     asked : str, optional
         The type of labels that was asked for.
+    model : str
+        The file of the model.
 
     Attributes
     ----------
@@ -119,11 +116,10 @@ class Agreement:
         How many samples have each label; empty where they have several.
     """
 
-    def __init__(self, classes: np.ndarray, asked: str | None = None):
-        self.classes = classes
-        self._as_asked = None if asked != "integer" or not are_text(classes) else integers(classes)
+    def __init__(self, classes: np.ndarray, asked: str | None, model: str):
+        self._predicted, self.classes = classes, as_type(classes, asked, model)
         self.n, self.equal, self.labels = 0, 0, Counter[Any]()
-        self._unlike = Unlike(classes)
+        self._unlike = Unlike(self.classes)
         self.rarer: int | None = None  # of two classes, which `scores` finds
         self._kept: list[tuple[np.ndarray, np.ndarray]] = []
 
@@ -161,25 +157,17 @@ class Agreement:
             wrong = widened(sparse.csr_array(predicted), width) != widened(y, width)
             self.equal += len(predicted) - int(np.count_nonzero(wrong.sum(axis=1)))
         elif not sparse.issparse(y) and predicted.ndim == 1:
-            classes = self.classes
-            if self._as_asked is not None:
-                predicted = self._as_asked[np.searchsorted(classes, predicted)]
-                classes = self._as_asked
-            found, labels = as_one_type(predicted, y)
-            self.equal += int(np.count_nonzero(found.astype(object) == labels.astype(object)))
+            found = self.classes[np.searchsorted(self._predicted, predicted)]
+            self.equal += int(np.count_nonzero(found.astype(object) == y.astype(object)))
             self.labels.update(y.tolist())
-            self._unlike.add(y, classes)
-            known, labels = as_one_type(classes, y)
-            code = {label: k for k, label in enumerate(known.tolist())}
-            codes = np.array([code.get(label, -1) for label in labels.tolist()], np.int32)
+            self._unlike.add(y)
+            code = {label: k for k, label in enumerate(self.classes.tolist())}
+            codes = np.array([code.get(label, -1) for label in y.tolist()], np.int32)
             self._kept.append((codes[codes >= 0], probabilities[codes >= 0]))
 
     def warn_if_unlike(self, path: str, model: str) -> None:
         """Say on standard error that no label was a class of the model, if that is so."""
-        labels = self._unlike.labels
-        may_be = self._as_asked is None and len(labels) and same_integer(labels, self.classes)
-        advice = 'Set labels="integer".' if may_be else "Check which column has the labels."
-        self._unlike.warn(path, model, advice)
+        self._unlike.warn(path, model, "Check which column has the labels.")
 
 
 class Explained:
@@ -214,53 +202,3 @@ class Explained:
             errors.tolist(), total.tolist(), (total > 1e-12 * squares).tolist(), strict=True
         )
         return [1 - error / whole if varies else None for error, whole, varies in pairs]
-
-
-def _check_spelling(path: str, labels: np.ndarray, model: str, classes: np.ndarray) -> None:
-    """Raise where a label may be a class that is written in another way; warn where both are text.
-
-    Those are two classes.
-    """
-    distinct = np.unique(labels)
-    if np.isin(*as_one_type(distinct, classes)).all():
-        return
-    found = same_integer(distinct, classes)
-    if found is None:
-        return
-    got, known = found
-    if are_text(labels) and are_text(classes):
-        say(f"warning: {path}: the label {got!r} is another class than {known!r} of {model}.")
-        return
-    problem = f"expected labels that are written as the classes of {model}, got {got!r}, which may "
-    may_be_one = are_text(labels) or integers(classes) is not None
-    advice = 'Set labels="integer" if it is, or set' if may_be_one else "Set"
-    raise DataError(
-        path,
-        f'{problem}be the class {known!r} or another one. {advice} labels="text" if it is another.',
-    )
-
-
-def _make_text(estimator: Any, model: str, why: str) -> None:
-    """Turn the classes of an estimator into text."""
-    _rename(estimator, model, written(estimator._fitted.state.classes), f"text, since {why}")
-
-
-def _make_integers(estimator: Any, model: str) -> None:
-    """Turn the classes of an estimator into integers."""
-    classes = estimator._fitted.state.classes
-    if not len(classes) or not are_text(classes):
-        return
-    numbers = integers(classes)
-    if numbers is None:
-        problem = f"expected classes that are different integers, got {some(classes)}."
-        raise DataError(model, f'{problem} Set labels="text".')
-    _rename(estimator, model, numbers, "integers")
-
-
-def _rename(estimator: Any, model: str, classes: np.ndarray, what: str) -> None:
-    """Give an estimator other classes, and say what they become."""
-    from narrows.methods.routes import check_adds_up  # not to predict
-
-    check_adds_up(estimator, estimator._fitted.state)
-    estimator._rename_classes(classes)
-    say(f"{model}: its classes become {what}.")

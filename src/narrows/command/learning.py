@@ -26,13 +26,14 @@ from narrows.command.console import (
     say_if_numbers,
     say_skipped,
 )
-from narrows.command.labels import Unlike, for_merge, for_update
+from narrows.command.labels import Unlike, make_one_type, make_type
 from narrows.command.runs import Samples
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError, WidthError, did_you_mean, some_names
 from narrows.io.atomic import Version, reserved, room
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run, method_in
-from narrows.io.chunk import NUMBERS, Options, for_targets
+from narrows.io.chunk import Options, for_targets
+from narrows.io.labels import decided_by
 from narrows.io.models import fingerprint, learned_by, load_model, save_model
 from narrows.io.source import check_kind, kind_of
 from narrows.io.streams import display_name, expand_patterns
@@ -43,7 +44,7 @@ from narrows.methods.then import Then
 from narrows.solve.columns import take
 from narrows.solve.sums import widened
 from narrows.state.cross import MOST
-from narrows.state.labels import are_text, as_one_type, same_integer
+from narrows.state.labels import are_text, written
 from narrows.text import Tfidf, Vectoriser
 
 _ADD_CLASSES = "Leave out --no-new-classes to learn it."
@@ -156,7 +157,7 @@ def _merged(estimators: list[Any], models: Sequence[str], labels: str | None) ->
     """Return the first of some estimators, with all others merged into it."""
     _widen_to_widest(estimators)
     if not any(each._takes_numbers for each in estimators):
-        for_merge(estimators, models, labels)
+        make_one_type(estimators, models, labels)
     elif labels is not None:
         raise ParameterError(
             "--labels: expected models of classes, got one of numbers. Leave it out."
@@ -253,7 +254,7 @@ class Run:
             else:
                 at, source = self._resumed.at, self._resumed.estimator._source
                 say(f"resuming after {at.rows:,} rows, line {at.line:,} of {files[at.file]}.")
-                reading = _as_before(self._resumed, reading, bool(model))
+                reading = _as_before(self._resumed, reading)
                 if not model and source is not None and source.tfidf is not None:
                     _check_same_settings(source.tfidf, vectoriser or Tfidf(), checkpoint.path)
         self.samples = Samples(files, reading, source, vectoriser, given.get("idf_sample"))
@@ -372,31 +373,37 @@ class Run:
 
         Warn if none of them is a class, unless a type of labels was asked for.
         """
-        unlike, known = None, self.estimator._fitted.state.classes
-        known = known.copy() if len(known) else None
+        estimator, asked = self.estimator, self.samples.dataset.options.labels
+        has_classes = estimator._needs_y and not estimator._takes_numbers
+        if has_classes:
+            make_type(estimator, asked, self.model)
+        known = estimator._fitted.state.classes
+        unlike, known, path = Unlike(known), known.copy() if len(known) else None, ""
         for X, y in self.samples:
             path = display_name(self.samples.inputs[self.samples.at.file])
-            asked = self.samples.dataset.options.labels
-            if not self.estimator._needs_y:  # it may ignore them
-                if y is None and self.estimator._fitted.then is not None:
+            if not estimator._needs_y:  # it may ignore them
+                if y is None and estimator._fitted.then is not None:
                     expected = f"expected labels, by which {self.model} predicts, got none"
                     raise DataError(path, f"{expected}. Update a model of --then none instead.")
-                y = self.estimator._labels(X, y)
-            y = for_update(self.estimator, y, asked, self.model, path)
-            unlike = unlike or Unlike(self.estimator._fitted.state.classes)  # of the type of y
-            has_classes = self.estimator._needs_y and not self.estimator._takes_numbers
-            if asked is None and has_classes and isinstance(y, np.ndarray):
-                unlike.add(y, unlike.classes)
+                y = self._as_classes(estimator._labels(X, y))
+            if has_classes and isinstance(y, np.ndarray) and asked is None:
+                unlike.add(y)
             if has_classes and known is not None:
                 is_new = self._find_new(y, known, path)
                 if is_new.any():
                     X, y = X[~is_new], y[~is_new]
             if X.shape[0]:
                 yield X, y
-        self._all_new = bool(unlike and len(unlike.labels))
-        if unlike and not same_integer(unlike.labels, unlike.classes):  # which is said already
-            advice = "They are new classes. Check how labels are written."
-            unlike.warn(path, self.model, advice)
+        self._all_new = bool(len(unlike.labels))
+        unlike.warn(path, self.model, "They are new classes. Check how labels are written.")
+
+    def _as_classes(self, y: Any) -> Any:
+        """Return labels that are ignored in the type of the classes, or both as text."""
+        classes = self.estimator._fitted.state.classes
+        if sparse.issparse(y) or not len(classes) or are_text(y) == are_text(classes):
+            return y
+        make_type(self.estimator, "text", self.model)
+        return written(y)
 
     def _find_new(self, y: Any, known: np.ndarray, path: str) -> np.ndarray:
         """Count labels that are no known classes, and return which rows are to be left out.
@@ -405,7 +412,7 @@ class Run:
         """
         several, n = sparse.issparse(y), y.shape[0]
         at, labels = y.nonzero() if several else (np.arange(n), y)
-        is_new = ~np.isin(*as_one_type(labels, known))
+        is_new = ~np.isin(labels, known)
         out = np.zeros(n, bool)
         if not is_new.any():
             return out
@@ -536,14 +543,15 @@ def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None
         raise another_run(path, str(error)) from None
 
 
-def _as_before(resumed: ResumePoint, options: Options, is_update: bool) -> Options:
+def _as_before(resumed: ResumePoint, options: Options) -> Options:
     """Return options by which samples are read as they were before the stop."""
-    source, classes = resumed.estimator._source, resumed.state.classes
-    found = {
-        "several_labels": resumed.several_labels,
-        NUMBERS: not are_text(classes) if len(classes) and not is_update else None,
-    }
+    estimator, classes = resumed.estimator, resumed.state.classes
+    source = estimator._source
     columns = options.columns or (None if source is None else source.columns)
+    is_text = are_text(classes) if len(classes) else None
+    if not (is_text or estimator._needs_y):  # the class 0 of samples whose labels are ignored
+        is_text = None
+    found = {"several_labels": resumed.several_labels, **decided_by(is_text)}
     return options.replace(columns=columns).with_found(found)
 
 

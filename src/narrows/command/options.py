@@ -291,7 +291,7 @@ METHOD_PARAMETERS = (
 )  # fmt: skip
 LABELS = _option(
     "--labels", None, click.Choice(LABEL_TYPES),
-    "Type of all labels.  [default: that of the model or the files]",
+    "Type of all labels.  [default: that of the model, or of the first chunk]",
 )  # fmt: skip
 READING = (
     _option(

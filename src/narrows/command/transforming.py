@@ -89,7 +89,7 @@ def predict(
     classes = written(classes.astype(int) if classes.dtype.kind == "b" else classes)
     classes = [printable(label) for label in classes.tolist()]
     several = rule._several
-    agreement = Agreement(rule.classes_, reading.labels)
+    agreement = Agreement(rule.classes_, reading.labels, model)
 
     def predicted(X: Any, y: Any) -> tuple[Any, Any]:
         probabilities, labels = estimator.predict_proba(X, priors), estimator.predict(X, priors)

@@ -17,10 +17,11 @@ from narrows.command.console import say
 from narrows.command.options import FOR_CLASSES, FOR_TARGETS, PARAMETERS, int_or_float
 from narrows.command.options import METHODS as NAMES
 from narrows.errors import DataError, ParameterError, did_you_mean, some_names
-from narrows.io.chunk import MAY_BE_TABLE, Options, as_in_model, for_targets
+from narrows.io.chunk import MAY_BE_TABLE, Options, for_targets
 from narrows.io.container import is_checkpoint
 from narrows.io.dataset import first_cells
 from narrows.io.kinds import SUFFIXES
+from narrows.io.labels import as_in_model
 from narrows.io.streams import check_address, display_name
 from narrows.io.table_rows import are_numbers
 from narrows.methods.methods import METHODS
@@ -225,7 +226,7 @@ def options_of_model(
     source, expected = estimator._source, estimator.n_features_in_
     width, base = options.width, options.zero_based
     options = for_targets(estimator, options, source)
-    options = as_in_model(options, estimator, is_update=may_be_wider)
+    options = as_in_model(options, estimator)
     may_be_wider = may_be_wider and estimator._column_names() is None
     if width not in (None, expected) and not may_be_wider:
         raise ParameterError(

@@ -18,11 +18,12 @@ from scipy import sparse
 from sklearn.base import clone
 
 from narrows.errors import DataError, ParameterError, errors_named_after
-from narrows.io.chunk import Chunk, Options, check_finite, feature_columns
+from narrows.io.chunk import DECIDED, Chunk, Options, check_finite, feature_columns
 from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
 from narrows.io.formats.arrow import FORMAT as TABLE
 from narrows.io.formats.arrow import read_table
+from narrows.io.labels import labelled
 from narrows.io.parts import FilePart, n_lines_before
 from narrows.io.source import Source, remembered
 from narrows.io.table_rows import TableRows, cells_named
@@ -245,13 +246,13 @@ def survey(data: str | FilePart, options: Options) -> dict[str, bool]:
     return _dataset(data, options).found
 
 
-def source_of(files: list[str], options: Options) -> Source | None:
-    """Return what a model has to remember of files."""
+def source_of(files: list[str], options: Options) -> tuple[Source | None, Any]:
+    """Return what a model has to remember of files, and the type of labels of the first chunk."""
     for path in files:
         dataset = Dataset([path], options.replace(may_be_empty=True))
         if next(iter(dataset), None) is not None:
             break
-    return dataset.source()
+    return dataset.source(), dataset.options.get(DECIDED)
 
 
 def count_terms(part: Part, options: Options, vectoriser: Vectoriser) -> Vectoriser:
@@ -331,7 +332,7 @@ def _chunks_of(part: Part, reading: Reading) -> Iterator[Chunk]:
         )
     if source is not None:
         options = options.with_found(remembered(source, options, TABLE))
-    return read_table(data, name, options)
+    return labelled(read_table(data, name, options), name, options)
 
 
 def _lines_in_file(data: Any, chunk: Chunk) -> list[int]:

@@ -20,11 +20,10 @@ from narrows.engines.engine import Engine, Function
 from narrows.engines.learn import Features, add_partial
 from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import (
+    DECIDED,
     LABELS,
     MAY_BE_TABLE,
-    NUMBERS,
     Options,
-    as_in_model,
     check_columns,
     for_targets,
 )
@@ -32,6 +31,7 @@ from narrows.io.formats import common_format, format_of, parts_of
 from narrows.io.formats.arrow import FORMAT as TABLE
 from narrows.io.formats.arrow import INDICES, VALUES
 from narrows.io.kinds import SUFFIXES
+from narrows.io.labels import as_in_model
 from narrows.io.parts import SIZE, FilePart
 from narrows.io.source import Source, check_kind, check_terms, kind_of, remembered
 from narrows.io.streams import expand_patterns
@@ -146,7 +146,7 @@ class Parts:
             found = collect(run(learn.survey, self._of_files, repeat(self.options)))
             facts = self._format.combine(found)
             self.options = self.options.with_found(facts)
-            (self.source,) = collect(run(learn.source_of, [self.files], [self.options]))
+            self.source = self._look_at_first_chunk()
             if self.source is not None and self.source.columns is not None:
                 self.options = self.options.replace(columns=self.source.columns)
         elif self.options.text is not None or self.options.vector is not None:
@@ -194,12 +194,11 @@ class Parts:
             check_kind(self.files[0], got, kind_of(source), "the fit")
         self.source = source
 
-    def survey_labels(self) -> None:
-        """Find out whether labels that files write as text are integers in all of them."""
-        if self._format is not None and NUMBERS in self._format.surveyed:
-            found = self.engine.map(learn.survey, self._of_files, repeat(self.options))
-            facts = self._format.combine(self.engine.collect(found))
-            self.options = self.options.with_found(facts)
+    def decide_labels(self) -> None:
+        """Let the first chunk of the first file decide the type of labels, if nothing else did."""
+        known = self.options.labels or self.options.get(DECIDED)
+        if self._format is not None and known is None:
+            self._look_at_first_chunk()
 
     def describe(self, estimator: Any) -> Any:
         """Let a fitted estimator know the names and the origin of its features; return it."""
@@ -208,6 +207,13 @@ class Parts:
         return estimator._remember(self.source)
 
     # -- inside -----------------------------------------------------------------------------
+
+    def _look_at_first_chunk(self) -> Source | None:
+        """Return what a model has to remember of files; the type of labels becomes an option."""
+        found = self.engine.map(learn.source_of, [self.files], [self.options])
+        ((source, decided),) = self.engine.collect(found)
+        self.options = self.options.with_found({DECIDED: decided})
+        return source
 
     @cached_property
     def _first(self) -> Features | None:
@@ -318,7 +324,7 @@ def transform(
     """Write the reduced samples of each part to a file in a folder; return the files."""
     parts = Parts(engine, data, options)
     parts.use_source(estimator._source)
-    parts.survey_labels()
+    parts.decide_labels()
     names = [str(name) for name in estimator.get_feature_names_out()]
     return parts.write(estimator._reducer(), names, output)
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from sklearn.pipeline import make_pipeline
 
 from narrows.errors import DataError, ParameterError, some_names
-from narrows.io.chunk import TEXT, Options
+from narrows.io.chunk import DECIDED, TEXT, Options
 from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
 from narrows.io.source import Source, check_kind, of_maker
@@ -24,7 +24,7 @@ from narrows.io.table_rows import joined as concatenated
 from narrows.solve.cells import CellError
 from narrows.solve.sums import stacked, widened
 from narrows.state.class_stats import checked_rows
-from narrows.state.labels import as_one_type, joined, some
+from narrows.state.labels import joined, some
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
@@ -270,18 +270,15 @@ def read_parts(
         parts, source, places = (X, y), dataset.source(), (at, ())
         if tests:
             columns = None if source is None else source.columns
-            options = options.replace(columns=columns)
+            options = options.replace(columns=columns).with_found(_decided(dataset))
             if dataset.is_text and _support(tests, "text"):
                 options = options.replace(text=options.text or (TEXT,))
             X_test, y_test, held_out, at_test = rows(tests, options, source)
             check_kind(named(tests), held_out.holds, dataset.holds, named(paths))
-            y, y_test = as_one_type(y, y_test)
             if y.ndim == 1 and not np.isin(y_test, y).any():
                 had, got = some(np.unique(y)), some(np.unique(y_test))
                 expected = f"expected labels that {named(paths)} has ({had}), got {got}."
-                raise DataError(
-                    named(tests), f'{expected} Set labels="integer" if both are integers.'
-                )
+                raise DataError(named(tests), f"{expected} Check which column has the labels.")
             parts, places = (X, y, X_test, y_test), (at, at_test)
     if len(parts) == 4 and not isinstance(parts[0], TableRows) and parts[0].dtype != object:
         width = max(parts[0].shape[1], parts[2].shape[1])
@@ -366,15 +363,21 @@ def _splits(
     paths: Sequence[str], options: Options
 ) -> tuple[tuple[Any, ...], tuple[Places, Places]] | None:
     """Return the samples with `split` train and test, if the JSON lines have both."""
-    try:
-        train, test = (
-            rows(_files_of_split(paths, of_split), of_split)  # a file may hold one of them
-            for of_split in (options.replace(split=name) for name in ("train", "test"))
-        )
-    except DataError:
+    try:  # a file may hold one of them
+        of_train, of_test = (options.replace(split=name) for name in ("train", "test"))
+        train = rows(_files_of_split(paths, of_train), of_train)
+        of_test = of_test.with_found(_decided(train[2]))
+        test = rows(_files_of_split(paths, of_test), of_test)
+    except DataError as error:
+        if error.line is not None:
+            raise
         return None
-    y, y_test = as_one_type(train[1], test[1])
-    return (train[0], y, test[0], y_test), (train[3], test[3])
+    return (train[0], train[1], test[0], test[1]), (train[3], test[3])
+
+
+def _decided(dataset: Dataset) -> dict[str, Any]:
+    """Return the type of labels that the first rows of a data set have decided."""
+    return {DECIDED: dataset.options.get(DECIDED)}
 
 
 def _files_of_split(paths: Sequence[str], options: Options) -> list[str]:

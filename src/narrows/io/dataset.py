@@ -14,9 +14,10 @@ from scipy import sparse
 
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io import streams
-from narrows.io.chunk import NUMBERS, Chunk, Options, Position, as_asked, check_finite
+from narrows.io.chunk import DECIDED, Chunk, Options, Position, check_finite
 from narrows.io.formats import OPTIONS, common_format, format_of, format_of_row
 from narrows.io.formats.base import Format
+from narrows.io.labels import Labels
 from narrows.io.parts import FilePart, n_lines_before
 from narrows.io.skipping import Tolerance
 from narrows.io.source import Source, of_maker, remembered
@@ -24,6 +25,7 @@ from narrows.io.streams import Section, StandardInput, display_name
 from narrows.io.table_rows import TableRows
 from narrows.solve.cells import is_missing
 
+_MAY_LACK = "labels_may_lack"  # a fact: whether single rows may be without a label
 _FIRST = 1000  # rows that show whether a file is a table
 _headers: dict[tuple[str, int, int, int], Any] = {}  # of files, each read in up to 1,000 parts
 _MOST_HEADERS = 16
@@ -114,8 +116,6 @@ class Dataset:
         self.format.check_labels_apart(paths, options)
         if source is not None:
             self.options = options.with_found(remembered(source, options, self.format))
-        if options.labels is not None:
-            self.options = self.options.with_found({NUMBERS: options.labels == "integer"})
         self.is_text = self.format.is_text(self.options)
         self._part = part
         if part is not None:
@@ -137,8 +137,10 @@ class Dataset:
             resumed = number == first and rows > 0
             if resumed:
                 options = options.replace(after=after)
+            of_labels = options.label if self.format.labels_apart else None
+            labels = Labels(of_labels or name, options)
             with self._open(path) as (stream, raw):
-                for chunk in self._chunks(stream, name, options):
+                for chunk in self._chunks(stream, name, options, labels):
                     rows += len(chunk.lines)
                     self._check(chunk, name, width)
                     if chunk.is_truncated and path not in self._truncated:
@@ -155,15 +157,17 @@ class Dataset:
                     if sparse.issparse(chunk.y):
                         classes = max(classes, chunk.y.shape[1])
                         chunk.y.resize(chunk.y.shape[0], classes)
-                    options = options.with_found({"several_labels": sparse.issparse(chunk.y)})
+                    found = {"several_labels": sparse.issparse(chunk.y), DECIDED: labels.decided}
+                    options = options.with_found(found)
+                    if self.options.get(DECIDED) is None:  # for later passes
+                        self.options = self.options.with_found({DECIDED: labels.decided})
                     if chunk.columns is not None:  # later files have these, in any order
                         self._columns = chunk.columns
                         options = options.replace(columns=chunk.columns)
                     self.position = done + raw.tell() if raw.seekable() else 0
                     at = Position(number, int(chunk.lines[-1]), rows)
-                    y = as_asked(chunk.y, options, name, chunk.lines)
-                    self._warn_of_null(y, name, chunk.lines)
-                    yield chunk._replace(y=y, at=at)
+                    self._warn_of_null(chunk.y, name, chunk.lines)
+                    yield chunk._replace(at=at)
             options = options.replace(after=0)
             if rows == before and not resumed and not options.may_be_empty:
                 raise DataError(name, "expected at least one row, got none.")
@@ -233,11 +237,20 @@ class Dataset:
                 found.append(format.survey(stream, path, options))
         return format.combine(found)
 
-    def _chunks(self, stream: Any, name: str, options: Options) -> Iterator[Chunk]:
-        """Return the chunks of a file, without the rows to skip."""
-        if self.skipped is None:
-            return self.format.read(stream, name, options)
-        return self.skipped.read(self.format, stream, name, options)
+    def _chunks(self, stream: Any, name: str, options: Options, labels: Labels) -> Iterator[Chunk]:
+        """Yield the chunks of a file with their labels, without the rows to skip."""
+        may_lack = bool(options.get(_MAY_LACK))
+        for chunks in self._pieces(stream, name, options):
+            if self.skipped is not None:
+                yield from self.skipped.labelled(chunks, labels, may_lack)
+            else:
+                yield from (chunk._replace(y=labels.of(chunk)) for chunk in chunks)
+
+    def _pieces(self, stream: Any, name: str, options: Options) -> Iterator[list[Chunk]]:
+        """Return the chunks that are read together: several only if rows are skipped."""
+        if self.skipped is not None:
+            return self.skipped.pieces(self.format, stream, name, options)
+        return ([chunk] for chunk in self.format.read(stream, name, options))
 
     def _warn_of_null(self, y: Any, name: str, lines: Sequence[int] | np.ndarray) -> None:
         """Warn where a label is the text of a missing value, once for all files."""
@@ -329,7 +342,10 @@ def first_cells(path: str, options: Options) -> TableRows | None:
             if "table" not in format_of(path)[0].options:
                 return None
             rows = options.replace(table=True, text=None, chunk_rows=_FIRST)
-            first = next(iter(Dataset([path], rows)), None)
+            dataset = Dataset([path], rows)
+            with dataset._open(path) as (stream, _):  # whatever the labels are
+                pieces = dataset._pieces(stream, path, dataset.options)
+                first = next((chunk for chunks in pieces for chunk in chunks), None)
         except (DataError, ParameterError, OSError):  # which another reader words better
             return None
     X = None if first is None else first.X

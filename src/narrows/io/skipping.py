@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from narrows.errors import DataError
 from narrows.io.atomic import replacing
@@ -18,10 +17,10 @@ from narrows.io.formats import csv as cells
 from narrows.io.formats.arrow import read_table
 from narrows.io.formats.base import Format
 from narrows.io.kinds import CSV, PARQUET, TSV
+from narrows.io.labels import Labels
 from narrows.io.streams import Lines
 
 _LATEST = 8  # chunks, more than are read ahead
-_MAY_LACK = "labels_may_lack"  # a fact: whether single rows may be without a label
 
 
 class Skipped(NamedTuple):
@@ -78,25 +77,28 @@ class Tolerance:
         self._cells.add((file, line, column))
         self.n_missing = len(self._cells)
 
-    def read(self, format: Format, stream: Any, name: str, options: Options) -> Iterator[Chunk]:
-        """Yield the chunks of a file, without the rows that cannot be read."""
-        kind, self._name = None, name
-        for chunks in self._pieces(format, stream, name, options):
-            kind = kind or next((_kind(each.y) for each in chunks if each.y is not None), None)
-            for chunk in chunks:
-                may_lack = chunk.y is None and options.get(_MAY_LACK)
-                if kind is None or _kind(chunk.y) == kind or may_lack:
-                    yield chunk
-                    continue
-                got = "no label" if chunk.y is None else f"one that is {_kind(chunk.y)}"
-                for line in chunk.lines:
-                    problem = f"expected a label that is {kind}, as in other rows, got {got}."
-                    self.add(DataError(name, problem, int(line)))
+    def labelled(self, chunks: list[Chunk], labels: Labels, may_lack: bool) -> Iterator[Chunk]:
+        """Yield chunks with their labels, or parts of them without rows whose label is wrong."""
+        labels.decide(chunk.y for chunk in chunks)
+        for chunk in chunks:
+            try:
+                yield chunk._replace(y=labels.of(chunk))
+            except DataError as error:
+                n = len(chunk.lines)
+                if n > 1:
+                    halves = np.arange(n // 2), np.arange(n // 2, n)
+                    parts = [part(chunk, rows) for rows in halves]
+                    yield from self.labelled(parts, labels, may_lack)
+                elif may_lack and isinstance(chunk.y, list) and chunk.y[0] is None:
+                    yield chunk._replace(y=None)
+                else:
+                    self.add(error)
 
-    def _pieces(
+    def pieces(
         self, format: Format, stream: Any, name: str, options: Options
     ) -> Iterator[list[Chunk]]:
-        """Yield what is read of so many rows at a time."""
+        """Yield what is read of so many rows of a file at a time, without rows that are wrong."""
+        self._name = name
         if format.kind is PARQUET:
             yield from self._of_parquet(stream, name, options)
             return
@@ -215,16 +217,10 @@ def part(chunk: Chunk, rows: np.ndarray) -> Chunk:
         else X[rows]
     )
     return chunk._replace(
-        X=X, y=None if y is None else y[rows], lines=[chunk.lines[k] for k in rows],
+        X=X, y=[y[k] for k in rows] if isinstance(y, list) else None if y is None else y[rows],
+        lines=[chunk.lines[k] for k in rows],
         weight=None if weight is None else weight[rows],
     )  # fmt: skip
-
-
-def _kind(y: Any) -> str:
-    """Return what the labels of rows are."""
-    if y is None:
-        return "none"
-    return "several" if sparse.issparse(y) else "text" if y.dtype.kind in "UO" else "a number"
 
 
 def _as_csv(row: Sequence[str], delimiter: str) -> bytes:

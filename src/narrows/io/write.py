@@ -256,7 +256,7 @@ def count_rows(written: str, path: str, first: Chunk) -> int:
     else:
         if first.columns is not None and y is not None:
             label = label_name(first.columns)
-        options = Options(label, labels="text")
+        options = Options(label)
         options = options.with_found({"several_labels": sparse.issparse(y)})
     with open(written, "rb") as raw, streams.decompressed(raw, path, compressed) as stream:
         return sum(len(chunk.lines) for chunk in format.read(stream, path, options))

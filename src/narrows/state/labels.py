@@ -597,41 +597,9 @@ def text_of(label: Any) -> str:
     return str(int(label) if is_whole else label)
 
 
-def as_one_type(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels as text where only the others are text."""
-    return (a, b) if are_text(a) == are_text(b) else (written(a), written(b))
-
-
-def read_like(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return labels in the type of classes, text or numbers, if all of them are written so."""
-    if are_text(labels) == are_text(classes) or not len(classes):
-        return labels
-    if are_text(classes):
-        return written(labels)
-    known = {text_of(label): label for label in classes.tolist()}
-    distinct, codes = np.unique(labels, return_inverse=True)
-    found = [known.get(text, int(text) if is_integer(text) else None) for text in distinct.tolist()]
-    numbers = np.array(found)
-    return numbers[codes] if numbers.dtype.kind in _NUMBERS else labels
-
-
 def integers(labels: np.ndarray) -> np.ndarray | None:
     """Return distinct labels as integers; None if one is no integer, or two are the same one."""
     found = [integer_of(label) for label in labels.tolist()]
     if None in found or len(set(found)) < len(found):
         return None
     return np.array(found, dtype=np.int64)
-
-
-def same_integer(a: np.ndarray, b: np.ndarray) -> tuple[str, str] | None:
-    """Return a label of each that may be the same, as the text 01 and 1; None without such.
-
-    If either has both of them, they are two labels.
-    """
-    mine, theirs = ({text_of(label): integer_of(label) for label in y.tolist()} for y in (a, b))
-    spelled = {value: text for text, value in theirs.items() if value is not None}
-    for text, value in mine.items():
-        other = text if value is None else spelled.get(value, text)
-        if other != text and text not in theirs and other not in mine:
-            return text, other
-    return None

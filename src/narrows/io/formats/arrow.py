@@ -25,12 +25,9 @@ from narrows.io.chunk import (
     TEXT,
     Chunk,
     Options,
-    as_asked,
     as_targets,
     check_columns,
     check_finite,
-    check_text,
-    check_whole,
     feature_columns,
     indicator,
     label_column,
@@ -151,7 +148,7 @@ def read_table(table: Any, name: str, options: Options) -> Iterator[Chunk]:
             options = _within_memory(options, getattr(kind, "list_size", options.width or 0))
         for chunk in _chunks(reader, schema, name, options, 0):
             check_finite(chunk, name)
-            yield chunk._replace(y=as_asked(chunk.y, options, name, chunk.lines))
+            yield chunk
 
 
 def _within_memory(options: Options, width: int) -> Options:
@@ -536,7 +533,7 @@ def _strings(array: Any, column: str, name: str, lines: range) -> list[str]:
 
 
 def labels_of(table: Any, label: str, name: str, lines: range, width: int) -> Any:
-    """Return the labels, or an indicator matrix of at least `width` columns for lists of them."""
+    """Return the cells of labels, or an indicator matrix of at least `width` columns for lists."""
     types = pyarrow().types
     if _is_list(table.schema.field(label).type):
         indices, indptr, n_classes = _indices(table, label, CLASSES, name, lines)
@@ -545,23 +542,13 @@ def labels_of(table: Any, label: str, name: str, lines: range, width: int) -> An
     _refuse_nulls(array, label, name, lines)
     kind = array.type.value_type if types.is_dictionary(array.type) else array.type
     if types.is_decimal(kind):
-        decimals = array.to_pylist()
-        for value, line in zip(decimals, lines, strict=True):
-            if value != int(value) or not -(2**63) <= value < 2**63:
-                problem = f"expected a label that is an integer under 2^63, got {value}."
-                raise DataError(name, problem, line)
-        return np.array(list(map(int, decimals)), dtype=np.int64)
+        return [int(x) if x == int(x) else float(x) for x in array.to_pylist()]
     if types.is_integer(kind) or types.is_boolean(kind):
         return np.array(array if kind == array.type else array.to_pylist(), kind.to_pandas_dtype())
     if types.is_floating(kind):
-        found = numbers(table, label, name, lines)
-        check_whole(found, name, lines)
-        return found
+        return numbers(table, label, name, lines)
     if _is_string(kind):
-        texts = _strings(array, label, name, lines)
-        for text, line in zip(texts, lines, strict=True):
-            check_text(text, name, line)
-        return np.array(texts)
+        return _strings(array, label, name, lines)
     raise DataError(name, f"{label!r}: expected text or integers, got {shown(kind)}.")
 
 

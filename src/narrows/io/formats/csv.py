@@ -22,13 +22,11 @@ from narrows.io import kinds
 from narrows.io.chunk import (
     EXACT,
     MAY_BE_TABLE,
-    NUMBERS,
     OF_CLASSES,
     OF_TABLE,
     OTHER_ENCODING,
     TEXT,
     Chunk,
-    Labels,
     Options,
     as_targets,
     check_columns,
@@ -88,13 +86,12 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
         groups = [[places[column] for column in group] for group in wanted]
         holds_numbers = not texts and not options.table
         instead = (OF_TABLE,) if options.get(MAY_BE_TABLE) else ()
-        labels = Labels(name, options, f"{label!r}")
         for pieces in _chunks(rows.pieces(groups, (holds_numbers, True, False), size), size):
             at, samples, found, cells = (list(each) for each in zip(*pieces, strict=True))
             every = list(chain.from_iterable(at))
             y: Any = None
             if label is not None:
-                y = labels.of_cells([cell for (cell,) in chain.from_iterable(cells)], every)
+                y = _of_labels([cell for (cell,) in chain.from_iterable(cells)])
             elif targets:
                 y = _as_numbers(found, at, targets, name, OF_CLASSES)
                 y = as_targets(y, targets, name, every)
@@ -105,24 +102,14 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
             else:
                 X = list(chain.from_iterable(samples))
                 X = list(map("\n".join, X)) if texts else of_strings(columns, X)
-            yield Chunk(X, y, every, None if texts else columns, tuple(header), lines.is_truncated)
+            names = None if texts else columns
+            yield Chunk(X, y, every, names, tuple(header), lines.is_truncated, label=label)
 
 
-def survey(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -> dict[str, bool]:
-    """Find whether all labels are integers: one that is not makes the others text, too."""
-    lines = Lines(stream, name, options.max_line_mb, options.separator or delimiter)
-    with _cells_up_to(lines.longest):
-        rows = _Rows(lines, name, options)
-        if rows.label is None:
-            return {NUMBERS: False}
-        k = rows.header.index(rows.label)
-        blocks = (columns[k].unique().to_pylist() for _, columns in rows.blocks({k: False}))
-        n, every = len(rows.header), iter(rows)
-        if options.on_error not in (None, "stop"):
-            every = rows_of(lines, name, options, lambda *_: None, rows)[1]
-        others = (row[k] for _, row in every if len(row) == n)  # others are no rows
-        cells = filter(None, chain(chain.from_iterable(blocks), others))  # or have no label
-        return {NUMBERS: all(map(is_integer, cells))}
+def _of_labels(cells: list[str]) -> list[Any]:
+    """Return the labels that are written as integers as such, others as text, None if empty."""
+    found = {cell: int(cell) if is_integer(cell) else cell or None for cell in set(cells)}
+    return [found[cell] for cell in cells]
 
 
 # the lines of some rows; and their features, targets and labels, numbers in arrays or cells in rows
@@ -161,14 +148,10 @@ def _warn_of_names(header: Sequence[str], name: str, numbers: bool) -> None:
 
 
 def rows_of(
-    lines: Lines,
-    name: str,
-    options: Options,
-    add: Callable[[DataError, bytes], None],
-    found: _Rows | None = None,
+    lines: Lines, name: str, options: Options, add: Callable[[DataError, bytes], None]
 ) -> tuple[Sequence[str], Iterator[tuple[int, Sequence[str]]]]:
     """Return the header, and the rows with their lines; `add` gets the lines that are no rows."""
-    found = found or _Rows(lines, name, options)
+    found = _Rows(lines, name, options)
 
     def rows() -> Iterator[tuple[int, Sequence[str]]]:
         some: Iterator[tuple[int, Sequence[str]]] = iter(found)
@@ -588,10 +571,9 @@ FORMAT = Format(
     kinds.CSV, read, _Writer, options=(
         "label", "target", "text", "table", "csv_safe", "separator", "encoding", "no_header"
     ),
-    survey=survey, surveyed={NUMBERS: all}, cut=by_rows,
-    first_row=re.compile(rb".*,.*"), has_header=True,
+    cut=by_rows, first_row=re.compile(rb".*,.*"), has_header=True,
 )  # fmt: skip
 TSV = replace(
     FORMAT, kind=kinds.TSV, read=partial(read, delimiter="\t"), writer=_WriterOfTsv,
-    survey=partial(survey, delimiter="\t"), cut=None, first_row=None,
+    cut=None, first_row=None,
 )  # fmt: skip

@@ -22,8 +22,6 @@ from narrows.io.chunk import (
     Chunk,
     Options,
     as_targets,
-    check_text,
-    check_whole,
     feature_columns,
     label_column,
     target_columns,
@@ -76,7 +74,8 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         for rows in X.chunks(start, options.chunk_rows):
             stop = start + rows.shape[0]
             lines = range(start + 1, stop + 1)
-            y = None if labels is None else labels[start:stop]
+            y: Any = None if labels is None else labels[start:stop]
+            y = y.tolist() if labels is not None and labels.dtype.kind in "OU" else y
             if at is not None:
                 rows = rows[:, at]
                 if sparse.issparse(rows):
@@ -159,17 +158,10 @@ def _labels(file: Any, n: int, name: str, options: Options) -> np.ndarray | None
             "labels of all cells are left out."
         )
         return None
-    # each label that `factorize` numbers occurs in some cell, a category only if it is used
-    first = (np.unique(code, return_index=True)[1] + 1).tolist()
-    if found.dtype.kind == "O" and all(isinstance(each, str) for each in found):
-        for text, line in zip(found, first, strict=True):
-            check_text(text, name, line)
-        found = found.astype(str)
-    if found.dtype.kind not in "biufU":
+    is_text = found.dtype.kind == "O" and all(isinstance(each, str) for each in found)
+    if not is_text and found.dtype.kind not in "biufU":
         problem = f"column {label!r} of obs: expected text or integers, got {found.dtype}."
         raise DataError(name, problem)
-    if found.dtype.kind == "f":
-        check_whole(found, name, first)
     return found[code]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from narrows.errors import DataError, some_names
 from narrows.io import kinds
-from narrows.io.chunk import OTHER_ENCODING, TEXT, Chunk, Labels, Options, as_targets
+from narrows.io.chunk import OTHER_ENCODING, TEXT, Chunk, Options, as_targets
 from narrows.io.formats.base import Format, Writer
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
@@ -29,11 +29,10 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks whose X is a list of texts; other keys are ignored."""
     text_keys, label_key = options.text or (TEXT,), options.label or "label"
     targets = options.target or () if options.has_labels else ()
-    labels = Labels(name, options, f"{label_key!r}")
 
-    def array(found: list[Any], lines: list[int]) -> np.ndarray | None:
+    def of_chunk(found: list[Any], lines: list[int]) -> Any:
         if not targets or not any(found):
-            return None if targets else labels.array(found)
+            return None if targets else found
         if None in found:
             problem = "expected targets, as in other lines, got none."
             raise DataError(name, problem, lines[found.index(None)])
@@ -66,15 +65,15 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             if not isinstance(label, str | int | float | None):
                 problem = f"{label_key!r}: expected text or a number, got {_kind(label)}."
                 raise DataError(name, problem, number)
-            found.append(labels.check(label, number))
+            found.append(label)
         texts.append("\n".join(piece or "" for piece in pieces))
         lines.append(number)
         any_read = True
         if len(texts) == options.chunk_rows:
-            yield Chunk(texts, array(found, lines), lines)
+            yield Chunk(texts, of_chunk(found, lines), lines, label=label_key)
             texts, found, lines = [], [], []
     if texts:
-        yield Chunk(texts, array(found, lines), lines)
+        yield Chunk(texts, of_chunk(found, lines), lines, label=label_key)
     if splits and not any_read:
         got = ", ".join(sorted(splits)[:10])
         raise DataError(name, f"expected lines whose split is {options.split!r}, got only {got}.")

@@ -25,9 +25,6 @@ from narrows.io.chunk import (
     Chunk,
     Options,
     as_targets,
-    check_numbers,
-    check_text,
-    check_whole,
     target_columns,
 )
 from narrows.io.formats.base import Format, Writer, as_int32, damage_named
@@ -69,7 +66,7 @@ def read_array(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk
                 rows = X.read(start, stop).astype(dtype, copy=False)
             labels, lines = None, range(start + 1, stop + 1)
             if y is not None:
-                labels = _checked(y.read(start, stop).reshape(-1), start, y.name)
+                labels = _cells(y.read(start, stop), y.name)
             elif Y:
                 found = [each.read(start, stop) for each in Y]
                 labels = as_targets(np.hstack(found), targets, name, lines)
@@ -91,20 +88,15 @@ def _labels_of(path: str, n: int, files: ExitStack, what: str = "labels") -> _St
     return y
 
 
-def _checked(labels: np.ndarray, start: int, name: str) -> np.ndarray:
-    """Return labels; DataError with the row of one that is neither text nor an integer."""
-    lines = range(start + 1, start + 1 + len(labels))
-    if labels.dtype.kind == "f":
-        check_whole(labels, name, lines)
-        return labels.astype(np.float64, copy=False)
-    if labels.dtype.kind == "U":
-        try:
-            distinct, first = np.unique(labels, return_index=True)
-            for label, k in zip(distinct.tolist(), first.tolist(), strict=True):
-                check_text(label, name, lines[k])
-        except ValueError as error:  # a character beyond those of Unicode
-            raise DataError(name, f"expected labels in Unicode, got others: {error}") from None
-    return labels
+def _cells(labels: np.ndarray, name: str) -> Any:
+    """Return the cells of single labels: an array of numbers, or a list of text."""
+    labels = labels.reshape(-1)
+    if labels.dtype.kind != "U":
+        return labels
+    try:
+        return labels.tolist()
+    except ValueError as error:  # a character beyond those of Unicode
+        raise DataError(name, f"expected labels in Unicode, got others: {error}") from None
 
 
 _NO_ARCHIVE = "expected an archive of samples, got another, or a damaged one"
@@ -364,10 +356,7 @@ def _labels(archive: _Archive, options: Options, n: int) -> Callable[[int, int],
         found = y.read(start, stop)
         if found.shape[1] > 1:
             return sparse.csr_array(found)  # several labels per sample
-        found = found.reshape(-1)
-        if found.dtype.kind == "f":
-            check_numbers(found, name, range(start + 1, stop + 1))
-        return found
+        return _cells(found, name)
 
     return next_labels
 

@@ -225,7 +225,8 @@ def _starts(counts: np.ndarray) -> np.ndarray:
     return starts.astype(np.int32 if starts[-1] < 2**31 else np.int64)
 
 
-def _one_each(rows: _Rows, name: str) -> np.ndarray:
+def _one_each(rows: _Rows, name: str) -> Any:
+    """Return the cells of single labels; whole numbers are integers."""
     odd = np.flatnonzero(rows.label_counts != 1)
     if len(odd):
         count = int(rows.label_counts[odd[0]])
@@ -233,12 +234,11 @@ def _one_each(rows: _Rows, name: str) -> np.ndarray:
         advice = f"{several}among its first rows." if count > 1 else ""
         problem = f"expected one label, got {count or 'none'}.{advice}"
         raise DataError(name, problem, int(rows.lines[odd[0]]))
-    wrong = ~(np.abs(rows.labels) < EXACT)
-    if rows.labels.dtype == object:
-        are_exact = [isinstance(x, int) and -(2**63) <= x < 2**63 for x in rows.labels.tolist()]
-        wrong &= ~np.array(are_exact)
-    _refuse(wrong, rows, name, "an integer label under 2^63")
-    return rows.labels.astype(np.int64)
+    is_exact = rows.labels.dtype != object and bool((np.abs(rows.labels) < EXACT).all())
+    if is_exact and (rows.labels == np.floor(rows.labels)).all():
+        return rows.labels.astype(np.int64)
+    is_whole = (abs(x) < 2.0**64 and x == x // 1 for x in rows.labels.tolist())
+    return [int(x) if whole else x for x, whole in zip(rows.labels.tolist(), is_whole, strict=True)]
 
 
 def _targets(rows: _Rows, targets: Sequence[str], name: str) -> np.ndarray:
