@@ -664,11 +664,11 @@ def test_parts_of_a_data_set_have_labels_of_one_type(tmp_path, monkeypatch, kind
     if kind == "parts":
         pretend(monkeypatch, "large files", 500)
     with pytest.raises(DataError, match=r"b\.csv:4: expected an integer label.* got 'a'.*text"):
-        fit_in_parts(SRDA(), paths, labels_required=True)
-    of_integers = fit_in_parts(SRDA(), paths[:1], labels_required=True)
+        fit_in_parts(SRDA(), paths)
+    of_integers = fit_in_parts(SRDA(), paths[:1])
     assert of_integers.classes_.tolist() == [1, 2]
-    model = fit_in_parts(SRDA(), paths[::-1], labels_required=True)
-    asked = fit_in_parts(SRDA(), paths, labels_required=True, labels="text")
+    model = fit_in_parts(SRDA(), paths[::-1])
+    asked = fit_in_parts(SRDA(), paths, labels="text")
     for each in model, asked:
         assert each.classes_.tolist() == ["1", "2", "a"]
     for fitted, first, found in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 from functools import cache
@@ -9,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 
 import narrows
-from narrows import IDRQR, LDA, MMC, SRDA, ForwardFS, KernelSRDA, OnlineSRDA
+from narrows import IDRQR, LDA, MMC, SRDA, KernelSRDA, OnlineSRDA
 from narrows.command.cli import main
 from narrows.errors import DataError
 from tests.models_0_3_0.before import answer, samples
@@ -137,19 +139,29 @@ def test_a_model_of_bands_is_refused(name, tmp_path, capsys):
     assert "solver='bands'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("method", [SRDA, MMC, ForwardFS])
+@pytest.mark.parametrize("method", [SRDA, MMC])
 def test_a_state_of_bands_is_refused_whatever_the_solver(method, tmp_path):
     """Wide files had one by default, perhaps in the first of two passes."""
     path, y = str(tmp_path / "m"), np.arange(9) % 3
     model = method(1).fit(np.random.default_rng(0).normal(size=(9, 4)), y)
-    states = [{"state.map_band": np.zeros(4, np.int32)}]
-    if method is not ForwardFS:
-        states.append({"state.squares_total": np.ones(4), "state.cross_width": None})
-    for arrays in states:
+    in_first_pass = {"state.squares_total": np.ones(4), "state.cross_width": None}
+    for arrays in ({"state.map_band": np.zeros(4, np.int32)}, in_first_pass):
         narrows.save(model, path)
         rewritten(path, arrays)
         with pytest.raises(DataError, match=r"made by narrows 0\.3 with .*Fit again"):
             narrows.load(path)
+
+
+def test_a_selection_from_many_features_goes_on(tmp_path):
+    """Its sums were those of a map with one more coordinate; 0.3.0 selected these features."""
+    path = tmp_path / "m.narrows"
+    path.write_bytes(gzip.decompress((FOLDER / "forwardfs_wide.narrows.gz").read_bytes()))
+    model = narrows.load(path)
+    assert model.get_support(indices=True).tolist() == [0, 20, 795, 5060, 5480, 8578]
+    assert (model.n_features_in_, model.n_samples_seen_) == (9000, 400)
+    before, X = model.scores_, sparse.csr_array((10, 9000))
+    assert model.partial_fit(X, ["none"] * 10).n_samples_seen_ == 410
+    assert (model.scores_ != before).any()
 
 
 def test_every_method_has_a_model():

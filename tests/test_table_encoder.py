@@ -437,7 +437,7 @@ def test_a_map_of_dates_without_a_range_is_as_it_was():
     again = TableEncoder.from_arrays(loaded.to_arrays(), None)
     assert again == loaded
     assert again != encoder
-    with pytest.raises(ValueError, match="first dates before last ones"):
+    with pytest.raises(ValueError, match="days: expected"):
         TableEncoder.from_arrays(arrays | {"map.days": arrays["map.days"][:, ::-1]}, None)
 
 
@@ -658,12 +658,12 @@ def test_models_with_encoders_that_are_damaged(tmp_path):
         return change
 
     for name, change, said in (
-        ("map.kinds", put(0, 9), "map.kinds|kinds: expected numbers from 0"),
-        ("map.numbers", put((0, 1), 0.0), "scales > 0"),
+        ("map.kinds", put(0, 9), "kinds: expected"),
+        ("map.numbers", put((0, 1), 0.0), "numbers: expected"),
         ("map.numbers", put((0, 0), np.nan), "finite numbers"),
-        ("map.knots", put(0, 99.0), "knots in order"),
-        ("map.knot_ends", put(-1, 999), "ends of knots"),
-        ("map.value_ends", put(0, -1), "ends of values"),
+        ("map.knots", put(0, 99.0), "knots: expected"),
+        ("map.knot_ends", put(-1, 999), "knot_ends"),
+        ("map.value_ends", put(0, -1), "value_ends"),
         ("map.kinds", put(slice(None), 5), "expected known names|with features|expected none of"),
         ("splines", lambda a: np.array(1), "splines must be 0 or an integer >= 2"),
         ("n_samples", lambda a: np.array(-1), "n_samples"),

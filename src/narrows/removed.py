@@ -33,6 +33,7 @@ ATTRIBUTES = {
     ("OnlineSRDA", "loss_"): "The loss is squared.",
     **{(who, "certificate_"): "There is no bound on the score." for who in _CERTIFIED},
     **{(who, "emptied"): "Use sklearn.base.clone: models add up." for who in ("SRDA", "MMC")},
+    **{("ClassStats", name): "States stay whole." for name in ("cut", "middle")},
     ("KernelSRDA", "uses_hidden_"): "Hidden features are always used, beside the others.",
 }
 
@@ -63,9 +64,8 @@ def check_removed_value(who: str, name: str, value: Any) -> None:
 def check_removed_state(who: str, arrays: Container[str]) -> None:
     """Raise RemovedError for the state of a model that depends on what was removed."""
     is_first_pass = "squares_total" in arrays and "cross_width" not in arrays
-    if "map_band" in arrays or (who in ("SRDA", "MMC") and is_first_pass):
-        how = "more than 8,192 features" if who == "ForwardFS" else "solver='bands'"
-        raise RemovedError(f"made by narrows 0.3 with {how}. Fit again.")
+    if who in ("SRDA", "MMC") and ("map_band" in arrays or is_first_pass):
+        raise RemovedError("made by narrows 0.3 with solver='bands'. Fit again.")
 
 
 def check_attribute(who: str, name: str) -> None:

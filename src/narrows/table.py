@@ -38,8 +38,7 @@ from narrows.solve.cells import (
     size_of,
     table_of,
 )
-from narrows.solve.codec import check_known
-from narrows.solve.schema import COUNT, Field, between, checked
+from narrows.solve.codec import check_known, taken
 from narrows.state.columns import (
     ANY_CASE,
     OTHER,
@@ -54,13 +53,6 @@ __all__ = ["TableEncoder"]
 
 LISTS = "categories", "text", "numbers", "drop"  # parameters of an encoder
 _NUMBERS = "splines", "min_frequency", "max_terms", "max_categories"
-_OPTIONAL = (*LISTS, "max_categories")
-_STORED = {
-    "n_samples": Field("i8", (), COUNT),
-    **{n: Field("i8 f8", (), between(0, 2**53), optional=n in _OPTIONAL) for n in _NUMBERS},
-    **{name: Field("O", (f"{name}_",), optional=True) for name in LISTS},
-    "dates": Field("O", (1,), optional=True),
-}
 FEW = 40  # distinct values of a category, as in skrub, and samples in which all values may differ
 WORDS = 4  # of a text, on average
 _MOSTLY = 0.9  # of the values are numbers, or differ
@@ -780,12 +772,17 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         start = "map."
         of_map = {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
         own = {name: array for name, array in arrays.items() if not name.startswith(start)}
-        check_known("table", own, _STORED)
-        checked(own, _STORED)
-        n_samples = own.pop("n_samples").item()
-        parameters: dict[str, Any] = dict.fromkeys(_OPTIONAL)
-        parameters |= {name: own[name].tolist() for name in own}
-        parameters |= {name: own[name].tolist()[0] for name in own if name == "dates"}
+        n_samples = int(taken(own, "n_samples", ("i8",), (), {}, ("whole",)))
+        parameters: dict[str, Any] = {}
+        for name in (*LISTS, *_NUMBERS, "dates"):
+            types, shape = (("i8", "f8"), ()) if name in _NUMBERS else (("O",), ("n",))
+            if name in own:
+                parameters[name] = taken(own, name, types, shape).tolist()
+            elif name != "dates":
+                parameters[name] = None
+        if "dates" in parameters:
+            (parameters["dates"],) = parameters["dates"] or [None]
+        check_known("table", own, ())
         new = cls(**parameters)
         check_constraints(new)
         return new._take(TableMap.of(of_map, vectoriser), n_samples)

@@ -19,9 +19,8 @@ from narrows.io.container import (
 )
 from narrows.io.source import Source
 from narrows.methods.names import column_names, file_columns
-from narrows.solve.codec import SchemaError, check_plain
+from narrows.solve.codec import SchemaError, check_plain, taken
 from narrows.solve.columns import take
-from narrows.solve.schema import SORTED, Field, checked
 from narrows.state.labels import log_change
 
 # of the arrays that are needed; other priors than those of the fit need the weights of the classes
@@ -74,8 +73,7 @@ class Model:
         if then is not None:
             check_plain(then, ESTIMATOR, "then")
             own = {n.removeprefix(THEN): a for n, a in arrays.items() if n.startswith(THEN)}
-            checked(own, {"chosen": Field("i8", ("k",), SORTED)})
-            chosen = own["chosen"]
+            chosen = taken(dict(own), "chosen", ("i8",), ("k",), {}, ("sorted",))
         entry, of_entry, applied = header, arrays, solution_of(header, arrays, not predicts)
         self.n_features_in_, self._chosen = applied.n_features, None
         if predicts and then is not None:
@@ -83,7 +81,7 @@ class Model:
             if "applied" not in then:
                 raise SchemaError("then.applied: expected a solution, got none.")
             applied = solution_of(then, own, reduces=False)
-            if len(chosen) != applied.n_features or chosen[-1] >= self.n_features_in_:
+            if not 0 < len(chosen) == applied.n_features or chosen[-1] >= self.n_features_in_:
                 raise SchemaError("then.chosen: expected the features of then, got others.")
         if predicts and applied.decision is None:
             raise SchemaError("applied: expected what predicts, got none.")
@@ -97,8 +95,7 @@ class Model:
         self._facts = facts_of(entry, of_entry, applied if facts else None)
         names = get(arrays, "input")
         if names:
-            checked(names, {"names": Field("O", ("d",))})
-            self.feature_names_in_ = names["names"]
+            self.feature_names_in_ = taken(names, "names", ("O",), ("d",))
         source = header["source"]
         self._source = None if source is None else Source.of(source, get(arrays, "source"))
         self._selects, self._then = applied.chosen is not None, (then, chosen)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
-from narrows.solve.codec import parts_from, parts_of, taken
+from narrows.solve.codec import SchemaError, parts_from, parts_of, taken
 
 # in names of arrays that this version has not: digits lost in subtractions, and a loss
 _GONE = "noise", "cross_rounding", "softmax"
+_CHOSEN = "map_chosen", "map_width"  # of this version
 _WAITING = "_values"  # at the end of names: entries of a table that were not sorted in
 
 
@@ -18,6 +21,13 @@ def as_now(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     for name in [name.removesuffix(_WAITING) for name in state if name.endswith(_WAITING)]:
         if f"{name}_shape" in state:
             _sort_in(state, name)
+    if "map_band" in state:
+        try:
+            _only_chosen(state)
+        except (LookupError, ValueError, TypeError) as error:
+            raise SchemaError(
+                f"map: expected that of chosen features, got another ({error})."
+            ) from None
     return state
 
 
@@ -37,3 +47,33 @@ def _sort_in(state: dict[str, np.ndarray], name: str) -> None:
     values, *places = every
     new = sparse.coo_array((values, tuple(places)), shape=shape).tocsc()
     state |= {f"{name}_shape": shape, **parts_of(new, f"{name}_")}
+
+
+def _only_chosen(state: dict[str, np.ndarray]) -> None:
+    """Leave out what samples had outside of the chosen features, their last coordinate, in place.
+
+    The features were those of `SomeFeatures`, in a map that could have bands of others besides.
+    """
+    chosen = taken(state, "map_head", ("i8",), ("h",), {}, ("sorted",))
+    h, d = len(chosen), len(state["map_band"])
+    state |= {"map_chosen": chosen, "map_width": np.array(d), "cross_width": np.array(h)}
+    for name in [name for name in state if name.startswith("map_") and name not in _CHOSEN]:
+        del state[name]
+    for start in ("sums_", "cross_"):
+        if f"{start}indptr" in state:
+            index, data = state[f"{start}indices"], state[f"{start}data"]
+            ends = state[f"{start}indptr"]
+            if start == "sums_":  # columns are the coordinates
+                ends = ends[: h + 1]
+                kept: Any = slice(0, int(ends[-1]))
+                state["sums_shape"] = np.array([state["sums_shape"][0], h])
+            else:
+                kept = index < h
+                ends = np.append(0, np.cumsum(kept))[ends]
+            state |= {f"{start}indptr": ends}
+            state |= {f"{start}indices": index[kept], f"{start}data": data[kept]}
+    for name in ("sums", "cross_rows"):
+        if name in state:
+            state[name] = state[name][:, :h]
+    if "cross" in state:  # the lower triangle, one column after the other
+        state["cross"] = np.delete(state["cross"], np.cumsum(np.arange(h + 1, 0, -1)) - 1)

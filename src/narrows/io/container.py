@@ -11,8 +11,9 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -22,13 +23,19 @@ from narrows.io.atomic import Version, replacing
 from narrows.io.streams import check_address
 from narrows.methods import MODULES
 from narrows.solve.applied import Applied
-from narrows.solve.codec import SchemaError, check_known, check_plain
-from narrows.solve.schema import LABELS, NOT_NEGATIVE, NUMBERING, Field, checked
+from narrows.solve.codec import (
+    SchemaError,
+    Sizes,
+    check_known,
+    check_plain,
+    declared,
+    from_arrays,
+    taken,
+)
 from narrows.solve.sums import blocks
 
 _UTF8 = "utf-8", "surrogatepass"  # labels may have half a surrogate pair
 _PIECES = 4096  # of a text at a time
-_TEXT, _ENDS = Field("u1", ("t",)), Field("i8", ("n",))
 
 
 def put(arrays: dict[str, np.ndarray], group: str, more: Mapping[str, np.ndarray]) -> None:
@@ -55,8 +62,8 @@ def get(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
             continue
         if name.endswith(".text"):
             name = name.removesuffix(".text")
-            checked(arrays, {key: _TEXT, f"{group}.{name}.ends": _ENDS})
-            ends = arrays[f"{group}.{name}.ends"]
+            taken({key: array}, key, ("u1",), ("t",))
+            ends = taken(dict(arrays), f"{group}.{name}.ends", ("i8",), ("n",))
             starts, text = np.append(0, ends), array.tobytes()
             if (starts[1:] < starts[:-1]).any() or starts[-1] != len(text):
                 raise SchemaError(
@@ -113,15 +120,22 @@ NUMBERS = {
     "score_": (int, float), "_separating": (int, None), "_is_linear": bool, "_rows_kept": int,
     "_lost": str,
 }  # fmt: skip
-SHOWN = {
-    "classes_": LABELS._replace(optional=True),
-    "class_count_": Field("f8", ("c",), NOT_NEGATIVE, optional=True),
-    "eigenvalues_": Field("f8", ("p",), optional=True),
-    "explained_variance_ratio_": Field("f8", ("p",), optional=True),
-    "scores_": Field("f8", ("d",), optional=True),
-    "ranking_": Field("i8", ("d",), NUMBERING, optional=True),
-    "_explained": Field("f8", ("k",), optional=True),
-}
+
+
+@dataclass
+class Shown:
+    """Arrays that `narrows info` shows."""
+
+    classes_: Annotated[np.ndarray | None, "labels", "l"]
+    class_count_: Annotated[np.ndarray | None, "f8 >=0", "c"]
+    eigenvalues_: Annotated[np.ndarray | None, "f8 infinite", "p"]
+    explained_variance_ratio_: Annotated[np.ndarray | None, "f8 infinite", "p"]
+    scores_: Annotated[np.ndarray | None, "f8 infinite", "d"]
+    ranking_: Annotated[np.ndarray | None, "i8 numbering", "d"]
+    _explained: Annotated[np.ndarray | None, "f8 infinite", "k", "_explained"]
+
+
+SHOWN = [each.name for each in declared(Shown)]
 _FIRST_KEYS = {"format": int, "library": str, "crc32": int}  # in every format; crc32 of the others
 _HEADER = {
     **ESTIMATOR,
@@ -249,7 +263,7 @@ def solution_of(
         found.setdefault("W", np.zeros((*found["weights"].shape[:1], 0)))
     if "classes" in found:
         found["classes"] = as_type(found["classes"], header["labels"])
-    return Applied.from_arrays(found, entry["n_features"])
+    return Applied.of(found, entry["n_features"])
 
 
 def facts_of(
@@ -261,11 +275,13 @@ def facts_of(
     """
     entry, shown = header["applied"], get(arrays, "facts")
     numbers = entry["facts"]
-    check_known("facts", [*numbers, *shown], [*NUMBERS, *SHOWN])
+    check_known("facts", numbers, NUMBERS)
     check_plain(numbers, {name: NUMBERS[name] for name in numbers}, "facts")
     if "classes_" in shown:
         shown["classes_"] = as_type(shown["classes_"], header["labels"])
-    sizes = checked(shown, SHOWN)
+    sizes, left = Sizes(), dict(shown)
+    from_arrays(Shown, left, sizes)
+    check_known("facts", left, ())
     if applied is not None:
         always = ["n_samples_seen_", "_rows_kept", "_lost"]
         always += ["_n_targets"] if entry["numbers"] else ["classes_", "class_count_"]

@@ -45,8 +45,7 @@ from narrows.methods.selector import Selector
 from narrows.methods.then import Then
 from narrows.removed import RemovedError, check_removed_state, without_removed
 from narrows.solve.applied import Applied
-from narrows.solve.codec import SchemaError, check_known, check_plain, to_arrays
-from narrows.solve.schema import SORTED, Field, checked
+from narrows.solve.codec import SchemaError, check_known, check_plain, taken, to_arrays
 from narrows.state.labels import by_class
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
@@ -238,8 +237,7 @@ def of_estimator(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) ->
         fitted.source = Source.of(header["source"], get(arrays, "source"))
     given = get(arrays, "input")
     if given:
-        checked(given, {"names": Field("O", ("d",))})
-        estimator.feature_names_in_ = given["names"]
+        estimator.feature_names_in_ = taken(given, "names", ("O",), ("d",))
     estimator._fitted = fitted
     if "applied" in header:
         fitted.saved = solution_of(header, arrays)
@@ -261,9 +259,9 @@ def _then_of(header: Any, arrays: Mapping[str, np.ndarray], n_features: int) -> 
     check_plain(header, ESTIMATOR, "then")
     if header["estimator"] not in METHODS or "then" in header:
         raise SchemaError(f"then: expected a method, got {header['estimator']!r:.100}.")
-    checked(arrays, {"chosen": Field("i8", ("k",), SORTED)})
-    estimator, chosen = of_estimator(header, arrays), arrays["chosen"]
-    fits = len(chosen) == estimator.n_features_in_ and 0 <= chosen[0] <= chosen[-1] < n_features
+    chosen = taken(dict(arrays), "chosen", ("i8",), ("k",), {}, ("sorted",))
+    estimator = of_estimator(header, arrays)
+    fits = 0 < len(chosen) == estimator.n_features_in_ and 0 <= chosen[0] <= chosen[-1] < n_features
     if not fits or not hasattr(estimator, "predict"):
         raise SchemaError("then: expected a method that predicts by selected features, got others.")
     return Then(chosen, estimator)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
 from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import SPARE, TEXT, Options, names_of, plain
 from narrows.io.formats.base import Format
-from narrows.solve.codec import SchemaError, check_known, check_plain
-from narrows.solve.schema import COUNT, SORTED, Check, Field, between, checked
+from narrows.solve.codec import SchemaError, Sizes, check_known, check_plain, from_arrays, taken
 from narrows.solve.terms import Counted, Table
 
 if TYPE_CHECKING:
@@ -121,8 +120,9 @@ class Source:
         for name in ("text", "target"):
             if settings.get(name) == []:
                 raise SchemaError(f"source.{name}: expected a name, got none.")
-        checked(arrays, {"columns": Field("O", ("d",), optional=True)})
-        columns = tuple(arrays["columns"]) if "columns" in arrays else None
+        columns = None
+        if "columns" in arrays:
+            columns = tuple(taken(dict(arrays), "columns", ("O",), ("d",)))
         tfidf, table = (
             {name.removeprefix(start): arrays[name] for name in arrays if name.startswith(start)}
             for start in ("tfidf.", "table.")
@@ -200,32 +200,34 @@ def check_kind(path: str, got: str, expected: str, before: str) -> None:
 # -- stored vectorisers and encoders -------------------------------------------------------------
 
 
-def _frequencies_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    name = "hashed_frequency" if "hashed_frequency" in arrays else "document_frequency"
-    return bool(arrays[name].max(initial=0) <= arrays["n_documents"])
+class _Stored(NamedTuple):
+    """What is stored of a vectoriser: its parameters, and what it counted."""
 
+    n_documents: Annotated[int, "i8 whole"]
+    stop_words: Annotated[np.ndarray | None, "O", "w"]
+    ngram_range: Annotated[np.ndarray | None, "i8 whole", "2"]
+    token_pattern: Annotated[np.ndarray | None, "O", "1"]
+    analyzer: Annotated[np.ndarray | None, "O", "1"]
+    min_df: Annotated[float | None, "i8 f8 >=0"]
+    max_df: Annotated[float | None, "i8 f8 >=0"]
+    max_features: Annotated[int | None, "i8 whole >0"]
+    terms: Annotated[np.ndarray | None, "O sorted", "t"]
+    document_frequency: Annotated[np.ndarray | None, "i8 whole >0", "t"]
+    occurrences: Annotated[np.ndarray | None, "i8 whole >0", "t"]
+    hashed_frequency: Annotated[np.ndarray | None, "i8 whole", "h"]
 
-_LIMIT = Field("i8 f8", (), between(0, 2**53), optional=True)
-_COUNTED = {
-    "n_documents": Field("i8", (), COUNT),
-    "stop_words": Field("O", ("w",), optional=True),
-    "ngram_range": Field("i8", (2,), between(1, 2**53), optional=True),
-    "token_pattern": Field("O", (1,), optional=True),
-    "analyzer": Field("O", (1,), optional=True),
-}
-_OF_TERMS = {
-    "min_df": _LIMIT,
-    "max_df": _LIMIT,
-    "max_features": Field("i8", (), between(1, 2**53), optional=True),
-}
-_TERMS = {
-    **_OF_TERMS,
-    "terms": Field("O", ("t",), SORTED),
-    "document_frequency": Field("i8", ("t",), between(1, 2**53)),
-    "occurrences": Field("i8", ("t",), between(1, 2**53), optional=True),
-}
-_HASHED = {"hashed_frequency": Field("i8", ("t",), COUNT)}
-_RULES = (Check("document frequencies of at most n_documents", _frequencies_fit),)
+    @property
+    def frequency(self) -> np.ndarray:
+        """In how many documents each term is."""
+        counted = [f for f in (self.document_frequency, self.hashed_frequency) if f is not None]
+        if len(counted) != 1 or (self.terms is None) != (self.document_frequency is None):
+            raise SchemaError("terms: expected counted terms, or hashed ones, got others.")
+        return counted[0]
+
+    def check_arrays(self, sizes: Sizes) -> None:
+        """Raise SchemaError where terms are in more documents than there are."""
+        if self.frequency.max(initial=0) > self.n_documents:
+            raise SchemaError("n_documents: expected at least document frequencies, got less.")
 
 
 def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
@@ -233,28 +235,28 @@ def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
     from narrows.methods.parameters import check_constraints
     from narrows.text import ENGLISH, HashedTfidf, Tfidf
 
-    checked(arrays, _COUNTED | (_HASHED if "hashed_frequency" in arrays else _TERMS), _RULES)
-    words = arrays.get("stop_words")
-    settings: dict[str, Any] = {}
+    stored: _Stored = from_arrays(_Stored, left := dict(arrays))
+    check_known("tfidf", left, ())
+    values = stored._asdict()
+    settings = {name: values[name] for name in _Stored._fields[5:8]}
+    for name in ("token_pattern", "analyzer"):
+        settings[name] = None if values[name] is None else values[name][0]
+    if stored.ngram_range is not None:
+        settings["ngram_range"] = tuple(stored.ngram_range.tolist())
+    words = stored.stop_words
     if words is not None:  # a list of this word is stored twice; once is the name
         is_name = words.tolist() == [ENGLISH]
         settings["stop_words"] = ENGLISH if is_name else tuple(dict.fromkeys(words))
-    for name in ("ngram_range", "token_pattern", "analyzer", *_OF_TERMS):
-        if name in arrays:
-            value = arrays[name].tolist()
-            is_pair = name == "ngram_range"
-            settings[name] = tuple(value) if is_pair else value[0] if arrays[name].ndim else value
+    settings = {name: value for name, value in settings.items() if value is not None}
     new: Any
-    if "hashed_frequency" in arrays:
-        frequency = arrays["hashed_frequency"]
-        new = HashedTfidf(len(frequency), **settings)
-        new._counts = Counted.of(None, frequency, None)
+    if stored.terms is None:
+        new = HashedTfidf(len(stored.frequency), **settings)
+        new._counts = Counted.of(None, stored.frequency, None)
     else:
         new = Tfidf(**settings)
-        counts = arrays["document_frequency"], arrays.get("occurrences")
-        new._counts = Counted.of(Table(arrays["terms"]), *counts)
+        new._counts = Counted.of(Table(stored.terms), stored.frequency, stored.occurrences)
     check_constraints(new)
-    new.n_documents_ = int(arrays["n_documents"])
+    new.n_documents_ = stored.n_documents
     return new
 
 

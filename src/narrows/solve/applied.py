@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from narrows.solve.codec import SchemaError, check_known
+from narrows.solve.codec import SchemaError, Sizes, check_known, from_arrays, to_arrays
 from narrows.solve.columns import take
 from narrows.solve.kernel_map import AboutMean, KernelMap
 from narrows.solve.products import product
-from narrows.solve.schema import COUNT, FINITE, LABELS, SORTED, Check, Field, between, checked
+
+_WIDEST = 1 << 20  # components
+_RULE = "weights", "intercept", "temperature"
 
 
 class Projection:
@@ -148,41 +150,39 @@ class Decision(NamedTuple):
         return found
 
 
-_MAP = "map_"
-_SCHEMA = {
-    "size": Field("i8", (), between(0, 1 << 20), optional=True),
-    "W": Field("f8 f4", ("m", "p"), FINITE, optional=True),
-    "chosen": Field("i8", ("k",), SORTED, optional=True),
-    "weights": Field("f8 f4", ("m", "c"), FINITE, optional=True),
-    "intercept": Field("f8 f4", ("c",), FINITE, optional=True),
-    "temperature": Field("f8", (), between(1e-300, 1e300), optional=True),
-    "classes": LABELS._replace(shape=("l",), optional=True),
-    "seen": Field("b1", ("l",), optional=True),
-    "n_labels": Field("i8", (), COUNT, optional=True),
-    "several": Field("b1", (), optional=True),
-    "map_mean": Field("f8", ("m",), FINITE, optional=True),
-}
+class _Stored(NamedTuple):
+    """What is stored of `Applied`, beside its map."""
 
+    W: Annotated[np.ndarray | None, "f8 f4", "m p"]
+    size: Annotated[int | None, "i8 whole"]
+    chosen: Annotated[np.ndarray | None, "i8 sorted", "k"]
+    weights: Annotated[np.ndarray | None, "f8 f4", "m c"] = None
+    intercept: Annotated[np.ndarray | None, "f8 f4", "c"] = None
+    temperature: Annotated[float | None, "f8 >0"] = None
+    classes: Annotated[np.ndarray | None, "labels", "l"] = None
+    seen: Annotated[np.ndarray | None, "b", "l"] = None
+    several: Annotated[bool | None, "b"] = None
+    n_labels: Annotated[int | None, "i8 whole"] = None
+    map_mean: Annotated[np.ndarray | None, "f8", "m"] = None
 
-def _fits(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    """Whether classes are those of the decision, and there is one kind of reduction."""
-    decides = {"weights", "intercept", "temperature"}
-    classes = {"classes", "seen", "n_labels", "several"}
-    if any(0 < len(some & arrays.keys()) < len(some) for some in (decides, classes)):
-        return False
-    if "classes" in arrays:
-        labels = arrays["classes"]
-        if "weights" not in arrays or arrays["seen"].sum() != sizes["c"] or not sizes["c"]:
-            return False
-        if arrays["several"] and (
-            labels.dtype.kind != "i"
-            or (len(labels) and not 0 <= labels[0] <= labels[-1] < arrays["n_labels"])
-        ):
-            return False
-    if ("W" in arrays) == ("chosen" in arrays) or ("size" in arrays and "W" not in arrays):
-        return False
-    chosen = arrays.get("chosen", np.zeros(1))
-    return bool(len(chosen) and chosen[0] >= 0 and arrays.get("size", sizes.get("p", 0)) >= 0)
+    def check_arrays(self, sizes: Sizes) -> None:
+        """Raise SchemaError where arrays are not of one reduction, or classes of no decision."""
+        decides = [each is not None for each in self[3:6]]
+        classes = [each is not None for each in self[6:10]]
+        odd = any(decides) != all(decides) or any(classes) != all(classes)
+        odd = odd or (self.W is None) == (self.chosen is None) or (self.size or 0) > _WIDEST
+        odd = odd or (self.size is not None and self.W is None)
+        odd = odd or (self.chosen is not None and (not len(self.chosen) or self.chosen[0] < 0))
+        if self.classes is not None and self.seen is not None:
+            labels = self.classes
+            odd = odd or not all(decides) or not sizes["c"] == self.seen.sum() > 0
+            if self.several:
+                bounds = [-1, *labels.tolist(), self.n_labels]
+                odd = (
+                    odd or labels.dtype.kind != "i" or not 0 <= bounds[1] <= bounds[-2] < bounds[-1]
+                )
+        if odd:
+            raise SchemaError("expected a solution of one kind, got others.")
 
 
 @dataclass
@@ -227,47 +227,36 @@ class Applied(Projection):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return it as named arrays."""
-        found: dict[str, Any] = {"W": self.W, "chosen": self.chosen}
-        if self.size is not None:
-            found["size"] = np.int64(self.size)
-        if self.decision is not None:
-            found |= self.decision._asdict()
-            classes = found.pop("classes")
-            del found["map"]
-            if classes is not None:
-                found |= classes._asdict()
-                found["classes"] = found.pop("labels")
-        if self.map is not None:
-            found |= self.map.map.to_arrays() | {"map_mean": self.map.mean}
-        return {name: np.asarray(value) for name, value in found.items() if value is not None}
+        rule, classes = self.decision, None if self.decision is None else self.decision.classes
+        values: dict[str, Any] = {"W": self.W, "size": self.size, "chosen": self.chosen}
+        if rule is not None:
+            values |= {name: getattr(rule, name) for name in _RULE}
+        if classes is not None:
+            values |= classes._asdict() | {"classes": classes.labels}
+            del values["labels"]
+        stored = _Stored(**values, map_mean=None if self.map is None else self.map.mean)
+        return to_arrays(stored) | ({} if self.map is None else self.map.map.to_arrays())
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Self:
+    def of(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Self:
         """Return what `to_arrays` described; SchemaError where it does not."""
         if not 0 < n_features < 1 << 31:
             raise SchemaError("n_features: expected a number of features, got another one.")
-        own = {name: array for name, array in arrays.items() if not name.startswith(_MAP)}
-        check_known("solution", own, _SCHEMA)
-        sizes = checked(arrays, _SCHEMA, (Check("a solution of one kind", _fits),))
-        made: Any = None
-        if "map_mean" in arrays:
-            kernel = KernelMap.read_from(dict(arrays))
-            made = AboutMean(kernel, arrays["map_mean"])
+        left, made, sizes = dict(arrays), None, Sizes()
+        stored = from_arrays(_Stored, left, sizes)
+        if stored.map_mean is not None:
+            kernel = KernelMap.read_from(left)
+            made = AboutMean(kernel, stored.map_mean)
             if kernel.n_features != n_features or kernel.width != sizes["m"]:
                 raise SchemaError("map: expected the map of the features, got another one.")
-        elif len(own) < len(arrays):
-            raise SchemaError("map_mean: expected an array, got none.")
         elif sizes.get("m", n_features) != n_features:
             raise SchemaError(f"W: expected {n_features} features, got {sizes['m']}.")
-        if "chosen" in arrays and arrays["chosen"][-1] >= n_features:
+        check_known("solution", left, ())
+        if stored.chosen is not None and stored.chosen[-1] >= n_features:
             raise SchemaError(f"chosen: expected columns below {n_features}, got others.")
-        decision = classes = None
-        if "weights" in arrays:
-            if "classes" in arrays:
-                several, n_labels = bool(arrays["several"]), int(arrays["n_labels"])
-                classes = Classes(arrays["classes"], arrays["seen"], several, n_labels)
-            rule = arrays["weights"], arrays["intercept"], float(arrays["temperature"])
-            decision = Decision(*rule, made, classes)
-        size = int(arrays["size"]) if "size" in arrays else None
-        W, chosen = arrays.get("W"), arrays.get("chosen")
-        return cls(n_features, W, size, made, chosen, decision)
+        decision = None
+        if stored.weights is not None:
+            rule = {name: getattr(stored, name) for name in _RULE}
+            classes = None if stored.classes is None else Classes(*stored[6:10])
+            decision = Decision(**rule, map=made, classes=classes)
+        return cls(n_features, stored.W, stored.size, made, stored.chosen, decision)

@@ -26,6 +26,7 @@ import numpy as np
 from scipy import sparse
 
 PART = "part"
+INFINITE = "infinite"  # a condition: numbers may be infinite, or none
 SAMPLES = "samples"  # of shape (n_samples, n_features): dense, or CSR in three arrays
 MOST = 2**53  # the largest count: integers up to here are exact as floats
 _WIDEST = 2**31 - 1  # the largest size of an empty array
@@ -53,6 +54,7 @@ _CONDITIONS: dict[str, tuple[str, Callable[[np.ndarray], Any]]] = {
     ">0": ("numbers > 0", lambda array: (array > 0).all()),
     "whole": ("integers from 0 to 2**53", _whole),
     "sorted": ("distinct values in order", lambda array: (array[1:] > array[:-1]).all()),
+    INFINITE: ("numbers", lambda array: True),
     "numbering": (
         "each number from 0 once",
         lambda array: np.array_equal(np.sort(array), np.arange(len(array))),
@@ -190,7 +192,7 @@ def taken(
             f"{name}: expected shape {expected}{f' with {known}' if known else ''}, "
             f"got {array.shape}."
         )
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
+    if array.dtype.kind == "f" and INFINITE not in conditions and not np.isfinite(array).all():
         raise SchemaError(f"{name}: expected finite numbers, got others.")
     for condition in conditions:
         if condition in _CONDITIONS:

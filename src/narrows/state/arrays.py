@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import ParameterError, RangeError
+from narrows.removed import check_attribute
 from narrows.solve.codec import MOST, SchemaError, Sizes, check_known, from_arrays, to_arrays
 from narrows.solve.in_place import RANDOM, ChangesInPlace, entries
 from narrows.solve.sums import check_summable
@@ -150,6 +151,11 @@ class StateArrays(ChangesInPlace):
         if kept:
             new._parts["kept"] = (Kept(kept_width, kept),)
         return new
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what became of an attribute that an earlier version had."""
+        check_attribute("ClassStats", name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def restorer(self) -> Callable[[], None]:
         """Return a function that restores tables and parts, if no array was changed in place."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -26,9 +26,8 @@ from narrows.solve.cells import (
     moment_of,
     table_of,
 )
-from narrows.solve.codec import SchemaError, check_known
+from narrows.solve.codec import SchemaError, Sizes, check_known, from_arrays
 from narrows.solve.columns import narrowed
-from narrows.solve.schema import FINITE, Check, Field, between, checked
 
 KINDS = NUMBER, DATE, CATEGORY, TEXT, "identifier", "constant", "dropped"  # numbered in files
 OTHER = "(other)"
@@ -273,52 +272,51 @@ def _one_hot(codes: np.ndarray, width: int) -> sparse.csr_array:
 # -- maps ----------------------------------------------------------------------------------------
 
 
-def _are_ends(name: str, of: str) -> Check:
-    def holds(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-        ends = arrays[name]
-        steps = np.diff(ends, prepend=0)
-        return bool(len(ends) and steps.min() >= 0 and ends[-1] == len(arrays[of]))
+class _Stored(NamedTuple):
+    """The arrays of a `TableMap`, but for those of texts; of k knots and v values in all."""
 
-    return Check(f"ends of {of} in order", holds)
-
-
-def _are_knots(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    parts = np.split(arrays["knots"], arrays["knot_ends"][:-1])
-    return all(len(part) != 1 and (np.diff(part) > 0).all() for part in parts)
-
-
-def _are_ranges(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    return bool("days" not in arrays or (np.diff(arrays["days"]) >= 0).all())
-
-
-def _differ(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    parts = np.split(arrays["values"], arrays["value_ends"][:-1])
-    return all(len(set(part)) == len(part) for part in [*parts, arrays["names"]])
-
-
-_SCHEMA = {
-    "names": Field("O", ("c",)),
-    "kinds": Field("i8", ("c",), between(0, len(KINDS) - 1)),
-    "reasons": Field("O", ("c",)),
-    "flags": Field("b", ("c", 3)),
-    "numbers": Field("f8", ("c", 2), FINITE),
+    names: Annotated[np.ndarray, "O", "c"]
+    kinds: Annotated[np.ndarray, "i8", "c"]
+    reasons: Annotated[np.ndarray, "O", "c"]
+    flags: Annotated[np.ndarray, "b", "c 3"]
+    numbers: Annotated[np.ndarray, "f8", "c 2"]
+    knots: Annotated[np.ndarray, "f8", "k"]
+    knot_ends: Annotated[np.ndarray, "i8", "c"]
+    values: Annotated[np.ndarray, "O", "v"]
+    value_ends: Annotated[np.ndarray, "i8", "c"]
     # maps without these have months and days of the week of all dates, and no range
-    "calendar": Field("b", ("c", 2), optional=True),
-    "days": Field("f8", ("c", 2), between(-_EVER, _EVER), optional=True),
-    "knots": Field("f8", ("k",), between(-1e150, 1e150)),
-    "knot_ends": Field("i8", ("c",)),
-    "values": Field("O", ("v",)),
-    "value_ends": Field("i8", ("c",)),
-    "forms": Field("O", ("c",), optional=True),
-}
-_CHECKS = (
-    _are_ends("knot_ends", "knots"),
-    _are_ends("value_ends", "values"),
-    Check("knots in order", _are_knots),
-    Check("first dates before last ones", _are_ranges),
-    Check("different names, and different values of a column", _differ),
-    Check("scales > 0", lambda arrays, sizes: arrays["numbers"][:, 1].min() > 0),
-)
+    calendar: Annotated[np.ndarray | None, "b", "c 2"] = None
+    days: Annotated[np.ndarray | None, "f8", "c 2"] = None
+    forms: Annotated[np.ndarray | None, "O", "c"] = None
+
+    @property
+    def knots_of(self) -> list[np.ndarray]:
+        """The knots of each column."""
+        return np.split(self.knots, self.knot_ends[:-1])
+
+    @property
+    def values_of(self) -> list[np.ndarray]:
+        """The values of each column."""
+        return np.split(self.values, self.value_ends[:-1])
+
+    def check_arrays(self, sizes: Sizes) -> None:
+        """Raise SchemaError where numbers are out of range or order."""
+        for ends, of in ((self.knot_ends, self.knots), (self.value_ends, self.values)):
+            if not len(ends) or np.diff(ends, prepend=0).min() < 0 or ends[-1] != len(of):
+                raise SchemaError("knot_ends, value_ends: expected ends in order, got others.")
+        days = np.zeros((1, 2)) if self.days is None else self.days
+        kinds = (self.kinds >= 0) & (self.kinds < len(KINDS))
+        for name, fits in (
+            ("kinds", kinds.all()),
+            ("numbers", self.numbers[:, 1].min() > 0),
+            ("days", (np.diff(days) >= 0).all() and np.abs(days).max() <= _EVER),
+            ("knots", all(len(part) != 1 and (np.diff(part) > 0).all() for part in self.knots_of)),
+            ("knots", np.abs(self.knots).max(initial=0.0) <= 1e150),
+            ("names", len(set(self.names)) == len(self.names)),
+            ("values", all(len(set(part)) == len(part) for part in self.values_of)),
+        ):
+            if not fits:
+                raise SchemaError(f"{name}: expected values of a map in range, got others.")
 
 
 @dataclass(frozen=True)
@@ -405,39 +403,37 @@ class TableMap:
 
         `vectoriser` makes one of arrays.
         """
-        own = {name: array for name, array in arrays.items() if "." not in name}
-        check_known("map", own, _SCHEMA)
-        checked(own, _SCHEMA, _CHECKS)
-        columns = []
-        values_of = np.split(own["values"], own["value_ends"][:-1])
-        knots_of = np.split(own["knots"], own["knot_ends"][:-1])
-        texts = arrays.keys() - own.keys()
-        for k, name in enumerate(own["names"].tolist()):
-            column = Column(name, KINDS[own["kinds"][k]], own["reasons"][k])
-            column.missing, hours, column.other = own["flags"][k].tolist()
+        left = dict(arrays)
+        stored: _Stored = from_arrays(_Stored, left)
+        values_of, knots_of, columns = stored.values_of, stored.knots_of, list[Column]()
+        for k, name in enumerate(stored.names.tolist()):
+            column = Column(name, KINDS[stored.kinds[k]], stored.reasons[k])
+            column.missing, hours, column.other = stored.flags[k].tolist()
             if column.missing and column.kind not in (NUMBER, DATE, CATEGORY, TEXT):
                 raise SchemaError(f"flags: expected none of column {name!r:.100}, got one.")
             if column.kind == DATE:
-                known = *(own["calendar"][k] if "calendar" in own else (True, True)), hours
+                given = (True, True) if stored.calendar is None else stored.calendar[k]
+                known = *given, hours
                 column.parts = [part for part, has in zip(PARTS, known, strict=True) if has]
-                column.days = tuple(own["days"][k].tolist()) if "days" in own else column.days
-            column.form = own["forms"][k] if "forms" in own else _EITHER * (column.kind == NUMBER)
+                if stored.days is not None:
+                    column.days = tuple(stored.days[k].tolist())
+            forms = stored.forms
+            column.form = _EITHER * (column.kind == NUMBER) if forms is None else forms[k]
             if column.form not in _FORMS.get(column.kind, {""}):
                 raise SchemaError(
                     f"forms: expected a known one of column {name!r:.100}, got another."
                 )
-            column.mean, column.scale = own["numbers"][k].tolist()
+            column.mean, column.scale = stored.numbers[k].tolist()
             column.values, column.knots = values_of[k].tolist(), knots_of[k]
             if column.kind == TEXT:
                 start = f"text{k}."
-                terms = {n: arrays[n] for n in texts if n.startswith(start)}
-                texts -= terms.keys()
-                found = vectoriser({n.removeprefix(start): terms[n] for n in terms})
+                names = [n for n in left if n.startswith(start)]
+                found = vectoriser({n.removeprefix(start): left.pop(n) for n in names})
                 if found.names is None or not len(found.names):
                     raise SchemaError(f"{start}terms: expected terms with features, got none.")
                 column.terms = found
             columns.append(column)
-        check_known("map", texts, ())
+        check_known("map", left, ())
         new = cls(columns)
         if not len(new.names):
             raise SchemaError("map: expected a column with features, got none.")
