@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
-import re
-from ctypes import CFUNCTYPE, PYFUNCTYPE, byref, c_char, c_char_p, c_int, c_void_p, py_object
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.linalg import cython_lapack, lapack
+from scipy.linalg import lapack
 
 from narrows.solve import regression_rule as at
 from narrows.solve.held_out import SURE, by_time, calibrated, leads
@@ -32,8 +29,7 @@ _FEATURES = 4096  # whose directions are made at a time
 _SAME = 1e-9  # energies that differ by less, relatively, count as equal
 _DEPENDENT = 1e-8  # eigenvalues below this share of the largest: the directions depend
 
-_SPREAD = (10.0, 1.0, 0.1, 0.01)  # of the polish: how firmly it is held to the W of the steps
-_BLOCK = 256  # samples held, whose inner products with all are made at a time
+_ALL = 1 - 1e-9  # of the weight: if samples held have more, they are all samples
 _LEAST = 0.01  # of a residual that a sample has left, at least
 _FOLDS = 5  # of the samples held: log posteriors of each are those by the others
 _AHEAD = 0.5  # standard errors: better scores
@@ -110,14 +106,16 @@ class Reading:
 
     Attributes
     ----------
+    whole : bool
+        Whether all samples are held: W is then the ridge regression on these, in whatever order.
+    odd : bool
+        Whether W was solved for once more, after a bad order or a merge.
     directions : ndarray of shape (n_features, n_classes)
         One for each class.
     model : Model
         The classifier. O(m^3 + m^2 nnz) for m samples held.
     rule : tuple of ndarray
         Its W and b: O(1) without polish.
-    odd : bool
-        Whether W was solved for once more, after a bad order or a merge.
 
     Notes
     -----
@@ -130,14 +128,22 @@ class Reading:
         self.polish = polish and held >= _ENOUGH and core.clock[at.S2] > 0
         self._W, self._b = core.W, core.b
         self._shift: np.ndarray | float = 0.0
-        self.odd = polish and not several and is_odd(core)
+        weight = core.reservoir.kept[1, : core.reservoir.used].sum() * core.clock[at.FACTOR]
+        self.whole = self.polish and bool(weight >= _ALL * core.clock[at.WEIGHT])
+        self.odd = polish and not several and not self.whole and is_odd(core)
         if self.odd:
             self._W, self._b, self._shift = resolved(core)
-            self.directions = self._W
-        elif self.polish and _FEW * (core.n_features + 1) <= held:
-            self.directions = fitted_once_more(core, held_samples(core, several))
-        else:
-            self.directions = self._W
+        elif self.whole:
+            self._W, self._b = np.zeros_like(core.W), np.zeros_like(core.b)
+        few = self.polish and not self.odd and _FEW * (core.n_features + 1) <= held
+        self.directions = self.fitted[0] if self.whole or few else self._W
+
+    @cached_property
+    def fitted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """W and b, fitted once more to the samples held, and the residuals without each."""
+        held = held_samples(self.core, self.several)
+        with one_blas_thread(len(held.weight) <= SMALL):
+            return polished(self.core, held, self._W, self._b)
 
     @property
     def rule(self) -> tuple[np.ndarray, np.ndarray]:
@@ -151,23 +157,19 @@ class Reading:
         if not n_held(core) or not core.clock[at.S2] > 0:
             return Model(self._W, self._b, UNIT)
         held = held_samples(core, self.several)
-        with one_blas_thread(len(held.weight) <= SMALL):
-            return self._of_held(held)
-
-    def _of_held(self, held: Held) -> Model:
-        """Return the classifier, by the samples held."""
-        core, outputs = self.core, held.X @ self._W + self._b
-        left = _left_by_steps(core, held)
-        W, b, residuals = self._W, self._b, held.targets - outputs
-        honest = residuals / left.diagonal()[:, None]
+        W, b, residuals = self._W, self._b, held.targets - (held.X @ self._W + self._b)
         if self.polish:
-            W, b, honest = polished(core, held, left, (W, b), residuals, self._shift)
-        outputs = held.targets - honest + self._shift
+            W, b, residuals = self.fitted
+        if not self.whole:
+            residuals = residuals * _without(core, held)
+        outputs = held.targets - residuals + self._shift
         model = Model(W, b, _temperature(held, outputs, core, self.several))
         live = np.flatnonzero(core.N[0] > 0)
         if not self.polish or self.several or not held.targets[:, live].any(axis=0).all():
             return model
-        return with_better_scores(held, live, outputs, model, _FAR_AHEAD if self.odd else _AHEAD)
+        with one_blas_thread(len(held.weight) <= SMALL):
+            ahead = _FAR_AHEAD if self.odd else _AHEAD
+            return with_better_scores(held, live, outputs, model, ahead)
 
 
 def deviations_within(core: DiagonalRLS, W: np.ndarray, several: bool = False) -> np.ndarray:
@@ -342,163 +344,47 @@ def _whitened(G: np.ndarray) -> np.ndarray:
     return scale[:, None] * V[:, kept] / np.sqrt(L[kept])
 
 
-# -- outputs without a sample ---------------------------------------------------------------
-
-
-def _inner(X: Any, L: np.ndarray, L_b: float, root: np.ndarray) -> np.ndarray:
-    """Return inner products of samples, a 1 appended, in the metric 1 / L, times roots.
-
-    Only the lower triangle is right.
-    """
-    K = np.zeros((X.shape[0], X.shape[0]))
-    for rows in blocks(X.shape[0], _BLOCK):
-        if sparse.issparse(X):
-            K[rows, : rows.stop] = ((X[rows] / L) @ X[: rows.stop].T).toarray()
-        else:
-            K[rows] = (X[rows] / L) @ X.T
-    K += 1 / L_b
-    K *= root[:, None]
-    K *= root
-    return K
-
-
-def _inverse(K: np.ndarray, mu: float) -> np.ndarray:
-    """Return (K + mu I)^-1 by the lower triangle of K, which is overwritten."""
-    K[np.diag_indices_from(K)] += mu
-    triangle, n, info = c_char(b"U"), c_int(len(K)), c_int()  # the lower one, of columns
-    for name in ("dpotrf", "dpotri"):
-        if (call := _lapack(name)) is not None:
-            call(byref(triangle), byref(n), K.ctypes.data, byref(n), byref(info))
-        elif name == "dpotrf":
-            lapack.dpotrf(K.T, lower=0, overwrite_a=1, clean=0)
-        else:
-            lapack.dpotri(K.T, lower=0, overwrite_c=1)
-    for rows in blocks(len(K), _BLOCK):
-        K[: rows.start, rows] = K[rows, : rows.start].T
-        square = K[rows, rows]
-        square[:] = np.tril(square) + np.tril(square, -1).T
-    return K
-
-
-@cache
-def _lapack(name: str) -> Any:
-    """Return a function of LAPACK that lets other threads run, which `scipy.linalg.lapack` stops.
-
-    Its arguments are five addresses, of integers of 32 bits where they are integers. None where
-    SciPy is built with others.
-    """
-    capsule, python = py_object(cython_lapack.__pyx_capi__[name]), ctypes.pythonapi
-    name_of = PYFUNCTYPE(c_char_p, py_object)(("PyCapsule_GetName", python))
-    address_in = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", python))
-    signature = name_of(capsule)
-    if not re.fullmatch(rb"void \(char \*, int \*, \w+_d \*, int \*, int \*\)", signature):
-        return None
-    address = address_in(capsule, signature)
-    return CFUNCTYPE(None, *[c_void_p] * 5)(address)
-
-
-def _left_by_steps(core: DiagonalRLS, held: Held) -> np.ndarray:
-    """Return I - S of the steps, times the roots of weights from the left, divided from the right.
-
-    Of a sample that stands for others, the others are not left out. So its diagonal entry is 1 / (1
-    + w a), a = x'(L + C)^-1 x without it.
-    """
-    L = core.clock[at.S2] + core.energy
-    L_b = 1.0 + core.clock[at.FACTOR] * core.clock[at.QB]
-    left = _inverse(_inner(held.X, L, L_b, np.sqrt(held.stands)), 1.0)
-    alone = held.weight / held.stands
-    diagonal = 1 / (1 + alone * (1 / left.diagonal() - 1))
-    root = np.sqrt(alone)
-    left *= root[:, None]
-    left *= root
-    left[np.diag_indices_from(left)] = diagonal
-    return left
-
-
 # -- the classifier -------------------------------------------------------------------------
 
 
-def _prior(core: DiagonalRLS, held: Held) -> tuple[np.ndarray, float]:
-    """Return L = s2 + (1 - share) Q, and that of the bias."""
-    rest = 1 - min(1.0, held.weight.sum() / core.clock[at.WEIGHT])
-    L = core.clock[at.S2] + rest * core.energy
-    return L, float(1 + rest * core.clock[at.FACTOR] * core.clock[at.QB])
-
-
-def fitted_once_more(core: DiagonalRLS, held: Held) -> np.ndarray:
-    """Return W of the problem of `polished` with mu = 1, solved in the features. O(m d^2 + d^3)."""
-    L, L_b = _prior(core, held)
-    X = held.X.toarray() if sparse.issparse(held.X) else held.X
-    X, weight = np.column_stack([X, np.ones(len(X))]), held.weight[:, None]
-    E = held.targets - (X[:, :-1] @ core.W + core.b)
-    A = X.T @ (weight * X)
-    A[np.diag_indices_from(A)] += np.append(L, L_b)
-    size = np.sqrt(A.diagonal())[:, None]  # units of features may differ
-    A /= size
-    A /= size.T
-    D = linalg.solve(A, X.T @ (weight * E) / size, assume_a="pos") / size
-    return (core.W + D[:-1]).astype(core.W.dtype, copy=False)
-
-
 def polished(
-    core: DiagonalRLS,
-    held: Held,
-    left: np.ndarray,
-    start: tuple[np.ndarray, np.ndarray],
-    residuals: np.ndarray,
-    shift: np.ndarray | float = 0.0,
+    core: DiagonalRLS, held: Held, W: np.ndarray, b: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return W and b, fitted once more to the samples held, and the residuals without each.
 
     ::
 
-        minimise |E - X D|^2 + mu D' diag(L) D
+        minimise |E - X D|^2 + D' diag(L) D
 
     with E the residuals of the samples X, a 1 appended for the bias, each by its decayed weight,
-    and L = s2 + (1 - share) Q, where share is that of all weight that X has. mu is 10, divided by
-    ten, three times at most, while that does better for samples that are left out; if 10 does no
-    better than D = 0, W is returned as it is.
-
-    Parameters
-    ----------
-    core : DiagonalRLS
-        The regression.
-    held : Held
-        Its samples.
-    left : ndarray of shape (n_samples, n_samples)
-        I - S of the steps.
-    start : (ndarray, ndarray)
-        W and b, to which D is added.
-    residuals : ndarray of shape (n_samples, n_classes)
-        Of the samples.
-    shift : ndarray of shape (n_samples, n_classes), optional
-        By how much more their outputs change without them.
+    and L = s2 + (1 - share) Q, where share is that of all weight that X has; D is added to W and b.
+    From 0 and with all samples that is the ridge regression on them.
 
     Notes
     -----
-    **Cost**: O(m^3 + m nnz) for m samples.
+    **Cost**: O(m^3 + m nnz) for m samples, with two arrays of shape (m, m).
     """
-    (W, b), root = start, np.sqrt(held.weight)
-    L, L_b = _prior(core, held)
-    E = root[:, None] * residuals
-    K = _inner(held.X, L, L_b, root)
-    rounding = 4 * len(K) * _EPS * float(K.diagonal().max())
-    honest = residuals / left.diagonal()[:, None]
-    best, dual = float(held.stands @ np.sum((honest - shift) ** 2, axis=1)), None
-    for mu in _SPREAD:
-        ridge = max(mu, rounding)
-        inverse = _inverse(K.copy(), ridge)
-        Z = inverse @ E
-        own = ridge * np.einsum("ij,ij->i", inverse, left)
-        found = ridge * Z / (root * np.maximum(own, _LEAST))[:, None]
-        loss = float(held.stands @ np.sum((found - shift) ** 2, axis=1))
-        if loss >= best:
-            break
-        best, dual, honest = loss, root[:, None] * Z, found
-    if dual is None:
-        return W, b, honest
-    W = (W + (held.X.T @ dual) / L[:, None]).astype(W.dtype, copy=False)
-    return W, b + dual.sum(axis=0) / L_b, honest
+    rest = 1 - min(1.0, held.weight.sum() / core.clock[at.WEIGHT])
+    L = core.clock[at.S2] + rest * core.energy
+    L_b = 1 + rest * core.clock[at.FACTOR] * core.clock[at.QB]
+    root = np.sqrt(held.weight)[:, None]
+    K = (held.X / L) @ held.X.T
+    K = root * ((K.toarray() if sparse.issparse(K) else K) + 1 / L_b) * root.T
+    ridge = max(1.0, 4 * len(K) * _EPS * float(K.diagonal().max()))
+    K[np.diag_indices_from(K)] += ridge
+    factor = linalg.cho_factor(K, lower=True, overwrite_a=True, check_finite=False)
+    Z = linalg.cho_solve(factor, root * (held.targets - (held.X @ W + b)))
+    own = lapack.dpotri(factor[0], lower=1, overwrite_c=1)[0].diagonal()
+    residuals = Z / (root * np.maximum(own, _LEAST / ridge)[:, None])
+    D = (held.X.T @ (root * Z)) / L[:, None]
+    return (W + D).astype(W.dtype, copy=False), b + (root * Z).sum(axis=0) / L_b, residuals
+
+
+def _without(core: DiagonalRLS, held: Held) -> np.ndarray:
+    """Return about how many times larger the residuals of the samples are without their steps."""
+    L = core.clock[at.S2] + core.energy
+    L_b = 1 + core.clock[at.FACTOR] * core.clock[at.QB]
+    return 1 + held.weight[:, None] * ((held.X**2) @ (1 / L) + 1 / L_b)[:, None]
 
 
 def _temperature(held: Held, outputs: np.ndarray, core: DiagonalRLS, several: bool) -> float:
