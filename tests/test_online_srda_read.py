@@ -95,6 +95,18 @@ def test_only_a_bad_order_is_odd(shares):
     assert not is_odd(learned(*by_label(X, y), size=0))
 
 
+def test_classes_that_come_late_are_predicted():
+    (X, y), (X_test, y_test) = topics(3000, 8, 2000), topics(2000, 8, 2000, seed=1)
+    orders = np.arange(3000), np.argsort(y >= 4, kind="stable")
+    learners = [OnlineSRDA(reservoir=400).partial_fit(X[order], y[order]) for order in orders]
+    mixed, drifting = (learner.score(X_test, y_test) for learner in learners)
+    assert [is_odd(state_of(learner).core) for learner in learners] == [False, True]
+    assert drifting > mixed - 0.03
+    y[:] = np.arange(3000) % 8  # parts that are not odd, of classes that differ
+    parts = [OnlineSRDA().partial_fit(X[rows, :150], y[rows]) for rows in (y < 4, y >= 4)]
+    assert not is_odd(state_of(OnlineSRDA().merge(*parts)).core)
+
+
 def test_nothing_is_solved_again_where_the_order_is_good():
     core = learned(*topics(400))
     assert Reading(core).directions is core.W
@@ -250,15 +262,21 @@ def test_the_polish_is_the_ridge_regression_of_residuals(form, weighted):
     rest = 1 - w.sum() / weight.sum()
     prior = np.append(np.full(80, core.clock[S2]), 1.0)
     L = prior + rest * energies
-    A = R.T @ (w[:, None] * R) + np.diag(L)
-    D = np.linalg.solve(A, R.T @ (w[:, None] * E))
-    found = Reading(core).model
-    np.testing.assert_allclose(np.vstack([found.W, found.b]), model + D, atol=1e-9)
-    residuals = polished(core, held_samples(core), core.W, core.b)[2]
-    for i in range(0, 120, 17):  # of a regression without it
-        others = A - w[i] * np.outer(R[i], R[i])
-        D = np.linalg.solve(others, (R.T * w) @ E - w[i] * np.outer(R[i], E[i]))
-        np.testing.assert_allclose(residuals[i], E[i] - R[i] @ D, atol=1e-10)
+
+    def solved(mu):
+        A = R.T @ (w[:, None] * R) + mu * np.diag(L)
+        errors = []
+        for i in range(120):  # of a regression without the sample
+            others = A - w[i] * np.outer(R[i], R[i])
+            D = np.linalg.solve(others, (R.T * w) @ E - w[i] * np.outer(R[i], E[i]))
+            errors.append(E[i] - R[i] @ D)
+        return np.linalg.solve(A, (R.T * w) @ E), np.array(errors)
+
+    held = held_samples(core)
+    D, errors = min(map(solved, (10, 1, 0.1, 0.01)), key=lambda f: held.stands @ (f[1] ** 2).sum(1))
+    W, b, found = polished(core, held, (core.W, core.b), np.ones((1, 1)))
+    np.testing.assert_allclose(np.vstack([W, b]), model + D, atol=1e-9)
+    np.testing.assert_allclose(found, errors, atol=1e-10)
     raw = Reading(core, polish=False).model
     assert raw.W is core.W
     assert raw.b is core.b
@@ -277,11 +295,13 @@ def test_samples_that_are_all_stored_are_fitted_exactly(form):
     R = np.asarray(X.todense() if sparse.issparse(X) else X - core.origin)
     R, T = np.hstack([R, np.ones((300, 1))]), np.eye(4)[y]
     s2 = weight @ (R[:, :-1] ** 2).sum(axis=1) / weight.sum()
-    A = R.T @ (weight[:, None] * R) + np.diag(np.append(np.full(90, s2), 1.0))
-    ridge = np.linalg.solve(A, (R.T * weight) @ T)[:-1]
-    np.testing.assert_allclose(
-        Reading(core).directions[:, state_of(mixed).column], ridge, atol=1e-9
-    )
+    directions = Reading(core).directions[:, state_of(mixed).column]
+
+    def error(mu):
+        A = R.T @ (weight[:, None] * R) + mu * np.diag(np.append(np.full(90, s2), 1.0))
+        return np.abs(np.linalg.solve(A, (R.T * weight) @ T)[:-1] - directions).max()
+
+    assert min(map(error, (10, 1, 0.1, 0.01))) < 1e-9
     for other in (ordered, OnlineSRDA().merge(*parts)):
         same = 0.02 if form is np.asarray else 1e-9  # dense samples are about another origin
         np.testing.assert_allclose(other.transform(X), mixed.transform(X), atol=same)
@@ -375,8 +395,9 @@ def test_directions_of_a_few_features_are_fitted_once_more(form):
     rest = 1 - w.sum() / weight.sum()
     L = np.append(core.clock[S2] + rest * core.energy, 1 + rest * core.clock[QB])
     E = labels.toarray() - R @ np.vstack([core.W, core.b])
-    D = np.linalg.solve(R.T @ (w[:, None] * R) + np.diag(L), R.T @ (w[:, None] * E))
-    np.testing.assert_allclose(Reading(core).directions, core.W + D[:-1], atol=1e-12)
+    reading, H = Reading(core), (R.T * w) @ R
+    D = [np.linalg.solve(H + mu * np.diag(L), (R.T * w) @ E)[:-1] for mu in (10, 1, 0.1, 0.01)]
+    assert min(np.abs(core.W + each - reading.directions).max() for each in D) < 1e-12
     many = Reading(learned(form(X), y, 100))
     assert many.directions is many.core.W
 

@@ -213,8 +213,8 @@ _SCHEMA = {
     "W": Field("f4 f8", ("d", "c"), FINITE),
     "Q": Field("f8", ("d",), NOT_NEGATIVE),
     "b": Field("f8", ("c",), FINITE),
-    "N": Field("f8", (2, "c"), NOT_NEGATIVE),
-    "clock": Field("f8", (10,), FINITE),
+    "N": Field("f8", (3, "c"), FINITE),
+    "clock": Field("f8", (11,), FINITE),
     "window": Field("u1", (WINDOW,), between(0, 1)),
     # none for 0, and no sums without a reservoir
     "origin": Field("f8", ("d",), between(-1e100, 1e100), optional=True),
@@ -233,15 +233,15 @@ _SCHEMA = {
 def _clock_fits(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
     clock = arrays["clock"]
     whole = WHOLE.holds(clock[[at.HITS, at.SEEN, at.REPLAYS, at.RECENT]], sizes)
-    weights = clock[[at.QB, at.WEIGHT, at.S2]]
-    return whole and 0 < clock[at.FACTOR] <= 1 and bool((weights >= 0).all())
+    weights = *clock[[at.QB, at.WEIGHT, at.S2, at.TIMES]], *arrays["N"][:2].ravel()
+    return whole and 0 < clock[at.FACTOR] <= 1 and min(weights) >= 0
 
 
 _RULES = (
     Check(
         "an arena of the type of W", lambda arrays, _: arrays["arena"].dtype == arrays["W"].dtype
     ),
-    Check("a clock of integers and a factor from 0 to 1", _clock_fits),
+    Check("weights >= 0, and a clock of integers and a factor from 0 to 1", _clock_fits),
     Check(
         "first moments about an origin",
         lambda arrays, _: ("origin" in arrays) == ("first" in arrays),
@@ -273,14 +273,16 @@ class DiagonalRLS:
         One column a class, in order of arrival.
     b : ndarray of shape (n_classes,)
         The bias.
-    N : ndarray of shape (2, n_classes)
-        The weight and the number of samples of each class; both decay.
+    N : ndarray of shape (3, n_classes)
+        The weight, the number of samples and the sum of their times of each class; all decay. The
+        time is the number of samples before, since the last merge; there, that of each part is
+        measured from its mean.
     Q : ndarray of shape (n_features,)
         The energy of each feature, to be multiplied by ``clock[FACTOR]``.
     clock : ndarray
         Single numbers: qb, n, s2, the lazy factor, the agreement of labels with the ones before,
-        the last label, samples predicted correctly, samples predicted, samples repeated, and
-        samples predicted since the window started.
+        the last label, samples predicted correctly, samples predicted, samples repeated, samples
+        predicted since the window started, and the sum of squares of all times.
     sums : ndarray of shape (n_features, n_classes) or None
         The sum of w x of each class, to be multiplied by ``clock[FACTOR]``; a sample counts for
         each of its labels. None without a reservoir, and where 0.1.0 began to learn.
@@ -296,8 +298,8 @@ class DiagonalRLS:
     def __init__(self, n_features: int, reservoir: int, seed: int = 0, dtype: Any = np.float64):
         self.W = np.zeros((n_features, 0), dtype)
         self.Q = np.zeros(n_features)
-        self.b, self.N = np.zeros(0), np.zeros((2, 0))
-        self.clock = np.zeros(10)
+        self.b, self.N = np.zeros(0), np.zeros((3, 0))
+        self.clock = np.zeros(11)
         self.clock[at.FACTOR], self.clock[at.LAST] = 1.0, -1.0
         self.window = np.zeros(WINDOW, np.uint8)
         self.sums = np.zeros((n_features, 0)) if reservoir else None
@@ -314,6 +316,11 @@ class DiagonalRLS:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> DiagonalRLS:
         """Return what `to_arrays` described."""
+        if len(arrays["clock"]) == 10:  # of 0.3, which did not sum times
+            more = {
+                name: np.append(arrays[name], arrays[name][:1] * 0, 0) for name in ("N", "clock")
+            }
+            arrays = {**arrays, **more}
         checked(arrays, _SCHEMA, _RULES)
         new = cls(0, 0)
         new.origin = new.first = new.sums = None
@@ -585,7 +592,10 @@ def merged(
         own, factor = part.clock[at.S2] + part.energy, part.clock[at.FACTOR]
         W[:, column] += own[:, None] * part.W
         new.b[column] += (1.0 + factor * part.clock[at.QB]) * part.b
-        new.N[:, column] += part.N
+        times = part.N[2].sum() / max(part.N[1].sum(), 1e-300)
+        new.N[:2, column] += part.N[:2]
+        new.N[2, column] += part.N[2] - times * part.N[1]
+        clock[at.TIMES] += max(part.clock[at.TIMES] - times * part.N[2].sum(), 0.0)
         if new.first is not None and part.first is not None:
             new.first += factor * part.first
         if new.sums is not None and part.sums is not None:

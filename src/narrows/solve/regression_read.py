@@ -13,7 +13,7 @@ from narrows.solve import regression_rule as at
 from narrows.solve.held_out import SURE, by_time, calibrated, leads
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.regression import DiagonalRLS
-from narrows.solve.regression_rule import MEMORY, SUSPICIOUS
+from narrows.solve.regression_rule import MEMORY
 from narrows.solve.scatter import UNIT, Answer, rule
 from narrows.solve.sums import blocks
 
@@ -21,7 +21,7 @@ _FULL = 0.1  # of the entries: from this density on products are made by dense b
 _ENOUGH = 50  # samples held for a polish
 _FEW = 10  # times as many samples held as features: then directions are polished too
 
-_ODD = 0.05  # of the samples: if more were repeated, or learned by other parts, solve again
+_ODD = 0.05  # of the samples or the variance of their times: from this on the order is bad
 _MOST = 0.9  # no order is bad by chance beyond this share
 _DIRECTIONS = 100  # of each kind, in all bands
 _SHRUNK = 0.2  # of the scatter within classes: the part of which only the diagonal is kept
@@ -29,6 +29,7 @@ _FEATURES = 4096  # whose directions are made at a time
 _SAME = 1e-9  # energies that differ by less, relatively, count as equal
 _DEPENDENT = 1e-8  # eigenvalues below this share of the largest: the directions depend
 
+_SPREAD = (10.0, 1.0, 0.1, 0.01)  # of the polish: how firmly it is held to the W of the steps
 _ALL = 1 - 1e-9  # of the weight: if samples held have more, they are all samples
 _LEAST = 0.01  # of a residual that a sample has left, at least
 _FOLDS = 5  # of the samples held: log posteriors of each are those by the others
@@ -140,10 +141,11 @@ class Reading:
 
     @cached_property
     def fitted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """W and b, fitted once more to the samples held, and the residuals without each."""
+        """W and b, fitted once more to the samples held, and the errors of each without it."""
         held = held_samples(self.core, self.several)
+        without = np.ones((1, 1)) if self.whole else _without(self.core, held)
         with one_blas_thread(len(held.weight) <= SMALL):
-            return polished(self.core, held, self._W, self._b)
+            return polished(self.core, held, (self._W, self._b), without, self._shift)
 
     @property
     def rule(self) -> tuple[np.ndarray, np.ndarray]:
@@ -157,12 +159,12 @@ class Reading:
         if not n_held(core) or not core.clock[at.S2] > 0:
             return Model(self._W, self._b, UNIT)
         held = held_samples(core, self.several)
-        W, b, residuals = self._W, self._b, held.targets - (held.X @ self._W + self._b)
         if self.polish:
-            W, b, residuals = self.fitted
-        if not self.whole:
-            residuals = residuals * _without(core, held)
-        outputs = held.targets - residuals + self._shift
+            W, b, errors = self.fitted
+        else:
+            W, b = self._W, self._b
+            errors = (held.targets - (held.X @ W + b)) * _without(core, held)
+        outputs = held.targets - errors
         model = Model(W, b, _temperature(held, outputs, core, self.several))
         live = np.flatnonzero(core.N[0] > 0)
         if not self.polish or self.several or not held.targets[:, live].any(axis=0).all():
@@ -213,26 +215,25 @@ def deviations_within(core: DiagonalRLS, W: np.ndarray, several: bool = False) -
 
 
 def is_odd(core: DiagonalRLS) -> bool:
-    """Return whether the steps saw samples in a bad order, or in parts that were merged.
+    """Return whether the classes came at different times, or in parts that were merged.
 
-    If samples repeated, and samples learned before the last merge, are more than 5 % of all beyond
-    what is repeated by chance: kappa is about normal, with variance chance / (100 (1 - chance)).
-    Merging does not count where there are no more features than directions to solve in: W is then
-    as good as merged.
+    If classes explain more than 5 % of the variance of the times of samples, beyond what they do by
+    chance (1/n for each class but one, and three standard deviations), or if more than 5 % of the
+    samples were learned before the last merge. Merging does not count where there are no more
+    features than directions to solve in: W is then as good as merged.
     """
     clock = core.clock
-    seen, odd = clock[at.SEEN], clock[at.REPLAYS]
-    if core.n_features > 2 * _DIRECTIONS:
-        odd += clock[at.SEEN] - clock[at.RECENT]
     if core.sums is None or not n_held(core) or not clock[at.S2] > 0:
         return False
-    share = core.N[1] / max(core.N[1].sum(), 1e-300)
-    chance = float(share @ share)
-    if chance >= 1 - 1e-12:
-        return False
-    spread = np.sqrt(chance / (MEMORY * (1 - chance)))
-    by_chance = spread * np.exp(-0.5 * (SUSPICIOUS / spread) ** 2) / np.sqrt(2 * np.pi)
-    return bool(odd > min(_ODD + 2 * by_chance, _MOST) * (seen + MEMORY))
+    merged = clock[at.SEEN] - clock[at.RECENT]
+    if core.n_features > 2 * _DIRECTIONS and merged > _ODD * (clock[at.SEEN] + MEMORY):
+        return True
+    counts, times = core.N[1:, core.N[1] > 0]
+    n, free = counts.sum(), len(counts) - 1
+    middle = times.sum() ** 2 / n
+    chance = (free + 3 * np.sqrt(2 * free)) / n
+    between = (times**2 / counts).sum() - middle
+    return bool(between > min(_ODD + chance, _MOST) * (clock[at.TIMES] - middle))
 
 
 @one_blas_thread()
@@ -348,36 +349,62 @@ def _whitened(G: np.ndarray) -> np.ndarray:
 
 
 def polished(
-    core: DiagonalRLS, held: Held, W: np.ndarray, b: np.ndarray
+    core: DiagonalRLS,
+    held: Held,
+    start: tuple[np.ndarray, np.ndarray],
+    without: np.ndarray,
+    shift: np.ndarray | float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return W and b, fitted once more to the samples held, and the residuals without each.
+    """Return W and b, fitted once more to the samples held, and the errors of each without it.
 
     ::
 
-        minimise |E - X D|^2 + D' diag(L) D
+        minimise |E - X D|^2 + mu D' diag(L) D
 
     with E the residuals of the samples X, a 1 appended for the bias, each by its decayed weight,
     and L = s2 + (1 - share) Q, where share is that of all weight that X has; D is added to W and b.
-    From 0 and with all samples that is the ridge regression on them.
+    mu is 10, divided by ten, three times at most, while the errors become smaller. From 0 and with
+    all samples that is the ridge regression on them.
+
+    Parameters
+    ----------
+    core : DiagonalRLS
+        The regression.
+    held : Held
+        Its samples.
+    start : (ndarray, ndarray)
+        W and b, to which D is added.
+    without : ndarray of shape (n_samples, 1) or (1, 1)
+        How many times larger the residuals are where W and b did not learn a sample.
+    shift : ndarray of shape (n_samples, n_classes), optional
+        By how much more the outputs change without it.
 
     Notes
     -----
     **Cost**: O(m^3 + m nnz) for m samples, with two arrays of shape (m, m).
     """
+    (W, b), root = start, np.sqrt(held.weight)[:, None]
     rest = 1 - min(1.0, held.weight.sum() / core.clock[at.WEIGHT])
     L = core.clock[at.S2] + rest * core.energy
     L_b = 1 + rest * core.clock[at.FACTOR] * core.clock[at.QB]
-    root = np.sqrt(held.weight)[:, None]
+    E = root * (held.targets - (held.X @ W + b))
     K = (held.X / L) @ held.X.T
     K = root * ((K.toarray() if sparse.issparse(K) else K) + 1 / L_b) * root.T
-    ridge = max(1.0, 4 * len(K) * _EPS * float(K.diagonal().max()))
-    K[np.diag_indices_from(K)] += ridge
-    factor = linalg.cho_factor(K, lower=True, overwrite_a=True, check_finite=False)
-    Z = linalg.cho_solve(factor, root * (held.targets - (held.X @ W + b)))
-    own = lapack.dpotri(factor[0], lower=1, overwrite_c=1)[0].diagonal()
-    residuals = Z / (root * np.maximum(own, _LEAST / ridge)[:, None])
-    D = (held.X.T @ (root * Z)) / L[:, None]
-    return (W + D).astype(W.dtype, copy=False), b + (root * Z).sum(axis=0) / L_b, residuals
+    least, best = 4 * len(K) * _EPS * float(K.diagonal().max()), np.inf
+    dual, errors = E, E  # of the first mu, which always is better than nothing
+    for mu in _SPREAD:
+        A, ridge = K.copy(), max(mu, least)
+        A[np.diag_indices_from(A)] += ridge
+        factor = linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+        Z = linalg.cho_solve(factor, E)
+        own = lapack.dpotri(factor[0], lower=1, overwrite_c=1)[0].diagonal()
+        found = Z / (root * np.maximum(own, _LEAST / ridge)[:, None]) * without - shift
+        loss = float(held.stands @ np.sum(found**2, axis=1))
+        if loss >= best:
+            break
+        best, dual, errors = loss, root * Z, found
+    W = (W + (held.X.T @ dual) / L[:, None]).astype(W.dtype, copy=False)
+    return W, b + dual.sum(axis=0) / L_b, errors
 
 
 def _without(core: DiagonalRLS, held: Held) -> np.ndarray:

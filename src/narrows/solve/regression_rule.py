@@ -8,7 +8,7 @@ SUSPICIOUS = 0.2  # a larger kappa means that samples are sorted by label
 MEMORY = 100.0  # samples over which the agreement of successive labels is averaged
 
 # indices into `clock`
-QB, WEIGHT, S2, FACTOR, AGREE, LAST, HITS, SEEN, REPLAYS, RECENT = range(10)
+QB, WEIGHT, S2, FACTOR, AGREE, LAST, HITS, SEEN, REPLAYS, RECENT, TIMES = range(11)
 
 
 class Rule(NamedTuple):

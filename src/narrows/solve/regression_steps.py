@@ -70,8 +70,10 @@ def rls_steps(
                     label = label_of[k]
                     N[0, label] += w
                     N[1, label] += 1.0
+                    N[2, label] += clock[at.RECENT]
                     if label == best:
                         hit = 1
+                clock[at.TIMES] += clock[at.RECENT] ** 2
                 window[int(clock[at.RECENT]) % len(window)] = hit
                 clock[at.HITS] += hit
                 clock[at.SEEN] += 1.0
@@ -126,7 +128,9 @@ def _decay(
     """Decay all weights: those with a lazy factor by that, which they share."""
     clock[at.FACTOR] *= keep
     clock[at.WEIGHT] *= keep
+    clock[at.TIMES] *= keep
     for j in range(N.shape[1]):
+        N[2, j] *= keep
         for k in range(2):
             if N[k, j] > 0.0:
                 N[k, j] = max(N[k, j] * keep, _FAINT)  # a class that has come does not vanish
