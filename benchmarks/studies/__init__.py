@@ -73,6 +73,7 @@ from benchmarks.studies.which import (
     Stream,
     ToTheBest,
 )
+from benchmarks.studies.wide import Wide
 
 STUDIES = {
     study.name: study
@@ -103,6 +104,7 @@ STUDIES = {
         Rivals,
         Order,
         Merging,
+        Wide,
         Calibration,
         Offsets,
         OpenQuestions,

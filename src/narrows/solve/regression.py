@@ -590,7 +590,8 @@ def merged(
         new.origin, new.first = origin, np.zeros((2, len(Q)))
     for part, column in zip(parts, columns, strict=True):
         own, factor = part.clock[at.S2] + part.energy, part.clock[at.FACTOR]
-        W[:, column] += own[:, None] * part.W
+        rows = np.flatnonzero(part.W.any(axis=1))
+        W[np.ix_(rows, column)] += own[rows, None] * part.W[rows]
         new.b[column] += (1.0 + factor * part.clock[at.QB]) * part.b
         times = part.N[2].sum() / max(part.N[1].sum(), 1e-300)
         new.N[:2, column] += part.N[:2]
@@ -599,7 +600,8 @@ def merged(
         if new.first is not None and part.first is not None:
             new.first += factor * part.first
         if new.sums is not None and part.sums is not None:
-            new.sums[:, column] += factor * part.sums
+            rows = np.flatnonzero(part.sums.any(axis=1))
+            new.sums[np.ix_(rows, column)] += factor * part.sums[rows]
             if origin is not None and part.origin is not None:
                 new.sums[:, column] += (part.origin - origin)[:, None] * part.N[0]
     energy = clock[at.S2] + Q
