@@ -316,7 +316,7 @@ class DiagonalRLS:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> DiagonalRLS:
         """Return what `to_arrays` described."""
-        if len(arrays["clock"]) == 10:  # of 0.3, which did not sum times
+        if np.shape(arrays.get("clock")) == (10,) and np.ndim(arrays.get("N")) == 2:  # of 0.3
             more = {
                 name: np.append(arrays[name], arrays[name][:1] * 0, 0) for name in ("N", "clock")
             }

@@ -137,15 +137,14 @@ class Reading:
         elif self.whole:
             self._W, self._b = np.zeros_like(core.W), np.zeros_like(core.b)
         few = self.polish and not self.odd and _FEW * (core.n_features + 1) <= held
-        self.directions = self.fitted[0] if self.whole or few else self._W
+        self.directions = self._fitted((1.0,))[0] if self.whole or few else self._W
 
-    @cached_property
-    def fitted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """W and b, fitted once more to the samples held, and the errors of each without it."""
+    def _fitted(self, spread: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return W and b, fitted once more to the samples held, and the errors of each without."""
         held = held_samples(self.core, self.several)
         without = np.ones((1, 1)) if self.whole else _without(self.core, held)
         with one_blas_thread(len(held.weight) <= SMALL):
-            return polished(self.core, held, (self._W, self._b), without, self._shift)
+            return polished(self.core, held, (self._W, self._b), without, self._shift, spread)
 
     @property
     def rule(self) -> tuple[np.ndarray, np.ndarray]:
@@ -160,7 +159,7 @@ class Reading:
             return Model(self._W, self._b, UNIT)
         held = held_samples(core, self.several)
         if self.polish:
-            W, b, errors = self.fitted
+            W, b, errors = self._fitted(_SPREAD)
         else:
             W, b = self._W, self._b
             errors = (held.targets - (held.X @ W + b)) * _without(core, held)
@@ -354,6 +353,7 @@ def polished(
     start: tuple[np.ndarray, np.ndarray],
     without: np.ndarray,
     shift: np.ndarray | float = 0.0,
+    spread: tuple[float, ...] = _SPREAD,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return W and b, fitted once more to the samples held, and the errors of each without it.
 
@@ -363,7 +363,7 @@ def polished(
 
     with E the residuals of the samples X, a 1 appended for the bias, each by its decayed weight,
     and L = s2 + (1 - share) Q, where share is that of all weight that X has; D is added to W and b.
-    mu is 10, divided by ten, three times at most, while the errors become smaller. From 0 and with
+    mu is the first of `spread` after which the errors do not become smaller. From 0 and with
     all samples that is the ridge regression on them.
 
     Parameters
@@ -378,6 +378,8 @@ def polished(
         How many times larger the residuals are where W and b did not learn a sample.
     shift : ndarray of shape (n_samples, n_classes), optional
         By how much more the outputs change without it.
+    spread : tuple of float
+        The values of mu, the largest first.
 
     Notes
     -----
@@ -392,7 +394,7 @@ def polished(
     K = root * ((K.toarray() if sparse.issparse(K) else K) + 1 / L_b) * root.T
     least, best = 4 * len(K) * _EPS * float(K.diagonal().max()), np.inf
     dual, errors = E, E  # of the first mu, which always is better than nothing
-    for mu in _SPREAD:
+    for mu in spread:
         A, ridge = K.copy(), max(mu, least)
         A[np.diag_indices_from(A)] += ridge
         factor = linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
