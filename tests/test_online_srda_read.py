@@ -381,23 +381,6 @@ def test_samples_held_are_reduced_as_others_are():
     assert abs(alone[0] - alone[1]) < 0.03
 
 
-@forms
-def test_directions_of_a_few_features_are_fitted_once_more(form):
-    X, y = labelled(n=600, d=10, c=3, sparse=True)
-    y = np.unique(y, return_inverse=True)[1]
-    weight = np.random.default_rng(0).uniform(0.5, 2, 600)
-    core = learned(form(X), y, 300, weight=weight)
-    samples, labels, w = core.samples()
-    R = np.hstack([samples.toarray(), np.ones((300, 1))])
-    rest = 1 - w.sum() / weight.sum()
-    L = np.append(core.clock[S2] + rest * core.energy, 1 + rest * core.clock[QB])
-    E = labels.toarray() - R @ np.vstack([core.W, core.b])
-    D = np.linalg.solve((R.T * w) @ R + np.diag(L), (R.T * w) @ E)
-    np.testing.assert_allclose(Reading(core).directions, core.W + D[:-1], atol=1e-12)
-    many = Reading(learned(form(X), y, 100))
-    assert many.directions is many.core.W
-
-
 def test_dimensions_of_small_parts_that_are_merged_are_no_better_for_what_was_learned():
     (X, y), (X_test, y_test) = topics(640), topics(2000, seed=1)
     parts = [OnlineSRDA(reservoir=500).partial_fit(X[i::8], y[i::8]) for i in range(8)]

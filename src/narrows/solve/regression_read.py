@@ -19,7 +19,6 @@ from narrows.solve.sums import blocks
 
 _FULL = 0.1  # of the entries: from this density on products are made by dense blocks
 _ENOUGH = 50  # samples held for a polish
-_FEW = 10  # times as many samples held as features: then directions are polished too
 
 _ODD = 0.05  # of the samples or the variance of their times: from this on the order is bad
 _MOST = 0.9  # no order is bad by chance beyond this share
@@ -136,8 +135,7 @@ class Reading:
             self._W, self._b, self._shift = resolved(core)
         elif self.whole:
             self._W, self._b = np.zeros_like(core.W), np.zeros_like(core.b)
-        few = self.polish and not self.odd and _FEW * (core.n_features + 1) <= held
-        self.directions = self._fitted((1.0,))[0] if self.whole or few else self._W
+        self.directions = self._fitted((1.0,))[0] if self.whole else self._W
 
     def _fitted(self, spread: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return W and b, fitted once more to the samples held, and the errors of each without."""
