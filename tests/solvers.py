@@ -18,6 +18,7 @@ from narrows.solve.paired import METRICS, Outcome, difference, gradient, metric_
 from narrows.solve.products import cores
 from narrows.solve.regression import DiagonalRLS
 from narrows.solve.regression import Rule as RuleOfRegression
-from narrows.solve.regression_read import Reading, held_samples, is_odd, polished, resolved
+from narrows.solve.regression_read import Reading, held_samples, is_odd, resolved
+from narrows.solve.regression_read import _left_by_steps as left_by_steps
 from narrows.solve.regression_rule import FACTOR, QB, REPLAYS, S2
 from narrows.solve.scatter import UNIT, regressions

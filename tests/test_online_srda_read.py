@@ -27,7 +27,7 @@ from tests.solvers import (
     Reading,
     held_samples,
     is_odd,
-    polished,
+    left_by_steps,
     resolved,
 )  # fmt: skip
 from tests.solvers import RuleOfRegression as Rule
@@ -262,24 +262,52 @@ def test_the_polish_is_the_ridge_regression_of_residuals(form, weighted):
     rest = 1 - w.sum() / weight.sum()
     prior = np.append(np.full(80, core.clock[S2]), 1.0)
     L = prior + rest * energies
+    # I - S of the steps, in the coordinates of roots of weights
+    N = np.bincount(y, weight)
+    kept = np.bincount(labels.indices, w)
+    stands = w * (N / kept)[labels.indices]
+    A = np.sqrt(stands)[:, None] * R
+    left = np.linalg.inv(np.eye(120) + A / (prior + energies) @ A.T)
+    own = w / stands
+    diagonal = 1 / (1 + own * (1 / left.diagonal() - 1))
+    left = np.sqrt(own)[:, None] * left * np.sqrt(own)
+    np.fill_diagonal(left, diagonal)
 
     def solved(mu):
-        A = R.T @ (w[:, None] * R) + mu * np.diag(L)
-        errors = []
-        for i in range(120):  # of a regression without the sample
-            others = A - w[i] * np.outer(R[i], R[i])
-            D = np.linalg.solve(others, (R.T * w) @ E - w[i] * np.outer(R[i], E[i]))
-            errors.append(E[i] - R[i] @ D)
-        return np.linalg.solve(A, (R.T * w) @ E), np.array(errors)
+        return np.linalg.solve(R.T @ (w[:, None] * R) + mu * np.diag(L), R.T @ (w[:, None] * E))
 
-    held = held_samples(core)
-    D, errors = min(map(solved, (10, 1, 0.1, 0.01)), key=lambda f: held.stands @ (f[1] ** 2).sum(1))
-    W, b, found = polished(core, held, (core.W, core.b), np.ones((1, 1)))
-    np.testing.assert_allclose(np.vstack([W, b]), model + D, atol=1e-9)
-    np.testing.assert_allclose(found, errors, atol=1e-10)
+    def loss(mu):  # of the samples that are left out
+        H = np.sqrt(w)[:, None] * R
+        H = H @ np.linalg.solve(H.T @ H + mu * np.diag(L), H.T)
+        own = ((np.eye(120) - H) @ left).diagonal()
+        residuals = (E - R @ solved(mu)) / own[:, None]
+        return stands @ np.sum(residuals**2, axis=1)
+
+    spread = (10.0, 1.0, 0.1, 0.01)
+    losses = [stands @ np.sum((E / diagonal[:, None]) ** 2, axis=1), *map(loss, spread)]
+    assert losses[1] < losses[0]
+    best = next((k for k in (1, 2, 3) if losses[k] <= losses[k + 1]), 4)  # no better after it
+    D = solved(spread[best - 1])
+    found = Reading(core).model
+    np.testing.assert_allclose(np.vstack([found.W, found.b]), model + D, atol=1e-9)
     raw = Reading(core, polish=False).model
     assert raw.W is core.W
     assert raw.b is core.b
+
+
+def test_outputs_without_a_sample_are_those_of_a_regression_without_it():
+    X, y = topics(60, d=30)
+    core = learned(X, y, 60)
+    held, left = held_samples(core), None
+    left = left_by_steps(core, held)
+    R = np.hstack([core.samples()[0].toarray(), np.ones((60, 1))])
+    L = np.diag(np.append(core.clock[S2] + core.energy, 1 + core.clock[QB]))
+    T = held.targets
+    whole = T - R @ np.linalg.solve(R.T @ R + L, R.T @ T)
+    for i in range(0, 60, 7):
+        others = np.arange(60) != i
+        W = np.linalg.solve(R[others].T @ R[others] + L, R[others].T @ T[others])
+        np.testing.assert_allclose(whole[i] / left[i, i], T[i] - R[i] @ W, atol=1e-10)
 
 
 @forms
@@ -312,9 +340,12 @@ def test_samples_held_stand_for_all_of_their_class():
     assert held_samples(learned(X, Y), True).stands == pytest.approx(5.0)
 
 
-def test_few_samples_are_not_polished():
-    X, y = topics(40)
-    few = learned(X, y, 40)
+def test_where_the_polish_does_not_help_it_is_left_out():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 200)), rng.integers(0, 2, 400)  # nothing to be learned
+    core = learned(X, y, 200)
+    assert Reading(core).model.W is core.W
+    few = learned(X[:40], y[:40], 40)  # and not of so few samples
     assert Reading(few).model.W is few.W
 
 

@@ -386,14 +386,14 @@ class OnlineSRDA(Classifier, Sequential):
         decay, but changes faster. Use it for data that change.
     reservoir : int, default=2000
         The number of samples to store, balanced by class. They are used if classes come at
-        different times, for `polish`, and for probabilities. With 0, class sums are not stored either, and
-        a model file holds no samples.
+        different times, for `polish`, and for probabilities. With 0, class sums are not stored
+        either, and a model file holds no samples.
     polish : bool, default=True
         Whether to improve the result with the stored samples when it is read. While all samples are
         stored, W is the ridge regression on them, in whatever order they came. Later, W is computed
-        again after a sorted stream or a `merge`, and the classifier, not `transform`, is fitted
-        once more to the stored samples. The state does not change. Set False for data that change without a `half_life`,
-        since the stored samples are outdated.
+        again after a sorted stream or a `merge`, and the classifier is fitted again if that
+        predicts held-out samples better. The state does not change. Set False for data that change
+        without a `half_life`, since the stored samples are outdated.
     shuffle : bool, default=True
         Whether `fit` learns the samples in random order. `partial_fit` does not shuffle.
     random_state : int, RandomState or None, default=None
@@ -440,9 +440,9 @@ class OnlineSRDA(Classifier, Sequential):
     last 100 samples that have the class of the previous sample, and chance is this share in random
     order. If kappa is above 0.2, a stored sample is learned again with probability kappa. If
     classes explain more than 5 % of the variance of the times of samples, or if states of more than
-    200 features were merged, W is computed again when it is read, by least squares in the span of W and of the class means in
-    bands of features of equal energy, from the class sums and the scatter of the stored samples
-    within the classes.
+    200 features were merged, W is computed again when it is read, by least squares in the span of W
+    and of the class means in bands of features of equal energy, from the class sums and the scatter
+    of the stored samples within the classes.
 
     **Scores**: with `polish` and three classes or more, the outputs xW + b of stored samples, each
     left out (by leverages), also give log posteriors: of normal classes with one covariance, to

@@ -316,7 +316,8 @@ class DiagonalRLS:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> DiagonalRLS:
         """Return what `to_arrays` described."""
-        if np.shape(arrays.get("clock")) == (10,) and np.ndim(arrays.get("N")) == 2:  # of 0.3
+        none = np.empty(0)
+        if arrays.get("clock", none).shape == (10,) and arrays.get("N", none).ndim == 2:  # of 0.3
             more = {
                 name: np.append(arrays[name], arrays[name][:1] * 0, 0) for name in ("N", "clock")
             }
