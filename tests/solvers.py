@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from narrows.solve import columns, kernels, products
 from narrows.solve.arrays import as_numpy, samples_as_numpy
+from narrows.solve.codec import from_arrays, to_arrays
 from narrows.solve.eigen import best_ratios, gram_eigh, lanczos, orthogonal_part, set_signs
 from narrows.solve.exact import Centred, lsqr
 from narrows.solve.held_out import Curve, by_time, curve_of

@@ -25,10 +25,12 @@ from tests.solvers import (
     S2,
     DiagonalRLS,
     Reading,
+    from_arrays,
     held_samples,
     is_odd,
     left_by_steps,
     resolved,
+    to_arrays,
 )  # fmt: skip
 from tests.solvers import RuleOfRegression as Rule
 
@@ -149,7 +151,7 @@ def test_the_order_is_mended_as_the_problem_says(form, keep):
     X, y = by_label(*topics(300, d=60))
     weight = np.random.default_rng(0).uniform(0.5, 2, 300)
     core = learned(form(X.toarray()), y, 80, Rule(keep), weight)
-    before = {name: array.copy() for name, array in core.to_arrays().items()}
+    before = {name: array.copy() for name, array in to_arrays(core).items()}
     W, b, shift = resolved(core)
     expected_W, expected_b = explicit(core)
     np.testing.assert_allclose(W, expected_W, atol=1e-6 * np.abs(W).max())
@@ -159,7 +161,7 @@ def test_the_order_is_mended_as_the_problem_says(form, keep):
         other_W, other_b = explicit(core, without=i)
         change = samples[i] @ (other_W - W) + other_b - b
         np.testing.assert_allclose(shift[i], change, atol=1e-6)
-    for name, array in core.to_arrays().items():
+    for name, array in to_arrays(core).items():
         np.testing.assert_array_equal(array, before[name])
     assert np.array_equal(Reading(core).directions, W)
 
@@ -182,7 +184,7 @@ def test_permuting_and_rescaling_permute_and_rescale_the_answer():
     core = learned(X, y)
     reading, rng = Reading(core), np.random.default_rng(0)
     features, classes = rng.permutation(X.shape[1]), rng.permutation(4)
-    other = DiagonalRLS.from_arrays(core.to_arrays())
+    other = from_arrays(DiagonalRLS, to_arrays(core))
     other.W, other.sums = core.W[features][:, classes], core.sums[features][:, classes]
     other.Q, other.b, other.N = core.Q[features], core.b[classes], core.N[:, classes]
     place = np.argsort(features)

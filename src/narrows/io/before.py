@@ -12,6 +12,7 @@ from narrows.solve.codec import SchemaError, parts_from, parts_of, taken
 # in names of arrays that this version has not: digits lost in subtractions, and a loss
 _GONE = "noise", "cross_rounding", "softmax"
 _CHOSEN = "map_chosen", "map_width"  # of this version
+_NONE = np.empty(0)
 _WAITING = "_values"  # at the end of names: entries of a table that were not sorted in
 
 
@@ -21,6 +22,8 @@ def as_now(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     for name in [name.removesuffix(_WAITING) for name in state if name.endswith(_WAITING)]:
         if f"{name}_shape" in state:
             _sort_in(state, name)
+    if "arena" in state:
+        _as_regression(state)
     if "map_band" in state:
         try:
             _only_chosen(state)
@@ -29,6 +32,19 @@ def as_now(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
                 f"map: expected that of chosen features, got another ({error})."
             ) from None
     return state
+
+
+def _as_regression(state: dict[str, np.ndarray]) -> None:
+    """Give a regression what 0.3 did not store, in place: times, and registered labels."""
+    if "clock" in state and state["clock"].shape == (10,) and state.get("N", _NONE).ndim == 2:
+        for name in ("N", "clock"):
+            state[name] = np.append(state[name], state[name][:1] * 0, 0)
+    state.setdefault("registered", np.zeros(len(state["classes"]), bool))
+    several = state.get("several", _NONE)
+    if several.dtype.kind == "i" and several.ndim == 0:
+        del state["several"]
+        if several >= 0:
+            state["several"] = np.array(bool(several))
 
 
 def _sort_in(state: dict[str, np.ndarray], name: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Annotated, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from scipy import sparse
@@ -33,43 +33,16 @@ from narrows.methods.projector import Directions
 from narrows.methods.routes import InOrder
 from narrows.methods.streams import Arrivals, Sequential
 from narrows.solve.applied import Decision
-from narrows.solve.codec import to_arrays
+from narrows.solve.codec import MOST, PART, SchemaError, Sizes, to_arrays
 from narrows.solve.eigen import set_signs
 from narrows.solve.in_place import in_blocks, some
 from narrows.solve.regression import DiagonalRLS, merged
 from narrows.solve.regression_read import Reading, deviations_within
 from narrows.solve.regression_rule import SEEN, Rule
-from narrows.solve.schema import COUNT, LABELS, MOST, NUMBERING, Check, Field, between, checked
 from narrows.solve.sums import canonical, check_largest
 from narrows.state.labels import arrivals, indicator, is_matrix, places_of, weights
 
 _ROOM = 0.3  # the largest number to this power can be squared, and the squares can be summed
-_SCHEMA = {
-    "classes": LABELS,
-    "column": Field("i8", ("c",), NUMBERING),
-    "n_samples": Field("i8", (), COUNT),
-    "several": Field("i8", (), between(-1, 1)),
-    "registered": Field("b1", ("c",), optional=True),
-}
-
-
-def _labels_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    several, stored = int(arrays["several"]), arrays["slots"][: arrays["use"][0]]
-    if several == 1:  # the classes are the columns of an indicator matrix
-        numbered = np.array_equal(arrays["classes"], np.arange(sizes["c"]))
-        return bool(numbered and arrays["classes"].dtype.kind == "i" and arrays["n_samples"] > 0)
-    started = bool(arrays["n_samples"] > 0)
-    return (several == 0) == started and bool((stored[:, 2] == 1).all())
-
-
-_RULES = (
-    Check(
-        "no more samples predicted than learned",
-        lambda arrays, _: arrays["clock"][SEEN] <= arrays["n_samples"],
-    ),
-    Check("as many classes as outputs", lambda arrays, sizes: len(arrays["b"]) == sizes["c"]),
-    Check("labels as several says", _labels_fit),
-)
 
 
 class Regression(Arrivals):
@@ -90,13 +63,17 @@ class Regression(Arrivals):
         Whether each of `classes` is one that was said to come.
     """
 
-    core: DiagonalRLS
     _of_classes: ClassVar[tuple[str, ...]] = ("column", "registered")
+
+    core: Annotated[DiagonalRLS, PART]
+    n_samples: Annotated[int, "i8 whole"]
+    several: Annotated[bool | None, "b"]
+    registered: Annotated[np.ndarray, "b", "c"]
 
     def __init__(self, core: DiagonalRLS):
         super().__init__(core)
         self.n_samples = 0
-        self.several: bool | None = None
+        self.several = None
         self.registered = np.zeros(0, dtype=bool)
 
     @property
@@ -127,7 +104,7 @@ class Regression(Arrivals):
     @property
     def nbytes(self) -> int:
         """The size in memory."""
-        return sum(array.nbytes for array in self.to_arrays().values())
+        return sum(array.nbytes for array in to_arrays(self).values())
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
@@ -223,32 +200,16 @@ class Regression(Arrivals):
     def _widen(self, n_features: int) -> None:
         self.core.widen(n_features)
 
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as named arrays, for `from_arrays`, without rounding."""
-        arrays = {
-            "classes": self.classes,
-            "column": self.column,
-            "n_samples": np.array(self.n_samples),
-            "several": np.array(-1 if self.several is None else int(self.several)),
-            **self.core.to_arrays(),
-        }
-        if self.registered.any():
-            arrays["registered"] = self.registered
-        return arrays
-
-    @classmethod
-    def read_from(cls, arrays: dict[str, np.ndarray]) -> Self:
-        """Return the state that `to_arrays` described."""
-        new = cls(DiagonalRLS.from_arrays(arrays))
-        sizes = checked(arrays, _SCHEMA, _RULES)
-        new.classes, new.column = np.array(arrays["classes"]), np.array(arrays["column"])
-        new.n_samples = int(arrays["n_samples"])
-        new.several = {-1: None, 0: False, 1: True}[int(arrays["several"])]
-        new.registered = np.array(arrays.get("registered", np.zeros(sizes["c"], bool)))
-        for name in to_arrays(new):
-            arrays.pop(name, None)
-        arrays.pop("registered", None)
-        return new
+    def check_arrays(self, sizes: Sizes) -> None:
+        """Raise SchemaError where labels do not fit the samples."""
+        stored = self.core.reservoir.slots[: self.core.reservoir.used]
+        if self.several:  # the classes are the columns of an indicator matrix
+            fits = np.array_equal(self.classes, np.arange(sizes["c"])) and self.n_samples > 0
+            fits = fits and self.classes.dtype.kind == "i"
+        else:
+            fits = (self.several is False) == (self.n_samples > 0) and (stored[:, 2] == 1).all()
+        if not fits or self.core.clock[SEEN] > self.n_samples:
+            raise SchemaError("several, n_samples: expected those of the classes, got others.")
 
 
 def _check_count(n_samples: int) -> None:

@@ -2,53 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from hashlib import blake2b
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy import sparse
 
 from narrows.solve import regression_rule as at
 from narrows.solve.arrays import wider
+from narrows.solve.codec import MOST, PART, SchemaError, Sizes
 from narrows.solve.in_place import RANDOM, entries
 from narrows.solve.products import compiled_pays
 from narrows.solve.regression_rule import Rule
-from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
 from narrows.solve.sums import BLOCK, blocks, number_in_class, ranges
 
 FEW = 64  # sparse samples of at most so many features are learned about an origin too
 WINDOW = 1_000  # samples of the moving score
+_FARTHEST = 1e100  # of the origin
 _OFTEN = 32  # samples, at least, from one move of the origin to the next where samples decay
 _PRODUCTS = 1 << 22  # entries times classes from one return to Python to the next
 
 Samples = tuple[sparse.csr_array, sparse.csr_array, np.ndarray]  # X, indicators, weights
-
-
-def _slots_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    """Return whether the slots in use are places in the arena, each with room of its own."""
-    (used, end), counts = arrays["use"][:2].tolist(), arrays["use"][2:]
-    if not (0 <= used <= sizes["m"] and 0 <= end <= sizes["a"]):
-        return False
-    slots = arrays["slots"][:used]
-    if arrays["slots"][used:].any() or (slots[:, :4] < 0).any() or (slots[:, :4] > end).any():
-        return False
-    start, entries, labels, room, one = slots.T
-    order = np.lexsort((start + room, start))
-    ends, next_start = (start + room)[order], np.append(start[order][1:], end)
-    if (entries + labels > room).any() or (ends > next_start).any():
-        return False
-    features = arrays["arena_of"][ranges(start, entries)]
-    classes = arrays["arena_of"][ranges(start + entries, labels)]
-    if not (between(0, "d").holds(features, sizes) and between(0, "c").holds(classes, sizes)):
-        return False
-    alone = np.full(used, -1)
-    alone[labels == 1] = arrays["arena_of"][(start + entries)[labels == 1]]
-    # the step draws slots until it finds one of the class that it wants to replace
-    return np.array_equal(one, alone) and np.array_equal(
-        counts, np.bincount(one[one >= 0], minlength=sizes["c"])
-    )
 
 
 class Reservoir:
@@ -79,6 +55,13 @@ class Reservoir:
         State of the random numbers.
     """
 
+    arena_of: Annotated[np.ndarray, "i4", "a"]
+    arena: Annotated[np.ndarray, "f4 f8", "a"]
+    slots: Annotated[np.ndarray, "i8", "m 5"]
+    kept: Annotated[np.ndarray, "f8 >=0", "2 m"]
+    use: Annotated[np.ndarray, "i8", "c+2"]
+    random: Annotated[np.ndarray, "u8", "1"]
+
     def __init__(self, size: int, seed: int = 0, dtype: Any = np.float64):
         self.arena_of, self.arena = np.zeros(0, np.int32), np.zeros(0, dtype)
         self.slots, self.kept = np.zeros((size, 5), np.int64), np.zeros((2, size))
@@ -87,6 +70,36 @@ class Reservoir:
 
     def __len__(self) -> int:
         return len(self.slots)
+
+    def check_arrays(self, sizes: Sizes) -> None:
+        """Raise SchemaError unless slots in use are separate places of the arena."""
+        if not self._slots_fit(sizes):
+            raise SchemaError("slots: expected samples of known features and classes, got others.")
+
+    def _slots_fit(self, sizes: Sizes) -> bool:
+        (used, end), counts = self.use[:2].tolist(), self.use[2:]
+        if not (0 <= used <= sizes["m"] and 0 <= end <= sizes["a"]):
+            return False
+        slots = self.slots[:used]
+        if self.slots[used:].any() or (slots[:, :4] < 0).any() or (slots[:, :4] > end).any():
+            return False
+        start, entries, labels, room, one = slots.T
+        order = np.lexsort((start + room, start))
+        ends, next_start = (start + room)[order], np.append(start[order][1:], end)
+        if (entries + labels > room).any() or (ends > next_start).any():
+            return False
+        for first, lengths, most in (
+            (start, entries, sizes["d"]), (start + entries, labels, sizes["c"])
+        ):  # fmt: skip
+            found = self.arena_of[ranges(first, lengths)]
+            if found.min(initial=0) < 0 or found.max(initial=-1) >= most:
+                return False
+        alone = np.full(used, -1)
+        alone[labels == 1] = self.arena_of[(start + entries)[labels == 1]]
+        # the step draws slots until it finds one of the class that it wants to replace
+        return np.array_equal(one, alone) and np.array_equal(
+            counts, np.bincount(one[one >= 0], minlength=sizes["c"])
+        )
 
     @property
     def used(self) -> int:
@@ -209,50 +222,6 @@ def _hash(X: sparse.csr_array, i: int) -> int:
     return int.from_bytes(found.digest(), "little")
 
 
-_SCHEMA = {
-    "W": Field("f4 f8", ("d", "c"), FINITE),
-    "Q": Field("f8", ("d",), NOT_NEGATIVE),
-    "b": Field("f8", ("c",), FINITE),
-    "N": Field("f8", (3, "c"), FINITE),
-    "clock": Field("f8", (11,), FINITE),
-    "window": Field("u1", (WINDOW,), between(0, 1)),
-    # none for 0, and no sums without a reservoir
-    "origin": Field("f8", ("d",), between(-1e100, 1e100), optional=True),
-    "first": Field("f8", (2, "d"), FINITE, optional=True),
-    "sums": Field("f8", ("d", "c"), FINITE, optional=True),
-    # of the reservoir
-    "arena_of": Field("i4", ("a",)),
-    "arena": Field("f4 f8", ("a",), FINITE),
-    "slots": Field("i8", ("m", 5)),
-    "kept": Field("f8", (2, "m"), NOT_NEGATIVE),
-    "use": Field("i8", ("c+2",)),
-    "random": Field("u8", (1,)),
-}
-
-
-def _clock_fits(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    clock = arrays["clock"]
-    whole = WHOLE.holds(clock[[at.HITS, at.SEEN, at.REPLAYS, at.RECENT]], sizes)
-    weights = *clock[[at.QB, at.WEIGHT, at.S2, at.TIMES]], *arrays["N"][:2].ravel()
-    return whole and 0 < clock[at.FACTOR] <= 1 and min(weights) >= 0
-
-
-_RULES = (
-    Check(
-        "an arena of the type of W", lambda arrays, _: arrays["arena"].dtype == arrays["W"].dtype
-    ),
-    Check("weights >= 0, and a clock of integers and a factor from 0 to 1", _clock_fits),
-    Check(
-        "first moments about an origin",
-        lambda arrays, _: ("origin" in arrays) == ("first" in arrays),
-    ),
-    Check(
-        "separate slots in the arena, with known features and classes, and matching counts in use",
-        _slots_fit,
-    ),
-)
-
-
 class DiagonalRLS:
     """The regression of class indicators on samples, one step a sample.
 
@@ -295,6 +264,17 @@ class DiagonalRLS:
         The samples held.
     """
 
+    W: Annotated[np.ndarray, "f4 f8", "d c"]
+    Q: Annotated[np.ndarray, "f8 >=0", "d"]
+    b: Annotated[np.ndarray, "f8", "c"]
+    N: Annotated[np.ndarray, "f8", "3 c"]
+    clock: Annotated[np.ndarray, "f8", "11"]
+    window: Annotated[np.ndarray, "u1 <2", "1000"]
+    origin: Annotated[np.ndarray | None, "f8", "d"]
+    first: Annotated[np.ndarray | None, "f8", "2 d"]
+    sums: Annotated[np.ndarray | None, "f8", "d c"]
+    reservoir: Annotated[Reservoir, PART]
+
     def __init__(self, n_features: int, reservoir: int, seed: int = 0, dtype: Any = np.float64):
         self.W = np.zeros((n_features, 0), dtype)
         self.Q = np.zeros(n_features)
@@ -303,32 +283,21 @@ class DiagonalRLS:
         self.clock[at.FACTOR], self.clock[at.LAST] = 1.0, -1.0
         self.window = np.zeros(WINDOW, np.uint8)
         self.sums = np.zeros((n_features, 0)) if reservoir else None
-        self.origin: np.ndarray | None = None
-        self.first: np.ndarray | None = None
+        self.origin = self.first = None
         self.reservoir = Reservoir(reservoir, seed, dtype)
 
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return everything as named arrays, for `from_arrays`; no bit changes."""
-        arrays = {**vars(self), **vars(self.reservoir)}
-        del arrays["reservoir"]
-        return {name: array for name, array in arrays.items() if array is not None}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> DiagonalRLS:
-        """Return what `to_arrays` described."""
-        none = np.empty(0)
-        if arrays.get("clock", none).shape == (10,) and arrays.get("N", none).ndim == 2:  # of 0.3
-            more = {
-                name: np.append(arrays[name], arrays[name][:1] * 0, 0) for name in ("N", "clock")
-            }
-            arrays = {**arrays, **more}
-        checked(arrays, _SCHEMA, _RULES)
-        new = cls(0, 0)
-        new.origin = new.first = new.sums = None
-        for part in (new, new.reservoir):
-            names = vars(part).keys() & arrays.keys()
-            vars(part).update({name: np.array(arrays[name]) for name in names})
-        return new
+    def check_arrays(self, sizes: Sizes) -> None:
+        """Raise SchemaError where arrays do not fit each other."""
+        counts = self.clock[[at.HITS, at.SEEN, at.REPLAYS, at.RECENT]]
+        weights = *self.clock[[at.QB, at.WEIGHT, at.S2, at.TIMES]], *self.N[:2].ravel(), *counts
+        whole = (counts == np.floor(counts)).all() and counts.max() <= MOST
+        if not (whole and 0 < self.clock[at.FACTOR] <= 1 and min(weights) >= 0):
+            raise SchemaError("clock: expected weights and counts >= 0, got others.")
+        if self.reservoir.arena.dtype != self.W.dtype:
+            raise SchemaError("arena: expected the type of W, got another.")
+        far = 0.0 if self.origin is None else np.abs(self.origin).max(initial=0.0)
+        if (self.origin is None) != (self.first is None) or far > _FARTHEST:
+            raise SchemaError("origin: expected one in range beside first moments, got another.")
 
     @property
     def n_features(self) -> int:
