@@ -26,6 +26,7 @@ FILES = {path.stem for path in RESULTS.glob("*.csv")}
 BY_OTHERS = {  # by `python -m benchmarks performance`, `run` and `python -m examples.streams`
     "speed", "speed_machine", "speed_targets", "research_sparse", "research_faces",
     "streams_by_tenth",
+    "online_srda_parts",  # of copies of the source without a part
 }  # fmt: skip
 
 

@@ -351,7 +351,7 @@ class OnlineSRDA(Classifier, Sequential):
         either, and a model file holds no samples.
     polish : bool, default=True
         Whether to improve the result with the stored samples when it is read. While all samples are
-        stored, W is the ridge regression on them, in whatever order they came. Later, W is computed
+        stored, W is the ridge regression on them, in whatever order. Later, W is computed
         again after a sorted stream or a `merge`, and the classifier is fitted again if that
         predicts held-out samples better. The state does not change. Set False for data that change
         without a `half_life`, since the stored samples are outdated.

@@ -217,7 +217,7 @@ def deviations_within(core: DiagonalRLS, W: np.ndarray, several: bool = False) -
 
 
 def is_odd(core: DiagonalRLS) -> bool:
-    """Return whether the classes came at different times, or in parts that were merged.
+    """Return whether the classes arrived at different times, or in parts that were merged.
 
     If classes explain more than 5 % of the variance of the times of samples, beyond what they do by
     chance (1/n for each class but one, and three standard deviations), or if more than 5 % of the
