@@ -242,7 +242,7 @@ ONLINE_SRDA = [
     Case(
         OnlineSRDA(reservoir=0, shuffle=False),
         single=1e-5,
-        expected_to_fail={k: why for k, why in IN_STEPS.items() if k != "multi_label"},
+        expected_to_fail=IN_STEPS,
     ),
 ]
 AT_MOST = {"never_dense": "takes at most 8,192 features (CorrelationFS selects them)"}

@@ -164,6 +164,8 @@ def test_other_priors_give_the_posteriors_of_normal_classes(estimator):
     assert errors[2] < errors[1] < errors[0]
     hits = (true.argmax(axis=1) == labels).mean()
     assert fitted.score(X, labels) < hits - 0.1
+    if not getattr(estimator, "polish", True):
+        return  # outputs of the steps, which are no log posteriors
     assert (fitted.predict(X, priors=new) == labels).mean() > hits - 0.03
     by_weight = clone(estimator).fit(*_with_priors(rng, means, fit, new))
     assert (by_weight.predict(X) == fitted.predict(X, priors=new)).mean() > 0.93
@@ -266,7 +268,7 @@ def test_parameters_can_be_searched():
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert search.best_score_ > 0.9
     for scoring in ("neg_log_loss", "roc_auc_ovr", "f1_macro"):
-        grid = {"srda__n_components": [1, 2], "srda__scale": ["mean", "within"]}
+        grid = {"srda__n_components": [1, 2], "srda__alpha": [1.0, "scale"]}
         piped = make_pipeline(StandardScaler(), SRDA())
         search = GridSearchCV(piped, grid, cv=3, scoring=scoring).fit(X, y)
         assert np.isfinite(search.cv_results_["mean_test_score"]).all()

@@ -88,7 +88,8 @@ def test_from_file_to_reduced_file_is_what_python_gives(run, svm, method, chunk_
     numbers = [[float(cell) for cell in row.split(",")[:-1]] for row in rows]
     np.testing.assert_allclose(numbers, expected, atol=1e-12)
     assert [row.split(",")[-1] for row in rows] == [str(label) for label in y]
-    assert run("transform m.narrows a.svm -o -")[1] == text
+    again = run(f"transform m.narrows a.svm -o - --chunk-rows {chunk_rows}")
+    assert again[1] == text
 
 
 def test_text_goes_in_raw_and_its_terms_come_out_as_names(run):

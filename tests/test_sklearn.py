@@ -124,7 +124,7 @@ PUBLIC = {
     **dict.fromkeys(("IOC", "IIS"), ONLINE | {"exact"}),
     "MMC": PROJECTOR
     | ADDITIVE
-    | {"emptied", "eps_", "eps_errors_", "eps_scores_", "eps_values_", "n_positive_"},
+    | {"eps_", "eps_errors_", "eps_scores_", "eps_values_", "n_positive_"},
     "PCA": EXPLAINED | ADDITIVE | {"explained_variance_", "inverse_transform", "mean_"},
     "LDA": EXPLAINED
     | ADDITIVE
@@ -137,7 +137,7 @@ PUBLIC = {
     | HELD_OUT
     | CLASSIFIER
     | LINEAR
-    | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_", "emptied", "n_iter_"},
+    | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_", "n_iter_"},
     "KernelSRDA": EXPLAINED
     | ADDITIVE
     | CLASSIFIER
