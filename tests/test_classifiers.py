@@ -164,9 +164,11 @@ def test_other_priors_give_the_posteriors_of_normal_classes(estimator):
     assert errors[2] < errors[1] < errors[0]
     hits = (true.argmax(axis=1) == labels).mean()
     assert fitted.score(X, labels) < hits - 0.1
+    score = (fitted.predict(X, priors=new) == labels).mean()
+    assert score > (hits + fitted.score(X, labels)) / 2
     if not getattr(estimator, "polish", True):
-        return  # outputs of the steps, which are no log posteriors
-    assert (fitted.predict(X, priors=new) == labels).mean() > hits - 0.03
+        return  # the outputs of single steps are no log posteriors: .70 of .84 here
+    assert score > hits - 0.03
     by_weight = clone(estimator).fit(*_with_priors(rng, means, fit, new))
     assert (by_weight.predict(X) == fitted.predict(X, priors=new)).mean() > 0.93
 

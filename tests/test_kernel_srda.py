@@ -800,7 +800,7 @@ def test_classes_that_no_plane_separates(data, name, least):
 @pytest.mark.nightly
 @pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("name", ["iris", "wine", "waveform", "pima_diabetes"])
-def test_hidden_features_cost_little(data, name, scaled):
+def test_hidden_features_cost_at_most_3_of_100_samples(data, name, scaled):
     X, y = uci(data, name)
     X = StandardScaler().fit_transform(X) if scaled else X
     folds = list(five_folds(X, y))

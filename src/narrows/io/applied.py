@@ -196,6 +196,7 @@ class Model:
 
 def open_model(path: str, predicts: bool = False, facts: bool = False) -> Any:
     """Return a `Model`, or the estimator of a file that has no solution, or none that predicts."""
+    collects = gc.isenabled()
     gc.disable()  # a tenth of the time of imports looks for garbage, and there is none
     try:
         return Model(path, predicts, facts)
@@ -204,4 +205,5 @@ def open_model(path: str, predicts: bool = False, facts: bool = False) -> Any:
 
         return load_model(path)
     finally:
-        gc.enable()
+        if collects:
+            gc.enable()

@@ -177,10 +177,8 @@ class _Stored(NamedTuple):
             labels = self.classes
             odd = odd or not all(decides) or not sizes["c"] == self.seen.sum() > 0
             if self.several:
-                bounds = [-1, *labels.tolist(), self.n_labels]
-                odd = (
-                    odd or labels.dtype.kind != "i" or not 0 <= bounds[1] <= bounds[-2] < bounds[-1]
-                )
+                odd = odd or labels.dtype.kind != "i" or labels.min(initial=0) < 0
+                odd = odd or labels.max(initial=-1) >= (self.n_labels or 0)
         if odd:
             raise SchemaError("expected a solution of one kind, got others.")
 

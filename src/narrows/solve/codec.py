@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass
 from functools import cache
-from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 from scipy import sparse
@@ -34,8 +34,6 @@ _WORDS = {
     bool: "true or false", int: "an integer", float: "a number", str: "text", list: "a list",
     dict: "an object", type(None): "null",
 }  # fmt: skip
-
-Kind = TypeVar("Kind")
 Sizes = dict[str, int]
 
 
