@@ -18,7 +18,8 @@ __all__ = ["DataError", "ParameterError"]
 # packages between a caller and a warning; the last two because of decorators
 _NOT_THE_CALLER = {"narrows", "sklearn", "joblib", "numpy", "contextlib"}
 _FLAG = re.compile(r"(Set )?(\w+) \((--[^)]*)\)")  # a parameter, and the option of a command
-_STATES = "ClassStats: ", "TargetStats: ", "Criterion: "  # that messages of states start with
+# that messages of states start with
+_STATES = "Moments: ", "ClassStats: ", "TargetStats: ", "Criterion: "
 # the class that the user called, for warnings of states and solvers
 _called: ContextVar[str] = ContextVar("called", default="")
 

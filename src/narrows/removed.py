@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
@@ -87,3 +88,12 @@ def without_removed(who: str, given: Mapping[str, Any]) -> dict[str, Any]:
         if gone or value != _NEEDED.get((who, name), value):
             raise RemovedError(f"made by narrows 0.3 with {name}={value!r}. Fit again.")
     return {name: value for name, value in given.items() if (who, name) not in PARAMETERS}
+
+
+def deprecated(name: str, instead: str) -> None:
+    """Warn that a name of version 0.3 will go."""
+    warnings.warn(
+        f"{name} is deprecated, and version 0.5 will remove it. Use {instead}.",
+        DeprecationWarning,
+        stacklevel=3,
+    )

@@ -24,7 +24,7 @@ from narrows.errors import ParameterError, WidthError
 from narrows.methods.parameters import check_whole
 from narrows.methods.selector import Selector
 from narrows.state.cross import MOST
-from narrows.state.labels import as_array
+from narrows.moments.labels import as_array
 
 __all__ = ["OneByOne", "batches", "rows_of"]
 

@@ -13,7 +13,7 @@ from narrows.command.console import say
 from narrows.errors import DataError
 from narrows.solve.paired import BY_SCORES, Outcome, score
 from narrows.solve.sums import widened
-from narrows.state.labels import are_text, integers, some, written
+from narrows.moments.labels import are_text, integers, some, written
 
 
 def as_type(labels: np.ndarray, kind: str | None, model: str) -> np.ndarray:

@@ -44,7 +44,7 @@ from narrows.methods.then import Then
 from narrows.solve.columns import take
 from narrows.solve.sums import widened
 from narrows.state.cross import MOST
-from narrows.state.labels import are_text, written
+from narrows.moments.labels import are_text, written
 from narrows.text import Tfidf, Vectoriser
 
 _ADD_CLASSES = "Leave out --no-new-classes to learn it."

@@ -24,7 +24,7 @@ from narrows.io.source import check_kind, kind_of, of_maker
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, writer
 from narrows.methods.names import targets_of
-from narrows.state.labels import written
+from narrows.moments.labels import written
 
 
 def transform(model: str, input: str, output: str, as_json: bool, **given: Any) -> int:

@@ -31,8 +31,8 @@ from narrows.engines.parts import feature_names, label_of, list_parts
 from narrows.io.chunk import Options, feature_columns, for_targets
 from narrows.io.extras import needing
 from narrows.io.streams import MAX_LINE_MB
-from narrows.state.class_stats import checked_rows
-from narrows.state.labels import as_array
+from narrows.moments.targets import as_samples
+from narrows.moments.labels import as_array
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
@@ -378,12 +378,12 @@ def _whole_samples(X: Any) -> Any:
 
 def _reduce_block(X: Any, who: str, reduce: Function) -> Any:
     """Return the reduced samples of a block of an array."""
-    return reduce(checked_rows(X, who))
+    return reduce(as_samples(X, who))
 
 
 def _reduce_frame(frame: Any, reduce: Function, names: Sequence[str]) -> Any:
     """Return the reduced samples of a DataFrame as one, with its index."""
-    return type(frame)(reduce(checked_rows(as_array(frame))), index=frame.index, columns=names)
+    return type(frame)(reduce(as_samples(as_array(frame))), index=frame.index, columns=names)
 
 
 # -- the engine ------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from narrows.methods.routes import Data, check_adds_up, route_of, route_of_state
 from narrows.solve.codec import from_arrays, to_arrays
 from narrows.solve.sums import widened
 from narrows.state.class_stats import ClassStats, checked_rows
-from narrows.state.labels import as_array
+from narrows.moments.labels import as_array
 from narrows.state.mapped import Mapped
 from narrows.text import Vectoriser
 

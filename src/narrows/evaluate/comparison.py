@@ -38,9 +38,9 @@ from narrows.methods.selector import Selector
 from narrows.solve.arrays import as_numpy, plain
 from narrows.solve.paired import BY_SCORES, MARGIN, METRICS, Outcome, gradient, metric_of, score
 from narrows.solve.sums import all_finite
-from narrows.state.class_stats import checked_rows
+from narrows.moments.targets import as_samples
 from narrows.state.cross import MOST
-from narrows.state.labels import are_numeric, as_array, joined, may_be_numeric, one_a_row
+from narrows.moments.labels import are_numeric, as_array, joined, may_be_numeric, one_a_row
 from narrows.state.targets import targets_of
 
 # each is made with `class_weight`, which is "balanced" where balanced accuracy compares
@@ -285,7 +285,7 @@ def _checked(X: Any, y: Any, is_raw: bool, numeric: bool) -> tuple[Any, np.ndarr
     """
     if not is_raw:
         try:
-            X = checked_rows(X, "compare")
+            X = as_samples(X, "compare")
         except ValueError as error:
             said = re.split(r" Put \w+\(\)| Use narrows\.", str(error))[0]  # no step of compare
             if said == str(error):

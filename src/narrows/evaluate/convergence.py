@@ -16,7 +16,7 @@ from narrows.errors import ParameterError
 from narrows.evaluate.displays import COLOURS, STYLES, new_figure
 from narrows.methods.centroid import OC
 from narrows.methods.streams import OnlineProjector
-from narrows.state.class_stats import checked_rows
+from narrows.moments.targets import as_samples
 
 _DEPENDENT = 1e-12  # relative to the largest: a smaller eigenvalue is rounding error
 _POINTS = 60  # default number of measurements, evenly on a log scale
@@ -144,7 +144,7 @@ Distance = tuple[np.ndarray, float, float | None]
 
 def _stream(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray | None, np.ndarray]:
     """Return the samples, their labels, and the order in which they are learned."""
-    X = checked_rows(X, "convergence")
+    X = as_samples(X, "convergence")
     y = None if y is None else column_or_1d(y)
     check_consistent_length(X, y)
     n = X.shape[0]

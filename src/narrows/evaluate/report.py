@@ -41,7 +41,7 @@ from narrows.methods.describe import details, ends, summary
 from narrows.methods.forward import ForwardFS
 from narrows.methods.selector import PerClassSelector, Selector
 from narrows.solve.paired import BY_SCORES, METRICS
-from narrows.state.labels import joined
+from narrows.moments.labels import joined
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
 _KEPT = 1000  # selected features that are listed

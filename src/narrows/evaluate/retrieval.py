@@ -25,8 +25,8 @@ from narrows.methods.online_srda import OnlineSRDA
 from narrows.methods.parameters import real, whole, word
 from narrows.solve.paired import MARGIN, Difference, standard_error
 from narrows.solve.sums import number_in_class, stacked
-from narrows.state.class_stats import checked_rows
-from narrows.state.labels import joined, one_a_row, some
+from narrows.moments.targets import as_samples
+from narrows.moments.labels import joined, one_a_row, some
 
 METHODS = ("lda", "pca")
 SIZES = (16, 32, 64, 128)
@@ -338,9 +338,9 @@ def _method(method: Any, seed: int) -> _Method:
 def _joined(X: Any, y: Any, test: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Return indexed samples and queries, their labels, and which are queries, if that is given."""
     if test is None:
-        return checked_rows(X, "retrieval"), y, None
+        return as_samples(X, "retrieval"), y, None
     Q, queried = held_out(test, X, "retrieval")
-    X, Q = (checked_rows(rows, "retrieval") for rows in (X, Q))
+    X, Q = (as_samples(rows, "retrieval") for rows in (X, Q))
     if Q.shape[1] != X.shape[1]:
         raise ParameterError(
             f"retrieval: expected queries with {X.shape[1]} features, got {Q.shape[1]}."

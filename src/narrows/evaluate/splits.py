@@ -23,8 +23,8 @@ from narrows.io.table_rows import TableRows, cells_named
 from narrows.io.table_rows import joined as concatenated
 from narrows.solve.cells import CellError
 from narrows.solve.sums import stacked, widened
-from narrows.state.class_stats import checked_rows
-from narrows.state.labels import joined, some
+from narrows.moments.targets import as_samples
+from narrows.moments.labels import joined, some
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
@@ -123,7 +123,7 @@ class Splits(Sequence[Fold]):
                     fitted, X = prepared(self.preprocess, X, y)
                 with _rows_named(rows[1], places[1]):
                     X_test = fitted.transform(X_test)
-                X, X_test = checked_rows(X, "compare"), checked_rows(X_test, "compare")
+                X, X_test = as_samples(X, "compare"), as_samples(X_test, "compare")
             self._kept = k, (X, y, X_test, y_test), fitted
         return self._kept[1:]
 

@@ -21,7 +21,7 @@ from narrows.io.source import Source
 from narrows.methods.names import column_names, file_columns
 from narrows.solve.codec import SchemaError, check_plain, taken
 from narrows.solve.columns import take
-from narrows.state.labels import log_change
+from narrows.moments.labels import log_change
 
 # of the arrays that are needed; other priors than those of the fit need the weights of the classes
 _GROUPS = "input.", "source.", "solution.", "facts.class_count_"

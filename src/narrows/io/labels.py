@@ -10,7 +10,7 @@ import numpy as np
 
 from narrows.errors import Asked, DataError
 from narrows.io.chunk import DECIDED, MAY_HAVE_MORE, Chunk, Options
-from narrows.state.labels import integer_of, is_integer, text_of
+from narrows.moments.labels import integer_of, is_integer, text_of
 
 _IN_MODEL, _BEFORE = ", as the model has", ", as in the rows before"
 

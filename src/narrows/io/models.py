@@ -46,7 +46,7 @@ from narrows.methods.then import Then
 from narrows.removed import RemovedError, check_removed_state, without_removed
 from narrows.solve.applied import Applied
 from narrows.solve.codec import SchemaError, check_known, check_plain, taken, to_arrays
-from narrows.state.labels import by_class
+from narrows.moments.labels import by_class
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 

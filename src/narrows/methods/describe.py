@@ -80,7 +80,7 @@ def _top(estimator: Any, top: int) -> list[Any]:
 
 def _groups(estimator: Any, top: int) -> list[dict[str, Any]]:
     """Return one entry for each group: of a table its column, else the first of its features."""
-    group, source = estimator._group_of(estimator.n_features_in_), estimator._source
+    group, source = estimator.group_of(estimator.n_features_in_), estimator._source
     encoder = None if source is None else source.encoder
     if encoder is not None and encoder.groups_.tolist() != list(estimator.groups):
         encoder = None  # other groups than the columns
@@ -169,15 +169,15 @@ def _per_class(estimator: Any, top: int) -> dict[str, Any]:
 
     The mean of all is that of the class means, weighted by the priors.
     """
-    stats = estimator.stats_
-    live, sums, p = np.flatnonzero(stats.counts > 0), stats.sums, stats.priors(estimator._priors())
-    mean = p[live] / stats.counts[live] @ sums[live]
+    m = estimator.moments_
+    live, sums, p = np.flatnonzero(m.counts > 0), m.sums, m.priors(estimator.priors)
+    mean = p[live] / m.counts[live] @ sums[live]
     answer = {}
     for j, label, scores in zip(live, estimator.classes_, estimator.class_scores_, strict=True):
         best = _ranked(estimator, scores, _largest(scores, top))
         for entry in best:
             k = entry["column"]
-            entry["more"] = bool(sums[j, k] / stats.counts[j] > mean[k])
+            entry["more"] = bool(sums[j, k] / m.counts[j] > mean[k])
         answer[str(label)] = best
     return answer
 

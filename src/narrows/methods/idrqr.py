@@ -15,7 +15,7 @@ from narrows.methods.routes import InOrder
 from narrows.methods.streams import Sequential, Stream
 from narrows.solve.codec import PART, SchemaError, Sizes, from_arrays
 from narrows.solve.idr_qr import CentroidQR
-from narrows.state.class_stats import checked_rows
+from narrows.moments.targets import as_samples
 
 
 class CentroidStream(Stream):
@@ -298,7 +298,7 @@ class IDRQR(Sequential):
 
     def _update_state(self, state: TwoPasses, X: Any, y: Any) -> TwoPasses:
         """Add samples, in place, as the current pass requires."""
-        X = checked_rows(X, type(self).__name__)
+        X = as_samples(X, type(self).__name__)
         state.update(X, *self._encode(X, y))
         return state
 

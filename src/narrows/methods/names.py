@@ -20,11 +20,25 @@ def method_of(model: Any) -> str:
     return vars(model).get("_method", type(model).__name__)
 
 
+def source_of(model: Any) -> Any:
+    """Return how files became features, for a model that was fitted to files; else None."""
+    learned = vars(model).get("_learned")
+    return None if learned is None else learned.source
+
+
+def n_targets_of(model: Any) -> int:
+    """Return the number of numeric targets that a model was fitted to."""
+    learned = model._learned
+    if learned.state is None:
+        return len(learned.solution.rule.intercept)
+    return int(learned.moments.n_targets)
+
+
 def column_names(model: Any) -> np.ndarray | None:
     """Return the names of the features in the data, of shape (n_features,), if any."""
     names = getattr(model, "feature_names_in_", None)
-    if names is None and model._source is not None:
-        names = model._source.names
+    if names is None and source_of(model) is not None:
+        names = source_of(model).names
     return names
 
 
@@ -33,7 +47,7 @@ def file_columns(model: Any) -> tuple[str, ...] | None:
 
     Those of which an encoder makes no features are not read.
     """
-    names, source = getattr(model, "feature_names_in_", None), model._source
+    names, source = getattr(model, "feature_names_in_", None), source_of(model)
     if source is not None:
         spare = set(source.spare)
         return source.columns and tuple(name for name in source.columns if name not in spare)
@@ -42,7 +56,7 @@ def file_columns(model: Any) -> tuple[str, ...] | None:
 
 def targets_of(estimator: Any) -> list[str]:
     """Return the names of the targets of an estimator of numbers; y, or y0, y1, … without names."""
-    names, n = getattr(estimator._source, "target", None), estimator._n_targets
+    names, n = getattr(source_of(estimator), "target", None), n_targets_of(estimator)
     if names is not None and len(names) == n:
         return list(names)
     return [f"y{k}" for k in range(n)] if n > 1 else ["y"]
@@ -58,7 +72,7 @@ def listed_indices(model: Any, n_features: int) -> list[int]:
     """Return the indices of the features that a parameter lists by indices or names."""
     names = getattr(model, "feature_names_in_", None)
     if names is None and model.__sklearn_is_fitted__():
-        names = model._column_names()
+        names = column_names(model)
     known = _numbered(names)
     return [_index(model, each, known, n_features) for each in listed(model)]
 

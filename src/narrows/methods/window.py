@@ -21,7 +21,7 @@ from narrows.solve.arrays import checked_samples
 from narrows.solve.sums import blocks
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
-from narrows.state.labels import (
+from narrows.moments.labels import (
     FEW_CLASSES,
     as_array,
     check_among,

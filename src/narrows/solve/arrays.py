@@ -271,3 +271,10 @@ def wider(array: np.ndarray, more: int) -> np.ndarray:
     new = np.zeros((len(array), array.shape[1] + more), array.dtype)
     new[:, : array.shape[1]] = array
     return new
+
+
+def read_only(a: np.ndarray) -> np.ndarray:
+    """Return a view that cannot be written to."""
+    view = a.view()
+    view.flags.writeable = False
+    return view

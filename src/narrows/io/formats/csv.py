@@ -41,7 +41,7 @@ from narrows.io.table_rows import TableRows, of_strings
 from narrows.solve.arrays import EXACT as EXACT_UP_TO
 from narrows.solve.arrays import beyond_floats
 from narrows.solve.cells import reads_as_number
-from narrows.state.labels import is_integer, number_of
+from narrows.moments.labels import is_integer, number_of
 
 _CELLS = 1_000_000  # in a chunk, at most
 _MANY = 3 << 20  # bytes that are worth loading pyarrow

@@ -23,7 +23,7 @@ from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
 from narrows.solve.arrays import EXACT, beyond_floats
 from narrows.solve.products import compiled_pays
-from narrows.state.labels import integer_of, number_of
+from narrows.moments.labels import integer_of, number_of
 
 _TOKEN = re.compile(rb"[^\s#]*")
 _HEAD = re.compile(rb"\A\s*([^\s#]*)")

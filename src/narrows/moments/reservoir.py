@@ -20,22 +20,16 @@ _HALF = np.uint64(32)  # of the bits of a number
 _LAST = np.uint64(2**64 - 1)
 
 
-class ToKeep(NamedTuple):
-    """What is kept of each sample, if not the sample itself, and the hashes to keep by."""
-
-    X: Any
-    keys: np.ndarray
-
-
 class Samples(NamedTuple):
     """Some samples, in the order of their hashes."""
 
     X: Annotated[Any, SAMPLES, "q w", ""]  # ndarray or csr_array, float64
-    code: Annotated[np.ndarray, "i8 <c", "q"]  # the number of the class of each
+    code: Annotated[np.ndarray, "i8 <c", "q"]  # the number of the class of each; 0 for numbers
     weight: Annotated[np.ndarray, "f8", "q"]
     keys: Annotated[np.ndarray, "u8", "q"]
-    # the number of each in the stream that its state learned
+    # the number of each in the stream that its moments learned
     when: Annotated[np.ndarray, "i8 whole", "q"]
+    Y: Annotated[np.ndarray | None, "f8", "q t"] = None  # numeric targets
 
     def check_arrays(self, sizes: Sizes) -> None:
         """Raise SchemaError where samples are not in the order of their hashes and classes."""
@@ -44,11 +38,11 @@ class Samples(NamedTuple):
             raise SchemaError("kept_keys: expected samples in their order, got others.")
 
 
-class Kept:
+class Reservoir:
     """The samples with the smallest hashes, of those that were learned.
 
     All samples with a hash of at most `bound` are kept; those that are equal, of one class, count
-    as one of more weight.
+    as one of more weight. Its arrays never change: they are replaced.
 
     Parameters
     ----------
@@ -56,15 +50,16 @@ class Kept:
         The number of features.
     most : int
         The number of samples to keep.
+    n_targets : int, optional
+        The number of numeric targets.
     """
 
-    def __init__(self, n_features: int, most: int):
+    def __init__(self, n_features: int, most: int, n_targets: int | None = None):
         self.most, self.bound = most, _LAST
-        none = np.empty(0, np.int64)
-        X = np.empty((0, n_features))
+        none, Y = np.empty(0, np.int64), None if n_targets is None else np.empty((0, n_targets))
+        X, keys = np.empty((0, n_features)), np.empty(0, np.uint64)
         # those that are kept, and others, which still have to be sorted in; replaced together
-        first = Samples(X, none, np.empty(0), np.empty(0, np.uint64), none)
-        self._held: tuple[Samples, ...] = (first,)
+        self._held: tuple[Samples, ...] = (Samples(X, none, np.empty(0), keys, none, Y),)
 
     @property
     def samples(self) -> Samples:
@@ -76,16 +71,30 @@ class Kept:
     @property
     def nbytes(self) -> int:
         """The bytes of the arrays."""
-        return sum(array.nbytes for array in self.to_arrays().values())
+        return sum(array.nbytes for array in self.to_arrays("").values())
 
-    def update(
-        self, X: Any, keys: np.ndarray, Y: sparse.csr_array, when: np.ndarray, presence: bool
+    # -- changing it in place -----------------------------------------------------------------
+
+    def add(
+        self, X: Any, keys: np.ndarray, when: np.ndarray, T: Any, Y: np.ndarray | None = None
     ) -> None:
-        """Add samples with these hashes and numbers in the stream; Y is of all classes."""
-        Y = sparse.coo_array(Y)
-        row, column = Y.coords
-        counted = Y.data > 0
-        row, column, weight = row[counted], column[counted], Y.data[counted]
+        """Add samples, in place.
+
+        Parameters
+        ----------
+        X : {ndarray, csr_array} of shape (n_samples, n_features)
+            The samples.
+        keys, when : ndarray of shape (n_samples,)
+            Their hashes, and their numbers in the stream.
+        T : csr_array of shape (n_samples, n_classes)
+            Their weights in all classes; of one column for numbers.
+        Y : ndarray of shape (n_samples, n_targets), optional
+            The numbers.
+        """
+        T = sparse.coo_array(T)
+        row, column = T.coords
+        counted = T.data > 0
+        row, column, weight = row[counted], column[counted], T.data[counted]
         keys = keys[row]
         some = np.flatnonzero(keys <= self.bound)
         if not len(some):
@@ -94,19 +103,19 @@ class Kept:
             ordered = np.sort(keys[some])
             distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])]
             some = np.flatnonzero(keys <= distinct[: self.most][-1])
-        X = X[row[some]].astype(np.float64)
-        if presence:
-            X = (X != 0).astype(np.float64)
-        self._take(Samples(X, column[some], weight[some], keys[some], when[row[some]]))
+        row = row[some]
+        Y = None if Y is None else Y[row]
+        X = X[row].astype(np.float64)
+        self._take(
+            Samples(X, column[some].astype(np.int64), weight[some], keys[some], when[row], Y)
+        )
 
-    def add(self, other: Self, sign: float = 1.0, row: np.ndarray | None = None) -> None:
-        """Add `sign` times the weights of others; their class j has the number row[j], or j."""
-        self.bound = min(self.bound, other.bound)
-        X, code, weight, keys, when = other.samples
-        if sign < 0:
-            when = np.full_like(when, MOST)
-        code = code if row is None else row[code]
-        self._take(Samples(X, code, sign * weight, keys, when))
+    def merge(self, other: Self, sign: float, row: np.ndarray) -> None:
+        """Add `sign` times the weights of others, in place; their class j is number row[j]."""
+        self.bound, theirs = min(self.bound, other.bound), other.samples
+        when = theirs.when if sign > 0 else np.full_like(theirs.when, MOST)
+        weight, code = sign * theirs.weight, row[theirs.code]
+        self._take(theirs._replace(code=code, weight=weight, when=when))
 
     def _take(self, more: Samples) -> None:
         """Keep the samples of least hash, of those kept and these; sorting can wait."""
@@ -116,9 +125,10 @@ class Kept:
 
     def _settle(self) -> None:
         """Sort the samples by their hashes, and keep the first ones."""
-        every = self._held
-        X = stacked([s.X for s in every if len(s.keys)] or [every[0].X])
+        every = [each for each in self._held if len(each.keys)] or [self._held[0]]
+        X = stacked([each.X for each in every])
         code, weight, keys, when = (np.concatenate([s[k] for s in every]) for k in range(1, 5))
+        Y = None if every[0].Y is None else np.concatenate([s.Y for s in every if s.Y is not None])
         order = np.lexsort((code, keys))
         code, weight, keys, when = code[order], weight[order], keys[order], when[order]
         new = np.append(True, (keys[1:] != keys[:-1]) | (code[1:] != code[:-1]))[: len(keys)]
@@ -131,55 +141,67 @@ class Kept:
         if kept.sum() > self.most:
             self.bound = keys[kept][self.most - 1]
             kept &= keys <= self.bound
-        self._held = (Samples(X[order[kept]], code[kept], weight[kept], keys[kept], first[kept]),)
+        at = order[kept]
+        Y = None if Y is None else Y[at]
+        self._held = (Samples(X[at], code[kept], weight[kept], keys[kept], first[kept], Y),)
 
-    def clear(self, weights: np.ndarray) -> None:
-        """Remove the samples of classes without weight."""
-        left = weights[self.samples.code] > 0
+    def forget(self, gone: np.ndarray) -> None:
+        """Remove the samples of classes that are gone, in place."""
+        left = ~gone[self.samples.code]
         if not left.all():
-            self._held = (Samples(*(each[left] for each in self.samples)),)
+            some: Any = (None if each is None else each[left] for each in self.samples)
+            self._held = (Samples(*some),)
 
-    def scaled(self, weight: float) -> Self:
+    # -- others made of it --------------------------------------------------------------------
+
+    def scaled(self, factor: float) -> Self:
         """Return the samples with weights times a number."""
-        return self._like(self.samples._replace(weight=self.samples.weight * weight))
+        return self._with(weight=self.samples.weight * factor)
 
-    def later(self, first: int) -> Self:
-        """Return the samples as those that were learned after so many others."""
-        when = np.minimum(self.samples.when + max(0, first), MOST)
-        return self._like(self.samples._replace(when=when))
+    def later(self, n: int) -> Self:
+        """Return the samples as those that were learned after n others."""
+        return self._with(when=np.minimum(self.samples.when + max(0, n), MOST))
 
     def renumbered(self, when: np.ndarray) -> Self:
         """Return the samples with other numbers in their stream: that of sample i is when[i]."""
-        return self._like(self.samples._replace(when=when[self.samples.when]))
+        return self._with(when=when[self.samples.when])
 
-    def spread(self, row: np.ndarray) -> Self:
-        """Return the samples with other numbers of their classes."""
-        return self._like(self.samples._replace(code=row[self.samples.code]))
+    def regrouped(self, row: np.ndarray) -> Self:
+        """Return the samples with other numbers of their classes: that of class j is row[j]."""
+        new = self._with(code=row[self.samples.code])
+        if (row[1:] <= row[:-1]).any():  # samples of one hash are in the order of their classes
+            new._settle()
+        return new
 
     def widened(self, n_features: int) -> Self:
         """Return the samples with more features, which are 0."""
-        return self._like(self.samples._replace(X=widened(self.samples.X, n_features)))
+        return self._with(X=widened(self.samples.X, n_features))
 
-    def _like(self, samples: Samples) -> Self:
-        new = type(self)(samples.X.shape[1], self.most)
-        new.bound, new._held = self.bound, (samples,)
+    def _with(self, **changed: Any) -> Self:
+        new = object.__new__(type(self))
+        new.most, new.bound = self.most, self.bound
+        new._held = (self.samples._replace(**changed),)
         return new
 
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return it as named arrays."""
+    # -- storage ------------------------------------------------------------------------------
+
+    def to_arrays(self, name: str) -> dict[str, np.ndarray]:
+        """Return it as arrays whose names begin with `name`."""
         numbers = {"": self.most, "_bound": self.bound, "_width": self.samples.X.shape[1]}
-        arrays = {f"kept{name}": np.array(number) for name, number in numbers.items()}
-        return arrays | to_arrays(self.samples, "kept_")
+        arrays = {f"{name}{end}": np.array(number) for end, number in numbers.items()}
+        return arrays | to_arrays(self.samples, f"{name}_")
 
     @classmethod
-    def read_from(cls, arrays: dict[str, np.ndarray], sizes: Sizes) -> Self:
-        """Return the moment of `to_arrays`, of "c" classes."""
-        own = {"c": sizes["c"], "w": int(taken(arrays, "kept_width", ("i8",)))}
-        new = cls(0, int(taken(arrays, "kept", ("i8",), (), own, ("whole", ">0"))))
-        new.bound = np.uint64(taken(arrays, "kept_bound", ("u8",)))
+    def read_from(
+        cls, arrays: dict[str, np.ndarray], name: str, shape: tuple[str, ...], sizes: Sizes
+    ) -> Self:
+        """Return the reservoir of `to_arrays`, of "c" classes."""
+        own = {"c": sizes["c"], "w": int(taken(arrays, f"{name}_width", ("i8",)))}
+        new = cls(0, int(taken(arrays, name, ("i8",), (), own, ("whole", ">0"))))
+        new.bound = np.uint64(taken(arrays, f"{name}_bound", ("u8",)))
         if not 0 <= own["w"] <= _WIDEST:
-            raise SchemaError(f"kept_width: expected a number of features, got {own['w']}.")
-        new._held = (from_arrays(Samples, arrays, own, "kept_"),)
+            raise SchemaError(f"{name}_width: expected a number of features, got {own['w']}.")
+        new._held = (from_arrays(Samples, arrays, own, f"{name}_"),)
         return new
 
 

@@ -67,7 +67,7 @@ def warn_of_numbers(classes: np.ndarray, n_samples: int) -> None:
 
 
 def indicator(
-    X: Any, y: Any, sample_weight: Any = None, who: str = "ClassStats"
+    X: Any, y: Any, sample_weight: Any = None, who: str = "Moments"
 ) -> tuple[np.ndarray, sparse.csr_array]:
     """Return class names and the weighted indicator matrix of the labels of X.
 
@@ -112,7 +112,7 @@ def indicator(
     return classes, Y
 
 
-def one_a_row(X: Any, y: Any, who: str = "ClassStats") -> tuple[np.ndarray, np.ndarray]:
+def one_a_row(X: Any, y: Any, who: str = "Moments") -> tuple[np.ndarray, np.ndarray]:
     """Return class names, sorted, and the number of the class of each sample.
 
     For methods with one label per sample. Parameters and errors are those of `indicator`; an
@@ -179,7 +179,7 @@ def _given(y: Any, who: str) -> Any:
     return y if sparse.issparse(y) else as_array(y, who)
 
 
-def as_array(y: Any, who: str = "ClassStats") -> np.ndarray:
+def as_array(y: Any, who: str = "Moments") -> np.ndarray:
     """Return labels as an array, of objects where NumPy would change the labels of a list."""
     array = np.asarray(as_numpy(y, "y", who))
     if not isinstance(y, list | tuple) or not (array.ndim == 1 or array.shape[1:] == (1,)):
@@ -382,7 +382,7 @@ def _from_matrix(y: Any, who: str) -> tuple[np.ndarray, sparse.csr_array]:
     return np.arange(Y.shape[1]), Y
 
 
-def weights(sample_weight: Any, n: int, who: str = "ClassStats") -> np.ndarray:
+def weights(sample_weight: Any, n: int, who: str = "Moments") -> np.ndarray:
     """Return weights of shape (n_samples,); ValueError where one is negative or not finite."""
     given = 1.0 if sample_weight is None else as_numpy(sample_weight, "sample_weight", who)
     weight = np.asarray(given, dtype=np.float64)
@@ -442,15 +442,15 @@ def priors(kind: Any, counts: np.ndarray) -> np.ndarray:
     try:
         given = np.asarray(as_numpy(kind, "priors"), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"ClassStats: expected priors to be numbers, got {kind!r}.") from None
+        raise ParameterError(f"Moments: expected priors to be numbers, got {kind!r}.") from None
     if given.shape != (seen.sum(),):
         raise ParameterError(
-            f"ClassStats: expected priors of shape ({seen.sum()},), one number for each class, "
+            f"Moments: expected priors of shape ({seen.sum()},), one number for each class, "
             f"got shape {given.shape}."
         )
     if not np.all(np.isfinite(given)) or np.any(given < 0) or not given.any():
         raise ParameterError(
-            f"ClassStats: expected priors to be finite, >= 0 and not all 0, got {given.tolist()}."
+            f"Moments: expected priors to be finite, >= 0 and not all 0, got {given.tolist()}."
         )
     p[seen] = given
     return p / p.sum()
@@ -480,7 +480,7 @@ def log_change(
     """
     if several:
         raise ParameterError(
-            f"ClassStats: expected priors=None, since samples may have several labels, got {kind!r}"
+            f"Moments: expected priors=None, since samples may have several labels, got {kind!r}"
             ". Compare probabilities with other limits than 1/2 instead."
         )
     seen, given = counts > 0, by_class(kind)
@@ -515,13 +515,13 @@ def of_classes(given: Mapping[Any, Any], classes: Sequence[Any]) -> list[float]:
     for label, value in given.items():
         if isinstance(value, bool) or not isinstance(value, Real):
             raise ParameterError(
-                f"ClassStats: expected priors to be numbers, got {value!r} for {label!r}."
+                f"Moments: expected priors to be numbers, got {value!r} for {label!r}."
             )
     found = [given.get(label, given.get(str(label))) for label in classes]
     if None in found:
         missing = classes[found.index(None)]
         raise ParameterError(
-            f"ClassStats: expected priors for each class, got none for {missing!r}. Add it."
+            f"Moments: expected priors for each class, got none for {missing!r}. Add it."
         )
     return [float(value) for value in found if value is not None]
 
@@ -530,7 +530,7 @@ def check_word(kind: str) -> None:
     """Raise ParameterError where `kind` is not one of the words."""
     if kind not in _POWERS:
         raise ParameterError(
-            'ClassStats: expected priors to be "empirical", "sqrt", "balanced", a dict by class or '
+            'Moments: expected priors to be "empirical", "sqrt", "balanced", a dict by class or '
             f"an array, got {kind!r}."
         )
 

@@ -40,7 +40,7 @@ from narrows.solve.regression import DiagonalRLS, merged
 from narrows.solve.regression_read import Reading, deviations_within
 from narrows.solve.regression_rule import SEEN, Rule
 from narrows.solve.sums import canonical, check_largest
-from narrows.state.labels import arrivals, indicator, is_matrix, places_of, weights
+from narrows.moments.labels import arrivals, indicator, is_matrix, places_of, weights
 
 _ROOM = 0.3  # the largest number to this power can be squared, and the squares can be summed
 

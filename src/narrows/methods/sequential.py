@@ -23,7 +23,7 @@ from narrows.solve.in_place import ChangesInPlace, block_size, some
 from narrows.solve.iterations import Rule, Span, Start
 from narrows.solve.sums import blocks, canonical, check_lengths
 from narrows.state.class_stats import ClassStats, checked_rows
-from narrows.state.labels import arrivals, one_a_row, places_of
+from narrows.moments.labels import arrivals, one_a_row, places_of
 
 
 class Arrivals(ChangesInPlace):

@@ -18,17 +18,17 @@ _ENTRY = 12  # bytes of a number with its place
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, columns, values
 
 
-def is_array(shape: tuple[int, int], nonzeros: Any, n_folds: int = 1) -> bool:
+def is_array(shape: tuple[int, int], nonzeros: Any) -> bool:
     """Whether a table is stored as an array: a small one, or one no larger than its non-zeros."""
     numbers = shape[0] * shape[1]
-    return numbers <= SMALL * n_folds or int(nonzeros) * _ENTRY > numbers * 8
+    return numbers <= SMALL or int(nonzeros) * _ENTRY > numbers * 8
 
 
 class Table:
     """A matrix of shape (n_rows, n_features) that is added to.
 
-    It is an array where that has at most `SMALL` numbers for each fold, or is no larger than the
-    non-zeros with their places. Otherwise it is the non-zeros, sorted by feature, and the entries
+    It is an array where that has at most `SMALL` numbers, or is no larger than the non-zeros with
+    their places. Otherwise it is the non-zeros, sorted by feature, and the entries
     that were added since they were last sorted.
 
     Parameters
@@ -39,19 +39,14 @@ class Table:
         All numbers, to be stored as an array.
     nonzeros : csc_array of shape (n_rows, n_features), optional
         The non-zeros. Zeros if neither is given.
-    n_folds : int, default=1
-        The number of folds that the rows are of.
     """
 
-    def __init__(
-        self, shape: Any, array: np.ndarray | None = None, nonzeros: Any = None, n_folds: int = 1
-    ):
+    def __init__(self, shape: Any, array: np.ndarray | None = None, nonzeros: Any = None):
         self.shape: tuple[int, int] = shape
-        self.n_folds = n_folds
         if array is None and nonzeros is None:
             if shape[1] > SMALL:  # a few numbers per feature are needed in any case:
                 np.empty(4 * shape[1])  # raise MemoryError now, before the process is killed
-            small = is_array(shape, 0, n_folds)
+            small = is_array(shape, 0)
             array, nonzeros = (np.zeros(shape), None) if small else (None, sparse.csc_array(shape))
         # the array, the sorted non-zeros, and the entries that wait: replaced together, so that
         # threads that read, and sort in what waits, see one or the other
@@ -65,9 +60,9 @@ class Table:
     # -- adding -----------------------------------------------------------------------------
 
     def add(self, row: np.ndarray, other: Table, sign: float = 1.0) -> None:
-        """Add `sign` times another table in place, its rows to those numbered `row`, ascending."""
+        """Add `sign` times another table in place, its row k to row row[k]; these are distinct."""
         array, nonzeros, pending = other.held
-        all_rows = len(row) == self.shape[0]
+        all_rows = len(row) == self.shape[0] and bool((row == np.arange(len(row))).all())
         alike = all_rows and self.shape == other.shape
         if array is not None:
             if self.array is None and self._is_array(np.count_nonzero(array)):
@@ -134,7 +129,7 @@ class Table:
         return nonzeros if array is None else array
 
     def _is_array(self, nonzeros: Any) -> bool:
-        return is_array(self.shape, nonzeros, self.n_folds)
+        return is_array(self.shape, nonzeros)
 
     # -- other tables made of it --------------------------------------------------------------
 
@@ -142,23 +137,17 @@ class Table:
         """Return a copy times a number."""
         array, nonzeros, pending = self.held
         if array is not None:
-            return Table(self.shape, array * weight, n_folds=self.n_folds)
-        new = Table(self.shape, nonzeros=nonzeros * weight, n_folds=self.n_folds)
+            return Table(self.shape, array * weight)
+        new = Table(self.shape, nonzeros=nonzeros * weight)
         waiting = [(rows, columns, values * weight) for rows, columns, values in pending]
         new.held = None, new.held[1], waiting
         return new
 
     def spread(self, rows: np.ndarray, shape: tuple[int, int]) -> Table:
         """Return a table of this shape that has these rows at the places `rows`, else zeros."""
-        new = Table(shape, n_folds=self.n_folds)
+        new = Table(shape)
         new.add(rows, self)
         return new
-
-    def gathered(self, rows: np.ndarray, places: np.ndarray, n_rows: int) -> Table:
-        """Return a table of so many rows, with the sum of `rows` at their `places`, else zeros."""
-        one = (np.ones(len(rows)), (places, rows))
-        G = sparse.csr_array(one, shape=(n_rows, self.shape[0]))
-        return _of(G @ self.stored())
 
     # -- checks, and changes ------------------------------------------------------------------
 
@@ -236,27 +225,21 @@ class Table:
         return {f"{name}_shape": np.array(self.shape), **parts_of(numbers, f"{name}_")}
 
     @classmethod
-    def read_from(cls, arrays: dict[str, np.ndarray], name: str, rows: str, sizes: Sizes) -> Self:
-        """Return the table of `to_arrays`, of so many rows and "d" columns."""
+    def read_from(
+        cls, arrays: dict[str, np.ndarray], name: str, shape: tuple[str, ...], sizes: Sizes
+    ) -> Self:
+        """Return the table of `to_arrays`, of a shape of two sizes."""
         if name in arrays:
-            array = taken(arrays, name, ("f8",), (rows, "d"), sizes)
+            array = taken(arrays, name, ("f8",), shape, sizes)
             return cls(array.shape, array)
-        shape: Any = tuple(taken(arrays, f"{name}_shape", ("i8",), ("2",)).tolist())
-        own = {**sizes, rows: sizes.get(rows, -1) if not rows.isdigit() else int(rows)}
-        parts = parts_from(arrays, f"{name}_", "d", rows, own)
-        sizes.setdefault("d", own["d"])
-        if shape != (own[rows], sizes["d"]):
-            raise SchemaError(f"{name}_shape: expected that of its numbers, got {shape}.")
-        return cls(shape, nonzeros=sparse.csc_array(parts, shape=shape))
-
-
-def _of(numbers: Any) -> Table:
-    """Return the table of an array, or of non-zeros."""
-    if not sparse.issparse(numbers):
-        return Table(numbers.shape, numbers)
-    new = Table(numbers.shape, nonzeros=sparse.csc_array(numbers))
-    new.stored()
-    return new
+        rows, d = shape
+        numbers: Any = tuple(taken(arrays, f"{name}_shape", ("i8",), ("2",)).tolist())
+        own = {**sizes, rows: int(rows) if rows.isdigit() else sizes.get(rows, -1)}
+        parts = parts_from(arrays, f"{name}_", d, rows, own)
+        sizes.setdefault(d, own[d])
+        if numbers != (own[rows], sizes[d]):
+            raise SchemaError(f"{name}_shape: expected that of its numbers, got {numbers}.")
+        return cls(numbers, nonzeros=sparse.csc_array(parts, shape=numbers))
 
 
 def _entries(nonzeros: Any) -> Entries:

@@ -1,0 +1,3 @@
+"""Names of version 0.3."""
+from narrows.moments.moments import Moments
+ClassStats = TargetStats = Moments
