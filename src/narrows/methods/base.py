@@ -797,6 +797,10 @@ class Reducer(TransformerMixin, BaseEstimator):
         """Return the solution, with a temperature where it predicts classes."""
         return self._solution
 
+    @abstractmethod
+    def _applied(self) -> Solution:
+        """Return the solution that `transform` applies; raise where it reduces to nothing."""
+
     # -- what others need -----------------------------------------------------------------------
 
     def _may_keep(self) -> bool:
@@ -839,7 +843,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         """Solve for the last state of a fit, with the checks of `fit`, and store both."""
         self._check_state(step, state)
         learned = Learned(step, state, checked=copied(self._parameters()))
-        if step.adds_up:
+        if not step.gathers:
             self._learned = learned
             if self._waits(learned.moments):
                 learned.moments.priors(self._priors)  # raises: here no more classes will come
@@ -1077,6 +1081,15 @@ def fit_learned(estimator: Reducer, step: Any, state: Any) -> Any:
         del estimator.feature_names_in_
     estimator.n_features_in_ = n_features
     return estimator._store(step, state)
+
+
+def reducer_of(estimator: Reducer, p: int | None = None) -> Callable[[Any], Any]:
+    """Return a function that does what `transform` does, for samples that were checked.
+
+    With p, it returns the first p directions only, or all there are.
+    """
+    found = estimator._applied()
+    return (found if p is None else found.first(min(p, found.width))).reduce
 
 
 def check_alone(estimator: Reducer) -> None:

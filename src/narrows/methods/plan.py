@@ -79,7 +79,8 @@ class Pass:
         Whether the targets are numbers.
     """
 
-    adds_up: ClassVar[bool] = True
+    adds_up: ClassVar[bool] = True  # whether states of parts do
+    gathers: ClassVar[bool] = False  # whether a state is all samples
 
     map: Any = None
     second: Any = None
@@ -243,6 +244,7 @@ class Gather:
     """One pass that gathers samples, which are then solved for together."""
 
     adds_up: ClassVar[bool] = False
+    gathers: ClassVar[bool] = True
     shows_nan: ClassVar[bool] = False
     map: ClassVar[Any] = None
 

@@ -88,10 +88,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Reducer):
         fit_transform : Fit to samples and reduce them.
         get_feature_names_out : Return the names of the components.
         """
-        found = self._read()
-        X = self._check_X(X, reset=False)
-        self._check_any(found)
-        return found.reduce(X)
+        return self._applied().reduce(self._check_X(X, reset=False))
 
     @property
     def _n_features_out(self) -> int:
@@ -103,10 +100,10 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Reducer):
         p = self.n_components
         return None if p is None or is_cv(p) else int(p)
 
-    def _check_any(self, found: Solution) -> None:
-        """Raise NotFittedError where there is no direction yet."""
+    def _applied(self) -> Solution:
+        found = self._read()
         if found.width:
-            return
+            return found
         expected, got = "samples that differ", "none"
         if self._is_numeric:
             expected = "targets that vary with the features"

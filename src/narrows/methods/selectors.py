@@ -124,9 +124,7 @@ class Selector(SelectorMixin, Reducer):
         inverse_transform : Fill the other features with zeros.
         """
         types = None if getattr(getattr(X, "dtype", None), "kind", "O") in "biuf" else "numeric"
-        found = self._read()
-        self._check_solution(found)
-        reduced = found.reduce(self._check_X(X, reset=False, types=types))
+        reduced = self._applied().reduce(self._check_X(X, reset=False, types=types))
         asked = getattr(self, "_sklearn_output_config", {}).get("transform")
         asked = asked or get_config()["transform_output"]
         if sparse.issparse(reduced) and asked == "pandas":
@@ -162,9 +160,12 @@ class Selector(SelectorMixin, Reducer):
         return super().get_feature_names_out(input_features)
 
     def _get_support_mask(self) -> np.ndarray:
+        return self._applied().mask.copy()
+
+    def _applied(self) -> Solution:
         found = self._read()
         self._check_solution(found)
-        return found.mask.copy()
+        return found
 
     @property
     def _size(self) -> Size:
