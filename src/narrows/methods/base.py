@@ -31,7 +31,7 @@ from narrows.errors import (
     fit_alike,
 )
 from narrows.methods import COLLECTIONS
-from narrows.methods.names import column_names
+from narrows.methods.names import column_names, source_of
 from narrows.methods.parameters import (
     HALF_LIFE,
     KEEP,
@@ -711,12 +711,6 @@ class Reducer(TransformerMixin, BaseEstimator):
         return bool(self._takes_numbers)
 
     @property
-    def _source(self) -> Any:
-        """How files became features, for a model that was fitted to files; else None."""
-        check_is_fitted(self)
-        return self._learned.source
-
-    @property
     def _solution(self) -> Solution:
         """The solution for the present state and parameters.
 
@@ -1257,7 +1251,7 @@ def check_alike(estimator: Reducer, other: Any) -> None:
 def check_features(estimator: Reducer, other: Any) -> None:
     """Raise where two estimators were fitted to different features."""
     name = type(estimator).__name__
-    mine, theirs = (getattr(each._source, "encoder", None) for each in (estimator, other))
+    mine, theirs = (getattr(source_of(each), "encoder", None) for each in (estimator, other))
     if mine != theirs:
         raise ValueError(
             f"{name}: expected estimators of tables that were encoded alike, got others. "
@@ -1268,8 +1262,8 @@ def check_features(estimator: Reducer, other: Any) -> None:
             f"{name}: expected an estimator with {estimator.n_features_in_} features to merge, got "
             f"one with {other.n_features_in_}. " + _other_features(estimator)
         )
-    named_alike = same(estimator._column_names(), other._column_names())
-    if not named_alike or estimator._source != other._source:
+    named_alike = same(column_names(estimator), column_names(other))
+    if not named_alike or source_of(estimator) != source_of(other):
         raise ValueError(
             f"{name}: expected an estimator with the same feature names and source to merge, got "
             "others. " + _other_features(estimator)
@@ -1279,7 +1273,7 @@ def check_features(estimator: Reducer, other: Any) -> None:
 def _other_features(estimator: Reducer) -> str:
     """Return advice on two estimators of different features."""
     otherwise = "Fit both to the same features, in the same order."
-    is_text = getattr(estimator._source, "tfidf", None) is not None
+    is_text = getattr(source_of(estimator), "tfidf", None) is not None
     return fit_alike("terms", otherwise) if is_text else otherwise
 
 

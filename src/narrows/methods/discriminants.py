@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError, WidthError, errors_named_after
 from narrows.methods.attributes import (
+    EIGENVALUES,
     EXPLAINED,
     HELD_OUT_ERRORS,
     HELD_OUT_SCORES,
@@ -67,8 +68,6 @@ class Discriminant(ClassifierMixin, Projector):
     _second = "cross"
     _registers = True
     _ridge_name: ClassVar[str] = "alpha"
-
-    explained_variance_ratio_ = EXPLAINED
 
     @property
     def coef_(self) -> np.ndarray:
@@ -461,6 +460,7 @@ class SRDA(Discriminant):
     _gathers_sparse = False
     _instead = "OnlineSRDA, or OC, which is exact on a stream"
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
+    eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
     alpha_ = RIDGE
     alphas_, alpha_scores_, alpha_errors_ = compared("alphas_", "ridges")
     n_iter_ = attribute(
@@ -563,6 +563,7 @@ class LDA(Discriminant):
         ratios of scikit-learn's LDA, if S_w is not singular.
     mu_ : float
         The mu of "regularized"; 0 for the other forms.
+    eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
     mus_, mu_scores_, mu_errors_ : ndarray of shape (n_mus,)
         The values that "cv" compares, the mean log-likelihood of held-out samples with each, and
         its standard error; empty if mu was not chosen.
@@ -642,6 +643,7 @@ class LDA(Discriminant):
         "pca_components": whole(1) | NONE,
     }
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
+    eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
     mus_, mu_scores_, mu_errors_ = compared("mus_", "values of mu")
     mu_ = attribute(lambda s: float(s.alpha), 'The mu of "regularized"; 0 for the other forms.')
 
@@ -822,6 +824,7 @@ class KernelSRDA(Discriminant):
     _held_out: ClassVar[tuple[str, ...]] = ("alpha",)
     _continues = True
     _instead = "SRDA or OnlineSRDA, which are linear"
+    eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
     alpha_ = RIDGE
     alphas_, alpha_scores_, alpha_errors_ = compared("alphas_", "ridges")
 

@@ -61,8 +61,6 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Reducer):
     _held_out: ClassVar[tuple[str, ...]] = ()  # parameters that may be "cv" by what sums keep
     n_components: Any
 
-    eigenvalues_ = EIGENVALUES
-
     @property
     def components_(self) -> np.ndarray:
         """The directions, the transpose of W, of shape (n_components, n_features)."""
@@ -294,7 +292,7 @@ class OC(Projector):
     _constraints: ClassVar[dict[str, Constraint]] = {"n_components": whole(1) | CV | NONE}
     _by_folds: ClassVar[tuple[str, ...]] = ("n_components",)
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
-    explained_variance_ratio_ = EXPLAINED
+    eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
 
     n_components: int | str | None = None
     priors: Any = "empirical"
@@ -440,6 +438,7 @@ class MMC(Projector):
         The number of directions that gain margin, for any `n_components`.
     eps_ : float
         The weight of the scatter within the classes.
+    eigenvalues_ = EIGENVALUES
     eps_values_, eps_scores_, eps_errors_ : ndarray of shape (n_values,)
         The weights that "cv" compares, the mean log-likelihood of held-out samples with each, and
         its standard error; empty if eps was given.
@@ -510,6 +509,7 @@ class MMC(Projector):
         "eps": EPS | CV,
         "solver": word("auto", "cross"),
     }
+    eigenvalues_ = EIGENVALUES
     eps_values_, eps_scores_, eps_errors_ = compared("eps_values_", "values of eps")
     n_positive_ = attribute(lambda s: s.n_positive, "The number of directions that gain margin.")
     eps_ = attribute(lambda s: float(s.alpha), "The weight of the scatter within the classes.")
@@ -646,7 +646,7 @@ class PCA(Projector):
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_components": whole(1) | real(0, 1, above=True).said("a share in (0, 1)") | NONE,
     }
-    explained_variance_ratio_ = EXPLAINED
+    eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
 
     n_components: int | float | None = None
     half_life: float | None = None

@@ -92,8 +92,8 @@ def kernel_srda(
         return continued(S, discriminants(S, ridge, total=True, overwrite=not p), ridge, p)
 
     found = _discriminant(
-        m, m.scatters(), find, size, "alpha", alpha, m.mean_square(), decays,
-        may_regress=False, of_kept=map.coordinates,
+        m, m.scatters(), find, size, "alpha", alpha, m.mean_square(), decays, map.coordinates,
+        regresses=map.n_features > m.n_samples,
     )  # fmt: skip
     return behind(found, map, m.mean)
 
@@ -108,16 +108,18 @@ def behind(found: Solution, map: Any, mean: np.ndarray) -> Solution:
 
 def _discriminant(
     m: Moments, S: Scatter, find: Find, n_components: Any, what: str, value: float | str,
-    scale: float, decays: bool, may_regress: bool = True, of_kept: OfKept = as_kept,
+    scale: float, decays: bool, of_kept: OfKept | None = None, regresses: bool = False,
 ) -> Solution:  # fmt: skip
     """Return the solution of a scatter with the ridge, and as many directions, as are asked for.
 
-    The ridge has the name `what` and the given value; see `choose`.
+    The ridge has the name `what` and the given value; see `choose`. With a given number, classes
+    are predicted by regressions if `regresses`.
     """
     cv = isinstance(n_components, str)
-    ridge, compared, regresses = choose(
-        m, S, what, value, scale, decays, may_regress=may_regress, of_kept=of_kept
+    ridge, compared, better = choose(
+        m, S, what, value, scale, decays, may_regress=of_kept is None, of_kept=of_kept or as_kept
     )
+    regresses = better if value in ("auto", "cv") else regresses
     scores = choose_size(m, S, ridge) if cv else None
     answer = find(S, ridge).of_features(S.unit)  # may change S
     W, found = answer.W, None

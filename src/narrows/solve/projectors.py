@@ -92,7 +92,7 @@ def mmc(
     )  # fmt: skip
 
 
-def mmc_of_samples(A: Centred, size: int | None, eps: float) -> Answer:
+def mmc_of_samples(A: Centred, eps: float, size: int | None) -> Answer:
     """Return the directions of `mmc`, from all samples at once."""
     L, W = leading_of_samples(A, margin(eps), max(size or 0, len(A.counts) - 1))
     return Answer(L, W, n_gaining(L))
@@ -110,7 +110,7 @@ def pca(m: Moments, n_components: Any, unit: np.ndarray | None) -> Solution:
     return found if share is None else of_share(found, float(share))
 
 
-def pca_of_samples(A: Centred, size: int | None) -> Answer:
+def pca_of_samples(A: Centred, mean_square: float, size: int | None) -> Answer:
     """Return the directions of `pca`, from all samples at once; all if no number is given."""
     if size is None and min(A.shape) > MOST:
         raise ParameterError(
