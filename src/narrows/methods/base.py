@@ -1063,7 +1063,7 @@ def refuse_parts(estimator: Any, n_features: int) -> NoReturn:
     )
 
 
-# -- what fits of files and clusters, and models, do with estimators --------------------------------
+# -- what fits of files and clusters, and models, do with estimators ------------------------------
 
 
 @atomic

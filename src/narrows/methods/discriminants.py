@@ -47,9 +47,9 @@ from narrows.moments.moments import Moments
 from narrows.moments.products import MOST
 from narrows.moments.reservoir import EVERY
 from narrows.moments.targets import Targets
-from narrows.solve import discriminants
+from narrows.solutions import discriminants
+from narrows.solutions.choice import KEPT
 from narrows.solve.arrays import read_only
-from narrows.solve.choice import KEPT
 from narrows.solve.kernel_map import KERNELS, MOST_HIDDEN
 from narrows.solve.solution import Solution
 from narrows.solve.sums import TINY

@@ -31,9 +31,9 @@ from narrows.moments.labels import are_numeric, indicator
 from narrows.moments.maps import Columns, most_scattered
 from narrows.moments.moments import Moments
 from narrows.moments.products import MOST
+from narrows.solutions.choice import KEPT
+from narrows.solutions.forward import RIDGE, Steps, best_of_samples, candidates, forward_fs
 from narrows.solve import columns
-from narrows.solve.choice import KEPT
-from narrows.solve.forward_fs import RIDGE, Steps, best_of_samples, candidates, forward_fs
 from narrows.solve.solution import Solution
 
 N_FEATURES = 10  # by default; all where there are fewer

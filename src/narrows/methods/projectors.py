@@ -41,11 +41,11 @@ from narrows.methods.parameters import (
 from narrows.methods.standardize import standardized, unit_of, unit_of_samples
 from narrows.moments.labels import distinct
 from narrows.moments.products import MOST
-from narrows.solve import projectors
+from narrows.solutions import projectors
+from narrows.solutions.at_once import Find, of_classes
+from narrows.solutions.choice import KEPT
+from narrows.solutions.selectors import check_filled
 from narrows.solve.arrays import read_only
-from narrows.solve.at_once import Find, of_classes
-from narrows.solve.choice import KEPT
-from narrows.solve.selectors import check_filled
 from narrows.solve.solution import Classes, Solution
 
 

@@ -33,10 +33,10 @@ from narrows.methods.parameters import (
 from narrows.methods.projectors import Projector
 from narrows.methods.standardize import unit_of, unit_of_samples
 from narrows.moments.products import MOST
-from narrows.solve import regressors
+from narrows.solutions import regressors
+from narrows.solutions.at_once import of_targets
+from narrows.solutions.choice import KEPT
 from narrows.solve.arrays import check_not_masked, read_only
-from narrows.solve.at_once import of_targets
-from narrows.solve.choice import KEPT
 from narrows.solve.solution import Rule, Solution
 from narrows.solve.targets import pls_of_samples
 

@@ -30,9 +30,10 @@ from narrows.methods.parameters import (
 from narrows.methods.plan import Data, Pass
 from narrows.moments.labels import second_for
 from narrows.moments.maps import Presence
-from narrows.solve import columns, selectors
+from narrows.solutions.selectors import Size
+from narrows.solutions import selectors
+from narrows.solve import columns
 from narrows.solve.arrays import as_asked
-from narrows.solve.selectors import Size
 from narrows.solve.solution import Solution
 
 SHARE = real(0, 1, above=True, closed=True)

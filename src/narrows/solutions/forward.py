@@ -11,11 +11,11 @@ from scipy import sparse
 from narrows.errors import ParameterError, warn
 from narrows.moments.folds import Split, splits
 from narrows.moments.moments import Moments
+from narrows.solutions.selectors import CLASSES, TARGETS, check_filled, warn_of_no_held_out_score
 from narrows.solve import columns
 from narrows.solve.curve import NO_CURVE, Curve
 from narrows.solve.forward import Path, forward, held_out_shares
 from narrows.solve.scatter import VARIES
-from narrows.solve.selectors import CLASSES, TARGETS, check_filled, warn_of_no_held_out_score
 from narrows.solve.solution import Solution
 
 RIDGE = 0.01  # of the variance of each feature

@@ -15,7 +15,7 @@ import numpy as np
 from narrows.errors import ParameterError, RangeError
 from narrows.moments.moments import Moments
 from narrows.moments.products import MOST
-from narrows.solve.choice import OfKept, as_kept, choose, choose_size, size_curve
+from narrows.solutions.choice import OfKept, as_kept, choose, choose_size, size_curve
 from narrows.solve.eigen import DROPPED, best_ratios, row_basis
 from narrows.solve.exact import (
     Centred,

@@ -14,12 +14,12 @@ import numpy as np
 from narrows.errors import ParameterError
 from narrows.moments.moments import Moments
 from narrows.moments.products import MOST
+from narrows.solutions.selectors import check_filled
 from narrows.solve import targets
 from narrows.solve.curve import NO_CURVE, Curve
 from narrows.solve.exact import Centred
 from narrows.solve.held_out import GRID
 from narrows.solve.scatter import Answer, Scatter, discriminants, of_samples
-from narrows.solve.selectors import check_filled
 from narrows.solve.solution import Rule, Solution
 from narrows.solve.targets import held_out_shares, pls_of_scatter, transposed
 

@@ -16,7 +16,7 @@ from narrows.errors import ParameterError, warn
 from narrows.moments.folds import splits
 from narrows.moments.moments import Moments
 from narrows.moments.products import MOST
-from narrows.solve.choice import choose
+from narrows.solutions.choice import choose
 from narrows.solve.curve import NO_CURVE, Curve
 from narrows.solve.eigen import orthogonal_part
 from narrows.solve.exact import Centred, criterion_eigh
