@@ -10,15 +10,14 @@ import numpy as np
 
 from narrows.errors import RangeError
 from narrows.solve.exact import Centred, occupied
-from narrows.solve.scatter import Answer, lengths, rule
+from narrows.solve.scatter import lengths, rule
 from narrows.solve.signs import signs_of
 from narrows.solve.solution import Classes, Rule, Solution
 from narrows.solve.sums import HUGE, TINY, divided
-from narrows.solve.targets import transposed
 
 _ROUNDING = 1e-24  # of the mean square: a variance of less is rounding
 
-Find = Callable[..., Answer]
+Find = Callable[..., Solution]
 
 
 def of_classes(
@@ -45,7 +44,7 @@ def of_classes(
     ridge_of : callable
         Returns the ridge for samples of a mean squared length.
     find : callable
-        Returns the directions, as an `Answer`, from `Centred` samples and the ridge.
+        Returns the directions, all of them, from `Centred` samples and the ridge.
     """
     X, used, d = divided(X, unit), occupied(X), X.shape[1]
     A = Centred(X if used is None else X[:, used], codes, weight)
@@ -53,27 +52,25 @@ def of_classes(
         mean_square = max(A.squares / A.n - A.m @ A.m, 0.0)
         mean_square = min(float(np.ldexp(mean_square, 2 * A.power)), HUGE)
         alpha = min(ridge_of(mean_square), HUGE)
-        answer = find(A, alpha)
-        W, length = answer.W, None
-        if answer.within is not None:
-            length = lengths(answer, A.n)
+        found = find(A, alpha)
+        W, length = found.W, None
+        if found.within is not None:
+            length = lengths(found, A.n)
             W = W * np.ldexp(length, -A.power)  # the samples are held in other units
         own = unit if unit is None or used is None else unit[used]
         W = divided(W.T, own).T
-    _check_range(A, answer.eigenvalues, W, used)
+    _check_range(A, found.values, W, used)
     signs = signs_of(W, own)
-    found = None
+    linear = None
     if length is not None:
-        coef, intercept = rule(answer, A.counts, A.mean @ answer.W, answer.regresses)
+        coef, intercept = rule(found, A.counts, A.mean @ found.W, found.regresses)
         with np.errstate(over="ignore", invalid="ignore"):
             along = (signs / length)[:, None] * coef
         if np.isfinite(along).all():
-            found = Rule(W * signs @ along, intercept, regresses=answer.regresses)
-    L = answer.eigenvalues
-    whole = Solution(
-        len(W), L, np.array(W * signs, order="C"), rank=len(L), separating=answer.separating,
-        total=float(L[: answer.separating].sum()), classes=classes, rule=found, alpha=alpha,
-        n_positive=answer.more, n_iter=max(1, answer.more),
+            linear = Rule(W * signs @ along, intercept, regresses=found.regresses)
+    whole = replace(
+        found, W=np.array(W * signs, order="C"), alpha=alpha, classes=classes, rule=linear,
+        total=float(found.values[: found.separating].sum()), between=None, within=None,
     )  # fmt: skip
     return _widened(whole, used, d)
 
@@ -95,12 +92,12 @@ def of_targets(
     Y *= np.einsum("ij,ij->j", Y, Y) > _ROUNDING * A.n * mean**2
     squares = float(np.einsum("ij,ij->", Y, Y))
     alpha = ridge_of(max(A.squares - A.n * float(A.m @ A.m), 0.0) / A.n)
-    answer = find(A, Y, alpha)
+    found = find(A, Y, alpha)
     own = unit if unit is None or used is None else unit[used]
-    W = np.ascontiguousarray(divided(answer.W.T, own).T)
-    signs, L = signs_of(W, own), answer.eigenvalues / A.n
-    W, loadings = W * signs, signs[:, None] * transposed(answer)
-    centre = signs * (A.mean @ answer.W)
+    W = np.ascontiguousarray(divided(found.W.T, own).T)
+    signs, L = signs_of(W, own), found.values / A.n
+    W, loadings = W * signs, signs[:, None] * found.loadings
+    centre = signs * (A.mean @ found.W)
     whole = Solution(
         len(W), L, W, rank=len(L), total=squares / A.n,
         rule=Rule(W @ loadings, mean - centre @ loadings), loadings=loadings, centre=centre,

@@ -1,7 +1,7 @@
 """Discriminants: directions that separate classes, and the classifiers by them.
 
 Each method is a function of moments, and returns a `Solution`; those that need all samples return
-an `Answer` for `at_once.of_classes`.
+all directions for `at_once.of_classes`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from narrows.solve.exact import (
     by_discriminant_power,
     lsqr_regressions,
     total_space,
-    with_rule,
+    with_scatters,
 )
 from narrows.solve.held_out import temperature
 from narrows.solve.kernel_map import AboutMean
 from narrows.solve.scatter import (
-    Answer,
     Scatter,
     continued,
     discriminants,
@@ -43,7 +42,7 @@ _SMALLEST_MU = 1e-250  # in the units of the scaled data: below, mu and its inve
 _ROUNDING = 1e-12  # relative: smaller differences of the class means are rounding
 _ACCURATE = 1e-11  # of the sum of squares: with a smaller mu the SVD has more digits
 
-Find = Callable[[Scatter, float], Answer]  # directions of a scatter, with a ridge
+Find = Callable[[Scatter, float], Solution]  # directions of a scatter, with a ridge
 
 
 def srda(
@@ -51,7 +50,7 @@ def srda(
 ) -> Solution:
     """Return the directions of regularised discriminant analysis, and the classifier by them."""
 
-    def find(S: Scatter, ridge: float) -> Answer:
+    def find(S: Scatter, ridge: float) -> Solution:
         return discriminants(S, ridge, total=True, overwrite=True)
 
     S, scale = m.scatters(unit=unit), m.mean_square(unit)
@@ -64,16 +63,16 @@ def lda(
     """Return discriminants by the scatter within the classes, also more than classes - 1."""
     size = n_components if isinstance(n_components, int | np.integer) else 0
 
-    def find(S: Scatter, ridge: float) -> Answer:
+    def find(S: Scatter, ridge: float) -> Solution:
         if ridge:
-            answer = discriminants(S, ridge)
+            directions = discriminants(S, ridge)
         else:
             of_span = S.spanned(ridge=False)
             rank = rank_within(of_span)
             if rank < len(of_span.C):
                 raise _singular(rank, len(of_span.C))
-            answer = discriminants_of_span(of_span, ridge)
-        return continued(S, answer, ridge if answer.alpha is None else answer.alpha, int(size))
+            directions = discriminants_of_span(of_span, ridge)
+        return continued(S, directions, directions.alpha, int(size))
 
     S, scale = m.scatters(unit=unit), m.mean_square(unit)
     return _discriminant(m, S, find, n_components, "mu", mu, scale, decays)
@@ -87,7 +86,7 @@ def kernel_srda(
     The moments are those of the coordinates, and the kept samples are those before the map.
     """
 
-    def find(S: Scatter, ridge: float) -> Answer:
+    def find(S: Scatter, ridge: float) -> Solution:
         p = size or 0
         return continued(S, discriminants(S, ridge, total=True, overwrite=not p), ridge, p)
 
@@ -121,16 +120,16 @@ def _discriminant(
     )
     regresses = better if value in ("auto", "cv") else regresses
     scores = choose_size(m, S, ridge) if cv else None
-    answer = find(S, ridge).of_features(S.unit)  # may change S
-    W, found = answer.W, None
-    if answer.within is not None:
-        coef, intercept = rule(answer, m.counts[m.counts > 0], m.mean @ W, regresses)
+    directions = find(S, ridge).of_features(S.unit)  # may change S
+    W, found = directions.W, None
+    if directions.within is not None:
+        coef, intercept = rule(directions, m.counts[m.counts > 0], m.mean @ W, regresses)
         found = Rule(W @ coef, intercept, temperature=0.0, regresses=regresses)
-        W = W * lengths(answer, S.n)
+        W = W * lengths(directions, S.n)
     best = Solution.of_directions(
-        answer.eigenvalues, W, None if cv else n_components, unit=S.unit,
-        separating=answer.separating, rule=found, n_positive=answer.more,
-        alpha=ridge if answer.alpha is None else answer.alpha, compared=compared,
+        directions.values, W, None if cv else n_components, unit=S.unit,
+        separating=directions.separating, rule=found,
+        alpha=directions.alpha, compared=compared,
     )  # fmt: skip
     return best.of_size(size_curve(scores, best.rank)) if cv else best
 
@@ -153,20 +152,18 @@ def calibrated(
 # -- all samples at once ---------------------------------------------------------------------------
 
 
-def srda_of_samples(A: Centred, ridge: float, solver: str, max_iter: int, tol: float) -> Answer:
+def srda_of_samples(A: Centred, ridge: float, solver: str, max_iter: int, tol: float) -> Solution:
     """Return the directions of `srda`, by LSQR or from the inner products of few samples."""
     alpha = min(A.scaled(ridge), _LARGEST)  # a larger one gives the same directions
     if not A.is_sparse and solver == "auto" and A.shape[0] <= MOST:
         return discriminants(A.scatter(), alpha, total=True, overwrite=True)
     W, n_iter = lsqr_regressions(A, alpha, max_iter, tol)
-    answer = by_discriminant_power(A, W, alpha)
-    answer.more = n_iter
-    return answer
+    return replace(by_discriminant_power(A, W, alpha), n_iter=max(1, n_iter))
 
 
 def lda_of_samples(
     A: Centred, ridge: float, size: int, solver: str, given: Any, pca_components: int | None
-) -> Answer:
+) -> Solution:
     """Return the directions of `lda`, or of its forms by singular values.
 
     Parameters
@@ -192,8 +189,8 @@ def lda_of_samples(
             )
     if n <= MOST and mu > _ACCURATE * A.squares:
         S = A.scatter()
-        answer = discriminants(S, mu)
-        return continued(S, answer, mu if answer.alpha is None else answer.alpha, size)
+        directions = discriminants(S, mu)
+        return continued(S, directions, directions.alpha, size)
     if A.is_sparse:
         most = f" of at most {MOST:,} features or samples, with mu > 0"
         raise ParameterError(
@@ -201,17 +198,17 @@ def lda_of_samples(
             f"{A.shape[1]:,} features, solver={solver!r} and mu={given!r}. Use SRDA, which solves "
             "LDA by regression."
         )
-    answer = with_rule(A, Answer(*_by_svd(A, mu, solver, pca_components)), mu)
-    found = len(answer.eigenvalues)
+    directions = with_scatters(A, *_by_svd(A, mu, solver, pca_components), mu)
+    found = len(directions.values)
     if solver != "regularized" or size <= found:
-        return answer
+        return directions
     if n > MOST:
         raise ParameterError(
             f"expected n_components<={found} for more than {MOST:,} samples of more than {MOST:,} "
             f"features, got {size}, {n:,} and {A.shape[1]:,}. Use fewer components, or select "
             "features first."
         )
-    return continued(A.scatter(), answer, mu, size)
+    return continued(A.scatter(), directions, mu, size)
 
 
 def _by_svd(

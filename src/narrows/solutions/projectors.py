@@ -21,7 +21,7 @@ from narrows.solve.curve import NO_CURVE, Curve
 from narrows.solve.eigen import orthogonal_part
 from narrows.solve.exact import Centred, criterion_eigh
 from narrows.solve.held_out import EPS_GRID, by_leading
-from narrows.solve.scatter import Answer, leading
+from narrows.solve.scatter import leading
 from narrows.solve.solution import Solution
 from narrows.solve.sums import divided
 
@@ -92,10 +92,10 @@ def mmc(
     )  # fmt: skip
 
 
-def mmc_of_samples(A: Centred, eps: float, size: int | None) -> Answer:
+def mmc_of_samples(A: Centred, eps: float, size: int | None) -> Solution:
     """Return the directions of `mmc`, from all samples at once."""
     L, W = leading_of_samples(A, margin(eps), max(size or 0, len(A.counts) - 1))
-    return Answer(L, W, n_gaining(L))
+    return Solution.of_all(L, W, n_positive=n_gaining(L))
 
 
 def pca(m: Moments, n_components: Any, unit: np.ndarray | None) -> Solution:
@@ -110,14 +110,14 @@ def pca(m: Moments, n_components: Any, unit: np.ndarray | None) -> Solution:
     return found if share is None else of_share(found, float(share))
 
 
-def pca_of_samples(A: Centred, mean_square: float, size: int | None) -> Answer:
+def pca_of_samples(A: Centred, mean_square: float, size: int | None) -> Solution:
     """Return the directions of `pca`, from all samples at once; all if no number is given."""
     if size is None and min(A.shape) > MOST:
         raise ParameterError(
             f"expected n_components for samples that span more than {MOST:,} directions, got None. "
             "Set it to the number of directions needed."
         )
-    return Answer(*leading_of_samples(A, TOTAL, min(A.shape) if size is None else size))
+    return Solution.of_all(*leading_of_samples(A, TOTAL, min(A.shape) if size is None else size))
 
 
 def of_share(found: Solution, share: float) -> Solution:

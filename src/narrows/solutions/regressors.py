@@ -19,15 +19,15 @@ from narrows.solve import targets
 from narrows.solve.curve import NO_CURVE, Curve
 from narrows.solve.exact import Centred
 from narrows.solve.held_out import GRID
-from narrows.solve.scatter import Answer, Scatter, discriminants, of_samples
+from narrows.solve.scatter import Scatter, discriminants, of_samples
 from narrows.solve.solution import Rule, Solution
-from narrows.solve.targets import held_out_shares, pls_of_scatter, transposed
+from narrows.solve.targets import held_out_shares, pls_of_scatter
 
 COMPARED = 50  # components
 
 # directions of a scatter whose H are the products with the targets: at least as many as a number,
 # by a ridge; the last are the sums of squares of the targets
-Find = Callable[[Scatter, float, int | None, np.ndarray], Answer]
+Find = Callable[[Scatter, float, int | None, np.ndarray], Solution]
 
 
 def pls(
@@ -35,7 +35,7 @@ def pls(
 ) -> Solution:
     """Return the components of partial least squares, and the regression by them."""
 
-    def find(S: Scatter, ridge: float, most: int | None, squares: np.ndarray) -> Answer:
+    def find(S: Scatter, ridge: float, most: int | None, squares: np.ndarray) -> Solution:
         return pls_of_scatter(S, most or COMPARED, squares)
 
     return _regression(folds, m, find, n_components, 0.0, NO_CURVE, unit)
@@ -59,12 +59,12 @@ def reduced_rank(
     return _regression(folds, m, find, n_components, scale, curve, unit)
 
 
-def ridge_directions(S: Scatter, ridge: float, most: int | None, squares: np.ndarray) -> Answer:
+def ridge_directions(S: Scatter, ridge: float, most: int | None, squares: np.ndarray) -> Solution:
     """Return the directions of ridge regressions, by the scatter and products with the targets."""
     return _in_units_of(S.n, discriminants(S, ridge, total=True))
 
 
-def reduced_rank_of_samples(A: Centred, Y: np.ndarray, ridge: float) -> Answer:
+def reduced_rank_of_samples(A: Centred, Y: np.ndarray, ridge: float) -> Solution:
     """Return the same from all samples at once: by LSQR, or inner products of few samples."""
     if A.is_sparse or A.shape[0] > MOST:
         return _in_units_of(A.n, targets.reduced_rank_of_samples(A, Y, ridge))
@@ -72,11 +72,12 @@ def reduced_rank_of_samples(A: Centred, Y: np.ndarray, ridge: float) -> Answer:
     return ridge_directions(S, ridge, None, np.zeros(len(S.H)))
 
 
-def _in_units_of(n: float, answer: Answer) -> Answer:
+def _in_units_of(n: float, found: Solution) -> Solution:
     """Return directions whose reduced samples have a variance of about 1."""
-    assert answer.between is not None
-    root = np.sqrt(n)
-    return replace(answer, W=answer.W * root, between=answer.between / root)
+    root, loadings = np.sqrt(n), found.loadings
+    if found.between is not None:  # the products with the targets are in the place of class means
+        loadings = np.ascontiguousarray(found.between.T)
+    return replace(found, W=found.W * root, loadings=loadings / root)
 
 
 def ridge_of(alpha: float | str, mean_square: float) -> float:
@@ -94,10 +95,10 @@ def _regression(
         sizes = _compare(folds, m, find, "n_components", [ridge], unit, True)
         p = sizes.smallest() if len(sizes.scores) else 1
     variances = m.target_variances
-    answer = find(m.scatters(unit=unit), ridge, p, variances * m.n).of_features(unit)
-    coef = answer.W[:, :p] @ transposed(answer)[:p]
+    found = find(m.scatters(unit=unit), ridge, p, variances * m.n).of_features(unit)
+    coef = found.W[:, :p] @ found.loadings[:p]
     return Solution.of_directions(
-        answer.eigenvalues / m.n, answer.W, p, unit=unit, total=float(variances.sum()),
+        found.values / m.n, found.W, p, unit=unit, total=float(variances.sum()),
         rule=Rule(coef, m.target_mean - m.mean @ coef), alpha=ridge, compared=compared, sizes=sizes,
     )  # fmt: skip
 
@@ -121,8 +122,8 @@ def _compare(
         away, off = fold.mean - others.mean, fold.target_mean - others.target_mean
         total = float(np.sum(fold.target_variances + off**2))
         of_others = S.n * others.target_variances
-        answers = (find(S, ridge, COMPARED, of_others).of_features(unit) for ridge in ridges)
-        each = [held_out_shares(fold_S, answer, away, off, total) for answer in answers]
+        every = (find(S, ridge, COMPARED, of_others).of_features(unit) for ridge in ridges)
+        each = [held_out_shares(fold_S, found, away, off, total) for found in every]
         curves.append(each[0] if len(each) == 1 else [np.append(0.0, one)[-1] for one in each])
         weight.append(fold.n)
     shortest = min(map(len, curves), default=0)

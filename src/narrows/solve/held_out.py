@@ -16,13 +16,13 @@ from narrows.errors import no_samples_have
 from narrows.solve.curve import NO_CURVE, Curve
 from narrows.solve.eigen import DROPPED
 from narrows.solve.scatter import (
-    Answer,
     Scatter,
     discriminants,
     leading,
     regressions,
     rule,
 )
+from narrows.solve.solution import Solution
 from narrows.solve.sums import number_in_class
 
 GRID = 10.0 ** np.arange(-7, 3)  # of alpha, times the mean squared length of samples
@@ -293,8 +293,8 @@ def by_leading(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
 
     def posterior(eps: float) -> np.ndarray:
         _, V = leading(S, 1 + eps, -eps, max(1, int(live.sum()) - 1))
-        answer = Answer(np.empty(0), V, 0, S.H[live] @ V, V.T @ within @ V)
-        coef, intercept = rule(answer, counts[live], np.zeros(V.shape[1]))
+        along = Solution.of_all(np.empty(0), V, between=S.H[live] @ V, within=V.T @ within @ V)
+        coef, intercept = rule(along, counts[live], np.zeros(V.shape[1]))
         found = np.full((len(Z), len(counts)), -np.inf)
         found[:, live] = (Z @ V) @ coef + intercept
         return found
@@ -351,14 +351,14 @@ class _Posteriors:
     """The log posteriors of samples, to which each direction adds a term."""
 
     def __init__(self, S: Scatter, counts: np.ndarray, Z: np.ndarray, alpha: float):
-        answer, live = discriminants(S, alpha, total=True), counts > 0
-        assert answer.between is not None
-        assert answer.within is not None
-        within = answer.within.diagonal()
-        spread = max(within.max(initial=0.0), (answer.between**2).sum(axis=0).max(initial=0.0))
+        all_of, live = discriminants(S, alpha, total=True), counts > 0
+        assert all_of.between is not None
+        assert all_of.within is not None
+        within = all_of.within.diagonal()
+        spread = max(within.max(initial=0.0), (all_of.between**2).sum(axis=0).max(initial=0.0))
         self.scale = S.n / np.maximum(within, DROPPED * spread)  # as for prediction
-        self.D = answer.between / np.sqrt(np.where(live, counts, np.inf))[:, None]
-        self.Z, self.count = Z @ answer.W, len(within)
+        self.D = all_of.between / np.sqrt(np.where(live, counts, np.inf))[:, None]
+        self.Z, self.count = Z @ all_of.W, len(within)
         self.sums = np.full((len(Z), len(counts)), -np.inf)
         self.sums[:, live] = np.log(counts[live] / S.n)
 

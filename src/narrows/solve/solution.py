@@ -122,6 +122,11 @@ class Solution:
         What held-out samples say of ridges, and of numbers of components or features.
     map : AboutMean, optional
         What makes coordinates of samples; they are the features if None.
+    between, within : ndarray, optional
+        What a classifier by the directions is made of; not stored. N_j^(1/2) (m_j - m)'W, of shape
+        (n_classes, n_directions), and W'(n S_w + alpha I) W.
+    regresses : bool
+        Whether they are solutions of regressions, by whose outputs to predict; not stored.
     """
 
     n_features: Annotated[int, "i8 whole"]
@@ -147,9 +152,17 @@ class Solution:
     compared: Annotated[Curve | None, PART, "..."] = None
     sizes: Annotated[Curve | None, PART, "..."] = None
     map: Annotated[AboutMean | None, PART, "m"] = None
+    between: np.ndarray | None = None
+    within: np.ndarray | None = None
+    regresses: bool = False
     _in_type: dict[Any, np.ndarray] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )  # W in the types of samples
+
+    @classmethod
+    def of_all(cls, values: np.ndarray, W: np.ndarray, **more: Any) -> Self:
+        """Return the solution of all these directions, as they are."""
+        return cls(len(W), values, W, rank=len(values), **more)
 
     @classmethod
     def of_directions(
@@ -226,6 +239,10 @@ class Solution:
     def of_size(self, sizes: Curve) -> Self:
         """Return as many directions as held-out samples ask for; all if these say nothing."""
         return replace(self.first(sizes.smallest()), sizes=sizes) if len(sizes.scores) else self
+
+    def of_features(self, unit: np.ndarray | None) -> Self:
+        """Return the directions of the features, from those of features divided by a unit."""
+        return self if unit is None else replace(self, W=self.W / unit[:, None])
 
     # -- applying it ----------------------------------------------------------------------------
 
