@@ -17,7 +17,7 @@ from narrows.methods.selector import Scores, Selector
 # Sizes from which on the package works in another way, so that few samples show that way, too. A
 # size that is None here is given by the test.
 SITUATIONS = {
-    "no products": {"methods.routes.MOST": 0},  # features: all samples at once
+    "no products": {"methods.base.MOST": 0},  # features: all samples at once
     "Lanczos first": {"solve.exact.SMALL_SIDE": 0},
     "Lanczos alone": {"solve.exact.SMALL_SIDE": 0, "solve.exact._LARGEST_SIDE": 0},
     "Lanczos stops": {"solve.exact._RESTARTS": 1},
@@ -28,30 +28,26 @@ SITUATIONS = {
         "solve.sums.cores": 4,
     },
     "non-zeros": {
-        "state.table.SMALL": -1,
-        "state.table._ENTRY": 0,
-        "state.table._PENDING": 5,
+        "moments.table.SMALL": -1,
+        "moments.table._ENTRY": 0,
+        "moments.table._PENDING": 5,
     },
     "non-zeros, many of which wait": {
-        "state.table.SMALL": -1,
-        "state.table._ENTRY": 0,
-        "state.table._PENDING": 1 << 20,
+        "moments.table.SMALL": -1,
+        "moments.table._ENTRY": 0,
+        "moments.table._PENDING": 1 << 20,
     },
-    "small tables": {"state.table.SMALL": None, "state.table._PENDING": 100},
+    "small tables": {"moments.table.SMALL": None, "moments.table._PENDING": 100},
     "inner products have errors": {"solve.iterations._DRIFTED": -1.0},
     "states are large": {"engines.spark.GATHER": 1000},  # bytes that a task of Spark adds up
-    "maps of few samples": {"methods.kernel_srda._GATHERED": 100},  # of a stream
-    "few samples beside their targets": {
-        "state.targets._FEWEST": 7,
-        "state.targets._NUMBERS": 7,
-    },
+    "maps of few samples": {"methods.discriminants._GATHERED": 100},  # of a stream
     "blocks of random features": {
         "solve.kernel_map._COORDINATES_AT_ONCE": 100,
         "solve.kernel_map._SAMPLES_AT_ONCE": None,
     },
     "sparse products on cores": {
-        "state.cross.cores": None,
-        "state.cross._MANY": 1,
+        "moments.products.cores": None,
+        "moments.products._MANY": 1,
     },
     "blocks of texts": {"solve.terms.BLOCK": None, "solve.terms.cores": 3},
     "few entries on cores": {"solve.products._ENTRIES": 50, "solve.products.cores": 3},
@@ -100,7 +96,7 @@ NAMES = {
     "check": "evaluate.retrieval.check",
     "prefetch": "io.streams.prefetch",
     "interrupt_between": "command.runs.interrupt_between",
-    "RandomFeatures": "state.maps.RandomFeatures",  # with any centre
+    "RandomFeatures": "moments.maps.RandomFeatures",  # with any centre
 }
 
 

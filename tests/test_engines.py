@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import narrows
-from narrows import IG, MMC, OC, PCA, SRDA, ClassStats, OnlineSRDA
+from narrows import IG, MMC, OC, PCA, SRDA, Moments, OnlineSRDA
 from narrows.engines import ENGINES, local
 from narrows.errors import DataError, ParameterError, WidthError
 from tests.cases import ADDITIVE, arrays_of, assert_same, labelled
@@ -122,7 +122,7 @@ def test_what_goes_on_from_a_state_is_not_widened_either():
 def test_equal_samples_keep_their_weight_on_their_way(rows):
     """Their products about the origin are all zero."""
     X, y = labelled()
-    parts = [ClassStats.of(X[k], y[k], second="cross") for k in (rows, slice(1, None))]
+    parts = [Moments.of(X[k], y[k], second="cross") for k in (rows, slice(1, None))]
     received = [pickle.loads(pickle.dumps(state)) for state in parts]
     expected = (parts[0] + parts[1]).covariance()
     for a, b in (received, received[::-1], (received[0], parts[1])):
@@ -149,7 +149,7 @@ def test_a_fit_starts_over_where_later_chunks_are_too_wide_for_sums():
     assert again == [9000]
     with pytest.raises(ParameterError, match="SRDA: expected at most 8,192 features"):
         local.fit(SRDA(solver="cross"), chunks)
-    start = ClassStats.of(X[:30, :4000], y[:30], second="cross", kept=2000), 0
+    start = Moments.of(X[:30, :4000], y[:30], second="cross", keep=2000), 0
     with pytest.raises(ParameterError, match="expected at most 8,192 features"):
         local.fit(SRDA(), chunks[1:], start)
     narrow = SRDA().fit(X[:, :4000], y)

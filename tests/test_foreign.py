@@ -14,7 +14,7 @@ from narrows import (
     OC,
     OCFS,
     SRDA,
-    ClassStats,
+    Moments,
     KernelSRDA,
     OnlineSRDA,
     Window,
@@ -134,7 +134,7 @@ def test_weights_indicators_states_and_rotations_accept_them():
     rotated = align(found, expected)
     np.testing.assert_array_equal(rotated.transform(Packed(X)), rotated.transform(X))
     np.testing.assert_array_equal(
-        ClassStats.of(Packed(X), Packed(y)).sums, ClassStats.of(X, y).sums
+        Moments.of(Packed(X), Packed(y)).sums, Moments.of(X, y).sums
     )
 
 

@@ -207,7 +207,7 @@ def test_places_of_non_zeros_are_looked_at(tmp_path, monkeypatch):
     X[:, 3:] = 0.0
     path = tmp_path / "m.narrows"
     model = OC().fit(sparse.csr_array(X), y)
-    arrays = model.stats_.to_arrays()
+    arrays = model.moments_.to_arrays()
     for name, at, value in (
         ("indices", 0, 3), ("indices", -1, -1), ("indptr", 0, 1), ("indptr", -1, 10**6),
         ("indptr", 5, 1), ("shape", 0, 4), ("shape", 1, 10**9), ("data", 0, np.inf),

@@ -16,7 +16,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from narrows import SRDA, ClassStats, load, save
+from narrows import SRDA, Moments, load, save
 from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
 from tests.cases import STREAMED, assert_same
@@ -500,8 +500,8 @@ def test_a_state_with_other_names(n_features, options):
     rng = np.random.default_rng(0)
     X = sparse.random_array((40, n_features), density=3 / n_features, rng=rng).tocsr()
     y = rng.choice([2, 10, 3], 40)
-    found = ClassStats.of(X, y, **options).renamed(np.array(["2", "3", "10"]))
-    expected = ClassStats.of(X, y.astype(str), **options)
+    found = Moments.of(X, y, **options).renamed(np.array(["2", "3", "10"]))
+    expected = Moments.of(X, y.astype(str), **options)
     assert found.classes.tolist() == expected.classes.tolist() == ["10", "2", "3"]
     for name in ("counts", "sums", *(["squares"] if "second" in options else [])):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))

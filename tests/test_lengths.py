@@ -130,7 +130,7 @@ def test_online_srda_counts_by_several_labels_and_without_samples():
     of = [Z[Y[:, j] == 1] for j in range(3)]  # a sample counts for each of its labels
     rest = np.vstack([part - part.mean(axis=0) for part in of])
     np.testing.assert_allclose(np.sqrt(np.mean(rest**2, axis=0)), 1.0, atol=0.05)
-    plain = OnlineSRDA(reservoir=0, random_state=0).fit(X - X.mean(axis=0), y)
+    plain = OnlineSRDA(keep=0, random_state=0).fit(X - X.mean(axis=0), y)
     assert (deviations(plain.transform(X), y) > 0.2).all()  # as if features were uncorrelated
     assert (deviations(plain.transform(X), y) < 2.0).all()
 

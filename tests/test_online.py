@@ -58,7 +58,7 @@ def test_fit_begins_anew_and_partial_fit_goes_on(case):
 def test_there_is_no_merge_and_it_is_said_what_is_exact(case):
     X, y = labelled()
     fitted = case.new().fit(X, y)
-    for verb in ("merge", "fit_stats"):
+    for verb in ("merge", "fit_moments"):
         assert not hasattr(fitted, verb)
         with pytest.raises(AttributeError, match=r"Use .*(OC|PCA|LDA|MMC).* merge") as error:
             getattr(fitted, verb)(fitted)

@@ -158,7 +158,7 @@ def changed_header(model, **changes):
             r"format 2 or lower, got format 3 of narrows 9\.9",
         ),
         ({"estimator": "Nope"}, "expected a method of this version, got"),
-        ({"estimator": "ClassStats"}, "expected a method of this version, got"),
+        ({"estimator": "Moments"}, "expected a method of this version, got"),
         ({"estimator": "load"}, "expected a method of this version, got"),
         ({"estimator": "__builtins__"}, "expected a method of this version, got"),
     ],

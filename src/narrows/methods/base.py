@@ -697,7 +697,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         while not lock.acquire(timeout=_WAIT):
             learned = self._learned
             if learned.updating not in (0, get_ident()) and learned.latest is not None:
-                return cast(Classes, learned.latest.classes)
+                return learned.latest.classes
         try:
             return self._learned.classes
         finally:
@@ -739,8 +739,9 @@ class Reducer(TransformerMixin, BaseEstimator):
             )
         with one_blas_thread(min(m.n_features, m.n_samples) <= SMALL):
             found = self._solve(shown)
-        classes = None if learned.step.numeric else learned.classes
-        return replace(found, classes=classes, n_samples=m.n_samples)
+        if not learned.step.numeric:
+            found = replace(found, classes=learned.classes)
+        return replace(found, n_samples=m.n_samples)
 
     def _shown(self, learned: Learned) -> Learned:
         """Return what a solution is read of: with ``keep=0``, moments without kept samples."""

@@ -484,7 +484,11 @@ class SRDA(Discriminant):
         )
 
     def _solve_samples(self, X: Any, y: Any, weight: np.ndarray) -> Solution:
-        how = {"solver": self.solver, "max_iter": self.max_iter, "tol": float(self.tol)}
+        how: dict[str, Any] = {
+            "solver": self.solver,
+            "max_iter": self.max_iter,
+            "tol": float(self.tol),
+        }
         find = partial(discriminants.srda_of_samples, **how)
         return self._of_classes(X, y, weight, self._ridge, find)
 
@@ -892,7 +896,8 @@ class KernelSRDA(Discriminant):
                 "linear.",
                 data.n_features,
             )
-        vars(self).pop("_drawn", None)  # the seed of another map
+        if "_drawn" in vars(self):  # the seed of another map
+            del self._drawn
         return Pass(second="total", keep=EVERY, half_life=self.half_life)
 
     def _plan(self, data: Data, where: Where, samples: Any) -> Plan:
@@ -981,7 +986,7 @@ class KernelSRDA(Discriminant):
                 f"{name}: expected moments of {step.map.width} coordinates, got "
                 f"{moments.n_features}. Use those of an estimator with the same map."
             )
-        return fit_learned(self, step, [moments.copy()])  # type: ignore[no-any-return]
+        return fit_learned(self, step, [moments.copy()])
 
     def _advance(self, learned: Learned, X: Any, y: Any, sample_weight: Any) -> None:
         n, room = X.shape[0], _GATHERED - learned.n_samples

@@ -227,7 +227,7 @@ class ForwardFS(Selector):
                     f"{type(self).__name__}: expected a model that was fitted to more than 8,192 "
                     "features, got another, which has no map. Use sklearn.base.clone."
                 )
-            return emptied_copy(self)  # type: ignore[no-any-return]
+            return emptied_copy(self)
 
     # -- numbers or classes ---------------------------------------------------------------------
 

@@ -13,9 +13,9 @@ from narrows.methods.parameters import NOT_NEGATIVE, Constraint, parameters, wor
 from narrows.methods.projector import EIGENVALUES, EXPLAINED, Directions
 from narrows.methods.routes import InOrder
 from narrows.methods.streams import Sequential, Stream
+from narrows.moments.targets import as_samples
 from narrows.solve.codec import PART, SchemaError, Sizes, from_arrays
 from narrows.solve.idr_qr import CentroidQR
-from narrows.moments.targets import as_samples
 
 
 class CentroidStream(Stream):

@@ -32,6 +32,7 @@ from narrows.methods.parameters import (
 from narrows.methods.projector import Directions
 from narrows.methods.routes import InOrder
 from narrows.methods.streams import Arrivals, Sequential
+from narrows.moments.labels import arrivals, indicator, is_matrix, places_of, weights
 from narrows.solve.applied import Decision
 from narrows.solve.codec import MOST, PART, SchemaError, Sizes, to_arrays
 from narrows.solve.eigen import set_signs
@@ -40,7 +41,6 @@ from narrows.solve.regression import DiagonalRLS, merged
 from narrows.solve.regression_read import Reading, deviations_within
 from narrows.solve.regression_rule import SEEN, Rule
 from narrows.solve.sums import canonical, check_largest
-from narrows.moments.labels import arrivals, indicator, is_matrix, places_of, weights
 
 _ROOM = 0.3  # the largest number to this power can be squared, and the squares can be summed
 

@@ -233,9 +233,9 @@ class Pass:
             state.append(Moments.read_from(own))
             state[0].check_kind(state[k])
         kind = state[0]
-        step = cls(map, kind.second, kind.keep, K, expected.half_life, kind.numeric)
-        if map is not None and (kind.second != "cross" or kind.n_features != map.width):
-            raise SchemaError("map: expected the cross products of its coordinates, got others.")
+        step = cls(map, kind.second, kind.keep, K, expected.half_life, kind.is_numeric)
+        if map is not None and kind.n_features != map.width:
+            raise SchemaError("map: expected the moments of its coordinates, got others.")
         return step, state
 
 

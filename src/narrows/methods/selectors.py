@@ -136,7 +136,7 @@ class Selector(SelectorMixin, Reducer):
 
     def _predicted(self, verb: str, X: Any, *args: Any, **named: Any) -> Any:
         """Return what the estimator behind the selection says of samples with all features."""
-        then = self._learned.then
+        then: Any = self._learned.then
         X = columns.take(self._check_X(X, reset=False), then.chosen)
         return getattr(then.estimator, verb)(X, *args, **named)
 
@@ -774,7 +774,7 @@ class IG(MI):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {"n_features": WITH_CV}
-    _of_tables = selectors.information_gain, selectors.information_by_class
+    _of_tables: ClassVar[Any] = selectors.information_gain, selectors.information_by_class
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
 
 

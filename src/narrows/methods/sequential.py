@@ -17,13 +17,13 @@ from narrows.methods.base import Fitted, accepts_collections, atomic
 from narrows.methods.parameters import FLAG, NONE, Constraint, parameters, real, seed, whole
 from narrows.methods.projector import EIGENVALUES, Directions, Projector
 from narrows.methods.routes import InOrder
+from narrows.moments.labels import arrivals, one_a_row, places_of
 from narrows.solve.codec import PART, SchemaError, Sizes
 from narrows.solve.eigen import set_signs
 from narrows.solve.in_place import ChangesInPlace, block_size, some
 from narrows.solve.iterations import Rule, Span, Start
 from narrows.solve.sums import blocks, canonical, check_lengths
 from narrows.state.class_stats import ClassStats, checked_rows
-from narrows.moments.labels import arrivals, one_a_row, places_of
 
 
 class Arrivals(ChangesInPlace):

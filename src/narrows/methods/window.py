@@ -17,10 +17,6 @@ from narrows.errors import ParameterError, WidthError, errors_named_after
 from narrows.methods.base import Additive, Fitted, Method, atomic, where
 from narrows.methods.parameters import Hinting, check_whole, copied, same
 from narrows.methods.routes import Data, route_of
-from narrows.solve.arrays import checked_samples
-from narrows.solve.sums import blocks
-from narrows.state.class_stats import ClassStats
-from narrows.state.cross import MOST
 from narrows.moments.labels import (
     FEW_CLASSES,
     as_array,
@@ -30,6 +26,10 @@ from narrows.moments.labels import (
     warn_of_numbers,
     weights,
 )
+from narrows.solve.arrays import checked_samples
+from narrows.solve.sums import blocks
+from narrows.state.class_stats import ClassStats
+from narrows.state.cross import MOST
 
 _PIECES = 16  # of a window, each with a state
 _NO_CLASSES = np.empty(0, dtype=np.int64)

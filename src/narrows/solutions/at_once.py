@@ -61,7 +61,7 @@ def of_classes(
         W = divided(W.T, own).T
     _check_range(A, found.values, W, used)
     signs = signs_of(W, own)
-    linear = None
+    linear: Any = None
     if length is not None:
         coef, intercept = rule(found, A.counts, A.mean @ found.W, found.regresses)
         with np.errstate(over="ignore", invalid="ignore"):

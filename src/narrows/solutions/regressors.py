@@ -5,7 +5,7 @@ Each method is a function of moments and of those of folds, and returns a `Solut
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from numbers import Real
 
@@ -90,8 +90,8 @@ def _regression(
     compared: Curve, unit: np.ndarray | None,
 ) -> Solution:  # fmt: skip
     """Return as many directions as asked for, or chosen, and the regression by them."""
-    p, sizes = n_components, NO_CURVE
-    if n_components == "cv":
+    p, sizes = None if isinstance(n_components, str) else n_components, NO_CURVE
+    if isinstance(n_components, str):
         sizes = _compare(folds, m, find, "n_components", [ridge], unit, True)
         p = sizes.smallest() if len(sizes.scores) else 1
     variances = m.target_variances
@@ -104,7 +104,7 @@ def _regression(
 
 
 def _compare(
-    folds: list[Moments], m: Moments, find: Find, what: str, ridges: Sequence[float],
+    folds: list[Moments], m: Moments, find: Find, what: str, ridges: Iterable[float],
     unit: np.ndarray | None, required: bool,
 ) -> Curve:  # fmt: skip
     """Return how much of held-out folds is explained: by each ridge, or each number for one."""

@@ -63,7 +63,7 @@ def select(
     scores: Scores,
     size: Size,
     by_class: Callable[[], np.ndarray] | None = None,
-    sizes: Curve | None = None,
+    sizes: Any = None,
     what: str | None = CLASSES,
 ) -> Solution:
     """Return the best features, by the one size that was given, and warn where none is of use.
@@ -90,7 +90,7 @@ def select(
             [columns.rank(of_class, varies)[: size.per_class] for of_class in by_class()]
         )
     elif size.n_features is not None:
-        cv = isinstance(size.n_features, str) and sizes is not None
+        cv = isinstance(size.n_features, str)
         p = sizes.elbow() if cv else columns.count_wanted(size.n_features, d)
         chosen = np.sort(order[:p])
     else:

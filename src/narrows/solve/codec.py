@@ -5,7 +5,7 @@ A class declares its arrays by annotations; attributes without these are not sto
     class Means:
         counts: Annotated[np.ndarray, "f8 >=0", "c"]
         sums: Annotated[np.ndarray, "f8", "c d"]
-        origin: Annotated[np.ndarray | None, "f8", "d"]  # may be absent
+        origin: Annotated[np.ndarray | None, "f8", "d"]  # may be absent, as what is None by default
         core: Annotated[Span, PART]  # its arrays lie beside these
         table: Annotated[Table | None, PART, "c d"]  # the names of its arrays begin with "table"
 
@@ -91,7 +91,7 @@ def declared(kind: Any) -> tuple[Declared, ...]:
                 attribute,
                 name[0] if name else attribute.lstrip("_"),
                 options[0],
-                type(None) in options,
+                type(None) in options or getattr(kind, attribute, ...) is None,
                 tuple(
                     w for w, condition in zip(words, are_conditions, strict=True) if not condition
                 ),

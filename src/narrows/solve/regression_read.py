@@ -14,7 +14,8 @@ from narrows.solve.held_out import SURE, by_time, calibrated, leads
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.regression import DiagonalRLS
 from narrows.solve.regression_rule import MEMORY
-from narrows.solve.scatter import UNIT, Answer, rule
+from narrows.solve.scatter import UNIT, rule
+from narrows.solve.solution import Solution
 from narrows.solve.sums import blocks
 
 _FULL = 0.1  # of the entries: from this density on products are made by dense blocks
@@ -521,7 +522,8 @@ def _posteriors(
     F, m = np.sqrt(weight)[:, None] * (Z - T @ M), counts @ M / counts.sum()
     within = F.T @ F
     within[np.diag_indices_from(within)] += added * within.trace() / len(within)
-    answer = Answer(counts, Z, 0, np.sqrt(counts)[:, None] * (M - m), within)
+    between = np.sqrt(counts)[:, None] * (M - m)
+    found = Solution.of_all(counts, Z, between=between, within=within)
     A, a = np.zeros((Z.shape[1], len(live))), np.full(len(live), -np.inf)
-    A[:, live], a[live] = rule(answer, counts, m)
+    A[:, live], a[live] = rule(found, counts, m)
     return A, a

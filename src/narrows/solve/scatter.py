@@ -414,8 +414,6 @@ def continued(S: Scatter, found: Solution, alpha: float, p: int) -> Solution:
     q = min(p, k) - r
     if q <= 0 or not r:  # without a direction that separates classes, none is of use
         return found
-    assert found.between is not None
-    assert found.within is not None
     Q = linalg.svd(S.H.T, full_matrices=False)[0][:, :r]  # what separates the class means
     CQ = blas.dsymm(1.0, S.C, Q, lower=1)
     T = CQ - Q @ (0.5 * (Q.T @ CQ))
@@ -473,8 +471,6 @@ def lengths(found: Solution, n: float) -> np.ndarray:
     n : float
         The weight of all samples.
     """
-    assert found.within is not None
-    assert found.between is not None
     within, between = found.within.diagonal(), (found.between**2).sum(axis=0)
     varies = within > DROPPED * (within + between)
     return np.sqrt(n / np.where(varies, within, within + between))

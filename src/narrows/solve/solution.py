@@ -80,6 +80,8 @@ class Rule:
 class Solution:
     """Directions or chosen features, and what else a method says about them.
 
+    What is optional may be None.
+
     Parameters
     ----------
     n_features : int
@@ -131,29 +133,29 @@ class Solution:
 
     n_features: Annotated[int, "i8 whole"]
     values: Annotated[np.ndarray, "f8 infinite", "v"]
-    W: Annotated[np.ndarray | None, "f8 f4", "m p"] = None
+    W: Annotated[Any, "f8 f4", "m p"] = None
     size: Annotated[int | None, "i8 whole"] = None
     rank: Annotated[int, "i8 whole"] = 0
     total: Annotated[float, "f8 infinite"] = 0.0
     separating: Annotated[int | None, "i8 whole"] = None
-    chosen: Annotated[np.ndarray | None, "i8 sorted", "s"] = None
-    order: Annotated[np.ndarray | None, "i8 numbering", "v"] = None
-    gain: Annotated[np.ndarray | None, "f8 infinite", "v"] = None
-    gains: Annotated[np.ndarray | None, "f8 infinite", "g"] = None
-    ends: Annotated[np.ndarray | None, "i8 sorted", "g"] = None
-    classes: Annotated[Classes | None, PART, "l"] = None
-    rule: Annotated[Rule | None, PART, "m c"] = None
-    loadings: Annotated[np.ndarray | None, "f8", "p c"] = None
-    centre: Annotated[np.ndarray | None, "f8", "p"] = None
+    chosen: Annotated[Any, "i8 sorted", "s"] = None
+    order: Annotated[Any, "i8 numbering", "v"] = None
+    gain: Annotated[Any, "f8 infinite", "v"] = None
+    gains: Annotated[Any, "f8 infinite", "g"] = None
+    ends: Annotated[Any, "i8 sorted", "g"] = None
+    classes: Annotated[Classes, PART, "l"] = None  # type: ignore[assignment]
+    rule: Annotated[Rule, PART, "m c"] = None  # type: ignore[assignment]
+    loadings: Annotated[Any, "f8", "p c"] = None
+    centre: Annotated[Any, "f8", "p"] = None
     alpha: Annotated[float, "f8 >=0"] = 0.0
     n_positive: Annotated[int, "i8 whole"] = 0
     n_iter: Annotated[int, "i8 whole"] = 1
     n_samples: Annotated[int, "i8 whole"] = 0
     compared: Annotated[Curve | None, PART, "..."] = None
     sizes: Annotated[Curve | None, PART, "..."] = None
-    map: Annotated[AboutMean | None, PART, "m"] = None
-    between: np.ndarray | None = None
-    within: np.ndarray | None = None
+    map: Annotated[AboutMean, PART, "m"] = None  # type: ignore[assignment]
+    between: Any = None
+    within: Any = None
     regresses: bool = False
     _in_type: dict[Any, np.ndarray] = field(
         default_factory=dict, init=False, repr=False, compare=False
