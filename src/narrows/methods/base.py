@@ -63,6 +63,7 @@ from narrows.methods.then import Then
 from narrows.moments.labels import (
     FEW_CLASSES,
     are_labels,
+    are_numeric,
     by_class,
     check_among,
     is_matrix,
@@ -474,8 +475,9 @@ class Reducer(TransformerMixin, BaseEstimator):
         late = self._sums_show_nan(X, y, sample_weight)
         X = self._check_X(X, late, reset=True)
         self._check_parameters(X.shape[1])
-        y = self._labels(X, y)
-        plan = plan_of(self, Data.of(X, self._are_numbers(y)), "memory", (X, y, sample_weight))
+        numeric = has_numbers(self, y)
+        y = self._labels(X, y, numeric)
+        plan = plan_of(self, Data.of(X, numeric), "memory", (X, y, sample_weight))
         with self._naming_nan(X, late):
             step, state = learn(plan, at_hand(X, y, sample_weight))
         self._store(step, state)._warn_of_numbers(y)
@@ -942,10 +944,13 @@ class Reducer(TransformerMixin, BaseEstimator):
                 f"second={m.second!r}. Make them with Moments.of(X, y, second={second!r})."
             )
 
-    def _labels(self, X: Any, y: Any) -> Any:
-        """Return y as it is learned: labels, numbers, or the class 0 where y is not needed."""
+    def _labels(self, X: Any, y: Any, numeric: bool | None = None) -> Any:
+        """Return y as it is learned: labels, numbers, or the class 0 where y is not needed.
+
+        `numeric` is whether it has numbers, if that was decided by samples before these.
+        """
         name = type(self).__name__
-        if self._are_numbers(y):
+        if self._are_numbers(y) if numeric is None else numeric:
             return numbers_of(y, X.shape[0], name)
         if y is None and self._needs_y:
             raise ValueError(  # in the words that scikit-learn's checks expect
@@ -1076,6 +1081,23 @@ def fit_learned(estimator: Reducer, step: Any, state: Any) -> Any:
         del estimator.feature_names_in_
     estimator.n_features_in_ = n_features
     return estimator._store(step, state)
+
+
+def has_numbers(estimator: Reducer, y: Any) -> bool:
+    """Whether y has numeric targets for a new fit of an estimator."""
+    new = type(estimator)(**estimator._parameters())  # which may have had others
+    takes: bool | None = new._takes_numbers
+    return are_numeric(y, type(estimator).__name__) if takes is None else takes
+
+
+def checked_targets(estimator: Reducer, X: Any, y: Any, numeric: bool) -> Any:
+    """Return y as a step learns it, with the checks of `fit`."""
+    return estimator._labels(X, y, numeric)
+
+
+def predictor_of(estimator: Any) -> Solution:
+    """Return the solution that `predict` applies to samples that were checked, calibrated."""
+    return cast(Solution, estimator._predicting(calibrated=True))
 
 
 def reducer_of(estimator: Reducer, p: int | None = None) -> Callable[[Any], Any]:

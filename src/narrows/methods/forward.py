@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -332,7 +333,7 @@ class ForwardFS(Selector):
 
     def _sums(self, data: Data) -> Pass:
         numeric = data.numeric or self.target == "numeric"
-        return super()._sums(data._replace(numeric=numeric))
+        return replace(super()._sums(data), numeric=numeric)
 
     def _solve(self, learned: Learned) -> Solution:
         map, steps = learned.step.map, self._steps(learned.n_features)

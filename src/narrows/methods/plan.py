@@ -172,6 +172,7 @@ class Pass:
         """Return the pass and moments for more features, which are 0 so far."""
         if self.map is not None:
             return replace(self, map=self.map.widened(n_features)), state
+        self.empty(n_features)  # raises WidthError where these are too many for pairs
         return self, [each.widen(n_features) for each in state]
 
     @property

@@ -716,7 +716,7 @@ class PCA(Projector):
     def _size(self) -> int | None:
         return None if self._share is not None else self.n_components  # type: ignore[return-value]
 
-    def _labels(self, X: Any, y: Any) -> Any:
+    def _labels(self, X: Any, y: Any, numeric: bool | None = None) -> Any:
         return super()._labels(X, None)
 
     def _solve(self, learned: Learned) -> Solution:
