@@ -34,14 +34,12 @@ from narrows.io.source import Source
 from narrows.io.table_rows import TableRows
 from narrows.methods.methods import METHODS as ALL_METHODS
 from narrows.methods.parameters import is_integer, real, whole
-from narrows.methods.selector import Selector
+from narrows.moments.labels import are_numeric, as_array, joined, may_be_numeric, one_a_row
+from narrows.moments.products import MOST
+from narrows.moments.targets import as_samples, numbers_of
 from narrows.solve.arrays import as_numpy, plain
 from narrows.solve.paired import BY_SCORES, MARGIN, METRICS, Outcome, gradient, metric_of, score
 from narrows.solve.sums import all_finite
-from narrows.moments.targets import as_samples
-from narrows.state.cross import MOST
-from narrows.moments.labels import are_numeric, as_array, joined, may_be_numeric, one_a_row
-from narrows.state.targets import targets_of
 
 # each is made with `class_weight`, which is "balanced" where balanced accuracy compares
 CLASSIFIERS: dict[str, Callable[[str | None], Any]] = {
@@ -295,7 +293,7 @@ def _checked(X: Any, y: Any, is_raw: bool, numeric: bool) -> tuple[Any, np.ndarr
                 "narrows.table for tables."
             ) from None
     if numeric:
-        return X, targets_of(y, _num_samples(X), "compare")
+        return X, numbers_of(y, _num_samples(X), "compare")
     classes, codes = one_a_row(X, y, "compare")
     return X, classes[codes]
 
@@ -757,7 +755,7 @@ def _of_method(
 
 def _keeps_all(method: Ours | Rival, Z: Any, X: Any) -> bool:
     """Whether a selection has all features, with which a classifier predicts what it does."""
-    is_selection = type(method) is Ours and isinstance(method.fitted, Selector)
+    is_selection = type(method) is Ours and method.fitted._selects
     return is_selection and Z.shape[1] == X.shape[1]
 
 

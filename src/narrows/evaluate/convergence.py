@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from narrows.criteria import BETWEEN
 from narrows.errors import ParameterError
 from narrows.evaluate.displays import COLOURS, STYLES, new_figure
-from narrows.methods.centroid import OC
-from narrows.methods.streams import OnlineProjector
+from narrows.methods.projectors import OC
+from narrows.methods.sequential import OnlineProjector
 from narrows.moments.targets import as_samples
 
 _DEPENDENT = 1e-12  # relative to the largest: a smaller eigenvalue is rounding error

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from inspect import signature
 from typing import Any
 
@@ -24,27 +25,24 @@ from threadpoolctl import threadpool_limits
 from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.splits import prepared, source_of
 from narrows.io.source import Source
-from narrows.methods import total
-from narrows.methods.base import Additive, Estimator
+from narrows.methods.base import Reducer, plan_of, reducer_of, remember
 from narrows.methods.describe import chosen
-from narrows.methods.fisher import ILDA
+from narrows.methods.discriminants import LDA
 from narrows.methods.forward import ForwardFS
-from narrows.methods.lda import LDA
-from narrows.methods.margin import IMMC
 from narrows.methods.methods import METHODS
-from narrows.methods.online_srda import OnlineSRDA
+from narrows.methods.online import OnlineSRDA
 from narrows.methods.parameters import same
-from narrows.methods.regression import PLS
-from narrows.methods.routes import Data, Sums, route_of
-from narrows.methods.selector import Selector
-from narrows.methods.streams import OnlineProjector
-from narrows.methods.total import CCIPCA
+from narrows.methods.plan import Data, Pass
+from narrows.methods.projectors import PCA as ExactPCA
+from narrows.methods.regressors import PLS
+from narrows.methods.sequential import CCIPCA, ILDA, IMMC, OnlineProjector
+from narrows.moments.moments import Moments
+from narrows.moments.targets import as_samples
 from narrows.solve.columns import take
 from narrows.solve.products import cores
-from narrows.state.class_stats import ClassStats, Second, checked_rows
 
-# of a state: presence, second moments, samples kept, and folds
-Kind = tuple[bool, Second, int, int | None]
+# second moments of single features, each of which the next ones contain
+_SQUARES = None, "total", "class"
 # parameters that are a number of columns
 _SIZES = "n_components", "n_features", "n_features_to_select", "k"
 _MANY = 500  # components: with so many, the threads of a decomposition hardly wait
@@ -63,29 +61,36 @@ _FOR_NUMBERS = "plsregression", "f_regression"
 
 
 class States:
-    """The states of a fold's samples, one of each kind, that additive methods share."""
+    """The moments of the training samples of a split, which methods that need the same share."""
 
     def __init__(self, X: Any, y: np.ndarray, methods: Iterable[Any]):
-        self._samples, self._made = (X, _labels(y)), dict[Kind, tuple[ClassStats, float]]()
-        kinds = [method.kind(X.shape[1]) for method in methods if type(method) is Ours]
-        self._kinds = {kind for kind in kinds if kind is not None}
+        self._X, self._y, self._made = X, y, dict[Pass, tuple[list[Moments], float]]()
+        needed = (m.sums(X.shape[1], y.ndim == 2) for m in methods if type(m) is Ours)
+        self._needed = {step for step in needed if step is not None}
 
-    def of(self, kind: Kind) -> tuple[ClassStats, float]:
-        """Return a state of this kind, or one that holds more, and the CPU seconds it took."""
-        presence, second, kept, folds = kind
-        if second == "cross" and not kept:  # samples that are kept beside it are ignored
-            alike = [kind, *self._kinds]
-            kind = max(k for k in alike if (*k[:2], k[3]) == (presence, second, folds))
-        for more in ("total", "class"):  # the sums of squares for each class serve all but "cross"
-            if second != "cross" and (presence, more, kept, folds) in self._kinds:
-                kind = presence, more, kept, folds
-        if kind not in self._made:
+    def of(self, step: Pass) -> tuple[list[Moments], float]:
+        """Return the moments of a pass, or of another with more, and the CPU seconds they took."""
+        enough = [step, *(each for each in self._needed if _contains(each, step))]
+        step = max(enough, key=_size)
+        if step not in self._made:
             started = time.process_time()
-            stats = ClassStats.of(
-                *self._samples, second=kind[1], presence=presence, kept=kept, folds=folds
-            )
-            self._made[kind] = stats, time.process_time() - started
-        return self._made[kind]
+            y = self._y if step.numeric else _labels(self._y)
+            state = step.add(step.empty(self._X.shape[1]), self._X, y)
+            self._made[step] = state, time.process_time() - started
+        return self._made[step]
+
+
+def _contains(more: Pass, step: Pass) -> bool:
+    """Whether the moments of a pass have all that those of another one have."""
+    if step.second == "cross":  # samples that are kept are ignored by methods that need none
+        return more == replace(step, keep=more.keep) and step.keep in (0, more.keep)
+    squares = _SQUARES[_SQUARES.index(step.second) :]
+    return more.second in squares and more == replace(step, second=more.second)
+
+
+def _size(step: Pass) -> tuple[int, int]:
+    """Return what orders the passes that contain each other."""
+    return _SQUARES.index(step.second) if step.second in _SQUARES else 0, step.keep
 
 
 def _labels(y: np.ndarray) -> np.ndarray:
@@ -115,7 +120,7 @@ class Ours:
     is_sized = True  # whether it takes the dimensions that are compared, and has none of its own
     most = 0  # components of a method that is fitted for each number of them
 
-    def __init__(self, name: str, estimator: Estimator):
+    def __init__(self, name: str, estimator: Reducer):
         self.name, self.estimator, self.fitted = name, estimator, clone(estimator)
         self.is_sized = has_default_size(estimator)
 
@@ -126,17 +131,18 @@ class Ours:
         mine, theirs = self.estimator.get_params(), other.estimator.get_params()
         return all(same(mine[name], theirs[name]) for name in mine)
 
-    def kind(self, n_features: int) -> Kind | None:
-        """Return the kind of state that the method is a function of; None if there is none."""
+    def sums(self, n_features: int, numeric: bool) -> Pass | None:
+        """Return the pass whose moments determine the method; None if there is none."""
+        estimator = self.estimator
         # a half-life depends on the order of the samples, which a shared state does not keep
-        is_additive = isinstance(self.estimator, Additive) and not self.fitted._takes_numbers
-        if not is_additive or self.estimator.half_life is not None:
+        if not hasattr(estimator, "fit_moments") or estimator.get_params().get("half_life"):
             return None
-        route = route_of(self.estimator, Data(n_features, True), "memory")
-        if not isinstance(route, Sums):
+        data = Data(n_features, True, numeric and estimator._takes_numbers is not False)
+        try:
+            step, *more = plan_of(estimator, data, "memory").passes
+        except (ValueError, TypeError):  # which `fit` raises, too
             return None
-        state = route.empty(n_features)
-        return state.presence, state.second, state.kept, state.folds
+        return step if step.adds_up and not more else None
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Fit for at most `most` dimensions; return the CPU seconds."""
@@ -157,9 +163,8 @@ class Ours:
             if self.fitted.groups is None:
                 self.fitted.set_params(groups=self.groups)
             if self.is_sized:
-                steps = min(most, self.fitted._most_steps(X.shape[1]))
-                self.fitted.set_params(n_features=steps)
-        can_continue = isinstance(self.fitted, LDA) and self.fitted._continues
+                self.fitted.set_params(n_features=min(most, self._n_groups(X.shape[1])))
+        can_continue = isinstance(self.fitted, LDA) and self.fitted.solver == "regularized"
         if can_continue and self.is_sized and len(first) <= most < X.shape[1]:
             self.fitted.set_params(n_components=most)  # those after the first are nested
         if isinstance(self.fitted, OnlineProjector) and self.is_sized:
@@ -178,13 +183,13 @@ class Ours:
     def _timed(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Fit, and compute the solution where it is not computed for each size; see `learn`."""
         started, before = time.process_time(), 0.0
-        kind = self.kind(X.shape[1])
-        if kind is not None:
-            stats, before = states.of(kind)
+        step = self.sums(X.shape[1], y.ndim == 2)
+        if step is not None:
+            state, before = states.of(step)
             started = time.process_time()
-            self.fitted.fit_stats(stats)
+            self.fitted.fit_moments(state)
         else:
-            if isinstance(self.fitted, total.PCA) and self.is_sized:  # of all there are
+            if isinstance(self.fitted, ExactPCA) and self.is_sized:  # of all there are
                 self.fitted.set_params(n_components=min(most, min(X.shape) - 1))
             self.fitted.fit(X, y)
             _ = self.fitted._solution  # computed when first read
@@ -196,38 +201,34 @@ class Ours:
         p is None for a method with a size of its own.
         """
         if p is None:
-            if isinstance(self.fitted, Selector):
-                support = self.fitted.get_support(indices=True)
-                return lambda samples: take(samples, support)
-            return self.fitted._first(len(self.fitted.components_))
+            return reducer_of(self.fitted)
         if not is_nested(self.fitted) and min(p, self.most) != self.fitted.n_components:
             self.fitted.set_params(n_components=min(p, self.most)).fit(X, self.labels)
-        if isinstance(self.fitted, Selector):
-            if isinstance(self.fitted, ForwardFS):
-                columns = self.fitted._of_steps(p)
-            else:
-                self.fitted.set_params(n_features=min(p, X.shape[1]))  # instead of any other size
-                columns = self.fitted.get_support(indices=True)
+        if isinstance(self.fitted, ForwardFS):
+            columns = self._of_steps(p)
             return lambda samples: take(samples, columns)
+        if self.fitted._selects:
+            self.fitted.set_params(n_features=min(p, X.shape[1]))  # instead of any other size
+            return reducer_of(self.fitted)
         if isinstance(self.fitted, OnlineSRDA):
             few = p < len(self.fitted.classes_)
             self.fitted.set_params(n_components=p if few else None)
-        return self.fitted._first(p)
+        return reducer_of(self.fitted, p)
 
     def n_columns(self, p: int | None) -> tuple[int, int]:
         """Return how many columns of a table p stands for, and of how many; 0 where of none."""
         if p is None or self.groups is None or not isinstance(self.fitted, ForwardFS):
             return 0, 0
-        n = self.fitted._most_steps(len(self.groups))
+        n = self._n_groups(len(self.groups))
         return min(p, n), n
 
     def chosen(self, p: int | None, source: Source | None) -> tuple[str, ...]:
         """Return the names of the selected columns of a table, or features, best first."""
         source = source if self.width is None else self.source
-        if source is None or source.names is None or not isinstance(self.fitted, Selector):
+        if source is None or source.names is None or not self.fitted._selects:
             return ()
         is_forward = isinstance(self.fitted, ForwardFS) and p is not None
-        kept = self.fitted._of_steps(p) if is_forward else self.fitted.get_support(indices=True)
+        kept = self._of_steps(p) if is_forward else self.fitted.get_support(indices=True)
         order = self.fitted.ranking_[np.isin(self.fitted.ranking_, kept)]
         if is_forward and self.groups is not None and source.encoder is not None:
             columns = dict.fromkeys(np.asarray(self.groups)[order].tolist())
@@ -239,12 +240,21 @@ class Ours:
         fitted = self.fitted
         is_done = isinstance(fitted, ForwardFS) and fitted.__sklearn_is_fitted__()
         if is_done and self.groups is not None and fitted.groups is self.groups:
-            fitted._remember(source)
+            remember(fitted, source)
             self.in_order = [entry["name"] for entry in chosen(fitted)]
 
     def first(self, p: int) -> Callable[[Any], Any]:
         """Return the function that reduces samples to the first p components, or all there are."""
-        return self.fitted._first(p)
+        return reducer_of(self.fitted, p)
+
+    def _n_groups(self, n_features: int) -> int:
+        """Return how many steps a forward selection can make: the number of features, or groups."""
+        return len(np.unique(self.fitted.group_of(n_features)))
+
+    def _of_steps(self, p: int) -> np.ndarray:
+        """Return the features of the first p steps of a forward selection, or of all, sorted."""
+        found = self.fitted._solution
+        return np.sort(found.order[: found.ends[min(p, len(found.ends)) - 1]])
 
 
 class Piped(Ours):
@@ -263,7 +273,7 @@ class Piped(Ours):
         """Fit the other steps and the method; return the CPU seconds."""
         started = time.process_time()
         self._before, Z = prepared(self.steps, X, y)
-        Z = checked_rows(Z, "compare")
+        Z = as_samples(Z, "compare")
         self._samples, self.source, self.width = (X, Z), source_of(self._before), Z.shape[1]
         before = time.process_time() - started
         return before + super().learn(Z, y, States(Z, y, []), most)
@@ -405,9 +415,9 @@ def method_of(method: Any, seed: int = 0) -> Ours | Rival:
                 f"compare: expected methods, got the class {method.__name__}, which needs "
                 f"arguments: {error}. Pass an estimator."
             ) from None
-    if isinstance(method, Estimator):
+    if isinstance(method, Reducer):
         return Ours(repr(method), method)
-    if isinstance(method, Pipeline) and isinstance(method.steps[-1][1], Estimator):
+    if isinstance(method, Pipeline) and isinstance(method.steps[-1][1], Reducer):
         return Piped(method) if len(method.steps) > 1 else method_of(method.steps[-1][1])
     if all(hasattr(method, needed) for needed in ("fit", "transform", "get_params")):
         return Foreign(method)

@@ -19,9 +19,9 @@ from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.methods import RIVALS, is_nested
 from narrows.evaluate.results import ALL, against, named
 from narrows.evaluate.splits import held_out
-from narrows.methods.lda import LDA
+from narrows.methods.discriminants import LDA
 from narrows.methods.methods import METHODS as OURS
-from narrows.methods.online_srda import OnlineSRDA
+from narrows.methods.online import OnlineSRDA
 from narrows.methods.parameters import real, whole, word
 from narrows.solve.paired import MARGIN, Difference, standard_error
 from narrows.solve.sums import number_in_class, stacked

@@ -1109,6 +1109,11 @@ def reducer_of(estimator: Reducer, p: int | None = None) -> Callable[[Any], Any]
     return (found if p is None else found.first(min(p, found.width))).reduce
 
 
+def solution_of(estimator: Reducer, calibrated: bool = False) -> Solution:
+    """Return the solution that an estimator applies; with `calibrated`, its rule is calibrated."""
+    return estimator._read(calibrated)
+
+
 def check_alone(estimator: Reducer) -> None:
     """Raise ParameterError where a parameter is out of range whatever the data."""
     estimator._check_parameters(sys.maxsize)

@@ -88,7 +88,7 @@ class KernelMap:
         hidden, linear = found[:, : self.n_hidden], found[:, self.n_hidden :]
         is_dense = isinstance(X, np.ndarray)
         linear[:] = divided((X if is_dense else X.toarray()) - self.centre, self.scale)
-        W, shift = self._weights(dtype)
+        W, shift = self.weights(dtype)
         if is_dense:
             projected = linear @ W
         else:
@@ -111,7 +111,7 @@ class KernelMap:
             np.matmul(self.coordinates(X[part]), V, out=found[part])
         return found
 
-    def _weights(self, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    def weights(self, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the weights of shape (n_features, k), and what is added to the products."""
         if dtype not in self._made:
             raw, d = np.random.PCG64(self.seed), self.n_features
