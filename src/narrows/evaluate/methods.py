@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.splits import prepared, source_of
 from narrows.io.source import Source
+from narrows.methods import projectors
 from narrows.methods.base import Reducer, plan_of, reducer_of, remember
 from narrows.methods.describe import chosen
 from narrows.methods.discriminants import LDA
@@ -33,7 +34,6 @@ from narrows.methods.methods import METHODS
 from narrows.methods.online import OnlineSRDA
 from narrows.methods.parameters import same
 from narrows.methods.plan import Data, Pass
-from narrows.methods.projectors import PCA as ExactPCA
 from narrows.methods.regressors import PLS
 from narrows.methods.sequential import CCIPCA, ILDA, IMMC, OnlineProjector
 from narrows.moments.moments import Moments
@@ -189,7 +189,7 @@ class Ours:
             started = time.process_time()
             self.fitted.fit_moments(state)
         else:
-            if isinstance(self.fitted, ExactPCA) and self.is_sized:  # of all there are
+            if isinstance(self.fitted, projectors.PCA) and self.is_sized:  # of all there are
                 self.fitted.set_params(n_components=min(most, min(X.shape) - 1))
             self.fitted.fit(X, y)
             _ = self.fitted._solution  # computed when first read

@@ -40,8 +40,8 @@ from narrows.io.extras import needing
 from narrows.methods.base import remember
 from narrows.methods.describe import details, ends, summary
 from narrows.methods.forward import ForwardFS
-from narrows.solve.paired import BY_SCORES, METRICS
 from narrows.moments.labels import joined
+from narrows.solve.paired import BY_SCORES, METRICS
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
 _KEPT = 1000  # selected features that are listed

@@ -23,10 +23,10 @@ from narrows.methods.discriminants import LDA
 from narrows.methods.methods import METHODS as OURS
 from narrows.methods.online import OnlineSRDA
 from narrows.methods.parameters import real, whole, word
+from narrows.moments.labels import joined, one_a_row, some
+from narrows.moments.targets import as_samples
 from narrows.solve.paired import MARGIN, Difference, standard_error
 from narrows.solve.sums import number_in_class, stacked
-from narrows.moments.targets import as_samples
-from narrows.moments.labels import joined, one_a_row, some
 
 METHODS = ("lda", "pca")
 SIZES = (16, 32, 64, 128)

@@ -21,10 +21,10 @@ from narrows.io.source import Source, check_kind, of_maker
 from narrows.io.streams import display_name
 from narrows.io.table_rows import TableRows, cells_named
 from narrows.io.table_rows import joined as concatenated
+from narrows.moments.labels import joined, some
+from narrows.moments.targets import as_samples
 from narrows.solve.cells import CellError
 from narrows.solve.sums import stacked, widened
-from narrows.moments.targets import as_samples
-from narrows.moments.labels import joined, some
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 

@@ -470,7 +470,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         See Also
         --------
         partial_fit : Update with more samples.
-        fit_stats : Fit to a state instead of samples.
+        fit_moments : Fit to moments instead of samples.
         """
         late = self._sums_show_nan(X, y, sample_weight)
         X = self._check_X(X, late, reset=True)
@@ -637,7 +637,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         See Also
         --------
         partial_fit : Update with more samples.
-        narrows.ClassStats : The states that are added.
+        narrows.Moments : The sums that are added.
         """
         for each in (self, *others):
             if isinstance(each, Reducer) and each.__sklearn_is_fitted__():

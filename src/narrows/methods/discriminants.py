@@ -326,7 +326,7 @@ class SRDA(Discriminant):
     within the classes: `transform` returns X W, not centred, with unit variance within the classes
     where alpha is small.
 
-    With at most 8,192 features, both matrices are computed from sums over the samples (`ClassStats`
+    With at most 8,192 features, both matrices are computed from sums over the samples (`Moments`
     with ``second="cross"``). Batches in any order, merged estimators and a single `fit` then give
     the same result. With more features, `fit` needs all samples in memory; `OnlineSRDA` learns
     streams, files and parts on clusters.
@@ -526,7 +526,7 @@ class LDA(Discriminant):
     the classes, as far as it does not separate the class means. They keep what nearest neighbours
     and classes that were not in the fit need. Fewer components are the first of more.
 
-    "regularized" is a function of sums (`ClassStats` with ``second="cross"``) for at most 8,192
+    "regularized" is a function of sums (`Moments` with ``second="cross"``) for at most 8,192
     features: batches in any order, merging and `fit` give the same result. The other forms, and
     data with more features, need all samples at once.
 
@@ -766,9 +766,9 @@ class KernelSRDA(Discriminant):
     alphas_, alpha_scores_, alpha_errors_ : ndarray of shape (n_alphas,)
         The ridges that were compared, the mean log-likelihood of held-out samples with each, and
         its standard error; empty if there were no such samples.
-    stats_ : object
-        The state. If a and b have the same map (see `emptied`), ``fit_stats(a.stats_ - b.stats_)``
-        fits to the samples of a without those of b.
+    moments_ : Moments
+        The moments behind the map. If a and b have the same map (see `emptied`),
+        ``fit_moments(a.moments_ - b.moments_)`` fits to the samples of a without those of b.
     {classes_}
     {n_samples_seen_}
 
