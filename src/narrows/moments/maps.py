@@ -11,8 +11,8 @@ from scipy import sparse
 
 from narrows.moments.moments import Moments
 from narrows.moments.products import MOST
-from narrows.moments.reservoir import hashes
 from narrows.solve.codec import SchemaError, from_arrays
+from narrows.solve.hashing import hashes
 from narrows.solve.kernel_map import KernelMap
 from narrows.solve.sums import canonical, weighted, with_values
 

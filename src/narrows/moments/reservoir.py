@@ -11,12 +11,10 @@ import numpy as np
 from scipy import sparse
 
 from narrows.solve.codec import MOST, SAMPLES, SchemaError, Sizes, from_arrays, taken, to_arrays
-from narrows.solve.products import compiled_pays
-from narrows.solve.sums import BLOCK, blocks, canonical, stacked, widened
+from narrows.solve.sums import stacked, widened
 
 EVERY = MOST  # samples to keep: all
 _WIDEST = 2**31 - 1  # features
-_HALF = np.uint64(32)  # of the bits of a number
 _LAST = np.uint64(2**64 - 1)
 
 
@@ -49,7 +47,7 @@ class Reservoir:
     n_features : int
         The number of features.
     most : int
-        The number of samples to keep.
+        The number of samples to keep; with 0, there are none.
     n_targets : int, optional
         The number of numeric targets.
     """
@@ -67,6 +65,11 @@ class Reservoir:
         if len(self._held) > 1:
             self._settle()
         return self._held[0]
+
+    @property
+    def width(self) -> int:
+        """The number of features of the samples that are kept."""
+        return self._held[0].X.shape[1]
 
     @property
     def nbytes(self) -> int:
@@ -91,6 +94,8 @@ class Reservoir:
         Y : ndarray of shape (n_samples, n_targets), optional
             The numbers.
         """
+        if not self.most:
+            return
         T = sparse.coo_array(T)
         row, column = T.coords
         counted = T.data > 0
@@ -112,6 +117,8 @@ class Reservoir:
 
     def merge(self, other: Self, sign: float, row: np.ndarray) -> None:
         """Add `sign` times the weights of others, in place; their class j is number row[j]."""
+        if not self.most:
+            return
         self.bound, theirs = min(self.bound, other.bound), other.samples
         when = theirs.when if sign > 0 else np.full_like(theirs.when, MOST)
         weight, code = sign * theirs.weight, row[theirs.code]
@@ -156,28 +163,29 @@ class Reservoir:
 
     def scaled(self, factor: float) -> Self:
         """Return the samples with weights times a number."""
-        return self._with(weight=self.samples.weight * factor)
+        return self.with_samples(weight=self.samples.weight * factor)
 
     def later(self, n: int) -> Self:
         """Return the samples as those that were learned after n others."""
-        return self._with(when=np.minimum(self.samples.when + max(0, n), MOST))
+        return self.with_samples(when=np.minimum(self.samples.when + max(0, n), MOST))
 
     def renumbered(self, when: np.ndarray) -> Self:
         """Return the samples with other numbers in their stream: that of sample i is when[i]."""
-        return self._with(when=when[self.samples.when])
+        return self.with_samples(when=when[self.samples.when])
 
     def regrouped(self, row: np.ndarray) -> Self:
         """Return the samples with other numbers of their classes: that of class j is row[j]."""
-        new = self._with(code=row[self.samples.code])
+        new = self.with_samples(code=row[self.samples.code])
         if (row[1:] <= row[:-1]).any():  # samples of one hash are in the order of their classes
             new._settle()
         return new
 
     def widened(self, n_features: int) -> Self:
         """Return the samples with more features, which are 0."""
-        return self._with(X=widened(self.samples.X, n_features))
+        return self.with_samples(X=widened(self.samples.X, n_features))
 
-    def _with(self, **changed: Any) -> Self:
+    def with_samples(self, **changed: Any) -> Self:
+        """Return a reservoir of the same samples with other arrays, such as ``weight=``."""
         new = object.__new__(type(self))
         new.most, new.bound = self.most, self.bound
         new._held = (self.samples._replace(**changed),)
@@ -187,7 +195,9 @@ class Reservoir:
 
     def to_arrays(self, name: str) -> dict[str, np.ndarray]:
         """Return it as arrays whose names begin with `name`."""
-        numbers = {"": self.most, "_bound": self.bound, "_width": self.samples.X.shape[1]}
+        if not self.most:
+            return {}
+        numbers = {"": self.most, "_bound": self.bound, "_width": self.width}
         arrays = {f"{name}{end}": np.array(number) for end, number in numbers.items()}
         return arrays | to_arrays(self.samples, f"{name}_")
 
@@ -196,6 +206,8 @@ class Reservoir:
         cls, arrays: dict[str, np.ndarray], name: str, shape: tuple[str, ...], sizes: Sizes
     ) -> Self:
         """Return the reservoir of `to_arrays`, of "c" classes."""
+        if name not in arrays:
+            return cls(0, 0)
         own = {"c": sizes["c"], "w": int(taken(arrays, f"{name}_width", ("i8",)))}
         new = cls(0, int(taken(arrays, name, ("i8",), (), own, ("whole", ">0"))))
         new.bound = np.uint64(taken(arrays, f"{name}_bound", ("u8",)))
@@ -203,45 +215,3 @@ class Reservoir:
             raise SchemaError(f"{name}_width: expected a number of features, got {own['w']}.")
         new._held = (from_arrays(Samples, arrays, own, f"{name}_"),)
         return new
-
-
-def hashes(X: Any) -> np.ndarray:
-    """Return a hash of each sample; zeros do not count, and sparse ones have that of dense ones.
-
-    It is that of sum_k a_k b_k, with an odd a_k for each column. b_k are the bits of a number, the
-    high ones, which all numbers differ in, also as low ones.
-    """
-    if sparse.issparse(X):
-        X = canonical(X)
-        bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)
-        bits ^= bits >> _HALF
-        bits *= _factors(X.indices)
-        sums = np.append(np.uint64(0), np.cumsum(bits))
-        keys = sums[X.indptr[1:]] - sums[X.indptr[:-1]]  # modulo 2^64, as the sums are
-    else:
-        fast = compiled_pays(X.size)
-        if fast:
-            from narrows.solve.kernels import hash_rows
-        factors = _factors(np.arange(X.shape[1]))
-        keys = np.empty(len(X), np.uint64)
-        size = max(1, BLOCK // max(1, X.shape[1]))
-        room = np.empty((min(len(X), size), X.shape[1]))  # one array, which stays in the cache
-        for rows in blocks(len(X), size):
-            part = room[: rows.stop - rows.start]
-            part[:] = X[rows]
-            part += 0.0  # -0 becomes 0
-            bits = part.view(np.uint64)
-            if fast:
-                keys[rows] = hash_rows(bits, factors)
-            else:
-                keys[rows] = np.einsum("ij,j->i", bits ^ (bits >> _HALF), factors)
-    with np.errstate(over="ignore"):  # splitmix64: each bit depends on all bits
-        keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return keys ^ (keys >> np.uint64(31))
-
-
-def _factors(columns: np.ndarray) -> np.ndarray:
-    """Return an odd number for each column."""
-    a = (columns.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    return ((a ^ (a >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)) | np.uint64(1)

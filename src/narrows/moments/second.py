@@ -24,16 +24,16 @@ class Second:
 
     Attributes
     ----------
-    kinds : dict of str to type
+    kinds : dict of str or None to type
         All second moments.
     table : Table or None
         Sums of squares, if it has any. `Moments` adds to them in the pass in which it sums the
         samples; `add` adds all else.
     """
 
-    kind: ClassVar[str]
-    kinds: ClassVar[dict[str, type[Second]]] = {}
-    table: Table | None = None
+    kind: ClassVar[str | None]
+    kinds: ClassVar[dict[str | None, type[Second]]] = {}
+    table: Table | None
 
     def __init_subclass__(cls) -> None:
         if "kind" in vars(cls):
@@ -134,6 +134,11 @@ class Second:
         return self.squares * (1 / (n or 1.0))
 
     @property
+    def by_class(self) -> np.ndarray:
+        """The sums of squares, of each class if there are such."""
+        return self.squares
+
+    @property
     def n_waiting(self) -> int:
         """How many samples it has as they are."""
         return 0
@@ -159,6 +164,27 @@ class Second:
             changed: Any = of_table(value) if isinstance(value, Table) else of_array(value)
             setattr(new, name, changed)
         return new
+
+
+class Nothing(Second):
+    """No second moments."""
+
+    kind = None
+    table = None
+
+    @classmethod
+    def zeros(cls, n_classes: int, n_features: int) -> Self:
+        """Return that of no samples."""
+        return cls()
+
+    def about(self, shift: np.ndarray, weights: np.ndarray, sums: np.ndarray) -> Self:
+        """Return that of the samples plus a shift."""
+        return self
+
+    @property
+    def squares(self) -> np.ndarray:
+        """Raise ValueError."""
+        raise not_enough(None)
 
 
 def shallow(item: Any) -> Any:
