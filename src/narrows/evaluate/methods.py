@@ -32,10 +32,9 @@ from narrows.methods.discriminants import LDA
 from narrows.methods.forward import ForwardFS
 from narrows.methods.methods import METHODS
 from narrows.methods.online import OnlineSRDA
-from narrows.methods.parameters import same
+from narrows.methods.parameters import is_integer, same
 from narrows.methods.plan import Data, Pass
-from narrows.methods.regressors import PLS
-from narrows.methods.sequential import CCIPCA, ILDA, IMMC, OnlineProjector
+from narrows.methods.sequential import CCIPCA, ILDA, IMMC
 from narrows.moments.moments import Moments
 from narrows.moments.targets import as_samples
 from narrows.solve.columns import take
@@ -157,8 +156,6 @@ class Ours:
         if not self.fitted._takes_numbers:
             y = _labels(y)
         self.labels = y
-        if isinstance(self.fitted, PLS) and self.is_sized:
-            self.fitted.set_params(n_components=min(most, X.shape[1]))
         if isinstance(self.fitted, ForwardFS):  # shorter selections are its first steps
             if self.fitted.groups is None:
                 self.fitted.set_params(groups=self.groups)
@@ -167,7 +164,7 @@ class Ours:
         can_continue = isinstance(self.fitted, LDA) and self.fitted.solver == "regularized"
         if can_continue and self.is_sized and len(first) <= most < X.shape[1]:
             self.fitted.set_params(n_components=most)  # those after the first are nested
-        if isinstance(self.fitted, OnlineProjector) and self.is_sized:
+        if self.is_sized and is_integer(self.estimator.get_params().get("n_components"), 1):
             self.most = min(most, most_found)
             self.fitted.set_params(n_components=self.most)
         few = np.unique(np.append(first, np.arange(min(64, len(y)))))
