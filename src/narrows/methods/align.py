@@ -10,10 +10,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
-from narrows.methods.projector import Projector
-from narrows.solve.arrays import checked_samples
+from narrows.methods.base import solution_of
+from narrows.methods.names import column_names
+from narrows.methods.projectors import Projector
+from narrows.solve.arrays import checked_samples, read_only
 from narrows.solve.products import product
-from narrows.state.arrays import read_only
 
 
 class Aligned(TransformerMixin, BaseEstimator):
@@ -186,7 +187,7 @@ def _check_projector(who: str, estimator: Any, what: str) -> None:
         raise ParameterError(
             f"{who}: expected {what} to be a projector of narrows, got {type(estimator).__name__}."
         )
-    if isinstance(estimator, Projector) and not estimator._is_linear:
+    if isinstance(estimator, Projector) and solution_of(estimator).map is not None:
         raise ParameterError(
             f"{who}: expected {what} with directions in the features, got "
             f"{type(estimator).__name__} with hidden features. Use a linear method."
@@ -228,16 +229,13 @@ def check_same_features(who: str, a: Any, b: Any, A: np.ndarray, B: np.ndarray) 
             f"{who}: expected projections of the same features, got {A.shape[1]} and {B.shape[1]} "
             "features."
         )
-    first, second = _names_of(a), _names_of(b)
+    first, second = (
+        column_names(each) if isinstance(each, BaseEstimator) else None for each in (a, b)
+    )
     if first is not None and second is not None and not np.array_equal(first, second):
         raise ParameterError(
             f"{who}: expected projections of the same features, got other names or another order."
         )
-
-
-def _names_of(given: Any) -> np.ndarray | None:
-    names = given._column_names() if isinstance(given, Projector) else None
-    return getattr(given, "feature_names_in_", None) if names is None else names
 
 
 def _check_available(what: str, given: Any, directions: np.ndarray) -> None:
