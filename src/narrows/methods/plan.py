@@ -95,10 +95,11 @@ class Pass:
 
     def empty(self, n_features: int) -> list[Moments]:
         """Return the moments of no samples, for each fold."""
-        if self.map is None:
+        if self.map is None or self.second != "cross":
+            width = n_features if self.map is None else self.map.width
             kind = {"second": self.second, "keep": self.keep, "numeric": self.numeric}
-            return [Moments(n_features, **kind) for _ in range(self.n_folds)]
-        return [Moments.of_coordinates(self.map.width, self.keep, n_features)]
+            return [Moments(width, **kind) for _ in range(self.n_folds)]
+        return [Moments.of_coordinates(self.map.width, self.keep, self.map.n_features)]
 
     def add(
         self, state: list[Moments], X: Any, y: Any, weight: Any = None, first: int | None = None
@@ -112,7 +113,7 @@ class Pass:
         if self.half_life is not None:
             return self._decayed(state, X, y, weight, first)
         targets = (Targets.of_numbers if self.numeric else Targets.of_labels)(X, y, weight)
-        if self.map is not None:
+        if self.n_folds == 1 and self.map is not None:
             return self.add_targets(state, X, targets)
         if self.n_folds == 1:
             state[0].add(X, targets)
@@ -123,7 +124,10 @@ class Pass:
                 for k, each in enumerate(state):
                     start = rows.start + (k - first - rows.start) % self.n_folds
                     part = slice(start, rows.stop, self.n_folds)
-                    each.add(X[part], targets.rows(part))
+                    if self.map is None:
+                        each.add(X[part], targets.rows(part))
+                    else:
+                        (state[k],) = self.add_targets([each], X[part], targets.rows(part))
         return state
 
     def add_targets(self, state: list[Moments], X: Any, targets: Targets) -> list[Moments]:
@@ -171,7 +175,9 @@ class Pass:
     def widened(self, state: list[Moments], n_features: int) -> tuple[Pass, list[Moments]]:
         """Return the pass and moments for more features, which are 0 so far."""
         if self.map is not None:
-            return replace(self, map=self.map.widened(n_features)), state
+            map = self.map.widened(n_features)
+            same = map.width == self.map.width
+            return replace(self, map=map), state if same else [m.widen(map.width) for m in state]
         self.empty(n_features)  # raises WidthError where these are too many for pairs
         return self, [each.widen(n_features) for each in state]
 
@@ -313,6 +319,8 @@ class Gathered:
 
 def aligned(state: list[Moments]) -> list[Moments]:
     """Return the moments of folds with the classes of all of them."""
+    if state[0].is_numeric:
+        return state
     every = reduce(union, (each.classes for each in state))
     return [each.with_labels(every) for each in state]
 
