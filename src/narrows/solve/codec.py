@@ -169,7 +169,9 @@ def declared_from_arrays(
 
 
 def _part_to_arrays(kind: Any, value: Any, name: str) -> dict[str, np.ndarray]:
-    """Return a part as arrays whose names begin with `name`."""
+    """Return a part as arrays whose names begin with `name`; none of None."""
+    if value is None:
+        return {}
     word = {name: np.array(value.kind or "")} if hasattr(kind, "kinds") else {}
     has_own = hasattr(value, "to_arrays")
     return word | (value.to_arrays(name) if has_own else declared_to_arrays(value, f"{name}_"))
@@ -180,6 +182,8 @@ def _part_from_arrays(
 ) -> Any:
     """Return a part that has the arrays whose names begin with `name`."""
     kind = each.kind
+    if each.optional and not any(key == name or key.startswith(f"{name}_") for key in arrays):
+        return None
     if hasattr(kind, "kinds"):
         word = taken(arrays, name, ("U",)).item() or None
         if word not in kind.kinds:
