@@ -78,6 +78,7 @@ from narrows.moments.products import MOST
 from narrows.moments.targets import numbers_of
 from narrows.removed import check_attribute, check_removed, deprecated
 from narrows.solve.arrays import checked_samples
+from narrows.solve.codec import SchemaError
 from narrows.solve.in_place import Held
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.solution import Classes, Solution
@@ -96,6 +97,8 @@ _OF_RIVER = {
     "learn_one", "learn_many", "predict_one", "predict_proba_one", "transform_one",
 }  # fmt: skip
 _ADDS = "partial_fit", "merge", "fit_moments"  # verbs that need sums
+# names of version 0.3; no properties, which tools that read all attributes would read
+_RENAMED = {"fit_stats": "fit_moments", "stats_": "moments_"}
 _OF_CLASSES = "classes_", "class_count_"
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -320,7 +323,7 @@ class Reducer(TransformerMixin, BaseEstimator):
     _unsupported: ClassVar[dict[str, str]] = {}  # verbs of other methods: why not, and what to use
     _instead: ClassVar[str] = ""  # what those messages recommend
     _lists_features: ClassVar[str] = ""  # the parameter that has names or indices of features
-    _has_map: ClassVar[bool] = False  # whether many features are learned behind one
+    _map_kind: ClassVar[Any] = None  # of maps, behind which many features are learned
     _gathers_sparse: ClassVar[bool] = True  # whether sparse chunks of many features are solved for
     _by_folds: ClassVar[tuple[str, ...]] = ()  # parameters that folds choose where they are "cv"
     _constraints: ClassVar[dict[str, Constraint]] = {
@@ -344,7 +347,10 @@ class Reducer(TransformerMixin, BaseEstimator):
             return super().__new__(cls)
 
         def __getattr__(self, name: str) -> Any:
-            """Say what to use instead of a verb that is not supported."""
+            """Return what has another name now, or say what to use instead of what is missing."""
+            if name in _RENAMED and hasattr(self, _RENAMED[name]):
+                deprecated(name, _RENAMED[name])
+                return getattr(self, _RENAMED[name])
             check_attribute(type(self).__name__, name)
             why = self._why_not(name)
             if why is None:
@@ -408,7 +414,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         at_once = solver in AT_ONCE or (solver != "cross" and data.n_features > MOST)
         if where == "stream" or not at_once:
             return Plan((sums,))
-        if self._has_map:
+        if self._map_kind is not None:
             return Plan((Pass(second="total"), sums), partial(self._map_of, samples=samples))
         if where == "chunks" and data.is_sparse and not self._gathers_sparse:
             refuse_more(self, data.n_features, "sparse samples in chunks")
@@ -592,25 +598,6 @@ class Reducer(TransformerMixin, BaseEstimator):
         step = replace(step, keep=state[0].keep, n_folds=len(state))
         return fit_learned(self, step, state)
 
-    def fit_stats(self, stats: Any) -> Self:
-        """Fit to moments, as `fit_moments` does; the name of version 0.3.
-
-        Parameters
-        ----------
-        stats : Moments
-            As for `fit_moments`.
-
-        Returns
-        -------
-        self : object
-
-        See Also
-        --------
-        fit_moments : The same.
-        """
-        deprecated("fit_stats", "fit_moments")
-        return self.fit_moments(stats)
-
     @where(can_add)
     def merge(self, *others: Self) -> Self:
         """Merge other estimators of the same method and parameters into this one.
@@ -666,12 +653,6 @@ class Reducer(TransformerMixin, BaseEstimator):
         """The moments of all samples, which determine all attributes; copy them to change them."""
         check_adds_up(self)
         return cast(Moments, self._learned.moments)
-
-    @property
-    def stats_(self) -> Moments:
-        """The moments of all samples; the name of version 0.3."""
-        deprecated("stats_", "moments_")
-        return self.moments_
 
     @property
     def classes_(self) -> np.ndarray:
@@ -1112,6 +1093,58 @@ def reducer_of(estimator: Reducer, p: int | None = None) -> Callable[[Any], Any]
 def solution_of(estimator: Reducer, calibrated: bool = False) -> Solution:
     """Return the solution that an estimator applies; with `calibrated`, its rule is calibrated."""
     return estimator._read(calibrated)
+
+
+def settle(estimator: Reducer, learned: Learned) -> None:
+    """With ``keep=0``, let what was learned hold sums only, and no samples, in place."""
+    if vars(estimator).get("keep") != 0 or learned.state is None or not learned.n_samples:
+        return
+    if getattr(learned.step, "keep", 0):
+        shown = estimator._shown(learned)  # of a kernel, behind its map
+        learned.step, learned.state = replace(shown.step, keep=0), shown.state
+    only = learned.step.sums_only(learned.state)
+    if isinstance(learned.state, list):  # which a fit goes on with
+        learned.state[:] = only
+    else:
+        learned.state = only
+
+
+def state_of(
+    estimator: Reducer, arrays: dict[str, np.ndarray], data: Data, number: int | None = None
+) -> tuple[Any, Any]:
+    """Return a step and its state from named arrays, which are taken out of the dict.
+
+    Parameters
+    ----------
+    estimator : Reducer
+        Unfitted.
+    arrays : dict of str to ndarray
+        Those of `step.to_arrays`.
+    data : Data
+        Of the samples.
+    number : int, optional
+        The number of the pass of a fit in chunks that is not finished; else the state is a model's.
+
+    Raises
+    ------
+    SchemaError
+        They are not those of a state of the estimator.
+    """
+    takes, plan = estimator._takes_numbers, estimator._plan(data, "chunks", None)
+    if takes is not None and takes != data.numeric:
+        raise SchemaError("targets: expected those of the method, got others.")
+    expected = [estimator._sums(data)] if number is None else []
+    expected += plan.passes[-1:] if number is None else plan.passes[number : number + 1]
+    expected = [each for each in expected if not each.gathers]
+    if not expected:
+        raise SchemaError("state: expected none, got one.")
+    step, state = expected[0].of_arrays(arrays, expected[0])
+    behind = number is None or number > 0
+    kinds = [type(each.map) for each in expected] + [estimator._map_kind] * behind
+    fits = type(step.map) in kinds and step.n_features(state) == data.n_features
+    if not fits or bool(step.numeric) != data.numeric:
+        raise SchemaError("state: expected one of the method, got another.")
+    return step, state
 
 
 def check_alone(estimator: Reducer) -> None:

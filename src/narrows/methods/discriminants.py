@@ -826,6 +826,7 @@ class KernelSRDA(Discriminant):
         "random_state": seed(2**64),
     }
     _held_out: ClassVar[tuple[str, ...]] = ("alpha",)
+    _map_kind = RandomFeatures
     _continues = True
     _instead = "SRDA or OnlineSRDA, which are linear"
     eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED

@@ -177,7 +177,7 @@ class ForwardFS(Selector):
         "target": word("auto", "classes", "numeric"),
     }
     _second = "cross"
-    _has_map = True
+    _map_kind = Columns
     _instead = "fit, which reads the samples twice, or OCFS, which has sums for any number"
     _lists_features = "start"
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
