@@ -123,7 +123,7 @@ def declared_to_arrays(item: Any, prefix: str = "") -> dict[str, np.ndarray]:
         elif each.types == (SAMPLES,):
             arrays |= samples_to_arrays(value, name)
         elif value is not None:
-            arrays[name] = np.asarray(value)
+            arrays[name] = np.asarray(value if each.shape else np.asarray(value).item())
     return arrays
 
 
@@ -235,6 +235,11 @@ def taken(
             f"{name}: expected shape {expected}{f' with {known}' if known else ''}, "
             f"got {array.shape}."
         )
+    if array.dtype.kind == "U":
+        try:
+            array.tolist()
+        except (SystemError, ValueError):  # bytes that are no text
+            raise SchemaError(f"{name}: expected text, got other bytes.") from None
     if array.dtype.kind == "f" and INFINITE not in conditions and not np.isfinite(array).all():
         raise SchemaError(f"{name}: expected finite numbers, got others.")
     for condition in conditions:
