@@ -298,8 +298,8 @@ def test_a_state_that_kept_samples_is_fitted_without_them(tmp_path):
     X, y = samples()
     stats = Moments.of(X, y, second="cross", keep=50)
     model = SRDA(keep=0).fit_moments(stats)
-    assert stats.kept == 50
-    assert not model.moments_.kept
+    assert stats.keep == 50
+    assert not model.moments_.keep
     np.testing.assert_array_equal(model.components_, SRDA(keep=0).fit(X, y).components_)
     assert not holds_rows(saved(model, tmp_path / "m"), X)
 

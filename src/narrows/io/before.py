@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,8 @@ def as_now(
     solution, n_targets = None, 0
     if "more" in state:
         solution, state = _solved(state, bool(estimator._takes_numbers)), {}
+        if getattr(estimator, "solver", "") in ("pca", "gsvd"):  # which have no ridge
+            solution = replace(solution, alpha=0.0)
         d = solution.n_features
         n_targets = 0 if solution.rule is None else len(solution.rule.intercept)
     elif "presence" in state:

@@ -41,8 +41,8 @@ from narrows.methods.base import (
     Learned,
     Reducer,
     check_alone,
-    most_passes,
     lock_of,
+    most_passes,
     n_kept,
     reducer_of,
     remember,
@@ -84,8 +84,10 @@ def described(estimator: Any, arrays: dict[str, np.ndarray], solved: bool = True
     found = _solution(estimator) if solved else None
     if found is not None:
         put(arrays, "solution", to_arrays(found))
-    given = {"names": getattr(estimator, "feature_names_in_", None), "known": learned.known}
-    put(arrays, "input", {name: a for name, a in given.items() if a is not None})
+    if hasattr(estimator, "feature_names_in_"):
+        put(arrays, "input", {"names": estimator.feature_names_in_})
+    if learned.known is not None:
+        put(arrays, "known", {"labels": learned.known})
     if learned.source is not None:
         put(arrays, "source", learned.source.to_arrays())
     if learned.then is not None:
@@ -246,13 +248,13 @@ def of_estimator(
         check_known("state", state, ())  # what was not taken
     elif solution is None:
         raise SchemaError("solution: expected one, or a state, got none.")
-    known = get(arrays, "input").get("known")
-    if known is not None:
-        known = taken(labels_in({"known": known}, header["labels"]), "known", ("labels",), ("k",))
+    known = labels_in(get(arrays, "known"), header["labels"])
     estimator.n_features_in_ = d
     if names is not None:
         estimator.feature_names_in_ = names
-    learned = Learned(step, held, solution, source, known=known)
+    learned = Learned(step, held, solution, source)
+    if known:
+        learned.known = taken(known, "labels", ("labels",), ("k",))
     learned.checked = copied(estimator.get_params(deep=False))
     estimator._learned = learned
     if solution is not None:

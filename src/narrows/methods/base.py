@@ -96,7 +96,7 @@ _WAIT = 0.001  # seconds, after which a reader looks again whether another threa
 _OF_RIVER = {
     "learn_one", "learn_many", "predict_one", "predict_proba_one", "transform_one",
 }  # fmt: skip
-_ADDS = "partial_fit", "merge", "fit_moments"  # verbs that need sums
+_ADDS = "partial_fit", "merge", "fit_moments", "fit_stats"  # verbs that need sums
 # names of version 0.3; no properties, which tools that read all attributes would read
 _RENAMED = {"fit_stats": "fit_moments", "stats_": "moments_"}
 _OF_CLASSES = "classes_", "class_count_"

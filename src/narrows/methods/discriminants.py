@@ -278,7 +278,7 @@ class Discriminant(ClassifierMixin, Projector):
     # -- solving --------------------------------------------------------------------------------
 
     def _keeps(self) -> int:
-        return int(self.keep)
+        return int(self.keep) if is_integer(self.keep, 0) else 0
 
     def _limit(self, classes: int) -> tuple[int, str]:
         return classes - 1, "LDA, which has more with at most 8,192 features"
