@@ -1,45 +1,32 @@
-"""The state of OnlineSRDA: a regression, and the labels of its outputs."""
+"""OnlineSRDA: a regression of class indicators, one step a sample, and the state it has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from copy import deepcopy
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from copy import copy, deepcopy
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Annotated, Any, ClassVar, NoReturn, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
-from narrows.errors import ParameterError, errors_named_after, warn
-from narrows.methods.base import (
-    accepts_collections,
-    atomic,
-    lock_of,
-    merge_into,
-)
-from narrows.methods.discriminant import Classifier
-from narrows.methods.parameters import (
-    FLAG,
-    HALF_LIFE,
-    Constraint,
-    check_parts,
-    parameters,
-    whole,
-)
-from narrows.methods.projector import Directions
-from narrows.methods.routes import InOrder
-from narrows.methods.streams import Arrivals, Sequential
+from narrows.errors import ParameterError, warn
+from narrows.methods.base import Learned, atomic, merge_into
+from narrows.methods.discriminants import Discriminant
+from narrows.methods.in_order import Arrivals, InOrder, Labels
+from narrows.methods.parameters import FLAG, Constraint, parameters
+from narrows.methods.plan import Data, Plan, Where
+from narrows.methods.projectors import Projector
+from narrows.methods.sequential import Missing, Sequential
 from narrows.moments.labels import arrivals, indicator, is_matrix, places_of, weights
-from narrows.solve.applied import Decision
-from narrows.solve.codec import MOST, PART, SchemaError, Sizes, to_arrays
-from narrows.solve.eigen import set_signs
+from narrows.solve.codec import MOST, PART, SchemaError, Sizes, from_arrays
 from narrows.solve.in_place import in_blocks, some
 from narrows.solve.regression import DiagonalRLS, merged
-from narrows.solve.regression_read import Reading, deviations_within
+from narrows.solve.regression_read import Reading
 from narrows.solve.regression_rule import SEEN, Rule
+from narrows.solve.solution import Solution
 from narrows.solve.sums import canonical, check_largest
 
 _ROOM = 0.3  # the largest number to this power can be squared, and the squares can be summed
@@ -59,32 +46,30 @@ class Regression(Arrivals):
         The number of samples learned, also those of weight 0.
     several : bool or None
         Whether samples have several labels; None before the first.
-    registered : ndarray of shape (n_classes,)
-        Whether each of `classes` is one that was said to come.
     """
-
-    _of_classes: ClassVar[tuple[str, ...]] = ("column", "registered")
 
     core: Annotated[DiagonalRLS, PART]
     n_samples: Annotated[int, "i8 whole"]
     several: Annotated[bool | None, "b"]
-    registered: Annotated[np.ndarray, "b", "c"]
 
     def __init__(self, core: DiagonalRLS):
         super().__init__(core)
         self.n_samples = 0
         self.several = None
-        self.registered = np.zeros(0, dtype=bool)
+        self._read: Reading | None = None  # until it learns more
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_read": None}
+
+    @property
+    def n_labels(self) -> int:  # type: ignore[override]
+        """The number of columns of the indicator matrices that `y` consisted of, if it did."""
+        return len(self.classes) if self.several else 0
 
     @property
     def n_held(self) -> int:
-        """How many samples the reservoir holds."""
+        """How many samples are kept."""
         return int(self.core.reservoir.used)
-
-    @property
-    def started(self) -> bool:
-        """Whether samples were learned or classes registered."""
-        return bool(self.n_samples or self.registered.any())
 
     @property
     def counts(self) -> np.ndarray:
@@ -92,81 +77,63 @@ class Regression(Arrivals):
         return self.core.N[0, self.column]
 
     @property
-    def known(self) -> np.ndarray:
-        """Which classes have weight or were registered."""
-        return (self.counts > 0) | self.registered
-
-    @property
     def live(self) -> np.ndarray:
         """The outputs of the classes of positive weight, in the order of `classes`."""
         return self.column[self.counts > 0]
 
-    @property
-    def nbytes(self) -> int:
-        """The size in memory."""
-        return sum(array.nbytes for array in to_arrays(self).values())
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.nbytes
-
-    def register(self, classes: np.ndarray) -> None:
-        """Note distinct labels, sorted, as classes to come."""
-        if np.isin(classes, self.classes[self.registered]).all():
-            return
-        places = self.places(classes, np.arange(len(classes)))
-        registered = self.registered.copy()
-        registered[places] = True
-        self.registered = registered
-
-    def places(self, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Number new labels by arrival; return the place in `classes` of each sample's label."""
-        before = self.classes
-        places = super().places(classes, codes)
-        if len(self.classes) > len(before):
-            registered = np.zeros(len(self.classes), dtype=bool)
-            registered[places_of(before, self.classes)] = self.registered
-            self.registered = registered
-        return places
-
-    @property
-    def _replaced(self) -> list[Any]:
-        return [self, self.core, self.core.reservoir]
+    def reading(self, polish: bool) -> Reading:
+        """Return what can be read of the regression, until it learns more."""
+        read = vars(self).get("_read")
+        if read is None or read.wanted != polish:
+            self._read = read = Reading(self.core, bool(self.several), polish)
+        return read
 
     def learn(
-        self,
-        X: Any,
-        labels: Any,
-        how: Rule,
-        reducing: bool = False,
-        undo: bool = False,
-        classes: np.ndarray | None = None,
+        self, X: Any, labels: Labels, left: float, reducing: bool = False
     ) -> np.ndarray | None:
-        """Learn samples in order, in place; `labels.indicator` made the labels, weights are last.
+        """Learn samples in order, in place; with `reducing`, return them reduced.
 
-        Errors of the samples are raised before anything is changed.
+        A signal waits until a block of samples is learned. Errors of the samples are raised before
+        anything is changed.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n_samples, n_features)
+            Finite.
+        labels : ((ndarray, bool), csr_array, ndarray)
+            Of `Regress.encoded`.
+        left : float
+            What is left of a weight after one more sample.
+        reducing : bool
+            Whether to return each sample reduced by its W.
         """
-        given, Y, weight = labels
+        (given, several), Y, weight = labels
+        rule = Rule(left, several)
         _check_count(self.n_samples + X.shape[0])
-        if self.several not in (None, how.several):
+        if self.several not in (None, rule.several):
             kinds = ("one label per sample", "an indicator matrix")
             raise ValueError(
-                f"expected {kinds[not how.several]} as before, got {kinds[how.several]}. "
+                f"expected {kinds[not rule.several]} as before, got {kinds[rule.several]}. "
                 "Give all labels in one form."
             )
         if sparse.issparse(X):
             X = canonical(X)
-        found = []
+        self._read, found = None, []
         for rows in in_blocks(X, self.core.cost(X, len(given))):
             with self.changing(self._restorer_before()):
                 part = given, some(Y, rows), weight[rows]
-                found.append(self._learn_block(some(X, rows), part, how, reducing))
-                if classes is not None:
-                    self.register(classes)
+                found.append(self._learn_block(some(X, rows), part, rule, reducing))
         if not reducing:
             return None
         c = len(self.core.b)
         each = [np.pad(out, ((0, 0), (0, c - out.shape[1]))) for out in found]
         return np.concatenate(each)[:, self.live].astype(X.dtype)
+
+    def without_kept(self) -> Self:
+        """Return the state without kept samples and class sums, which shares the rest."""
+        new = copy(self)
+        new.core, new._read = self.core.without_kept(), None
+        return new
 
     def _restorer_before(self) -> Callable[[], None]:
         """Return a function that restores all attributes, if no sample was learned since."""
@@ -178,27 +145,27 @@ class Regression(Arrivals):
 
         return restore_before
 
-    def _learn_block(self, X: Any, labels: Any, how: Rule, reducing: bool) -> Any:
+    def _learn_block(self, X: Any, labels: Labels, rule: Rule, reducing: bool) -> Any:
         """Learn samples in order, in place; with `reducing`, return them reduced."""
         classes, Y, weight = labels
-        if how.several:  # columns without a sample too, so that the width is known
+        if rule.several:  # columns without a sample too, so that the width is known
             self.places(classes, np.arange(len(classes)))
         places = self.places(classes, Y.indices)
         if not self.n_samples and X.shape[0]:
-            self.several = how.several
+            self.several = rule.several
         if X.dtype == np.float64 and self.core.W.dtype != np.float64 and X.shape[0]:
             self.core.promote(np.float64)
         columns = self.column[places]
         reduced = np.zeros((X.shape[0], len(self.core.b))) if reducing else None
-        self.core.learn(X, (Y.indptr, columns, weight), how, reduced)
+        self.core.learn(X, (Y.indptr, columns, weight), rule, reduced)
         self.n_samples += X.shape[0]
         return reduced
 
+    def _parts(self) -> list[Any]:
+        return [*super()._parts(), self.core.reservoir]
+
     def _make_room(self, known: np.ndarray) -> None:
         self.core.add_classes(len(known) - len(self.core.b))
-
-    def _widen(self, n_features: int) -> None:
-        self.core.widen(n_features)
 
     def check_arrays(self, sizes: Sizes) -> None:
         """Raise SchemaError where labels do not fit the samples."""
@@ -218,9 +185,10 @@ def _check_count(n_samples: int) -> None:
         raise ValueError(f"expected at most {MOST:,} samples in all, got {n_samples:,}. Fit again.")
 
 
-def merged_states(states: list[Regression], rule: Rule) -> Regression:
+def merged_states(states: Iterable[Regression], rule: Rule) -> Regression:
     """Return the approximate sum of states, as one that shares nothing with them."""
-    started = [state for state in states if state.started] or states[:1]
+    states = list(states)
+    started = [each for each in states if each.n_samples or len(each.classes)] or states[:1]
     _check_count(sum(state.n_samples for state in started))
     if len(started) == 1:
         return deepcopy(started[0])
@@ -233,8 +201,8 @@ def merged_states(states: list[Regression], rule: Rule) -> Regression:
     sizes = {len(state.core.reservoir) for state in started}
     if len(sizes) > 1:
         raise ValueError(
-            f"expected reservoirs of one size to merge, got {sorted(sizes)}. "
-            "Fit all with the same reservoir."
+            f"expected one number of kept samples to merge, got {sorted(sizes)}. "
+            "Fit all with the same keep."
         )
     classes, column = started[0].classes[:0], started[0].column[:0]
     for state in started:
@@ -246,9 +214,6 @@ def merged_states(states: list[Regression], rule: Rule) -> Regression:
     rule = rule._replace(several=bool(several))
     new = Regression(merged([s.core for s in started], columns, len(classes), rule))
     new.classes, new.column, new.several = classes, column, several
-    new.registered = np.isin(
-        classes, np.concatenate([state.classes[state.registered] for state in started])
-    )
     new.n_samples = sum(state.n_samples for state in started)
     return new
 
@@ -261,57 +226,70 @@ def check_range(X: Any) -> None:
     check_largest(X, least, most)
 
 
-@dataclass
-class Weights(Directions):
-    """The directions, and the classifier, which is computed when it is first asked for."""
+@dataclass(frozen=True)
+class Regress(InOrder):
+    """One pass in which each sample is one step of a regression.
 
-    reading: Reading = field(kw_only=True)
-    live: np.ndarray = field(kw_only=True)
+    The states of parts add up, approximately.
+
+    Parameters
+    ----------
+    keep : int
+        The number of samples to keep.
+    seed : int
+        Of the choice of samples to keep, and to repeat.
+    left : float
+        What is left of a weight after one more sample.
+    """
+
+    adds_up: ClassVar[bool] = True
+
+    keep: int = 0
+    seed: int = 0
+    left: float = 1.0
+
+    def new(self, n_features: int) -> Regression:
+        """Return the state before the first sample."""
+        return Regression(DiagonalRLS(n_features, self.keep, self.seed, self.dtype))
+
+    def encoded(self, X: Any, y: Any, weight: Any = None) -> Labels:
+        """Return (labels, whether y is a matrix), the indicators of samples, and their weights."""
+        classes, Y = indicator(X, y)
+        check_range(X)
+        return (classes, is_matrix(y)), Y, weights(weight, X.shape[0])
+
+    def learn(
+        self, state: Regression, X: Any, labels: Labels, *, reducing: bool = False,
+        undo: bool = False,
+    ) -> np.ndarray | None:  # fmt: skip
+        """Learn samples in order, in place; with `reducing`, return them as reduced on the way."""
+        held = len(state.core.reservoir)
+        if held != self.keep:
+            raise ParameterError(
+                f"expected keep={held} as at the start, got {self.keep!r}. Use fit to start again."
+            )
+        return state.learn(X, labels, self.left, reducing)
+
+    def summed(self, states: Iterable[Regression]) -> Regression:
+        """Return the approximate sum of states, which shares nothing with them."""
+        return merged_states(states, Rule(self.left))
+
+    def joined(self, a: Regression, b: Regression) -> Regression:
+        """Return the approximate sum of two states."""
+        return self.summed([a, b])
+
+    def sums_only(self, state: Regression) -> Regression:
+        """Return the state without kept samples, and without class sums."""
+        return state.without_kept()
 
     @classmethod
-    def leading(cls, reading: Reading, live: np.ndarray, p: int | None) -> Self:
-        """Return the p leading singular directions of W, or W where it has no more.
-
-        Each is divided by the deviation of samples within the classes along it. Only columns `live`
-        count.
-        """
-        best = W = reading.directions[:, live]
-        if p is not None and p < W.shape[1]:
-            scaled = W.astype(np.float64) / (np.abs(W).max(initial=0.0) or 1.0)
-            best = set_signs(W @ np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :p])
-        deviation = deviations_within(reading.core, best, reading.several)
-        best = np.ascontiguousarray((best / deviation).astype(W.dtype, copy=False))
-        return cls(best, np.zeros(0), W.shape[1], size=p, reading=reading, live=live)
-
-    @cached_property
-    def rule(self) -> tuple[np.ndarray, np.ndarray]:
-        """W and b of the classifier, of samples as they are."""
-        W, b = self.reading.rule
-        if self.reading.core.origin is not None:
-            b = b - self.reading.core.origin @ W
-        return np.ascontiguousarray(W[:, self.live]), b[self.live]  # later steps change W
-
-    @property
-    def temperature(self) -> float:
-        """What outputs are divided by for probabilities."""
-        return self.reading.model.temperature
-
-
-class Parallel(InOrder):
-    """One sample at a time; parts are fitted in parallel, each in its order, and merged."""
-
-    def of_parts(self, parts: Any) -> Any:
-        """Return the approximate sum of the states of parts."""
-        check_parts(type(self.estimator).__name__, self.estimator.half_life)
-        warn(
-            f"{type(self.estimator).__name__}: the fits of the parts are merged approximately, "
-            "which is best for a few large parts. Use SRDA, or OC, whose merge is exact."
-        )
-        return self.estimator._add_states(parts.sum(self.estimator))
+    def of_arrays(cls, arrays: dict[str, np.ndarray], expected: Any) -> tuple[InOrder, Regression]:
+        """Return the pass and the state of named arrays, which are taken out of the dict."""
+        return expected, from_arrays(Regression, arrays)
 
 
 @parameters
-class OnlineSRDA(Classifier, Sequential):
+class OnlineSRDA(Discriminant, Sequential):
     """Online spectral regression discriminant analysis: SRDA in a single pass.
 
     ::
@@ -343,29 +321,29 @@ class OnlineSRDA(Classifier, Sequential):
         the first batch on; those that are not available yet are zero.
     half_life : float, optional
         The number of samples after which all sums are halved: Q, qb, the mean of `|x|^2`, the mean
-        of the samples, class sums and weights, and the weights of stored samples. W itself does not
+        of the samples, class sums and weights, and the weights of kept samples. W itself does not
         decay, but changes faster. Use it for data that change.
-    reservoir : int, default=2000
-        The number of samples to store, balanced by class. They are used if classes come at
-        different times, for `polish`, and for probabilities. With 0, class sums are not stored
-        either, and a model file holds no samples.
+    keep : int, default=2000
+        The number of samples that the state and model files keep, balanced by class. They are used
+        if classes come at different times, for `polish`, and for probabilities. With 0, files hold
+        no samples, nor class sums: nothing is polished, and probabilities are not calibrated.
     polish : bool, default=True
-        Whether to improve the result with the stored samples when it is read. While all samples are
-        stored, W is the ridge regression on them, in whatever order. Later, W is computed
+        Whether to improve the result with the kept samples when it is read. While all samples are
+        kept, W is the ridge regression on them, in whatever order. Later, W is computed
         again after a sorted stream or a `merge`, and the classifier is fitted again if that
         predicts held-out samples better. The state does not change. Set False for data that change
-        without a `half_life`, since the stored samples are outdated.
+        without a `half_life`, since the kept samples are outdated.
     shuffle : bool, default=True
         Whether `fit` learns the samples in random order. `partial_fit` does not shuffle.
     random_state : int, RandomState or None, default=None
-        Seed of the random order. An int also seeds the choice of samples to store and to repeat.
+        Seed of the random order. An int also seeds the choice of samples to keep and to repeat.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The transpose of W, each column divided by the pooled deviation of xW within the classes.
-        The stored samples estimate it; without a reservoir, the energy of the features, as if these
-        were uncorrelated about 0. If `n_components` is set and smaller than the number of classes,
+        The kept samples estimate it; with ``keep=0``, the energy of the features, as if these were
+        uncorrelated about 0. If `n_components` is set and smaller than the number of classes,
         the entry of largest magnitude in each direction is positive. Directions that are not
         available yet are zero.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -394,27 +372,27 @@ class OnlineSRDA(Classifier, Sequential):
     Notes
     -----
     **Cost** per sample: 2 nnz c operations. Memory: d c numbers of the type of the first samples,
-    float32 or float64, d c doubles for the class sums, d doubles, and the samples of the reservoir.
-    With `polish`, O(m^3) when attributes are read, for m samples in the reservoir.
+    float32 or float64, d c doubles for the class sums, d doubles, and the kept samples. With
+    `polish`, O(m^3) when attributes are read, for m kept samples.
 
     **Sorted streams**: kappa = (agree - chance)/(1 - chance), where agree is the share of about the
     last 100 samples that have the class of the previous sample, and chance is this share in random
-    order. If kappa is above 0.2, a stored sample is learned again with probability kappa. If
+    order. If kappa is above 0.2, a kept sample is learned again with probability kappa. If
     classes explain more than 5 % of the variance of the times of samples, or if states of more than
     200 features were merged, W is computed again when it is read, by least squares in the span of W
     and of the class means in bands of features of equal energy, from the class sums and the scatter
-    of the stored samples within the classes.
+    of the kept samples within the classes.
 
-    **Scores**: with `polish` and three classes or more, the outputs xW + b of stored samples, each
+    **Scores**: with `polish` and three classes or more, the outputs xW + b of kept samples, each
     left out (by leverages), also give log posteriors: of normal classes with one covariance, to
     whose diagonal 0.1 or 1 times the mean variance is added. They replace the
-    outputs if they predict stored samples better over five folds: the mean logarithm of the
+    outputs if they predict kept samples better over five folds: the mean logarithm of the
     probability of the label by half a standard error (by three where W was computed again), and
     either by 0.03 or with a mean recall of the classes that is higher by 0.03 and by two standard
     errors. `transform` is not affected.
 
     **Probabilities** are softmax(scores/T). The temperature T maximises the likelihood of the
-    stored samples that are left out.
+    kept samples that are left out.
 
     A sample weight w gives one longer step instead of w steps: `e *= w/(1 + w (...))`, and w
     instead of 1 in the sums.
@@ -436,31 +414,28 @@ class OnlineSRDA(Classifier, Sequential):
     [0, 1, 2]
     """
 
-    _constraints: ClassVar[dict[str, Constraint]] = {
-        "half_life": HALF_LIFE,
-        "reservoir": whole(0),
-        "polish": FLAG,
-    }
-    _state_type = Regression
-    _only_route = Parallel
+    _second: ClassVar[Any] = None
+    _several_labels = True
+    _constraints: ClassVar[dict[str, Constraint]] = {"polish": FLAG}
     _instead = "merge, or OC, whose sums add up exactly"
     _unsupported: ClassVar[dict[str, str]] = {
+        "fit_moments": "a regression is not a function of class sums",
         "fit_stats": "a regression is not a function of class sums",
         "eigenvalues_": "it has one direction per class, in the order of the classes. Use SRDA for "
         "directions in the order of their eigenvalues.",
     }
+    eigenvalues_: ClassVar[Any] = Missing()
+    n_samples_still_: ClassVar[Any] = Missing()
 
     n_components: int | None = None
     half_life: float | None = None
-    reservoir: int = 2000
+    keep: int = 2000
     polish: bool = True
     shuffle: bool = True
     random_state: Any = None
 
     # -- fitting --------------------------------------------------------------------------------
 
-    @accepts_collections
-    @atomic
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to the samples in one pass, in random order unless ``shuffle=False``.
 
@@ -487,7 +462,7 @@ class OnlineSRDA(Classifier, Sequential):
         --------
         partial_fit : Update with more samples, in their order.
         """
-        return self._fit(X, y, sample_weight, shuffle=self.shuffle)
+        return Projector.fit(self, X, y, sample_weight)
 
     @atomic
     def partial_fit(
@@ -522,10 +497,7 @@ class OnlineSRDA(Classifier, Sequential):
         --------
         fit : Forget all samples and fit to new ones.
         """
-        known, allowed = self._n_known, self._check_classes(classes, y)
-        self._learn(X, y, sample_weight, classes=allowed)
-        if allowed is None:
-            self._warn_of_numbers(y, known)
+        self._learn(X, y, sample_weight, classes)
         return self
 
     @atomic
@@ -554,7 +526,7 @@ class OnlineSRDA(Classifier, Sequential):
 
         For each feature, W becomes the mean of the estimators' W_k weighted by energy, sum (s2_k +
         Q_k) W_k / (s2 + Q). The result is not that of one estimator that saw all samples. Class
-        sums and scores are added; reservoirs are merged and balanced again.
+        sums and scores are added; kept samples are merged and balanced again.
 
         Parameters
         ----------
@@ -575,88 +547,63 @@ class OnlineSRDA(Classifier, Sequential):
         --------
         partial_fit : Update with more samples.
         """
-        return merge_into(self, others, lambda states: merged_states(states, self._rule(False)))
-
-    def _add_states(self, *states: Regression) -> Regression:
-        """Return the approximate sum of states, which stay as they are."""
-        with errors_named_after(self):
-            return merged_states(list(states), self._rule(False))
+        return merge_into(self, others, self._merged)
 
     # -- reading --------------------------------------------------------------------------------
 
     @property
     def score_(self) -> float:
         """The share of samples that were predicted correctly before they were learned."""
-        return self._state.core.score
+        check_is_fitted(self)
+        return float(self._learned.state.core.score)
 
     @property
     def score_window_(self) -> float:
         """`score_` over the last 1,000 samples."""
-        return self._state.core.score_of_window
-
-    @property
-    def _several(self) -> bool:
-        return bool(self._state.several)
-
-    def _decide(self, calibrated: bool = True) -> Decision:
-        """With several labels per sample, for the log odds of each."""
-        with lock_of(self):
-            W, b = self._solution.rule
-            temperature = self._solution.temperature if calibrated else 1.0
-            several = self._several
-        if not len(b):
-            raise NotFittedError(
-                f"{type(self).__name__}: expected at least one class to predict, got none so far. "
-                "Continue with partial_fit."
-            )
-        return Decision(W, b - 0.5 if several else b, temperature)
+        check_is_fitted(self)
+        return float(self._learned.state.core.score_of_window)
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _encode(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, ...]:
-        """Return the labels, sorted, the indicator matrix of the samples, and their weights."""
-        classes, Y = indicator(X, y, None, type(self).__name__)
-        check_range(X)
-        return classes, Y, weights(sample_weight, X.shape[0], type(self).__name__)
-
-    def _how(self, state: Regression, y: Any) -> Rule:
-        held = len(state.core.reservoir)
-        if held != self.reservoir:
-            self._refuse(f"reservoir={held}", self.reservoir)
-        return self._rule(is_matrix(y))
-
-    def _refuse(self, expected: str, got: Any) -> NoReturn:
-        raise ParameterError(
-            f"{type(self).__name__}: expected {expected} as at the start, got {got!r}. "
-            "Use fit to start again."
+    def _sums(self, data: Data) -> Regress:
+        half_life = self.half_life
+        return Regress(
+            keep=int(self.keep),
+            seed=int(self.random_state) if isinstance(self.random_state, Integral) else 0,
+            left=1.0 if half_life is None else 0.5 ** (1 / float(half_life)),
         )
 
-    def _rule(self, several: bool) -> Rule:
-        keep = 1.0 if self.half_life is None else 0.5 ** (1 / float(self.half_life))
-        return Rule(keep, several)
+    def _plan(self, data: Data, where: Where, samples: Any) -> Plan:
+        if where == "parts":
+            warn(
+                f"{type(self).__name__}: the fits of the parts are merged approximately, "
+                "which is best for a few large parts. Use SRDA, or OC, whose merge is exact."
+            )
+        return super()._plan(data, where, samples)
 
-    def _new_stream(self, n_features: int, dtype: Any) -> Regression:
-        seed = self.random_state if isinstance(self.random_state, Integral) else 0
-        core = DiagonalRLS(n_features, self.reservoir, int(seed), dtype)
-        return Regression(core)
+    def _shown(self, learned: Learned) -> Learned:
+        if self._may_keep():
+            return learned
+        return Learned(learned.step, learned.step.sums_only(learned.state))
 
-    def _store(self, stream: Regression) -> Self:
-        super()._store(stream)
-        classes = len(stream.live)
+    def _solve(self, learned: Learned) -> Solution:
+        state = learned.state
+        return state.reading(self.polish).solution(state.live, self.n_components)
+
+    def _predicting(self, calibrated: bool) -> Solution:
+        return super()._predicting(calibrated or self.polish)  # kept samples improve the rule, too
+
+    def _with_temperature(self, learned: Learned, found: Solution) -> Solution:
+        state = learned.state
+        return replace(found, rule=state.reading(self.polish).rule(state.live, polished=True))
+
+    def _check_solution(self, found: Solution) -> None:
+        classes = int(found.classes.seen.sum())
         if self.n_components is not None and self.n_components > classes:
             raise ParameterError(
                 f"{type(self).__name__}: expected n_components<={classes}, since {classes} classes "
                 f"have {classes} directions, got {self.n_components}. Use fewer components."
             )
-        return self
-
-    @property
-    def _n_features_out(self) -> int:  # known without the polish
-        return len(self._state.live) if self.n_components is None else self.n_components
-
-    def _solve(self, state: Regression) -> Weights:
-        reading = Reading(state.core, bool(state.several), self.polish)
-        return Weights.leading(reading, state.live, self.n_components)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
