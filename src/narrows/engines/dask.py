@@ -31,8 +31,10 @@ from narrows.engines.parts import feature_names, label_of, list_parts
 from narrows.io.chunk import Options, feature_columns, for_targets
 from narrows.io.extras import needing
 from narrows.io.streams import MAX_LINE_MB
-from narrows.moments.targets import as_samples
+from narrows.methods.base import check_alone, reducer_of
+from narrows.methods.names import source_of
 from narrows.moments.labels import as_array
+from narrows.moments.targets import as_samples
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
@@ -129,7 +131,7 @@ def fit(
     --------
     transform : Reduce the parts of a data set on a cluster.
     narrows.read.iter_chunks : Read a data set in chunks, in this process.
-    narrows.ClassStats : The state that adds up.
+    narrows.Moments : The sums that add up.
 
     Notes
     -----
@@ -157,7 +159,7 @@ def fit(
         zero_based=zero_based, chunk_rows=chunk_rows, max_line_mb=max_line_mb,
         labels=labels, target=target,
     )  # fmt: skip
-    estimator._check_parameters_alone()
+    check_alone(estimator)
     if _is_frame(partitions):
         options = for_targets(estimator, options)
     with _connect(client) as connected:
@@ -230,8 +232,8 @@ def transform(
     _import_distributed()
     from dask import array, delayed
 
-    source, d = estimator._source, estimator.n_features_in_
-    options, reduce = parts.options_for(estimator, reading), estimator._reducer()
+    reduce, source, d = reducer_of(estimator), source_of(estimator), estimator.n_features_in_
+    options = parts.options_for(estimator, reading)
     if output is not None:
         with _connect(client) as connected:
             if _is_dask(partitions) and not _is_frame(partitions):

@@ -17,8 +17,8 @@ from tqdm import tqdm
 
 from narrows.engines import learn
 from narrows.engines.engine import Engine, Function
-from narrows.engines.learn import Features, add_partial
-from narrows.errors import DataError, ParameterError
+from narrows.engines.learn import Features
+from narrows.errors import DataError, ParameterError, WidthError, errors_named_after
 from narrows.io.chunk import (
     DECIDED,
     LABELS,
@@ -36,6 +36,17 @@ from narrows.io.parts import SIZE, FilePart
 from narrows.io.source import Source, check_kind, check_terms, kind_of, remembered
 from narrows.io.streams import expand_patterns
 from narrows.io.table_rows import DECIDING, cells_named, joined
+from narrows.methods.base import (
+    check_alone,
+    fit_learned,
+    plan_of,
+    reducer_of,
+    refuse_parts,
+    remember,
+    wider_plan_of,
+)
+from narrows.methods.names import file_columns, source_of, use_names
+from narrows.methods.plan import learn as learn_plan
 from narrows.table import TableEncoder
 from narrows.text import Tfidf
 
@@ -93,32 +104,24 @@ class Parts:
             self.options = options.replace(label=os.path.abspath(options.label))
         self._are_texts = (self._format or TABLE).is_text(options)
 
-    def sum(self, estimator: Any, empty: Any = None) -> Any:
-        """Return the sum of the states that an estimator learns from the parts.
-
-        With `empty`, a state without samples, the parts are learned once, each from there.
-        """
-        alone, together = clone(estimator), PartFeatures()
-        shared = None if empty is None else self.engine.broadcast(empty)
-        given = self.parts, repeat(self._reading), repeat(alone), repeat(shared)
+    def add_up(self, estimator: Any, step: Any) -> Any:
+        """Return the state of all parts after a pass; each is learned where it is."""
+        together = PartFeatures()
+        shared = self.engine.broadcast((estimator, step))
         with self._bar("learning") as bar:
 
             def seen(k: int, features: Features | None) -> None:
                 together.check(self._name_of(k), features)
                 bar.update()
 
+            given = self.parts, repeat(self._reading), repeat(shared)
             learned = self.engine.map(learn.learn_part, *given)
-            total = self.engine.reduce(partial(add_partial, alone._add_states), learned, seen)
+            total = self.engine.reduce(partial(learn.joined, estimator), learned, seen)
         if self.names is None and not self.files and together.names is not None:
             self.names = list(together.names)
+        if total.arrays is None:
+            raise ValueError("expected at least one sample, got none. Check the parts.")
         return total.state
-
-    @property
-    def n_features(self) -> int:
-        """Return the number of features of the first part that has samples."""
-        if self.options.width:
-            return self.options.width
-        return 0 if self._first is None else self._first.number
 
     def write(self, reduce: Function, names: list[str], folder: str) -> list[str]:
         """Write the reduced samples of each part that has any to a folder; return the files."""
@@ -204,7 +207,7 @@ class Parts:
         """Let a fitted estimator know the names and the origin of its features; return it."""
         if self.names is not None:
             estimator.feature_names_in_ = np.array(self.names, dtype=object)
-        return estimator._remember(self.source)
+        return remember(estimator, self.source)
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -215,15 +218,13 @@ class Parts:
         self.options = self.options.with_found({DECIDED: decided})
         return source
 
-    @cached_property
-    def _first(self) -> Features | None:
-        """The features of the first part that has samples."""
-        for part in self.parts:
-            part = self.engine.head(part[0]), part[1]
-            found = self.engine.map(learn.first_features, [part], [self._reading])
-            for features in self.engine.collect(found):
-                if features is not None:
-                    return features
+    def first_features(self, estimator: Any) -> Any:
+        """Return what `learn.first_features` does of the first part that has samples."""
+        for data, name in self.parts:
+            part = self.engine.head(data), name
+            found = self.engine.map(learn.first_features, [part], [self._reading], [estimator])
+            for first in filter(None, self.engine.collect(found)):
+                return first
         return None
 
     @cached_property
@@ -237,6 +238,40 @@ class Parts:
 
     def _bar(self, what: str) -> Any:
         return tqdm(total=len(self.parts), desc=what, unit="part", disable=not self.progress)
+
+
+class DataOfParts:
+    """What a plan depends on, of parts; these are looked at only where it does.
+
+    Parameters
+    ----------
+    parts : Parts
+        The parts.
+    estimator : narrows estimator
+        It says what targets are numbers.
+    """
+
+    is_sparse = False
+
+    def __init__(self, parts: Parts, estimator: Any):
+        self.parts, self.estimator = parts, estimator
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        width = self.parts.options.width
+        return width or (0 if self._first is None else self._first[0].number)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the targets are numbers."""
+        takes: bool | None = self.estimator._takes_numbers
+        return takes if takes is not None else self._first is not None and self._first[1]
+
+    @cached_property
+    def _first(self) -> tuple[Features, bool] | None:
+        """The features of the first samples, and whether their targets are numbers."""
+        return self.parts.first_features(self.estimator)
 
 
 class PartFeatures:
@@ -304,13 +339,14 @@ def fit(
         options = for_targets(estimator, options)
     parts = Parts(engine, data, options, names, progress)
     parts.survey(vectoriser)
-    estimator._use_names(Source(columns=tuple(parts.names)) if parts.names else parts.source)
+    use_names(estimator, Source(columns=tuple(parts.names)) if parts.names else parts.source)
     encoder: Any = getattr(parts.source, "encoder", None)
     whole = encoder is not None and getattr(estimator, "groups", ()) is None
     if whole:
         estimator.set_params(groups=encoder.groups_)  # whole columns enter
     try:
-        estimator._fit_parts(parts)
+        with errors_named_after(estimator):
+            fit_learned(estimator, *_learned(parts, clone(estimator)))
     except BaseException:
         if whole:
             estimator.set_params(groups=None)
@@ -318,15 +354,27 @@ def fit(
     return parts.describe(estimator)
 
 
+def _learned(parts: Parts, new: Any) -> tuple[Any, Any]:
+    """Return the last step of the plan of an unfitted estimator, and its state for the parts."""
+    plan, add_up = plan_of(new, DataOfParts(parts, new), "parts"), partial(parts.add_up, new)
+    try:
+        return learn_plan(plan, add_up)
+    except WidthError as error:  # later parts have more features
+        if len(plan.passes) > 1:
+            raise
+        wide = error.n_features
+    return learn_plan(wider_plan_of(new, wide) or refuse_parts(new, wide), add_up)
+
+
 def transform(
     engine: Engine, estimator: Any, data: Sequence[Any], options: Options, output: str
 ) -> list[str]:
     """Write the reduced samples of each part to a file in a folder; return the files."""
     parts = Parts(engine, data, options)
-    parts.use_source(estimator._source)
+    parts.use_source(source_of(estimator))
     parts.decide_labels()
     names = [str(name) for name in estimator.get_feature_names_out()]
-    return parts.write(estimator._reducer(), names, output)
+    return parts.write(reducer_of(estimator), names, output)
 
 
 def options_to_fit(estimator: Any, **reading: Any) -> Options:
@@ -347,7 +395,7 @@ def files_to_fit(
     estimator: Any, files: Any, reading: Mapping[str, Any]
 ) -> tuple[list[Any], Options]:
     """Return the files that an estimator is to be fitted to, whose parameters are checked."""
-    estimator._check_parameters_alone()
+    check_alone(estimator)
     return list_parts(files), options_to_fit(estimator, **reading)
 
 
@@ -355,9 +403,9 @@ def options_for(estimator: Any, reading: Mapping[str, Any]) -> Options:
     """Return how to read what has the features of a fitted estimator."""
     given = _with_target(estimator, reading)
     given = {name: value for name, value in given.items() if value is not None}
-    fitted = {"width": estimator.n_features_in_, "columns": estimator._file_columns()}
+    fitted = {"width": estimator.n_features_in_, "columns": file_columns(estimator)}
     options = Options(**{**fitted, **given})
-    return as_in_model(for_targets(estimator, options, estimator._source), estimator)
+    return as_in_model(for_targets(estimator, options, source_of(estimator)), estimator)
 
 
 def partition(k: int) -> str:

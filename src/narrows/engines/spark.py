@@ -195,7 +195,7 @@ def _received(name: str) -> Any:
 
 
 def _dumps(value: Any) -> bytes:
-    """Return what Spark sends for a value; a state is plain arrays in there (`PartialState`)."""
+    """Return what Spark sends for a value; what was learned is plain arrays."""
     from pyspark.serializers import CloudPickleSerializer
 
     return bytes(CloudPickleSerializer().dumps(value))
