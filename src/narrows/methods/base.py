@@ -416,7 +416,8 @@ class Reducer(TransformerMixin, BaseEstimator):
             return Plan((sums,))
         if self._map_kind is not None:
             return Plan((Pass(second="total"), sums), partial(self._map_of, samples=samples))
-        if where == "chunks" and data.is_sparse and not self._gathers_sparse:
+        asked = solver in AT_ONCE or self._gathers_sparse
+        if where == "chunks" and data.is_sparse and not asked:
             refuse_more(self, data.n_features, "sparse samples in chunks")
         self._check_at_once()
         return Plan((Gather(sums.half_life, sums.numeric),))
@@ -651,7 +652,12 @@ class Reducer(TransformerMixin, BaseEstimator):
     @property
     def moments_(self) -> Moments:
         """The moments of all samples, which determine all attributes; copy them to change them."""
-        check_adds_up(self)
+        check_is_fitted(self)
+        if self._learned.state is None:
+            raise AttributeError(
+                f"{type(self).__name__} does not support moments_ after a fit to all samples at "
+                "once, which makes no sums."
+            )
         return cast(Moments, self._learned.moments)
 
     @property
