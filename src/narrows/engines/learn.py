@@ -92,15 +92,15 @@ def add_chunks(
     for X, y, *weight in chunks:
         with errors_named_after(estimator):
             X = as_samples(X, name)
-            if state is None:
-                state = step.empty(max(n_features, X.shape[1]))
-            known = step.n_features(state)
-            if not Features.of(X).follow(known):
+            before = 0 if state is None else step.n_features(state)
+            if not Features.of(X).follow(before):
                 raise ValueError(
-                    f"{name}: expected dense samples of {known} features as before, got "
+                    f"{name}: expected dense samples of {before} features as before, got "
                     f"{X.shape[1]}. Give all samples the same features."
                 )
-            if X.shape[1] > known:
+            if state is None:
+                state = step.empty(max(n_features, X.shape[1]))
+            if X.shape[1] > step.n_features(state):
                 step, state = step.widened(state, X.shape[1])
             y = checked_targets(estimator, X, y, step.numeric)
             state = step.add(state, widened(X, step.n_features(state)), y, *weight)

@@ -62,21 +62,17 @@ def learn(
             plan = plan_of(estimator, data, "chunks")
             plan = replace(plan, passes=(step, *plan.passes[number + 1 :]))
         new, begun, numbers = clone(estimator), iter([(left, state)]), count(number)
-        last: Any = None
 
-        def add_up(step: Any) -> Any:
-            nonlocal last
+        def add_up(step: Any) -> tuple[Any, Any]:
             samples, state = next(begun, (chunks, None))
             at = next(numbers)
 
             def note(step: Any, state: Any) -> None:
                 after(step, state, at)
 
-            last, state = add_chunks(new, step, state, samples, note, n_features)
-            return state
+            return add_chunks(new, step, state, samples, note, n_features)
 
-        _, state = plans.learn(plan, add_up)
-        return last, state  # the step may have become wider
+        return plans.learn(plan, add_up)
 
 
 def fit(

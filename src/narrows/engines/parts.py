@@ -104,8 +104,8 @@ class Parts:
             self.options = options.replace(label=os.path.abspath(options.label))
         self._are_texts = (self._format or TABLE).is_text(options)
 
-    def add_up(self, estimator: Any, step: Any) -> Any:
-        """Return the state of all parts after a pass; each is learned where it is."""
+    def add_up(self, estimator: Any, step: Any) -> tuple[Any, Any]:
+        """Return a step and the state of all parts after it; each is learned where it is."""
         together = PartFeatures()
         shared = self.engine.broadcast((estimator, step))
         with self._bar("learning") as bar:
@@ -121,7 +121,7 @@ class Parts:
             self.names = list(together.names)
         if total.arrays is None:
             raise ValueError("expected at least one sample, got none. Check the parts.")
-        return total.state
+        return total.step, total.state
 
     def write(self, reduce: Function, names: list[str], folder: str) -> list[str]:
         """Write the reduced samples of each part that has any to a folder; return the files."""

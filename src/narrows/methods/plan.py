@@ -116,6 +116,8 @@ class Pass:
         if self.n_folds == 1 and self.map is not None:
             return self.add_targets(state, X, targets)
         if self.n_folds == 1:
+            if self.numeric or self.second == "cross" or sparse.issparse(X):  # else sums show it
+                check_summable(X, float(targets.weight.sum()))
             state[0].add(X, targets)
             return state
         check_summable(X, float(targets.weight.sum()))  # so that no fold fails after another
@@ -357,22 +359,22 @@ class Plan:
         return len(self.passes) == 1 and bool(self.passes[0].shows_nan)
 
 
-AddUp = Callable[[Any], Any]
+AddUp = Callable[[Any], tuple[Any, Any]]
 
 
 def learn(plan: Plan, add_up: AddUp) -> tuple[Any, Any]:
     """Return the last pass of a plan, by which more samples can be added, and its state.
 
-    `add_up` returns the state of all samples after a pass.
+    `add_up` returns the state of all samples after a pass, and the pass, which may have been made
+    for fewer features than there turn out to be.
     """
     step, *later = plan.passes
-    state = add_up(step)
+    step, state = add_up(step)
     for each in later:
-        step = each.after(state, plan.map_of)
-        state = add_up(step)
+        step, state = add_up(each.after(state, plan.map_of))
     return step, state
 
 
 def at_hand(X: Any, y: Any, weight: Any) -> AddUp:
     """Return how to add up samples in memory."""
-    return lambda step: step.add(step.empty(X.shape[1]), X, y, weight)
+    return lambda step: (step, step.add(step.empty(X.shape[1]), X, y, weight))
