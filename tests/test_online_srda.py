@@ -386,7 +386,7 @@ def test_merging_is_associative_and_commutative_to_rounding():
 @pytest.mark.parametrize("reservoir", [pytest.param(2000, marks=pytest.mark.slow), 60])
 def test_what_is_read_after_merging_does_not_depend_on_the_order_either(reservoir):
     X, y = load_digits(return_X_y=True)
-    parameters = {"polish": True, "reservoir": reservoir}
+    parameters = {"polish": True, "keep": reservoir}
     parts = [new(**parameters).partial_fit(X[i::4], y[i::4]) for i in range(4)]
     a, b, c, d = parts
     expected = new(**parameters).merge(*parts)
@@ -531,8 +531,8 @@ def test_rows_in_one_form():
     [
         {"half_life": 0},
         {"half_life": "long"},
-        {"reservoir": -1},
-        {"reservoir": 2.5},
+        {"keep": -1},
+        {"keep": 2.5},
         {"polish": 1},
         {"shuffle": "yes"},
         {"n_components": 0},

@@ -129,7 +129,7 @@ def test_without_a_reservoir_there_are_no_class_sums():
 
 def test_class_sums_of_merged_parts_add_up():
     X, y = labelled(n=300)
-    options = {"half_life": 50.0, "reservoir": 40}
+    options = {"half_life": 50.0, "keep": 40}
     a, b = (OnlineSRDA(**options).partial_fit(X[k::2], y[k::2]) for k in (0, 1))
     T = indicators(y)
     both = sum(expected(X[k::2], T[k::2], half_life=50.0) for k in (0, 1))

@@ -807,11 +807,11 @@ class Reducer(TransformerMixin, BaseEstimator):
         decays = getattr(self, "half_life", None) is not None
         if len(shape) != 2 or decays or (self._second == "cross" and shape[1] > MOST):
             return False
-        if not self._plan(Data(shape[1]), "memory", None).show_nan:
+        one_each = getattr(y, "ndim", 0) == 1 and sample_weight is None
+        if not (sparse.issparse(X) or (one_each and are_many(X))):
             return False
-        return sparse.issparse(X) or (
-            getattr(y, "ndim", 0) == 1 and sample_weight is None and are_many(X)
-        )
+        check_constraints(self)  # on which the plan depends
+        return self._plan(Data(shape[1]), "memory", None).show_nan
 
     @contextmanager
     def _naming_nan(self, X: Any, late: bool) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -38,8 +39,9 @@ class Updates(InOrder):
         return Iterates(CentroidQR(n_features))
 
     def learn(
-        self, state: Iterates, X: Any, labels: Labels, *, reducing: bool = False, undo: bool = False
-    ) -> None:
+        self, state: Iterates, X: Any, labels: Labels, *, reducing: bool = False,
+        undo: bool = False, register: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
         """Learn samples in order, in place."""
         state.learn(X, labels, self.transport, undo=undo)
 
@@ -61,8 +63,9 @@ class Means(Updates):
     """The first pass of `fit`: class means."""
 
     def learn(
-        self, state: Iterates, X: Any, labels: Labels, *, reducing: bool = False, undo: bool = False
-    ) -> None:
+        self, state: Iterates, X: Any, labels: Labels, *, reducing: bool = False,
+        undo: bool = False, register: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
         """Add samples to the means, in place."""
         state.core.add(X, state.count(*labels))
 
@@ -88,8 +91,9 @@ class Scatter(Updates):
         return replace(self, going_on=state, basis=state.core.settle())
 
     def learn(
-        self, state: Iterates, X: Any, labels: Labels, *, reducing: bool = False, undo: bool = False
-    ) -> None:
+        self, state: Iterates, X: Any, labels: Labels, *, reducing: bool = False,
+        undo: bool = False, register: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
         """Add samples to the scatter, in place."""
         state.core.spread(X, state.columns(*labels), self.basis)
 

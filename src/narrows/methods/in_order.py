@@ -67,7 +67,7 @@ class Arrivals(ChangesInPlace):
 
     def number(self, classes: np.ndarray) -> None:
         """Number labels that no sample has yet, in their order, in place."""
-        with self.changing(self.restorer()):
+        if not np.isin(classes, self.classes).all():
             self.places(classes, np.arange(len(classes)))
 
     def renamed(self, names: np.ndarray) -> Self:
@@ -276,11 +276,14 @@ class InOrder(ABC):
 
     @abstractmethod
     def learn(
-        self, state: Any, X: Any, labels: Labels, *, reducing: bool = False, undo: bool = False
-    ) -> np.ndarray | None:
+        self, state: Any, X: Any, labels: Labels, *, reducing: bool = False, undo: bool = False,
+        register: Callable[[], None] | None = None,
+    ) -> np.ndarray | None:  # fmt: skip
         """Learn samples in order, in place; with `reducing`, return them as reduced on the way.
 
-        With `undo`, an error of the samples leaves the state as it was.
+        With `undo`, an error of the samples leaves the state as it was. `register` is called with
+        each block of samples, of methods that register classes, so that an interrupt finds both
+        done or neither.
         """
 
     def encoded(self, X: Any, y: Any, weight: Any = None) -> Labels:

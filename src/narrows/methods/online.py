@@ -89,8 +89,9 @@ class Regression(Arrivals):
         return read
 
     def learn(
-        self, X: Any, labels: Labels, left: float, reducing: bool = False
-    ) -> np.ndarray | None:
+        self, X: Any, labels: Labels, left: float, reducing: bool = False,
+        register: Callable[[], None] | None = None,
+    ) -> np.ndarray | None:  # fmt: skip
         """Learn samples in order, in place; with `reducing`, return them reduced.
 
         A signal waits until a block of samples is learned. Errors of the samples are raised before
@@ -106,6 +107,8 @@ class Regression(Arrivals):
             What is left of a weight after one more sample.
         reducing : bool
             Whether to return each sample reduced by its W.
+        register : callable, optional
+            Called with each block, as one change with it.
         """
         (given, several), Y, weight = labels
         rule = Rule(left, several)
@@ -123,6 +126,8 @@ class Regression(Arrivals):
             with self.changing(self._restorer_before()):
                 part = given, some(Y, rows), weight[rows]
                 found.append(self._learn_block(some(X, rows), part, rule, reducing))
+                if register is not None:
+                    register()
         if not reducing:
             return None
         c = len(self.core.b)
@@ -260,7 +265,7 @@ class Regress(InOrder):
 
     def learn(
         self, state: Regression, X: Any, labels: Labels, *, reducing: bool = False,
-        undo: bool = False,
+        undo: bool = False, register: Callable[[], None] | None = None,
     ) -> np.ndarray | None:  # fmt: skip
         """Learn samples in order, in place; with `reducing`, return them as reduced on the way."""
         held = len(state.core.reservoir)
@@ -268,7 +273,7 @@ class Regress(InOrder):
             raise ParameterError(
                 f"expected keep={held} as at the start, got {self.keep!r}. Use fit to start again."
             )
-        return state.learn(X, labels, self.left, reducing)
+        return state.learn(X, labels, self.left, reducing, register)
 
     def summed(self, states: Iterable[Regression]) -> Regression:
         """Return the approximate sum of states, which shares nothing with them."""

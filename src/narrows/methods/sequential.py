@@ -5,7 +5,9 @@ Their iterates are those of the papers' tables, in the order of the samples.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -189,12 +191,12 @@ class Sequential(Projector):
             learned = Learned(step, state, source=before and before.source, checked=checked)
         self._learned = learned  # so that an interrupt leaves the blocks that were learned
         learned.step, undo = step, learned is before
-        reduced = step.learn(learned.state, X, labels, reducing=reducing, undo=undo)
+        options: dict[str, Any] = {"reducing": reducing, "undo": undo}
+        if allowed is not None and self._registers:
+            options["register"] = partial(register, learned, allowed)
+        reduced = step.learn(learned.state, X, labels, **options)
         if allowed is None:
             self._warn_of_numbers(y, n_known)
-        elif self._registers:
-            learned.state.number(allowed)
-            learned.known = allowed if learned.known is None else union(learned.known, allowed)
         return reduced
 
     def _plan(self, data: Data, where: Where, samples: Any) -> Plan:
@@ -266,6 +268,12 @@ class Sequential(Projector):
             )
 
 
+def register(learned: Learned, classes: np.ndarray) -> None:
+    """Note labels, distinct and sorted, as classes that may occur, in place."""
+    learned.state.number(classes)
+    learned.known = classes if learned.known is None else union(learned.known, classes)
+
+
 @dataclass(frozen=True)
 class Iteration(InOrder):
     """One pass in which each sample is one step of an iteration on a few vectors.
@@ -297,8 +305,9 @@ class Iteration(InOrder):
         return Iterates(Span(n_features, self.n_vectors(n_features)), self.by_class)
 
     def learn(
-        self, state: Iterates, X: Any, labels: Labels, *, reducing: bool = False, undo: bool = False
-    ) -> np.ndarray | None:
+        self, state: Iterates, X: Any, labels: Labels, *, reducing: bool = False,
+        undo: bool = False, register: Callable[[], None] | None = None,
+    ) -> np.ndarray | None:  # fmt: skip
         """Learn samples in order, in place; with `reducing`, return them as reduced on the way."""
         p, d = self.n_vectors(state.n_features), state.n_features
         if state.core.p != p:

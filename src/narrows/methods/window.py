@@ -197,7 +197,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """
         for name in ("_pieces", "_answer"):
             self.__dict__.pop(name, None)
-        self._learn(X, y, sample_weight, 1)
+        self._add(X, y, sample_weight, 1)
         learned = self.estimator_._learned
         fit_learned(self.estimator_, learned.step, learned.state)
         self._name_features(self.estimator_)
@@ -235,10 +235,10 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """
         if classes is not None:
             check_among(classes, y, _NO_CLASSES, "Window")
-        return self._learn(X, y, sample_weight, 0)
+        return self._add(X, y, sample_weight, 0)
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:
-        self._check_parameters()
+    def _add(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:
+        self._check_estimator()
         fitted = hasattr(self, "_pieces")
         X = checked_samples(
             self, X, inner=self.estimator, ensure_min_samples=least, reset=not fitted
@@ -251,7 +251,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             step = self._step(X, y)
             parts = [checked_targets(self.estimator, X, y, step.numeric), sample_weight]
             pieces, seen = [], self.n_samples_seen_ if fitted else 0
-            for rows in blocks(X.shape[0], self._size):
+            for rows in blocks(X.shape[0], self._piece_size):
                 cut, first = [None if a is None else a[rows] for a in parts], seen + rows.start
                 state = step.add(step.empty(X.shape[1]), X[rows], cut[0], cut[1], first)
                 if X.shape[0] - rows.stop < self.samples:
@@ -304,7 +304,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         now = {"": (type(self.estimator), self.samples)} | self.estimator.get_params()
         if self._answer is None or not all(same(self._answered.get(k), now[k]) for k in now):
-            self._check_parameters()
+            self._check_estimator()
             answer, d = clone(self.estimator), self.n_features_in_
             states, left = list[list[Moments]](), self.samples
             for piece in reversed(self._pieces):
@@ -435,13 +435,13 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     # -- inside ---------------------------------------------------------------------------------
 
     @property
-    def _size(self) -> int:
+    def _piece_size(self) -> int:
         """The number of samples of a piece."""
         return -(-self.samples // _PIECES)
 
     def _with(self, pieces: list[_Piece], new: _Piece) -> list[_Piece]:
         """Return the pieces with a new one at the end, without those that leave the window."""
-        if pieces and pieces[-1].n + new.n <= self._size:
+        if pieces and pieces[-1].n + new.n <= self._piece_size:
             pieces = [*pieces[:-1], pieces[-1] + new]
         else:
             pieces = [*pieces, new]
@@ -471,7 +471,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             ) from None
         return step
 
-    def _check_parameters(self) -> None:
+    def _check_estimator(self) -> None:
         if not hasattr(type(self.estimator), "fit_moments"):  # moments add up
             raise ParameterError(
                 "Window: expected an estimator whose states add up (OC, SRDA, PCA, a selector, …), "
