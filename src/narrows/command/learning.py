@@ -399,8 +399,8 @@ class Run:
         has_classes = estimator._needs_y and not estimator._takes_numbers
         if has_classes:
             make_type(estimator, asked, self.model)
-        known = labels_of(estimator)
-        unlike, known, path = Unlike(known), known.copy() if len(known) else None, ""
+        learned = labels_of(estimator)
+        unlike, known, path = Unlike(learned), learned.copy() if len(learned) else None, ""
         for X, y in self.samples:
             path = display_name(self.samples.inputs[self.samples.at.file])
             if not estimator._needs_y:  # it may ignore them
@@ -641,5 +641,5 @@ def _report_model(
     report(found, text, as_json, err=output == "-")
     _say_if_other_columns(estimator)
     of_classes = estimator._needs_y and not estimator._takes_numbers
-    classes = labels_of(estimator) if of_classes else []
+    classes: Any = labels_of(estimator) if of_classes else []
     say_if_numbers(classes, found["rows"], ", with --method pls or forwardfs")

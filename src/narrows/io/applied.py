@@ -133,8 +133,9 @@ class Model:
 
     def _of_then(self, X: Any) -> Any:
         """Return the features by which to predict; those of the same samples once."""
+        then: Any = self._learned.then
         if self._last[0] is not X:
-            self._last = X, take(self._checked(X), self._learned.then.chosen)
+            self._last = X, take(self._checked(X), then.chosen)
         return self._last[1]
 
     def _checked(self, X: Any) -> Any:

@@ -89,7 +89,8 @@ def _solved(state: dict[str, np.ndarray], numeric: bool) -> Solution:
         if name in left or name not in _OPTIONAL:
             found[name] = taken(left, name, types, tuple(shape.split()), sizes, conditions)
     check_known("state", left, ())
-    W, values, linear = found["W"], found["eigenvalues"], None
+    linear: Any = None
+    W, values = found["W"], found["eigenvalues"]
     rule, separating = found.get("intercept"), found.get("separating")
     if rule is not None:
         linear = Rule(W @ found["coef"], rule) if "coef" in found else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from narrows.methods.names import column_name, method_of, source_of, targets_of
 from narrows.solve.solution import Solution
 
 _RIDGES = "alpha", "mu"
-_OF_DIRECTIONS = {
+_OF_DIRECTIONS: dict[str, tuple[str, Callable[[Solution], np.ndarray]]] = {
     "eigenvalues_": ("eigenvalue", lambda found: found.padded(found.values)),
     "explained_variance_ratio_": ("explained variance", lambda found: found.explained),
 }
