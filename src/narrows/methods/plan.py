@@ -28,7 +28,14 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import fit_alike
-from narrows.moments.labels import SMALLEST_WEIGHT, distinct, joined, union, weights
+from narrows.moments.labels import (
+    SMALLEST_WEIGHT,
+    distinct,
+    joined,
+    one_a_row,
+    union,
+    weights,
+)
 from narrows.moments.maps import ONE_MAP, map_in
 from narrows.moments.moments import Moments
 from narrows.moments.targets import Targets
@@ -268,6 +275,9 @@ class Gather:
         """Add checked samples, in place."""
         if self.numeric:
             state.check_targets(y)
+        else:
+            classes, codes = one_a_row(X, y)
+            y = classes[codes]
         state.chunks.append((X, y, weights(weight, X.shape[0])))
         return state
 
