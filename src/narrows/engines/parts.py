@@ -54,7 +54,7 @@ _NAMED = 5  # features that a message lists
 
 
 class Parts:
-    """The parts of a data set, from whose `sum` an estimator learns.
+    """The parts of a data set, as what a plan of `narrows.methods.plan` depends on.
 
     Parameters
     ----------
@@ -75,6 +75,8 @@ class Parts:
         What each part is, and what errors call it.
     """
 
+    is_sparse = False  # where it matters, parts are refused
+
     def __init__(
         self,
         engine: Engine,
@@ -93,7 +95,8 @@ class Parts:
         self.engine, self.options, self.names, self.progress = engine, options, names, progress
         self.source: Source | None = None
         self.files = [_path_of(each) for each in data if isinstance(each, str | FilePart)]
-        data = _cut(data, options.encoding)
+        cut = (parts_of(d, SIZE, options.encoding) if isinstance(d, str) else [d] for d in data)
+        data = list(chain.from_iterable(cut))
         self._of_files = [each for each in data if isinstance(each, str | FilePart)]
         names_of = (_path_of(d) or partition(k) for k, d in enumerate(data))
         self.parts = list(zip(data, names_of, strict=True))
@@ -104,10 +107,22 @@ class Parts:
             self.options = options.replace(label=os.path.abspath(options.label))
         self._are_texts = (self._format or TABLE).is_text(options)
 
-    def add_up(self, estimator: Any, step: Any) -> tuple[Any, Any]:
+    def learned(self, estimator: Any) -> tuple[Any, Any]:
+        """Return the last step of the plan of an estimator, and its state for all parts."""
+        self._new = new = clone(estimator)
+        plan = plan_of(new, self, "parts")  # which looks at the first part only where it matters
+        try:
+            return learn_plan(plan, self._add_up)
+        except WidthError as error:  # later parts have more features
+            if len(plan.passes) > 1:
+                raise
+            wide = error.n_features
+        return learn_plan(wider_plan_of(new, wide) or refuse_parts(new, wide), self._add_up)
+
+    def _add_up(self, step: Any) -> tuple[Any, Any]:
         """Return a step and the state of all parts after it; each is learned where it is."""
         together = PartFeatures()
-        shared = self.engine.broadcast((estimator, step))
+        shared = self.engine.broadcast((self._new, step))
         with self._bar("learning") as bar:
 
             def seen(k: int, features: Features | None) -> None:
@@ -116,7 +131,7 @@ class Parts:
 
             given = self.parts, repeat(self._reading), repeat(shared)
             learned = self.engine.map(learn.learn_part, *given)
-            total = self.engine.reduce(partial(learn.joined, estimator), learned, seen)
+            total = self.engine.reduce(partial(learn.joined, self._new), learned, seen)
         if self.names is None and not self.files and together.names is not None:
             self.names = list(together.names)
         if total.arrays is None:
@@ -218,11 +233,23 @@ class Parts:
         self.options = self.options.with_found({DECIDED: decided})
         return source
 
-    def first_features(self, estimator: Any) -> Any:
-        """Return what `learn.first_features` does of the first part that has samples."""
+    @property
+    def n_features(self) -> int:
+        """The number of features of the first part that has samples."""
+        return self.options.width or (self._first[0].number if self._first else 0)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the targets are numbers."""
+        takes: bool | None = self._new._takes_numbers
+        return takes if takes is not None else bool(self._first and self._first[1])
+
+    @cached_property
+    def _first(self) -> tuple[Features, bool] | None:
+        """What `learn.first_features` returns of the first part that has samples."""
         for data, name in self.parts:
             part = self.engine.head(data), name
-            found = self.engine.map(learn.first_features, [part], [self._reading], [estimator])
+            found = self.engine.map(learn.first_features, [part], [self._reading], [self._new])
             for first in filter(None, self.engine.collect(found)):
                 return first
         return None
@@ -238,40 +265,6 @@ class Parts:
 
     def _bar(self, what: str) -> Any:
         return tqdm(total=len(self.parts), desc=what, unit="part", disable=not self.progress)
-
-
-class DataOfParts:
-    """What a plan depends on, of parts; these are looked at only where it does.
-
-    Parameters
-    ----------
-    parts : Parts
-        The parts.
-    estimator : narrows estimator
-        It says what targets are numbers.
-    """
-
-    is_sparse = False
-
-    def __init__(self, parts: Parts, estimator: Any):
-        self.parts, self.estimator = parts, estimator
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        width = self.parts.options.width
-        return width or (0 if self._first is None else self._first[0].number)
-
-    @property
-    def numeric(self) -> bool:
-        """Whether the targets are numbers."""
-        takes: bool | None = self.estimator._takes_numbers
-        return takes if takes is not None else self._first is not None and self._first[1]
-
-    @cached_property
-    def _first(self) -> tuple[Features, bool] | None:
-        """The features of the first samples, and whether their targets are numbers."""
-        return self.parts.first_features(self.estimator)
 
 
 class PartFeatures:
@@ -346,24 +339,12 @@ def fit(
         estimator.set_params(groups=encoder.groups_)  # whole columns enter
     try:
         with errors_named_after(estimator):
-            fit_learned(estimator, *_learned(parts, clone(estimator)))
+            fit_learned(estimator, *parts.learned(estimator))
     except BaseException:
         if whole:
             estimator.set_params(groups=None)
         raise
     return parts.describe(estimator)
-
-
-def _learned(parts: Parts, new: Any) -> tuple[Any, Any]:
-    """Return the last step of the plan of an unfitted estimator, and its state for the parts."""
-    plan, add_up = plan_of(new, DataOfParts(parts, new), "parts"), partial(parts.add_up, new)
-    try:
-        return learn_plan(plan, add_up)
-    except WidthError as error:  # later parts have more features
-        if len(plan.passes) > 1:
-            raise
-        wide = error.n_features
-    return learn_plan(wider_plan_of(new, wide) or refuse_parts(new, wide), add_up)
 
 
 def transform(
@@ -411,12 +392,6 @@ def options_for(estimator: Any, reading: Mapping[str, Any]) -> Options:
 def partition(k: int) -> str:
     """Return what errors call a part that is no file."""
     return f"partition {k}"
-
-
-def _cut(data: Sequence[Any], encoding: str | None) -> list[Any]:
-    """Return the parts of large files; anything else is one part."""
-    cut = [parts_of(each, SIZE, encoding) if isinstance(each, str) else [each] for each in data]
-    return [part for parts in cut for part in parts]
 
 
 def _path_of(data: Any) -> str:
