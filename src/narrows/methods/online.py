@@ -13,9 +13,10 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError, warn
-from narrows.methods.base import Learned, atomic, merge_into
 from narrows.methods.discriminants import Discriminant
 from narrows.methods.in_order import Arrivals, InOrder, Labels
+from narrows.methods.learned import Learned, atomic
+from narrows.methods.merging import merge_into
 from narrows.methods.parameters import FLAG, Constraint, parameters
 from narrows.methods.plan import Data, Plan, Where
 from narrows.methods.projectors import Projector
@@ -431,6 +432,8 @@ class OnlineSRDA(Discriminant, Sequential):
     }
     eigenvalues_: ClassVar[Any] = Missing()
     n_samples_still_: ClassVar[Any] = Missing()
+    coef_: ClassVar[Any] = Missing()
+    intercept_: ClassVar[Any] = Missing()
 
     n_components: int | None = None
     half_life: float | None = None

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
 from narrows.methods.attributes import EIGENVALUES
-from narrows.methods.base import Learned, atomic
 from narrows.methods.in_order import InOrder, Iterates, Labels
+from narrows.methods.learned import Learned, atomic
 from narrows.methods.parameters import (
     EPS,
     FLAG,
@@ -81,6 +81,8 @@ class Sequential(Projector):
     fit_stats: ClassVar[Any] = Missing()
     moments_: ClassVar[Any] = Missing()
     stats_: ClassVar[Any] = Missing()
+    set_fit_request: ClassVar[Any] = Missing()  # of weights
+    set_partial_fit_request: ClassVar[Any] = Missing()
     eigenvalues_: ClassVar[Any] = EIGENVALUES
 
     # -- fitting --------------------------------------------------------------------------------

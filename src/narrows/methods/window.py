@@ -14,16 +14,8 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, cl
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from narrows.errors import ParameterError, WidthError, errors_named_after
-from narrows.methods.base import (
-    Learned,
-    Method,
-    atomic,
-    checked_targets,
-    fit_learned,
-    has_numbers,
-    plan_of,
-    where,
-)
+from narrows.methods.base import Method, checked_targets, fit_learned, has_numbers, plan_of, where
+from narrows.methods.learned import Learned, atomic
 from narrows.methods.parameters import Hinting, check_whole, copied, same
 from narrows.methods.plan import Data, Pass
 from narrows.moments.labels import (
@@ -138,7 +130,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     See Also
     --------
     OC : Supports `half_life`, with which old samples decay instead.
-    ClassStats : The states that are added.
+    Moments : The moments that are added.
 
     Notes
     -----
@@ -149,7 +141,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     References
     ----------
-    Specific to narrows: a sum of states (`ClassStats`).
+    Specific to narrows: a sum of moments (`Moments`).
 
     Examples
     --------
@@ -247,16 +239,15 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             sample_weight = weights(sample_weight, X.shape[0], "Window")
         y = _sliceable(y)
         check_consistent_length(X, y, sample_weight)
-        with errors_named_after(self.estimator):
-            step = self._step(X, y)
-            parts = [checked_targets(self.estimator, X, y, step.numeric), sample_weight]
-            pieces, seen = [], self.n_samples_seen_ if fitted else 0
-            for rows in blocks(X.shape[0], self._piece_size):
-                cut, first = [None if a is None else a[rows] for a in parts], seen + rows.start
-                state = step.add(step.empty(X.shape[1]), X[rows], cut[0], cut[1], first)
-                if X.shape[0] - rows.stop < self.samples:
-                    copies = tuple(None if a is None else a.copy() for a in (X[rows], *cut))
-                    pieces.append(_Piece([copies], first, rows.stop - rows.start, step, state))
+        step = self._step(X, y)
+        parts = [checked_targets(self.estimator, X, y, step.numeric), sample_weight]
+        pieces, seen = [], self.n_samples_seen_ if fitted else 0
+        for rows in blocks(X.shape[0], self._piece_size):
+            cut, first = [None if a is None else a[rows] for a in parts], seen + rows.start
+            state = step.add(step.empty(X.shape[1]), X[rows], cut[0], cut[1], first)
+            if X.shape[0] - rows.stop < self.samples:
+                copies = tuple(None if a is None else a.copy() for a in (X[rows], *cut))
+                pieces.append(_Piece([copies], first, rows.stop - rows.start, step, state))
         if not fitted:
             self._pieces: list[_Piece] = []
             self.n_samples_seen_ = 0
