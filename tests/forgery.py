@@ -36,11 +36,11 @@ from narrows import (
     OCFS,
     PLS,
     SRDA,
-    Moments,
     CorrelationFS,
     FisherFS,
     ForwardFS,
     KernelSRDA,
+    Moments,
     OnlineSRDA,
     ReducedRank,
 )
@@ -142,7 +142,9 @@ def _crossed(n, form=np.asarray, gone=0, later=0, **parameters):
         if later:
             model.partial_fit(form(X[:later]), y[:later])
         if gone:
-            model.fit_moments(model.moments_ - SRDA().partial_fit(form(X[:gone]), y[:gone]).moments_)
+            model.fit_moments(
+                model.moments_ - SRDA().partial_fit(form(X[:gone]), y[:gone]).moments_
+            )
         return model
 
     return make
@@ -156,7 +158,9 @@ def _of_numbers(model, n=60, q=2, d=D, form=np.asarray, gone=0):
         Y = np.round(X[:, :q] + 1)
         fitted = clone(model).fit(form(X), Y)
         if gone:
-            fitted.fit_moments(fitted.moments_ - clone(model).fit(form(X[:gone]), Y[:gone]).moments_)
+            fitted.fit_moments(
+                fitted.moments_ - clone(model).fit(form(X[:gone]), Y[:gone]).moments_
+            )
         return fitted
 
     return make

@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-from narrows import OC, OCFS, SRDA, Moments, ForwardFS, OnlineSRDA
+from narrows import OC, OCFS, SRDA, ForwardFS, Moments, OnlineSRDA
 from narrows.command.cli import main
 from narrows.errors import ParameterError
 from narrows.evaluate import Comparison, compare, retrieval

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import narrows
-from narrows import IG, OC, OCFS, Moments, FisherFS, Window
+from narrows import IG, OC, OCFS, FisherFS, Moments, Window
 from narrows.errors import ParameterError, RangeError
 from tests.cases import labelled
 from tests.inside import pretend

@@ -19,7 +19,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 import narrows
-from narrows import SRDA, Moments, KernelSRDA, Window
+from narrows import SRDA, KernelSRDA, Moments, Window
 from narrows.errors import DataError, ParameterError, RangeError
 from tests.cases import assert_same, bytes_of, labelled
 from tests.conftest import slow
@@ -142,7 +142,11 @@ def test_wide_blocks_are_mapped_a_few_at_a_time(monkeypatch):
 
 def explicit(model, X):
     """The coordinates that a model has to have used."""
-    stats = model.moments_ if hasattr(model.moments_, "map") else copy.deepcopy(model).emptied().moments_
+    stats = (
+        model.moments_
+        if hasattr(model.moments_, "map")
+        else copy.deepcopy(model).emptied().moments_
+    )
     map = stats.map
     return oracle.coordinates(X, map.seed, map.kernel, map.n_hidden, map.gamma, map.centre)
 
@@ -833,7 +837,9 @@ def test_shards_of_digits_are_one_fit():
     half = fitted.emptied().partial_fit(X[::2], y[::2])
     left = clone(fitted).fit_moments(fitted.moments_ - half.moments_)
     refit = fitted.emptied().partial_fit(X[1::2], y[1::2])
-    np.testing.assert_array_equal(left.moments_.stats.samples.keys, refit.moments_.stats.samples.keys)
+    np.testing.assert_array_equal(
+        left.moments_.stats.samples.keys, refit.moments_.stats.samples.keys
+    )
     same(left, refit, X)
 
 

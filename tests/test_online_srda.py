@@ -447,9 +447,7 @@ def test_united_reservoirs_are_balanced_again():
     parts = []
     for share in (0.95, 0.5):
         y = (rng.random(500) > share).astype(int)
-        parts.append(
-            OnlineSRDA(keep=60).partial_fit(rng.normal(size=(500, 3)) + y[:, None], y)
-        )
+        parts.append(OnlineSRDA(keep=60).partial_fit(rng.normal(size=(500, 3)) + y[:, None], y))
     merged = OnlineSRDA(keep=60).merge(*parts)
     _, labels, _ = held_by(merged)
     assert labels.sum(axis=0).tolist() == [30, 30]

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 
-from narrows import OC, OCFS, SRDA, Moments, KernelSRDA, OnlineSRDA, Window, load, save
+from narrows import OC, OCFS, SRDA, KernelSRDA, Moments, OnlineSRDA, Window, load, save
 from narrows.errors import ParameterError
 from narrows.text import HashedTfidf, Tfidf
 from tests.traced import run_traced

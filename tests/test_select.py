@@ -14,7 +14,7 @@ from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from narrows import CHI, DF, IG, MI, MMCFS, OCFS, Moments, FisherFS, VarianceFS
+from narrows import CHI, DF, IG, MI, MMCFS, OCFS, FisherFS, Moments, VarianceFS
 from narrows.errors import ParameterError
 from tests.cases import labelled
 from tests.oracles import contingency, dense

@@ -14,7 +14,7 @@ from sklearn.datasets import load_wine, make_circles
 from sklearn.preprocessing import StandardScaler
 
 import narrows
-from narrows import LDA, MMC, PCA, PLS, SRDA, Moments, KernelSRDA, ReducedRank, Window
+from narrows import LDA, MMC, PCA, PLS, SRDA, KernelSRDA, Moments, ReducedRank, Window
 from narrows.errors import DataError, ParameterError
 from narrows.export import to_onnx
 from tests.inside import pretend

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from narrows import CHI, OC, OCFS, Moments, FisherFS
+from narrows import CHI, OC, OCFS, FisherFS, Moments
 from narrows.criteria import BETWEEN
 from narrows.errors import ParameterError
 from tests.cases import labelled

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from narrows import OC, Moments, FisherFS
+from narrows import OC, FisherFS, Moments
 from tests.forks import holds_in_a_fork
 from tests.inside import pretend
 from tests.traced import SOURCE, AtLine, run_traced

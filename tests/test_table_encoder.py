@@ -25,7 +25,7 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScal
 from sklearn.utils import get_tags
 
 import narrows
-from narrows import OC, OCFS, PLS, SRDA, Moments, ForwardFS, OnlineSRDA
+from narrows import OC, OCFS, PLS, SRDA, ForwardFS, Moments, OnlineSRDA
 from narrows.errors import DataError, ParameterError
 from narrows.evaluate import compare
 from narrows.read import source_of

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import norm  # whose squares do not overflow
 
-from narrows.solve.eigen import gram_eigh, lanczos
-from narrows.solve.sums import HUGE, too_large, weighted
 from narrows.moments.folds import Split
 from narrows.moments.moments import Moments
+from narrows.solve.eigen import gram_eigh, lanczos
+from narrows.solve.sums import HUGE, too_large, weighted
 
 
 @dataclass(frozen=True)
@@ -160,6 +160,8 @@ def held_out_gain(split: Split) -> np.ndarray:
 
 
 _HALFWAY = 0.5  # from the mean to a class mean, for `held_out_gain`
+
+
 def margin(eps: float) -> Criterion:
     """Return the criterion S_b - eps S_w = (1 + eps) S_b - eps C."""
     return Criterion(between=1 + eps, total=-eps)

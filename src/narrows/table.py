@@ -39,7 +39,7 @@ from narrows.solve.cells import (
     table_of,
 )
 from narrows.solve.codec import check_known, taken
-from narrows.table_map import (
+from narrows.solve.table_columns import (
     ANY_CASE,
     OTHER,
     Column,

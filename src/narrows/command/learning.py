@@ -38,7 +38,6 @@ from narrows.io.models import fingerprint, learned_by, load_model, save_model
 from narrows.io.source import check_kind, kind_of
 from narrows.io.streams import display_name, expand_patterns
 from narrows.methods.base import (
-    Learned,
     check_adds_up,
     checked_targets,
     emptied_copy,
@@ -49,6 +48,7 @@ from narrows.methods.base import (
     widen,
 )
 from narrows.methods.describe import chosen, in_order, n_classes, summary
+from narrows.methods.learned import Learned
 from narrows.methods.names import (
     column_name,
     column_names,

@@ -42,6 +42,7 @@ __all__ = ["fit", "transform"]
 
 NAME = "narrows.engines.dask"  # for messages
 _START = Lock()  # distributed imports parts of itself as a cluster starts: not two at once
+_SMALL = 10_000  # bytes that each task can have of its own
 _LOGGERS = ("distributed", "asyncio", "bokeh")
 _WAIT = "5 minutes"  # for workers of a cluster of ours to start, and to come back
 _LIMITS = {
@@ -423,11 +424,14 @@ class Dask(Engine):
         return results[0].result()
 
     def broadcast(self, thing: Any) -> Any:
-        """Return the future of a thing on the workers.
+        """Return a small thing, or the future of a large one on the workers.
 
         It is that of a task, which is sent again where its worker dies; what is scattered is lost.
+        A task that needs one starts late, so that more states exist at a time.
         """
-        return self._start(_return, thing)
+        from distributed.protocol.pickle import dumps
+
+        return thing if len(dumps(thing)) < _SMALL else self._start(_return, thing)
 
     def collect(self, results: Sequence[Any]) -> list[Any]:
         """Return the values of futures."""

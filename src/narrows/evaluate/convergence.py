@@ -232,7 +232,7 @@ class _OnSpan(_Outside):
     def __init__(self, estimator: Sequential, target: Any, n_features: int):
         super().__init__(estimator, target, n_features)
         rule = plan_of(estimator, Data(n_features), "stream").passes[0].rule
-        self.between = (rule.between, rule.total) == (1, 0)
+        self.between = rule.between == 1  # the scatter of the class means, without another
         if self.moving is not None and not self.between:
             raise ParameterError(
                 "convergence: expected a fitted target, got an unfitted OC, which "

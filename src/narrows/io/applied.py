@@ -10,57 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from narrows.errors import DataError, ParameterError, named
-from narrows.io.container import FORMAT, SOLVED, THEN, get, labels_in, read_file
+from narrows.io.container import FORMAT, THEN, read_file
+from narrows.io.entries import names_in, solution_in, then_in
 from narrows.io.source import Source
 from narrows.methods.names import column_names, predictor
 from narrows.methods.then import Then
 from narrows.moments.labels import log_change
-from narrows.solve.codec import SchemaError, check_plain, taken
+from narrows.solve.codec import SchemaError
 from narrows.solve.columns import take
 from narrows.solve.solution import Solution
-
-
-def solution_in(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Solution | None:
-    """Return the solution in a file; SchemaError where it does not fit, None where there is none.
-
-    Of one that all samples were solved for at once, the file may have more directions.
-    """
-    found = get(arrays, "solution")
-    if not found:
-        return None
-    solution, targets = Solution.of_arrays(labels_in(found, header["labels"])), header["targets"]
-    fits, size = solution.n_features == header["n_features"], header["size"]
-    if targets is not None:
-        rule = solution.rule
-        fits = fits and solution.classes is None
-        fits = fits and (rule is None or len(rule.intercept) == len(targets))
-    elif solution.rule is not None:
-        fits = fits and solution.classes is not None
-    if not fits or (size is not None and (solution.W is None or size > solution.W.shape[1])):
-        raise SchemaError("solution: expected that of the model, got another one.")
-    return solution
-
-
-def names_in(
-    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-) -> tuple[np.ndarray | None, Source | None]:
-    """Return the names of features in a file, if there are any, and how files became features."""
-    given, source = get(arrays, "input"), header["source"]
-    names = taken(given, "names", ("O",), ("d",)) if given else None
-    return names, None if source is None else Source.of(source, get(arrays, "source"))
-
-
-def then_in(
-    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-) -> tuple[dict[str, Any], dict[str, np.ndarray], np.ndarray]:
-    """Return the header and arrays of what predicts by selected features, and which these are."""
-    entry, d = header["then"], header["n_features"]
-    check_plain(entry, SOLVED, "then")
-    own = {name.removeprefix(THEN): a for name, a in arrays.items() if name.startswith(THEN)}
-    chosen = taken(own, "chosen", ("i8",), ("k",), {}, ("sorted",))
-    if not 0 < len(chosen) == entry["n_features"] or not 0 <= chosen[0] <= chosen[-1] < d:
-        raise SchemaError("then.chosen: expected the features of then, got others.")
-    return entry, own, chosen
 
 
 class _Learned(NamedTuple):

@@ -21,7 +21,8 @@ from narrows.io.chunk import Chunk, Options, Position, plain
 from narrows.io.container import read_header
 from narrows.io.models import identity, load_checkpoint, save_checkpoint
 from narrows.io.streams import BEGINNING
-from narrows.methods.base import Learned, most_passes, settle
+from narrows.methods.base import most_passes, settle
+from narrows.methods.learned import Learned
 from narrows.methods.parameters import same
 from narrows.solve.codec import SchemaError, check_plain
 

@@ -15,7 +15,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import DataError, ParameterError
-from narrows.io.applied import names_in, solution_in, then_in
 from narrows.io.atomic import Version
 from narrows.io.before import as_now
 from narrows.io.container import (
@@ -36,12 +35,11 @@ from narrows.io.container import (
     read_header,
     write_file,
 )
+from narrows.io.entries import names_in, solution_in, then_in
 from narrows.io.source import encoder_of, source_of_step, vectoriser_of
 from narrows.methods.base import (
-    Learned,
     Reducer,
     check_alone,
-    lock_of,
     most_passes,
     n_kept,
     reducer_of,
@@ -52,6 +50,7 @@ from narrows.methods.base import (
     what_is_lost,
 )
 from narrows.methods.describe import shown_of_directions
+from narrows.methods.learned import Learned, lock_of
 from narrows.methods.methods import METHODS
 from narrows.methods.names import column_names, labels_of, targets_of
 from narrows.methods.parameters import copied, same

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache, partial, reduce, wraps
 from importlib import import_module
 from inspect import signature
-from threading import RLock, get_ident
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar, cast
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, cast
 
 import numpy as np
 from scipy import sparse
@@ -31,7 +28,9 @@ from narrows.errors import (
     fit_alike,
 )
 from narrows.methods import COLLECTIONS
-from narrows.methods.names import column_names, source_of
+from narrows.methods.learned import Learned, Method, atomic, latest_or, lock_of
+from narrows.methods.merging import merge_into
+from narrows.methods.names import column_names
 from narrows.methods.parameters import (
     HALF_LIFE,
     KEEP,
@@ -59,7 +58,6 @@ from narrows.methods.plan import (
     total,
 )
 from narrows.methods.texts import with_shared_texts
-from narrows.methods.then import Then
 from narrows.moments.labels import (
     FEW_CLASSES,
     are_labels,
@@ -67,8 +65,8 @@ from narrows.moments.labels import (
     by_class,
     check_among,
     is_matrix,
+    lacks_classes,
     one_a_row,
-    places_of,
     union,
     warn_of_numbers,
 )
@@ -84,14 +82,6 @@ from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.solution import Classes, Solution
 from narrows.solve.sums import are_many
 
-# Locks are not attributes of the estimators, which could then be neither copied nor pickled.
-_LOCKS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-if hasattr(os, "register_at_fork"):  # the threads that hold locks do not exist in the child
-    os.register_at_fork(after_in_child=_LOCKS.clear)
-
-_READS = 10  # updates in a row that solve at once for a thread that read before them
-_WAIT = 0.001  # seconds, after which a reader looks again whether another thread updates
-
 # verbs of River, which are looked for here
 _OF_RIVER = {
     "learn_one", "learn_many", "predict_one", "predict_proba_one", "transform_one",
@@ -100,13 +90,6 @@ _ADDS = "partial_fit", "merge", "fit_moments", "fit_stats"  # verbs that need su
 # names of version 0.3; no properties, which tools that read all attributes would read
 _RENAMED = {"fit_stats": "fit_moments", "stats_": "moments_"}
 _OF_CLASSES = "classes_", "class_count_"
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def lock_of(estimator: Any) -> Any:
-    """Return the lock of an estimator: only one thread at a time updates or solves."""
-    return _LOCKS.setdefault(estimator, RLock())
 
 
 def where(has: Callable[[Any], Any]) -> Callable[[Method], Method]:
@@ -117,44 +100,6 @@ def where(has: Callable[[Any], Any]) -> Callable[[Method], Method]:
 def can_add(estimator: Any) -> bool:
     """Whether an estimator learns sums, to which samples and other sums can be added."""
     return getattr(estimator, "solver", "auto") not in AT_ONCE
-
-
-def atomic(method: Method) -> Method:
-    """Let a method update the estimator in one thread at a time, and change nothing if it raises.
-
-    But for the blocks of samples that `partial_fit` has added when an interrupt comes, which stay.
-    Errors name the class of the estimator, also those of moments and solvers, which know none.
-    """
-    in_blocks = method.__name__ in ("partial_fit", "transform_while_learning")
-
-    @wraps(method)
-    def update(self: Any, *args: Any, **named: Any) -> Any:
-        with lock_of(self):
-            before = dict(vars(self))
-            learned = before.get("_learned") if method.__name__ == "partial_fit" else None
-            try:
-                if learned is not None:
-                    learned.begin()
-                with errors_named_after(self):  # before the names of the features are restored
-                    found = method(self, *args, **named)
-                if learned is not None:
-                    learned.hand_over(self)
-                return found
-            except BaseException as error:
-                if isinstance(error, Exception) or not (in_blocks and _has_learned(self)):
-                    self.__dict__ = before  # at once
-                raise
-            finally:
-                if learned is not None:
-                    learned.updating = self._learned.updating = 0
-
-    return cast(Method, update)
-
-
-def _has_learned(estimator: Any) -> bool:
-    """Whether an estimator has learned samples."""
-    learned = vars(estimator).get("_learned")
-    return learned is not None and bool(learned.n_samples)
 
 
 def accepts_collections(method: Method) -> Method:
@@ -187,121 +132,6 @@ def engine_of(X: Any) -> Any:
         return None
     engine = COLLECTIONS.get(kind.__module__.partition(".")[0])
     return None if engine is None else import_module(engine)
-
-
-class Learned:
-    """What an estimator has learned, and the solution that is read of it.
-
-    Parameters
-    ----------
-    step : Pass, Gather or InOrder
-        How samples are added to the state.
-    state : object
-        The moments of each fold; an iteration; or None after a fit of all samples at once.
-    solution : Solution, optional
-        The solution for the state; found when it is read.
-    source : narrows.read.Source, optional
-        How files became features; it is saved with a model.
-    then : Then, optional
-        What predicts by selected features.
-    known : ndarray, optional
-        Labels that may occur, sorted, as classifiers were told.
-    checked : dict
-        The parameters that were checked; the solution is for them.
-    """
-
-    def __init__(
-        self, step: Any, state: Any, solution: Solution | None = None, source: Any = None,
-        then: Then | None = None, known: np.ndarray | None = None,
-        checked: dict[str, Any] | None = None,
-    ):  # fmt: skip
-        self.step, self.state, self.solution, self.source = step, state, solution, source
-        self.then, self.known, self.checked = then, known, checked or {}
-        self._nobody_reads()
-
-    def _nobody_reads(self) -> None:
-        self.updating = 0  # the thread that updates the state and solves for it
-        self.latest: Solution | None = None  # that was read last
-        self.readers: dict[int, int] = {}  # for how many more updates each thread is a reader
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "updating": 0, "latest": None, "readers": {}}
-
-    @property
-    def moments(self) -> Any:
-        """The moments of all samples, or the iteration."""
-        return total(self.state) if isinstance(self.state, list) else self.state
-
-    @property
-    def folds(self) -> list[Moments]:
-        """The moments of each fold."""
-        return cast(list[Moments], self.state)
-
-    @property
-    def n_samples(self) -> int:
-        """The number of samples learned."""
-        if self.state is None:
-            return 0 if self.solution is None else self.solution.n_samples
-        if isinstance(self.state, list):
-            return sum(each.n_samples for each in self.state)
-        return int(self.state.n_samples)
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        if self.state is None:
-            return 0 if self.solution is None else self.solution.n_features
-        return int(self.step.n_features(self.state))
-
-    @property
-    def classes(self) -> Classes:
-        """The classes that have weight, or may occur; those of numbers are empty."""
-        if self.state is None:
-            none = Classes(np.empty(0, np.int64), np.empty(0))
-            return none if self.solution is None else self.solution.classes or none
-        m = self.moments
-        labels, counts = m.classes, m.counts
-        if self.known is not None:
-            every = union(labels, self.known)
-            place, more = places_of(labels, every), np.zeros(len(every))
-            more[place], seen = counts, np.zeros(len(every), dtype=bool)
-            seen[place], seen[places_of(self.known, every)] = counts > 0, True
-            labels, counts = every, more
-        else:
-            seen = counts > 0
-        return Classes(labels[seen], counts[seen], getattr(m, "n_labels", 0))
-
-    def begin(self) -> None:
-        """Let other threads read what was read last while this one updates an estimator.
-
-        The one who calls this sets `updating` to 0 at the end.
-        """
-        self.updating = get_ident()
-        if not self._is_read():
-            self.latest = None  # which takes memory
-
-    def _is_read(self) -> bool:
-        """Whether other threads than the one that updates read something lately."""
-        return any(thread != self.updating for thread in list(self.readers))
-
-    def hand_over(self, estimator: Reducer) -> None:
-        """Let other threads read what was read last of the updated estimator.
-
-        If some did so lately, solve for the new state, so that they do not have to.
-        """
-        after, latest = estimator._learned, self.latest
-        after.latest, after.updating = latest, self.updating
-        if latest is not None and self._is_read():
-            probable = latest.rule is not None and latest.rule.temperature > 0
-            with suppress(ValueError):  # which those who read will get
-                latest = estimator._calibrated() if probable else estimator._solution
-        after.latest = latest  # at once
-        left = [(thread, updates - 1) for thread, updates in list(self.readers.items())]
-        after.readers = {thread: updates for thread, updates in left if updates}
-
-    def forget(self) -> None:
-        """Drop what was computed of the state, before this changes."""
-        self.solution = None
 
 
 class Reducer(TransformerMixin, BaseEstimator):
@@ -682,15 +512,8 @@ class Reducer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if self._is_numeric:
             raise AttributeError
-        learned, lock = self._learned, lock_of(self)
-        while not lock.acquire(timeout=_WAIT):
-            learned = self._learned
-            if learned.updating not in (0, get_ident()) and learned.latest is not None:
-                return learned.latest.classes
-        try:
-            return self._learned.classes
-        finally:
-            lock.release()
+        found: Learned | Solution = latest_or(self, lambda latest: True, lambda: self._learned)
+        return found.classes
 
     @property
     def _is_numeric(self) -> bool:
@@ -710,7 +533,8 @@ class Reducer(TransformerMixin, BaseEstimator):
             learned = self._learned
             checked = self._check_parameters(self.n_features_in_, learned.checked)
             if learned.state is None:
-                return self._of_all_samples(learned)
+                with errors_named_after(self):
+                    return self._of_all_samples(learned)
             if learned.solution is None or checked is not learned.checked:
                 with errors_named_after(self):
                     learned.solution = self._solved(learned)
@@ -760,22 +584,16 @@ class Reducer(TransformerMixin, BaseEstimator):
         temperature.
         """
         check_is_fitted(self)
-        lock, me = lock_of(self), get_ident()
-        while True:
-            learned = self._learned
-            learned.readers[me] = _READS
-            latest = learned.latest
-            if learned.updating not in (0, me) and latest is not None:
-                known = not calibrated or latest.rule is None or latest.rule.temperature
-                if known:
-                    return latest
-            if lock.acquire(timeout=_WAIT):
-                break
-        try:
-            self._learned.latest = found = self._calibrated() if calibrated else self._solution
+
+        def is_enough(latest: Solution) -> bool:
+            return not calibrated or latest.rule is None or latest.rule.temperature > 0
+
+        def read() -> Solution:
+            found = self._calibrated() if calibrated else self._solution
+            self._learned.latest = found
             return found
-        finally:
-            lock.release()
+
+        return cast(Solution, latest_or(self, is_enough, read))
 
     def _calibrated(self) -> Solution:
         """Return the solution, with a temperature where it predicts classes."""
@@ -798,8 +616,7 @@ class Reducer(TransformerMixin, BaseEstimator):
 
     def _waits(self, m: Any) -> bool:
         """Whether there is no solution before more classes are seen: those that have priors."""
-        in_order = not isinstance(self._priors, str) and by_class(self._priors) is None
-        return in_order and bool(np.size(self._priors) > (m.counts > 0).sum())
+        return lacks_classes(self._priors, m.counts)
 
     def _sums_show_nan(self, X: Any, y: Any, sample_weight: Any) -> bool:
         """Whether the sums show NaN and infinity, so that X need not be read for them before."""
@@ -1259,89 +1076,6 @@ def refuse_more(estimator: Any, n_features: int, what: str = "partial_fit and me
         f"{type(estimator).__name__}: expected sums for partial_fit and merge, got a model that "
         "another solver made of all samples at once. Call fit again."
     )
-
-
-# -- merging --------------------------------------------------------------------------------------
-
-
-def merge_into(
-    estimator: Any, others: tuple[Any, ...], combine: Callable[[list[Learned]], Learned]
-) -> Any:
-    """Merge other estimators into one, by `combine` of what they learned, and return it.
-
-    `combine` returns what shares nothing with what it gets.
-    """
-    for other in others:
-        check_alike(estimator, other)
-    with ExitStack() as locks:
-        for each in sorted({estimator, *others}, key=id):  # in one order: no two wait for another
-            locks.enter_context(lock_of(each))
-        return _merge(estimator, others, combine)
-
-
-@atomic
-def _merge(
-    estimator: Any, others: tuple[Any, ...], combine: Callable[[list[Learned]], Learned]
-) -> Any:
-    fitted = [e for e in (estimator, *others) if e.__sklearn_is_fitted__()]
-    for other in fitted[1:]:
-        check_features(fitted[0], other)
-    if others and fitted:
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(others[0], name):
-                setattr(estimator, name, getattr(others[0], name))
-        merged = combine([e._learned for e in fitted])
-        merged.source, merged.then = fitted[0]._learned.source, Then.merged(fitted)
-        estimator._learned = merged
-    return estimator
-
-
-def check_alike(estimator: Reducer, other: Any) -> None:
-    """Raise where two estimators differ in their class or their parameters."""
-    name = type(estimator).__name__
-    if type(other) is not type(estimator):
-        raise ValueError(
-            f"{name}: expected another {name} to merge, got {type(other).__name__}. "
-            "Merge estimators of one class."
-        )
-    check_is_fitted(other)
-    mine, theirs = estimator.get_params(), other.get_params()
-    unlike = [key for key in mine if not same(mine[key], theirs[key])]
-    if unlike:
-        raise ValueError(
-            f"{name}: expected an estimator with the same parameters to merge, got "
-            + ", ".join(f"{key}={theirs[key]!r} instead of {mine[key]!r}" for key in unlike)
-            + ". Merge estimators with the same parameters."
-        )
-
-
-def check_features(estimator: Reducer, other: Any) -> None:
-    """Raise where two estimators were fitted to different features."""
-    name = type(estimator).__name__
-    mine, theirs = (getattr(source_of(each), "encoder", None) for each in (estimator, other))
-    if mine != theirs:
-        raise ValueError(
-            f"{name}: expected estimators of tables that were encoded alike, got others. "
-            + fit_alike("columns", "Fit one, and update it with the other table.")
-        )
-    if estimator.n_features_in_ != other.n_features_in_:
-        raise ValueError(
-            f"{name}: expected an estimator with {estimator.n_features_in_} features to merge, got "
-            f"one with {other.n_features_in_}. " + _other_features(estimator)
-        )
-    named_alike = same(column_names(estimator), column_names(other))
-    if not named_alike or source_of(estimator) != source_of(other):
-        raise ValueError(
-            f"{name}: expected an estimator with the same feature names and source to merge, got "
-            "others. " + _other_features(estimator)
-        )
-
-
-def _other_features(estimator: Reducer) -> str:
-    """Return advice on two estimators of different features."""
-    otherwise = "Fit both to the same features, in the same order."
-    is_text = getattr(source_of(estimator), "tfidf", None) is not None
-    return fit_alike("terms", otherwise) if is_text else otherwise
 
 
 @cache

@@ -24,7 +24,8 @@ from narrows.methods.attributes import (
     attribute,
     compared,
 )
-from narrows.methods.base import Learned, can_add, emptied_copy, fit_learned, lock_of, where
+from narrows.methods.base import can_add, emptied_copy, fit_learned, where
+from narrows.methods.learned import Learned, lock_of
 from narrows.methods.parameters import (
     CV,
     LARGEST,

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
 from narrows.methods.attributes import HELD_OUT_ERRORS, HELD_OUT_SCORES, attribute
-from narrows.methods.base import Learned, emptied_copy, lock_of
+from narrows.methods.base import emptied_copy
+from narrows.methods.learned import Learned, lock_of
 from narrows.methods.names import listed_indices
 from narrows.methods.parameters import (
     CV,

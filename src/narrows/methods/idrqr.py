@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.methods.attributes import EXPLAINED
-from narrows.methods.base import Learned, atomic
 from narrows.methods.in_order import InOrder, Iterates, Labels
+from narrows.methods.learned import Learned, atomic
 from narrows.methods.parameters import NOT_NEGATIVE, Constraint, parameters, word
 from narrows.methods.plan import Data, Plan, Where
 from narrows.methods.projectors import Projector

@@ -22,7 +22,8 @@ from narrows.methods.attributes import (
     attribute,
     compared,
 )
-from narrows.methods.base import Learned, Reducer, lock_of
+from narrows.methods.base import Reducer
+from narrows.methods.learned import Learned, lock_of
 from narrows.methods.parameters import (
     CV,
     EPS,
@@ -40,6 +41,7 @@ from narrows.methods.parameters import (
 )
 from narrows.methods.standardize import standardized, unit_of, unit_of_samples
 from narrows.moments.labels import distinct
+from narrows.moments.moments import Moments
 from narrows.moments.products import MOST
 from narrows.solutions import projectors
 from narrows.solutions.at_once import Find, of_classes
@@ -297,6 +299,9 @@ class OC(Projector):
     n_components: int | str | None = None
     priors: Any = "empirical"
     half_life: float | None = None
+
+    def _waits(self, m: Moments) -> bool:
+        return self._size is None and super()._waits(m)
 
     def _solve(self, learned: Learned) -> Solution:
         if is_cv(self.n_components):

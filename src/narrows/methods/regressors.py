@@ -17,7 +17,8 @@ from narrows.methods.attributes import (
     RIDGE,
     compared,
 )
-from narrows.methods.base import Learned, check_adds_up
+from narrows.methods.base import check_adds_up
+from narrows.methods.learned import Learned
 from narrows.methods.parameters import (
     CV,
     LARGEST,

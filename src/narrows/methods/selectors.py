@@ -13,7 +13,8 @@ from sklearn.utils import _safe_indexing
 
 from narrows.errors import ParameterError
 from narrows.methods.attributes import HELD_OUT_ERRORS, HELD_OUT_SCORES, attribute, class_scores
-from narrows.methods.base import Learned, Reducer
+from narrows.methods.base import Reducer
+from narrows.methods.learned import Learned
 from narrows.methods.names import column_names
 from narrows.methods.parameters import (
     CV,
@@ -30,8 +31,8 @@ from narrows.methods.parameters import (
 from narrows.methods.plan import Data, Pass
 from narrows.moments.labels import second_for
 from narrows.moments.maps import Presence
-from narrows.solutions.selectors import Size
 from narrows.solutions import selectors
+from narrows.solutions.selectors import Size
 from narrows.solve import columns
 from narrows.solve.arrays import as_asked
 from narrows.solve.solution import Solution

@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, cl
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from narrows.errors import ParameterError, WidthError, errors_named_after
-from narrows.methods.base import Method, checked_targets, fit_learned, has_numbers, plan_of, where
-from narrows.methods.learned import Learned, atomic
+from narrows.methods.base import checked_targets, fit_learned, has_numbers, plan_of, where
+from narrows.methods.learned import Learned, Method, atomic
 from narrows.methods.parameters import Hinting, check_whole, copied, same
 from narrows.methods.plan import Data, Pass
 from narrows.moments.labels import (

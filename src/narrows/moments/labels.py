@@ -526,6 +526,12 @@ def of_classes(given: Mapping[Any, Any], classes: Sequence[Any]) -> list[float]:
     return [float(value) for value in found if value is not None]
 
 
+def lacks_classes(kind: Any, counts: np.ndarray) -> bool:
+    """Whether there are priors for more classes than have weight, in the order of the classes."""
+    in_order = not isinstance(kind, str) and by_class(kind) is None
+    return in_order and bool(np.size(kind) > (counts > 0).sum())
+
+
 def check_word(kind: str) -> None:
     """Raise ParameterError where `kind` is not one of the words."""
     if kind not in _POWERS:

@@ -359,7 +359,7 @@ class Moments(Reading):
         """Make room for targets, in new arrays, and return the numbers of their classes."""
         if self.labels is None:
             self._check_targets(targets.T.shape[1] - 1)
-            if not self.n_targets:
+            if not self.n_targets and len(targets.T):
                 self._begin_targets(near(targets.T[:, 1:]))
             return np.zeros(1, np.intp)
         assert targets.labels is not None

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from narrows.criteria import BETWEEN, TOTAL, Criterion, margin
 from narrows.errors import ParameterError, warn
 from narrows.moments.folds import splits
+from narrows.moments.labels import lacks_classes
 from narrows.moments.moments import Moments
 from narrows.moments.products import MOST
 from narrows.solutions.choice import choose
@@ -30,7 +31,12 @@ _SHARE = 1e-9  # of a share of the variance: rounding
 
 
 def oc(m: Moments, size: int | None, priors: Any) -> Solution:
-    """Return the orthonormal directions of the largest scatter of the class means."""
+    """Return the orthonormal directions of the largest scatter of the class means.
+
+    There are none while there are priors for more classes than have samples.
+    """
+    if lacks_classes(priors, m.counts):
+        return Solution.of_directions(np.zeros(0), np.zeros((m.n_features, 0)), size)
     L, W = BETWEEN.leading(m, priors, size)
     total = float(BETWEEN.diagonal(m, priors).sum()) if len(L) == size else None  # more may be left
     return Solution.of_directions(L, W, size, total=total)
@@ -66,7 +72,9 @@ def explained_means(folds: list[Moments], priors: Any, size: int) -> Curve:
 
 
 def ocm(m: Moments, size: int | None, priors: Any) -> Solution:
-    """Return directions whose span has all class means, best first."""
+    """Return directions whose span has all class means, best first; see `oc` for missing ones."""
+    if lacks_classes(priors, m.counts):
+        return Solution.of_directions(np.zeros(0), np.zeros((m.n_features, 0)), size)
     L, W = BETWEEN.leading(m, priors)
     rest = orthogonal_part(m.centre(m.priors(priors)), W, scale=np.sqrt(L.max(initial=0.0)))
     L, W = np.append(L, np.zeros(rest.shape[1])), np.hstack([W, rest])

@@ -91,6 +91,8 @@ def _regression(
 ) -> Solution:  # fmt: skip
     """Return as many directions as asked for, or chosen, and the regression by them."""
     p, sizes = None if isinstance(n_components, str) else n_components, NO_CURVE
+    if not m.n:
+        return Solution.of_directions(np.zeros(0), np.zeros((m.n_features, 0)), p)
     if isinstance(n_components, str):
         sizes = _compare(folds, m, find, "n_components", [ridge], unit, True)
         p = sizes.smallest() if len(sizes.scores) else 1

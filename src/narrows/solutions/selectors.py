@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from narrows.criteria import BETWEEN, TOTAL, Criterion, held_out_gain, margin
-from narrows.errors import warn
+from narrows.errors import no_samples_have, warn
 from narrows.moments.folds import Split, splits
 from narrows.moments.moments import Moments
 from narrows.solve import columns
@@ -23,6 +23,7 @@ from narrows.solve.sums import BLOCK, blocks, weighted
 
 BITS = 1e-13  # relative, or in bits: smaller differences are rounding
 _WITHIN = 1e-12  # of the variance of a feature: a smaller scatter within the classes is 0
+_MISSING = 1e-9  # of all samples: a share that is less than no samples by more is not rounding
 _ENERGY = 0.8  # by default
 CLASSES, TARGETS = "distinguishes the classes", "varies with the targets"  # what features should do
 
@@ -274,6 +275,7 @@ def contingency_fs(
 
         def of_block(block: tuple[slice, np.ndarray]) -> None:
             some, P = block
+            check_presence(P, p[p > 0, None], m.n)
             values[some] = combined(P, p[p > 0, None], m.n)
 
         each(of_block, m.joint(p))
@@ -283,6 +285,13 @@ def contingency_fs(
     if size.n_features == "cv":
         sizes = held_out_sizes(folds, priors, score, held_out_information)
     return select(score(m, priors), size, lambda: by_class(m, priors, per_class), sizes)
+
+
+def check_presence(P: np.ndarray, p: np.ndarray, n: float) -> None:
+    """Raise where a subtraction left a feature in fewer than no samples, or in more than all."""
+    odd = P[(P < -_MISSING) | (p + _MISSING < P)]
+    if odd.size:
+        raise ValueError(no_samples_have(f"a feature in {odd[0] * n:g} samples"))
 
 
 def varying_presence(m: Moments, p: np.ndarray) -> np.ndarray:
@@ -387,6 +396,7 @@ def _bits(part: np.ndarray, chance: np.ndarray) -> np.ndarray:
 
 def df(m: Moments, size: Size) -> Solution:
     """Select by the number of samples that have a feature."""
+    check_presence(m.total / (m.n or 1.0), np.ones(1), m.n)
     return select(Scores(m.total, varying_presence(m, m.priors())), size, what="")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from narrows.errors import ParameterError
 from narrows.methods.methods import METHODS
 
 N, D = 60, 7  # samples and features of the data
@@ -105,12 +107,12 @@ class Subject:
             return self._missing[need]
         if not (hasattr(type(self.estimator), need) or hasattr(self.fitted, need)):
             return f"the fitted estimator has no {need}"
-        params = self.estimator.get_params().values()
-        if need == "moments_" and any(isinstance(each, str) and each == "cv" for each in params):
-            try:
-                self.new().fit_moments(self.fitted.moments_)
-            except ValueError:
-                return 'with "cv", fit_moments takes the moments of folds'
+        if need == "moments_" and hasattr(self.estimator, "fit_moments"):
+            with suppress(ValueError):  # which the laws show
+                try:
+                    quietly(self.new().fit_moments, self.fitted.moments_)
+                except ParameterError as error:  # it needs the moments of folds, or a map
+                    return f"fit_moments does not take moments_: {error}"
         return ""
 
     @cached_property
