@@ -130,8 +130,9 @@ def learn_part(part: Part, reading: Reading, shared: tuple[Any, Any]) -> Partial
     """Return what a step learns of a part; `shared` are an estimator and the step."""
     estimator, step = shared
     with _located(part):
-        chunks = _Chunks(part, reading)
-        return PartialState.of(*add_chunks(estimator, step, None, chunks), chunks.features)
+        seen: list[Features] = []
+        found = add_chunks(estimator, step, None, _chunks(part, reading, seen))
+        return PartialState.of(*found, seen[-1] if seen else None)
 
 
 def joined(estimator: Any, a: PartialState, b: PartialState) -> PartialState:
@@ -150,20 +151,14 @@ def joined(estimator: Any, a: PartialState, b: PartialState) -> PartialState:
 # -- the samples of a part -------------------------------------------------------------------------
 
 
-class _Chunks:
-    """The samples of a part in chunks (X, y) or (X, y, sample_weight), all finite.
+def _chunks(part: Part, reading: Reading, seen: list[Features]) -> Iterator[tuple[Any, ...]]:
+    """Yield the samples of a part in chunks (X, y) or (X, y, sample_weight), all finite.
 
-    `features` are those of the last chunk, None before the first one.
+    `seen` gets the features of each.
     """
-
-    def __init__(self, part: Part, reading: Reading):
-        self.part, self.reading = part, reading
-        self.features: Features | None = None
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        for X, y, names, weight in _read(self.part, self.reading):
-            self.features = Features.of(X, names)
-            yield (X, y) if weight is None else (X, y, weight)
+    for X, y, names, weight in _read(part, reading):
+        seen.append(Features.of(X, names))
+        yield (X, y) if weight is None else (X, y, weight)
 
 
 def first_features(part: Part, reading: Reading, estimator: Any) -> tuple[Features, bool] | None:
@@ -172,10 +167,9 @@ def first_features(part: Part, reading: Reading, estimator: Any) -> tuple[Featur
     And whether their targets are numbers for an estimator.
     """
     with _located(part):
-        chunks = _Chunks(part, reading)
-        for X, y, *_ in chunks:
-            if X.shape[0] and chunks.features is not None:
-                return chunks.features, has_numbers(estimator, y)
+        for X, y, names, _ in _read(part, reading):
+            if X.shape[0]:
+                return Features.of(X, names), has_numbers(estimator, y)
     return None
 
 
@@ -207,7 +201,7 @@ def write_reduced(
 ) -> str | None:
     """Write the reduced samples of a part and their labels to a file, if there are any."""
     with _located(part):
-        chunks = (chunk for chunk in _Chunks(part, reading) if chunk[0].shape[0])
+        chunks = (chunk for chunk in _read(part, reading) if chunk[0].shape[0])
         first = next(chunks, None)
         if first is None:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain, count
+from itertools import chain, count, repeat
 from typing import Any
 
 from scipy import sparse
@@ -18,7 +18,7 @@ from narrows.methods.plan import Data
 from narrows.solve.sums import widened
 
 Start = tuple[Any, Any, int]  # a step of a plan, its state, and the number of the pass
-After = Callable[[Any, Any, int], None]
+After = Callable[..., None]  # of step, state and number
 
 
 def learn(
@@ -61,16 +61,14 @@ def learn(
             data = Data(step.n_features(state), numeric=step.numeric)
             plan = plan_of(estimator, data, "chunks")
             plan = replace(plan, passes=(step, *plan.passes[number + 1 :]))
-        new, begun, numbers = clone(estimator), iter([(left, state)]), count(number)
+        new, begins = clone(estimator), chain([(left, state)], repeat((chunks, None)))
+        passes = zip(count(number), begins, strict=False)
 
         def add_up(step: Any) -> tuple[Any, Any]:
-            samples, state = next(begun, (chunks, None))
-            at = next(numbers)
-
-            def note(step: Any, state: Any) -> None:
-                after(step, state, at)
-
-            return add_chunks(new, step, state, samples, note, n_features)
+            number, (samples, state) = next(passes)
+            return add_chunks(
+                new, step, state, samples, lambda *learned: after(*learned, number), n_features
+            )
 
         return plans.learn(plan, add_up)
 

@@ -134,9 +134,7 @@ class Parts:
             total = self.engine.reduce(partial(learn.joined, self._new), learned, seen)
         if self.names is None and not self.files and together.names is not None:
             self.names = list(together.names)
-        if total.arrays is None:
-            raise ValueError("expected at least one sample, got none. Check the parts.")
-        return total.step, total.state
+        return total.step, total.step.empty(0) if total.arrays is None else total.state
 
     def write(self, reduce: Function, names: list[str], folder: str) -> list[str]:
         """Write the reduced samples of each part that has any to a folder; return the files."""
