@@ -194,7 +194,7 @@ BATCH = [  # need all samples at once
     Case(LDA(solver="gsvd")),
     Case(SRDA(n_components=1, alpha=0.0, solver="lsqr", max_iter=3)),
 ]
-BEHIND_A_MAP = RIDGED | {
+BEHIND_A_MAP = {
     "merge_shares_nothing": "two fits make two maps (tests/test_kernel_srda.py)",
     "never_dense": "coordinates are dense, of at most 8,192 features",
 }

@@ -169,7 +169,7 @@ class EnergyDisplay:
             )
         scores = estimator.scores_[estimator.ranking_]
         display = cls(scores, estimator.energy_, estimator.n_features_)
-        held_out = getattr(estimator, "held_out_scores_", ())
+        held_out: Any = getattr(estimator, "held_out_scores_", ())
         if len(held_out) == len(scores):  # not of some steps
             display.held_out, display.errors = held_out, estimator.held_out_errors_
         return display.plot(ax, legend)

@@ -225,7 +225,9 @@ class Ours:
         if source is None or source.names is None or not self.fitted._selects:
             return ()
         is_forward = isinstance(self.fitted, ForwardFS) and p is not None
-        kept = self._of_steps(p) if is_forward else self.fitted.get_support(indices=True)
+        kept = self.fitted.get_support(indices=True)
+        if p is not None and is_forward:
+            kept = self._of_steps(p)
         order = self.fitted.ranking_[np.isin(self.fitted.ranking_, kept)]
         if is_forward and self.groups is not None and source.encoder is not None:
             columns = dict.fromkeys(np.asarray(self.groups)[order].tolist())

@@ -135,8 +135,9 @@ def selection_overlap(
             "selection_overlap: expected selectors fitted to the same features, got "
             f"{' and '.join(map(str, sorted(widths)))} features."
         )
-    known = [names for _, each in named if (names := column_names(each)) is not None]
-    if any(not np.array_equal(names, known[0]) for names in known):
+    columns = [column_names(selector) for _, selector in named]
+    known = [each for each in columns if each is not None]
+    if any(not np.array_equal(each, known[0]) for each in known):
         raise ParameterError(
             "selection_overlap: expected selectors fitted to the same features, got other names or "
             "another order."
