@@ -12,8 +12,10 @@ from importlib import import_module
 
 import pytest
 
+from narrows.methods.plan import Pass as Pass
 from narrows.methods.selectors import Selector
 from narrows.moments import before as before
+from narrows.moments.maps import Presence as Presence
 from narrows.moments.moments import Moments as Moments
 from narrows.moments.second import Second as Second
 from narrows.moments.second import about as about
@@ -312,8 +314,13 @@ def share(fitted, other):
 
 
 def state_of(estimator):
-    """What a fitted estimator has learned; a stream has its arrays between two samples in `core`."""
+    """What a fitted estimator has learned; a stream has its arrays in `core`."""
     return estimator._learned.moments
+
+
+def map_of(estimator):
+    """The map that the moments of a fitted estimator are behind."""
+    return estimator._learned.step.map
 
 
 def folds_of(estimator):

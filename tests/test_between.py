@@ -199,9 +199,9 @@ def test_merge_refuses_other_features_of_the_same_number():
 
 def test_fit_stats_refuses_another_kind():
     X, y = labelled()
-    with pytest.raises(ValueError, match=r"presence=False, got .* presence=True"):
-        OCFS().fit_moments(Moments.of(X, y, presence=True))
-    with pytest.raises(TypeError, match="expected a Moments for fit_moments, got ndarray"):
+    with pytest.raises(ValueError, match=r"OCFS: expected moments of classes, got .* numeric"):
+        OCFS().fit_moments(Moments.of(X, X[:, 0], numeric=True))
+    with pytest.raises(TypeError, match="OCFS: expected Moments for fit_moments, got ndarray"):
         OCFS().fit_moments(X)
     rich = Moments.of(X, y, second="class")
     ocfs = OCFS().fit_moments(rich)
@@ -245,13 +245,13 @@ def test_priors_that_fit_no_classes_are_named_at_once(priors):
 def test_an_interrupt_at_the_end_of_an_update_leaves_no_stale_answer(monkeypatch):
     X, y = labelled()
     oc = OC().fit(X[:30], y[:30])
-    update = Moments.update
+    update = Moments.add
 
     def interrupted(*args, **kwargs):
         update(*args, **kwargs)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Moments, "update", interrupted)
+    monkeypatch.setattr(Moments, "add", interrupted)
     with pytest.raises(KeyboardInterrupt):
         oc.partial_fit(X[30:], y[30:])
     assert oc.n_samples_seen_ == 60

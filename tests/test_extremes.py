@@ -325,7 +325,7 @@ def test_the_algebra_never_comes_to_infinity(form, second):
         lambda: large * 1e10,
         lambda: large + large * 9,
         lambda: sum([large] * 20),
-        lambda: large.__iadd__(large * 9),
+        lambda: large + 9 * large,
         lambda: a * 1.7e308,
         lambda: 1e200 * (1e200 * a),
     ):
@@ -339,7 +339,7 @@ def test_the_algebra_never_comes_to_infinity(form, second):
 def test_a_sum_of_states_names_the_feature():
     X = sparse.csr_array([[1.0, 0, 1e140, 0]] * 3)
     a, b = (1e168 * Moments.of(X, [0, 0, 1], np.full(3, 0.5)) for _ in range(2))
-    for add in (lambda: a + b, lambda: a.__iadd__(b), lambda: a * 4):
+    for add in (lambda: a + b, lambda: a * 4):
         with pytest.raises(RangeError, match=r"finite sums, got infinity in feature 2"):
             add()
     assert np.isfinite((a - b).sums).all()

@@ -19,6 +19,7 @@ from narrows.command.cli import main
 from narrows.engines import local
 from narrows.errors import ParameterError
 from tests.cases import labelled
+from tests.inside import map_of
 from tests.oracles.dense import explained, indicators
 
 RIDGE = 0.01
@@ -356,7 +357,7 @@ def test_candidates_are_whole_groups_and_no_fewer_than_are_wanted():
     chunks = [(X[:150], y[:150]), (X[150:], y[150:])]
     groups = np.arange(9000) % 3000  # of three features far from each other
     found = local.fit(ForwardFS(n_features=4, head=40, groups=groups), chunks)
-    kept = found.moments_.map.chosen
+    kept = map_of(found).chosen
     assert len(kept) == 39
     assert (np.unique(groups[kept], return_counts=True)[1] == 3).all()
     found = local.fit(ForwardFS(n_features=50, head=40), chunks)

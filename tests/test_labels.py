@@ -16,7 +16,7 @@ from narrows import IOC, LDA, MMC, OC, SRDA, Moments, OnlineSRDA, Window, load, 
 from narrows.engines import local
 from narrows.evaluate import compare
 from narrows.river import batches
-from tests.cases import ALL, STREAMED, answer, labelled
+from tests.cases import ALL, STREAMED, answer, assert_same, labelled
 from tests.inside import fit_in_parts
 
 every = pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
@@ -187,7 +187,9 @@ def test_no_rows_have_no_labels(no_labels):
 
 @pytest.mark.parametrize("method", [OC, IOC, SRDA])
 def test_a_batch_without_samples_may_have_labels_of_any_type(method):
-    state = local.learn(method(), [(np.eye(3), [0, 1, 2]), (np.eye(3)[:0], np.empty(0, object))])
+    chunks = [(np.eye(3), [0, 1, 2]), (np.eye(3)[:0], np.empty(0, object))]
+    _, state = local.learn(method(), chunks)
+    state = state[0] if isinstance(state, list) else state
     assert state.classes.tolist() == [0, 1, 2]
 
 
@@ -206,9 +208,9 @@ def test_classes_may_be_given_and_change_nothing(case):
         given.partial_fit(X[part], y[part], classes=classes)
     shown = is_classifier(given)  # which shows classes to come
     assert given.classes_.tolist() == (sorted(classes) if shown else plain.classes_.tolist())
-    for name, value in answer(plain).items():
-        if not (shown and name in ("classes", "class_count")):
-            np.testing.assert_array_equal(answer(given)[name], value, err_msg=name)
+    hidden = ("classes", "class_count") if shown else ()
+    # products of more columns may be rounded otherwise
+    assert_same(given, plain, rtol=1e-12, only=[each for each in answer(plain) if each not in hidden])
     given.partial_fit(X[:5], y[:5])  # and left out later
 
 

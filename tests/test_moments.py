@@ -74,7 +74,7 @@ def batches(n, sizes=(1, 20, 90)):
 
 
 def alike(m, s):
-    """Moments of classes say what other moments, or a `ClassStats` of 0.3, say."""
+    """Moments of classes say what other moments say."""
     assert m.classes.tolist() == s.classes.tolist()
     assert (m.n_samples, m.n_held) == (s.n_samples, s.n_held)
     for name in ("counts", "sums", "total", "mean", "means"):

@@ -29,9 +29,9 @@ from narrows import (
     SRDA,
     CorrelationFS,
     ForwardFS,
+    Moments,
     OnlineSRDA,
     ReducedRank,
-    TargetStats,
     Window,
 )
 from narrows.errors import ParameterError
@@ -61,6 +61,11 @@ def numbers(n=120, d=8, q=2, seed=0, is_sparse=False):
         X[rng.random((n, d)) < 0.6] = 0.0
     Y = X[:, : d // 2] @ rng.normal(size=(d // 2, q)) + 3 * rng.normal(size=(n, q)) + 5.0
     return X, Y[:, 0] if q == 1 else Y
+
+
+def moments(X, Y, weight=None, second="cross", **kind):
+    """The moments that methods for numbers are fitted to."""
+    return Moments.of(X, Y, weight, second=second, numeric=True, **kind)
 
 
 def centred(X, Y, weight=None):
@@ -259,9 +264,11 @@ def test_the_ridge_is_chosen_by_kept_samples_in_any_order():
     best = [Ridge(a).fit(X[::2], Y[::2]).score(X[1::2], Y[1::2]) for a in ours.alphas_]
     assert best[int(np.argmin(np.abs(ours.alphas_ - ours.alpha_)))] > max(best) - 0.01
     # a state without samples that could be held out
-    assert ReducedRank().fit_moments(TargetStats.of(X, Y)).alpha_ == pytest.approx(scale)
-    with pytest.raises(ParameterError, match=r"^ReducedRank: expected a state with folds or kept"):
-        ReducedRank(alpha="cv").fit_moments(TargetStats.of(X, Y))
+    assert ReducedRank().fit_moments(moments(X, Y)).alpha_ == pytest.approx(scale)
+    with pytest.raises(
+        ParameterError, match=r"^ReducedRank: expected moments of folds or with kept"
+    ):
+        ReducedRank(alpha="cv").fit_moments(moments(X, Y))
 
 
 # -- selection -----------------------------------------------------------------------------------
@@ -355,7 +362,7 @@ def test_sums_of_wide_sparse_samples_are_exact_in_any_batches(situation, monkeyp
     ours = CorrelationFS()
     for rows in (slice(0, 50), slice(50, 51), slice(51, None)):
         ours.partial_fit(sparse.csr_array(X[rows]), Y[rows], weight[rows])
-    loaded = TargetStats.from_arrays(ours.moments_.to_arrays())
+    loaded = Moments.from_arrays(ours.moments_.to_arrays())
     A, B = centred(X, Y, weight)
     near(ours.moments_.covariances(), B.T @ A / weight.sum(), 1e-11)
     near(loaded.covariances(), ours.moments_.covariances(), 0.0)
@@ -380,11 +387,10 @@ def test_millions_of_sparse_features_take_a_few_numbers_each():
 # -- states --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("second", ["cross", "targets"])
-@pytest.mark.parametrize("folds", [None, 4])
+@pytest.mark.parametrize("second", ["cross", "total"])
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("far", [0.0, 1e8])
-def test_a_state_is_exact_whatever_it_is_made_of(second, folds, is_sparse, far):
+def test_a_state_is_exact_whatever_it_is_made_of(second, is_sparse, far):
     X, Y = numbers(is_sparse=is_sparse)
     X, Y = (np.round(each * 2**18) / 2**18 for each in (X, Y))  # adding 1e8 loses nothing
     X, Y = X if is_sparse else X + far, Y + far
@@ -392,24 +398,22 @@ def test_a_state_is_exact_whatever_it_is_made_of(second, folds, is_sparse, far):
 
     def state(rows):
         some = sparse.csr_array(X[rows]) if is_sparse else X[rows]
-        return TargetStats.of(some, Y[rows], weight[rows], second=second, folds=folds)
+        return moments(some, Y[rows], weight[rows], second, keep=200)
 
     a, b, c = (state(slice(*ends)) for ends in ((0, 30), (30, 31), (31, 120)))
     A, B = centred(X - (0.0 if is_sparse else far), Y - far, weight)
     whole = a + b + c
-    for found in (whole, c + a + b, 2.0 * whole, TargetStats.from_arrays(whole.to_arrays())):
+    for found in (whole, c + a + b, 2.0 * whole, Moments.from_arrays(whole.to_arrays())):
         near(found.covariances(), B.T @ A / weight.sum(), 1e-12)
-        near(found.variances, (A**2).sum(axis=0) / weight.sum(), 1e-12)
+        near(found.variances(), (A**2).sum(axis=0) / weight.sum(), 1e-12)
         near(found.target_variances, (B**2).sum(axis=0) / weight.sum(), 1e-12)
         near(found.target_mean, weight @ (Y - far) / weight.sum() + far, 1e-14)
-    if folds is None:
-        rest = whole - c - b
-        A, B = centred(X[:30] - (0.0 if is_sparse else far), Y[:30] - far, weight[:30])
-        near(rest.covariances(), B.T @ A / weight[:30].sum(), 1e-10)
-    else:
-        parts = list(whole.halves())
-        assert sum(fold.n_samples for _, fold in parts) == 120
-        near((parts[0][0] + parts[0][1]).covariances(), whole.covariances(), 1e-12)
+    rest = whole - c - b
+    A, B = centred(X[:30] - (0.0 if is_sparse else far), Y[:30] - far, weight[:30])
+    near(rest.covariances(), B.T @ A / weight[:30].sum(), 1e-10)
+    parts = list(whole.halves())
+    assert sum(fold.n_samples for _, fold in parts) == np.count_nonzero(weight)
+    near((parts[0][0] + parts[0][1]).covariances(), whole.covariances(), 1e-12)
 
 
 @every
@@ -448,7 +452,7 @@ def test_a_window_has_the_last_samples(case):
 def test_a_batch_in_blocks_is_learned_as_a_whole_or_not_at_all(case, monkeypatch):
     X, Y = numbers()
     expected = case.new().fit(X, Y)
-    pretend(monkeypatch, "few samples beside their targets")
+    pretend(monkeypatch, "tiny blocks")
     found = case.new().fit(X[:3], Y[:3]).partial_fit(X[3:], Y[3:])
     near(found.transform(X), expected.transform(X), 1e-9)
     before, X = bytes_of(found), X.copy()
@@ -460,19 +464,17 @@ def test_a_batch_in_blocks_is_learned_as_a_whole_or_not_at_all(case, monkeypatch
 
 def test_states_that_are_no_model_of_targets_are_refused():
     X, Y = numbers()
-    stats = TargetStats.of(X, Y)
-    with pytest.raises(TypeError, match=r"^PLS: expected a TargetStats for fit_moments, got Class"):
-        PLS().fit_moments(narrows.Moments.of(X, [0, 1] * 60, second="cross"))
-    with pytest.raises(TypeError, match=r"^OC: expected a Moments for fit_moments, got Target"):
+    stats = moments(X, Y)
+    with pytest.raises(ValueError, match=r"^PLS: expected moments of numeric targets, got"):
+        PLS().fit_moments(Moments.of(X, [0, 1] * 60, second="cross"))
+    with pytest.raises(ValueError, match=r"^OC: expected moments of classes, got"):
         OC().fit_moments(stats)
-    with pytest.raises(ValueError, match=r"^PLS: expected a state with second='cross'"):
-        PLS().fit_moments(TargetStats.of(X, Y, second="targets"))
+    with pytest.raises(ValueError, match=r"^PLS: expected moments with second='cross'"):
+        PLS().fit_moments(moments(X, Y, second="total"))
     with pytest.raises(ValueError, match="expected 2 targets as before, got 1"):
-        stats + TargetStats.of(X, Y[:, 0])
-    with pytest.raises(ValueError, match="expected states of one kind"):
-        stats + TargetStats.of(X, Y, folds=2)
-    with pytest.raises(TypeError, match="expected another state of numeric targets, got ClassSt"):
-        stats + narrows.Moments(8, second="cross")
+        stats + moments(X, Y[:, 0])
+    with pytest.raises(ValueError, match="one kind, got numeric=True and numeric=False"):
+        stats + Moments(8, second="cross")
     near(CorrelationFS().fit_moments(stats).scores_, CorrelationFS().fit(X, Y).scores_, 1e-12)
     assert sum([stats, stats]).n_samples == 240
 
@@ -734,7 +736,7 @@ def test_forward_selection_tells_numbers_from_classes_by_fractions():
     assert found.fit(X, classes).classes_.tolist() == [0, 1, 2]  # fit starts anew
     with pytest.raises(ValueError, match=r'whole numbers or text.*ForwardFS\(target="numeric"\)'):
         ForwardFS().partial_fit(X, classes).partial_fit(X, y)
-    with pytest.raises(TypeError, match="ForwardFS: expected another state"):
+    with pytest.raises(ValueError, match=r"ForwardFS: .* got numeric=True and numeric=False"):
         expected.set_params(target="auto").merge(ForwardFS(n_features=3).fit(X, classes))
 
 

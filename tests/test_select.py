@@ -139,7 +139,7 @@ def test_others_have_no_scores_of_classes(method):
 def test_columns_that_do_not_vary_rank_last(method, form):
     X, y = labelled(n=500, sparse=True)
     X = np.hstack([np.zeros((500, 1)), np.full((500, 1), 0.1), X])
-    expected = pytest.warns(UserWarning, match=r"only \d of the 7 selected features gain margin")
+    expected = pytest.warns(UserWarning, match=r"expected 7 features that gain margin .* got \d")
     with expected if method is MMCFS else nullcontext():  # whose scores of the others are negative
         fitted = method(n_features=7).fit(form(X), y)
     assert set(fitted.ranking_[-2:]) == {0, 1}
@@ -165,7 +165,7 @@ def test_labels_may_be_left_out(method):
 def test_mmcfs_is_ocfs_where_eps_is_0_and_warns_past_the_margin():
     X, y = labelled()
     np.testing.assert_allclose(MMCFS(eps=0).fit(X, y).scores_, OCFS().fit(X, y).scores_)
-    with pytest.warns(UserWarning, match=r"only \d of the 7 .* gain margin at eps=1;"):
+    with pytest.warns(UserWarning, match=r"expected 7 features that gain margin at eps=1, got \d;"):
         mmcfs = MMCFS(n_features=7).fit(X, y)
     assert mmcfs.n_positive_ < 7
     assert mmcfs.energy_[mmcfs.n_positive_ - 1] == 1
@@ -246,7 +246,7 @@ def test_other_priors_take_second_moments_of_each_class(method):
         np.testing.assert_allclose(
             method().fit_moments(stats).scores_, method().fit(X, y).scores_, rtol=1e-9
         )
-    with pytest.raises(ValueError, match=r"second='class' .*got one with second='total'"):
+    with pytest.raises(ValueError, match=r"second='class', got some with second='total'"):
         method(priors="balanced").fit_moments(total)
     method(priors="balanced").fit_moments(by_class)
 
@@ -254,14 +254,14 @@ def test_other_priors_take_second_moments_of_each_class(method):
 def test_one_pass_serves_all_selectors():
     X, y = labelled(sparse=True)
     values = Moments.of(X, y, second="class")
-    presence = Moments.of(X, y, presence=True)
+    presence = Moments.of((X != 0).astype(float), y)
     for methods, stats in ((VALUES, values), (PRESENCE, presence)):
         for method in methods:
             np.testing.assert_allclose(
                 method().fit_moments(stats).scores_, method().fit(X, y).scores_, rtol=1e-9
             )
     for method in PRESENCE:
-        with pytest.raises(ValueError, match=r"expected a state .* presence=True, got"):
+        with pytest.raises(ValueError, match="a feature in"):
             method().fit_moments(values)
 
 

@@ -112,7 +112,7 @@ def test_what_is_dense_becomes_an_array():
     state = Moments.of(X, y)
     full = Moments.of(np.random.default_rng(0).normal(size=(CLASSES, D)), np.arange(CLASSES))
     merged = state + full
-    assert merged.to_arrays()["sums"].shape == (CLASSES, D)
+    assert merged.to_arrays()["tx"].shape == (CLASSES, D)
     np.testing.assert_allclose(merged.sums, state.sums + full.sums)
 
 

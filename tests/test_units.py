@@ -18,11 +18,11 @@ from narrows import (
     PLS,
     SRDA,
     KernelSRDA,
-    Moments,
     ReducedRank,
     load,
     save,
 )
+from tests.inside import Pass
 
 METHODS = {
     "SRDA": SRDA(),
@@ -112,11 +112,10 @@ def test_the_ridge_that_is_used_is_the_one_that_is_shown():
 
 def test_float32_is_the_same_numbers_in_folds():
     X, y = spread(700, 60)
-    single, double = (
-        Moments(60, second="cross", folds=3).update(given, y) for given in (X, X.astype(float))
-    )
-    for k in range(3):
-        np.testing.assert_array_equal(single.fold(k).covariance(), double.fold(k).covariance())
+    step = Pass(second="cross", n_folds=3)
+    single, double = (step.add(step.empty(60), given, y) for given in (X, X.astype(float)))
+    for one, other in zip(single, double, strict=True):
+        np.testing.assert_array_equal(one.covariance(), other.covariance())
 
 
 @pytest.mark.slow

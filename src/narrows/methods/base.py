@@ -363,9 +363,10 @@ class Reducer(TransformerMixin, BaseEstimator):
             check_adds_up(self)
         X = self._check_X(X, late, reset=before is None, ensure_min_samples=0)
         checked = self._check_parameters(X.shape[1], None if before is None else before.checked)
-        y = self._labels(X, y)
+        numeric = self._are_numbers(y)
+        y = self._labels(X, y, numeric)
         if before is None:
-            (step,) = plan_of(self, Data.of(X, self._are_numbers(y)), "stream").passes
+            (step,) = plan_of(self, Data.of(X, numeric), "stream").passes
             learned = Learned(step, step.empty(X.shape[1]), checked=checked)
             self._learned = learned  # so that an interrupt leaves its blocks
             then = None
@@ -417,15 +418,10 @@ class Reducer(TransformerMixin, BaseEstimator):
             self._check_kind(m)
         numeric, d = bool(given[0].n_targets), given[0].n_features
         step = self._sums(Data(d, False, numeric))
-        if step.n_folds > 1 == len(given):
-            names = " and ".join(name for name in self._by_folds if is_cv(getattr(self, name)))
-            raise ParameterError(
-                f"{type(self).__name__}: expected a list of the moments of folds for "
-                f'{names}="cv", got those of all samples. Give fit_moments a list, for example '
-                f"[Moments.of(X[k::{FOLDS}], y[k::{FOLDS}]) for k in range({FOLDS})]."
-            )
         given = given if step.n_folds > 1 else [total(given)]
         state = aligned([m.reduced(step.second) for m in given])
+        if not self._may_keep():
+            state = [m.without_kept() for m in state]
         step = replace(step, keep=state[0].keep, n_folds=len(state))
         return fit_learned(self, step, state)
 
@@ -493,12 +489,12 @@ class Reducer(TransformerMixin, BaseEstimator):
     @property
     def classes_(self) -> np.ndarray:
         """The labels seen with positive weight, sorted; of shape (n_classes,)."""
-        return self._classes.labels
+        return self._classes.labels.copy()
 
     @property
     def class_count_(self) -> np.ndarray:
         """The weight of each class, of shape (n_classes,)."""
-        return self._classes.counts
+        return self._classes.counts.copy()
 
     @property
     def n_samples_seen_(self) -> int:
@@ -653,7 +649,8 @@ class Reducer(TransformerMixin, BaseEstimator):
         else:
             learned.solution, learned.state = self._of_gathered(step, state), None
             self._learned = learned
-            self._check_solution(self._solution)
+            self._check_solution(learned.solution)
+            _ = self._solution  # which raises where it has not the wanted size
         return self
 
     def _of_gathered(self, step: Gather, state: Any) -> Solution:

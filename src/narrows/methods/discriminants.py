@@ -958,7 +958,8 @@ class KernelSRDA(Discriminant):
         Parameters
         ----------
         moments : Moments
-            Sums and differences of `moments_` of estimators with the same map; see `emptied`.
+            Sums and differences of `moments_` of estimators with the same map, see `emptied`; or of
+            streams that have learned too few samples for a map.
 
         Returns
         -------
@@ -976,6 +977,11 @@ class KernelSRDA(Discriminant):
         emptied : Return a copy with the same map.
         """
         name = type(self).__name__
+        if not isinstance(moments, Moments):
+            self._check_kind(moments)  # raises
+        if moments.keep == EVERY and moments.second == "total":  # of samples before there is a map
+            step = self._sums(Data(moments.n_features))
+            return fit_learned(self, step, [moments.copy()])
         step = self._learned.step if self.__sklearn_is_fitted__() else None
         if step is None or step.map is None:
             raise ParameterError(

@@ -127,7 +127,7 @@ class Pass:
                 check_summable(X, float(targets.weight.sum()))
             state[0].add(X, targets)
             return state
-        check_summable(X, float(targets.weight.sum()))  # so that no fold fails after another
+        self._check_summable(X, targets)  # so that no fold fails after another
         for rows in blocks(X.shape[0], block_size(state[0].cost(X))):
             with Held():
                 for k, each in enumerate(state):
@@ -141,13 +141,18 @@ class Pass:
 
     def add_targets(self, state: list[Moments], X: Any, targets: Targets) -> list[Moments]:
         """Return moments with the coordinates of more samples, behind the map."""
-        check_summable(X, float(targets.weight.sum()))
+        self._check_summable(X, targets)
         parts = list(blocks(X.shape[0], self.map.n_samples_at_once(X)))
         (new,) = state if len(parts) < 2 else [state[0].copy()]  # all of them or none
         for part in parts:
             Z, kept = self.map.mapped(X[part], bool(self.keep))
             new.add(Z, targets.rows(part), kept)
         return [new]
+
+    def _check_summable(self, X: Any, targets: Targets) -> None:
+        """Raise RangeError where sums of the samples, or of what a map makes of them, overflow."""
+        if self.map is None or self.map.sees_values:
+            check_summable(X, float(targets.weight.sum()))
 
     def _decayed(
         self, state: list[Moments], X: Any, y: Any, weight: Any, first: int
@@ -187,7 +192,6 @@ class Pass:
             map = self.map.widened(n_features)
             same = map.width == self.map.width
             return replace(self, map=map), state if same else [m.widen(map.width) for m in state]
-        self.empty(n_features)  # raises WidthError where these are too many for pairs
         return self, [each.widen(n_features) for each in state]
 
     @property

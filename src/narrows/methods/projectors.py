@@ -171,6 +171,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Reducer):
 
     def _sized(self, found: Solution) -> Solution:
         p = self._size
+        self._check_at_once()
         if p is None:
             p = min(found.rank, self._default(found))
         if p > found.rank:

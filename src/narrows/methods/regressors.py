@@ -141,6 +141,7 @@ class Regressor(RegressorMixin, Projector):
         return of_targets(X, Y, weight, unit_of_samples(self, X, weight), ridge_of, find)
 
     def _sized(self, found: Solution) -> Solution:
+        self._check_at_once()
         p, most = self._size, self._learned.checked["n_components"] or found.rank
         if p is not None and p > most:
             raise ParameterError(
@@ -421,6 +422,15 @@ class ReducedRank(Regressor):
 
     def _keeps(self) -> int:
         return 0 if self._n_folds() > 1 or self.alpha not in ("auto", "cv") else int(self.keep)
+
+    def _check_solution(self, found: Solution) -> None:
+        super()._check_solution(found)
+        p = self._size
+        if p is not None and found.rank < p:
+            raise ParameterError(
+                f"{type(self).__name__}: expected n_components<={found.rank}, the rank of the "
+                f"regression, which is at most the number of targets, got {p}. Use fewer, or PLS."
+            )
 
     def _solve(self, learned: Learned) -> Solution:
         m = learned.moments

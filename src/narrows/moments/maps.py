@@ -35,6 +35,7 @@ class Presence:
     """
 
     marker: ClassVar[str] = "map_presence"  # the name of an array that only this map has
+    sees_values: ClassVar[bool] = False  # whether coordinates are larger where features are
 
     n_features: Annotated[int, "i8 whole", "", "map_presence"]
 
@@ -70,6 +71,7 @@ class Columns:
     """
 
     marker: ClassVar[str] = "map_chosen"
+    sees_values: ClassVar[bool] = True
 
     chosen: Annotated[np.ndarray, "i8 sorted", "h", "map_chosen"]
     n_features: Annotated[int, "i8 whole", "", "map_width"]
@@ -103,6 +105,7 @@ class RandomFeatures(KernelMap):
     """The map to random functions of samples; see `KernelMap`."""
 
     marker: ClassVar[str] = "map_seed"
+    sees_values: ClassVar[bool] = True
 
     def mapped(self, X: Any, keep: bool) -> tuple[np.ndarray, Kept | None]:
         """Return the coordinates of samples, and with `keep` what to keep of them."""

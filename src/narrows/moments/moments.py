@@ -151,12 +151,7 @@ class Moments(Reading):
         kinds = [kind for kind in Second.kinds if not (numeric and kind == "class")]
         if second not in kinds:
             raise ParameterError(f"Moments: expected one of second={kinds}, got {second!r}.")
-        if second == "cross" and n_features > MOST:
-            raise WidthError(
-                f'Moments: expected at most {MOST:,} features for second="cross", got '
-                f"{n_features:,}. Select features first, or use OnlineSRDA or OC.",
-                n_features,
-            )
+        _check_width(second, n_features)
         self._begin(n_features, second, keep, numeric, n_features)
 
     @classmethod
@@ -514,8 +509,8 @@ class Moments(Reading):
             mine, theirs = getattr(self, what), getattr(other, what)
             if mine != theirs:
                 raise ValueError(
-                    f"Moments: expected moments of one kind, got {what}={mine!r} and "
-                    f"{what}={theirs!r}."
+                    f"Moments: expected moments of one kind, got {what.removeprefix('is_')}="
+                    f"{mine!r} and {what.removeprefix('is_')}={theirs!r}."
                     + (" Use widen() on the narrower one." if what == "n_features" else "")
                 )
         if other.n_targets:
@@ -607,6 +602,8 @@ class Moments(Reading):
                 f"Moments: expected widen() to at least the present {self.n_features} features, "
                 f"got {n_features}."
             )
+        if more:
+            _check_width(self.second, n_features)
         new = self._shared()
         new.tx = self.tx.spread(np.arange(self.tx.shape[0]), (self.tx.shape[0], n_features))
         new.second_moment = self.second_moment.widened(n_features)
@@ -684,6 +681,16 @@ class Moments(Reading):
         new = self._shared()
         new.kept = Reservoir(0, 0)
         return new
+
+
+def _check_width(second: Any, n_features: int) -> None:
+    """Raise WidthError where there are too many features for their products."""
+    if second == "cross" and n_features > MOST:
+        raise WidthError(
+            f'Moments: expected at most {MOST:,} features for second="cross", got '
+            f"{n_features:,}. Select features first, or use OnlineSRDA or OC.",
+            n_features,
+        )
 
 
 def _middle(X: np.ndarray, targets: Targets) -> tuple[np.ndarray, np.ndarray | None]:

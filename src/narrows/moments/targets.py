@@ -98,7 +98,8 @@ def numbers_of(y: Any, n: int, who: str) -> np.ndarray:
         raise ValueError(
             f"{who}: expected the targets of {n} samples, got those of {len(given)}. {advice}"
         )
-    Y = given.astype(np.float64).reshape(n, *given.shape[1:] or (1,)) + 0.0  # -0 becomes 0
+    Y = given.astype(np.float64, order="C") + 0.0  # -0 becomes 0
+    Y = Y.reshape(n, *given.shape[1:] or (1,))
     if not np.isfinite(Y).all():
         got = "NaN" if np.isnan(Y).any() else "infinity"
         raise ValueError(

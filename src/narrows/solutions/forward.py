@@ -11,7 +11,13 @@ from scipy import sparse
 from narrows.errors import ParameterError, warn
 from narrows.moments.folds import Split, splits
 from narrows.moments.moments import Moments
-from narrows.solutions.selectors import CLASSES, TARGETS, check_filled, warn_of_no_held_out_score
+from narrows.solutions.selectors import (
+    CLASSES,
+    TARGETS,
+    check_filled,
+    check_folds,
+    warn_of_no_held_out_score,
+)
 from narrows.solve import columns
 from narrows.solve.curve import NO_CURVE, Curve
 from narrows.solve.forward import Path, forward, held_out_shares
@@ -253,6 +259,7 @@ def forward_fs(
 
 def compare_steps(folds: list[Moments], priors: Any, steps: Steps, most: int, what: str) -> Curve:
     """Return how each number of steps does on held-out folds."""
+    check_folds(folds, "n_features")
     curves, weight, n_samples = [], [], sum(fold.n_samples for fold in folds)
     for fold, found, share_of in _halves(folds, priors, steps.n_features):
         check_filled(fold, "n_features", n_samples)

@@ -18,6 +18,7 @@ from narrows.moments.labels import lacks_classes
 from narrows.moments.moments import Moments
 from narrows.moments.products import MOST
 from narrows.solutions.choice import choose
+from narrows.solutions.selectors import check_folds
 from narrows.solve.curve import NO_CURVE, Curve
 from narrows.solve.eigen import orthogonal_part
 from narrows.solve.exact import Centred, criterion_eigh
@@ -44,6 +45,7 @@ def oc(m: Moments, size: int | None, priors: Any) -> Solution:
 
 def oc_by_folds(folds: list[Moments], m: Moments, priors: Any) -> Solution:
     """Return as many directions of `oc` as explain held-out class means; all if folds are empty."""
+    check_folds(folds, "n_components")
     found = oc(m, None, priors)
     sizes = explained_means(folds, priors, found.rank)
     return found.of_size(sizes)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from narrows.criteria import BETWEEN, TOTAL, Criterion, held_out_gain, margin
-from narrows.errors import no_samples_have, warn
+from narrows.errors import ParameterError, no_samples_have, warn
 from narrows.moments.folds import Split, splits
 from narrows.moments.moments import Moments
 from narrows.solve import columns
@@ -134,6 +134,7 @@ def held_out_sizes(
     what : str
         What features should do, for a warning.
     """
+    check_folds(folds, "n_features")
     curves, weight = [], []
     n_samples = sum(fold.n_samples for fold in folds)
     for split in splits(list(folds), priors):
@@ -156,6 +157,16 @@ def warn_of_no_held_out_score(curve: Curve, what: str) -> None:
         warn(
             "expected a positive held-out score of at least one feature, got none. One feature is "
             f"selected, but none {what} of held-out samples."
+        )
+
+
+def check_folds(folds: Sequence[Moments], what: str) -> None:
+    """Raise ParameterError unless there are moments of folds, by which `what` is chosen."""
+    if len(folds) < 2:
+        raise ParameterError(
+            f'expected moments of folds for {what}="cv", got those of all samples. Fit again with '
+            f'{what}="cv", or give fit_moments a list, for example [Moments.of(X[k::5], y[k::5]) '
+            "for k in range(5)]."
         )
 
 

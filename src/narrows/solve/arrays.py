@@ -178,7 +178,8 @@ def numbers_expected(X: Any, who: str, inner: Any = None, estimator: Any = None)
     try:
         yield
     except ValueError as error:
-        source = getattr(estimator, "_source", None)  # the files that a model was fitted to
+        learned = getattr(estimator, "_learned", None)
+        source = None if learned is None else learned.source  # the files that a model was fitted to
         kinds = ("encoder", "tfidf")
         kind = next((kind for kind in kinds if getattr(source, kind, None) is not None), None)
         fitted = f"Transform X by narrows.read.source_of(model).{kind} first."

@@ -294,7 +294,7 @@ class Span:
     @property
     def lengths(self) -> np.ndarray:
         """|v_j|, of shape (n_components,)."""
-        return np.sqrt(np.diag(self.state.L))
+        return np.sqrt(np.maximum(np.diag(self.state.L), 0.0))  # or rounding
 
     @property
     def sums(self) -> np.ndarray:
