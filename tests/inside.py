@@ -232,7 +232,7 @@ def show(model, per_class):
 
 def samples_of(vectoriser, texts):
     """Return the samples of texts as commands make them."""
-    return vectoriser._samples_of(texts)
+    return vectoriser.samples_of(texts)
 
 
 def encoder_of(model):

@@ -17,7 +17,6 @@ from narrows.errors import ParameterError
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
 from narrows.io.models import is_passing
-from narrows.io.source import is_of_texts
 from narrows.methods.aligned import Aligned
 from narrows.methods.base import Estimator
 from narrows.methods.discriminant import Classifier
@@ -27,8 +26,7 @@ from narrows.methods.selector import Selector
 from narrows.methods.window import Window
 from narrows.state.class_stats import ClassStats
 from narrows.state.maps import RandomFeatures
-from narrows.table import TableEncoder
-from narrows.text import Vectoriser
+from narrows.text import FeatureMaker
 
 __all__ = ["register_converters", "to_onnx", "to_sentence_transformers"]
 
@@ -114,8 +112,9 @@ def _model_of(estimator: Any) -> Any:
     import onnx
     from onnx import TensorProto, helper
 
-    own = Estimator | Aligned | Window | Vectoriser | TableEncoder
-    if isinstance(estimator, Pipeline) and not all(isinstance(x, own) for x in passed(estimator)):
+    own, maker = Estimator | Aligned | Window, maker_of(estimator)
+    others = (step for step in passed(estimator) if step is not maker)
+    if isinstance(estimator, Pipeline) and not all(isinstance(step, own) for step in others):
         return _by_skl2onnx(estimator)
     steps = steps_of(estimator, "to_onnx")
     for step in steps:
@@ -165,7 +164,7 @@ def _model_of(estimator: Any) -> Any:
         "classes": rule.classes_.tolist() if hasattr(rule, "classes_") else None,
     }
     said = f"X: samples of {width:,} features."
-    if of_texts(estimator):
+    if maker is not None and maker.takes == "texts":
         said = f"X: texts as vectors of {width:,} terms, which the vectoriser of narrows makes."
     model = helper.make_model(
         found,
@@ -188,7 +187,7 @@ def _by_skl2onnx(pipeline: Any) -> Any:
     import skl2onnx
 
     check_is_fitted(pipeline)
-    if isinstance(pipeline[0], Vectoriser | TableEncoder):
+    if pipeline[0] is maker_of(pipeline):
         pipeline = pipeline[1:]
     fitted = (step.estimator_ if isinstance(step, Window) else step for _, step in pipeline.steps)
     pipeline = Pipeline([*zip(pipeline.named_steps, fitted, strict=True)])
@@ -405,9 +404,8 @@ def steps_of(estimator: Any, who: str) -> list[Any]:
 
     TypeError where one of them is not of narrows.
     """
-    steps = passed(estimator)
-    if steps and isinstance(steps[0], Vectoriser | TableEncoder):
-        steps = steps[1:]
+    maker = maker_of(estimator)
+    steps = [step for step in passed(estimator) if step is not maker]
     steps = [step.estimator_ if isinstance(step, Window) else step for step in steps]
     for step in steps:
         if not isinstance(step, Estimator | Aligned):
@@ -420,11 +418,13 @@ def steps_of(estimator: Any, who: str) -> list[Any]:
     return steps
 
 
-def of_texts(estimator: Any) -> bool:
-    """Whether samples are made of texts."""
-    if isinstance(estimator, Pipeline):
-        return isinstance(estimator.steps[0][1], Vectoriser) or of_texts(estimator.steps[0][1])
-    return is_of_texts(getattr(estimator, "_source", None))
+def maker_of(estimator: Any) -> FeatureMaker | None:
+    """Return what makes features of texts or tables: the first step, or that of the files."""
+    first = next(iter(passed(estimator)), None)
+    if isinstance(first, FeatureMaker):
+        return first
+    source = getattr(first, "_source", None)
+    return None if source is None else source.maker
 
 
 # -- graphs ----------------------------------------------------------------------------------------

@@ -354,8 +354,10 @@ class Run:
                 raise ValueError(f"the input can be read once. {how}.")
             local.fit(then, _Chosen(self.samples, chosen, selection.n_features_in_))
             selection._fitted.then = Then(chosen, then)
+        except DataError:
+            raise
         except ValueError as error:
-            if asked or isinstance(error, DataError):
+            if asked:
                 raise
             values.say_selects(selection, str(error))
 
@@ -538,7 +540,7 @@ def _warn_of_repeated(
 
 def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None:
     try:
-        before._check_settings(now)
+        before.check_same_settings(now)
     except ValueError as error:
         raise another_run(path, str(error)) from None
 

@@ -94,7 +94,7 @@ def _classify(
     stopped = False
     with _steps(total, len(data)) as advance:
         try:
-            runs.over(data, compared, sizes, asked, advance, found, metric, notes)
+            runs.compare_folds(data, compared, sizes, asked, advance, found, metric, notes)
         except KeyboardInterrupt:
             stopped = True
     lines = averaged(found.values(), metric, why)

@@ -20,7 +20,7 @@ from narrows.io.dataset import Dataset
 from narrows.io.skipping import part
 from narrows.io.source import Source, check_terms
 from narrows.io.streams import display_name, prefetch
-from narrows.io.table_rows import DECIDING, TableRows, cells_named, joined
+from narrows.io.table_rows import DECIDING, TableRows, cells_named, in_file, joined
 from narrows.solve.cells import CellError
 
 if TYPE_CHECKING:
@@ -83,34 +83,34 @@ class Samples:
         if self.maker is None:
             return chunk.X
         with self._cells_named([chunk]):
-            return self.maker._samples_of(chunk.X)
+            return self.maker.samples_of(chunk.X)
 
     def made(self, chunk: Chunk) -> Iterator[Chunk]:
         """Yield a chunk with its samples; in parts where cells cannot be read and this is allowed.
 
         The rows of these cells are left out, or the cells are missing.
         """
-        skipped = self.dataset.skipped
+        skipped, name = self.dataset.skipped, display_name(self.inputs[chunk.at.file])
+        if skipped is None or self.maker is None:
+            yield chunk.replace(X=self.of(chunk))
+            return
         try:
-            yield chunk._replace(X=self.of(chunk))
-        except (DataError, CellError) as error:
-            if skipped is None or not isinstance(error, DataError) or error.line is None:
-                raise
+            yield chunk.replace(X=self.maker.samples_of(chunk.X))
+        except CellError as error:
             n = len(chunk.lines)
             if n > 1:
                 for rows in (np.arange(n // 2), np.arange(n // 2, n)):
                     yield from self.made(part(chunk, rows))
                 return
-            cause = error.__context__
-            if skipped.how == "missing" and isinstance(cause, CellError):
-                cells = {name: chunk.X[name].copy() for name in chunk.X}
-                if cells[cause.column].dtype == object and cells[cause.column][0] is not None:
-                    cells[cause.column][0] = None
-                    name = display_name(self.inputs[chunk.at.file])
-                    skipped.add_cell(name, int(chunk.lines[0]), cause.column)
-                    yield from self.made(chunk._replace(X=TableRows(cells)))
+            if skipped.how == "missing":
+                cells = {column: chunk.X[column].copy() for column in chunk.X}
+                cell = cells[error.column]
+                if cell.dtype == object and cell[0] is not None:
+                    cell[0] = None
+                    skipped.add_cell(name, int(chunk.lines[0]), error.column)
+                    yield from self.made(chunk.replace(X=TableRows(cells)))
                     return
-            skipped.add(error)
+            skipped.add(in_file(error, name, chunk.lines))
 
     def source(self) -> Source | None:
         """Return what a model of these samples remembers of the files."""
@@ -203,11 +203,13 @@ class Samples:
             yield
         except (DataError, ParameterError):
             raise
-        except ValueError as error:
+        except RangeError as error:
             source = self.source()
             names = None if source is None else source.names
-            if names is not None and isinstance(error, RangeError) and error.feature is not None:
+            if names is not None and error.feature is not None:
                 error = error.named(error.who, str(names[error.feature]))
+            raise DataError(", ".join(self.inputs), str(error)) from None
+        except ValueError as error:
             raise DataError(", ".join(self.inputs), str(error)) from None
 
 

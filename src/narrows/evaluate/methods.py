@@ -1,4 +1,4 @@
-"""Methods as `compare` runs them: those of narrows, and rivals from scikit-learn."""
+"""Methods as `compare` runs them: of narrows, of scikit-learn by name, and any transformer."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class States:
 
     def __init__(self, X: Any, y: np.ndarray, methods: Iterable[Any]):
         self._samples, self._made = (X, _labels(y)), dict[Kind, tuple[ClassStats, float]]()
-        kinds = [method.kind(X.shape[1]) for method in methods if type(method) is Ours]
+        kinds = [method.kind(X.shape[1]) for method in methods if method.shares_states]
         self._kinds = {kind for kind in kinds if kind is not None}
 
     def of(self, kind: Kind) -> tuple[ClassStats, float]:
@@ -98,36 +98,108 @@ def is_nested(method: Any) -> bool:
     return not isinstance(method, ILDA)
 
 
-class Ours:
-    """A method of narrows, fitted once for all numbers of dimensions.
+class Method:
+    """A method that is compared, as it is run on each fold.
 
-    `fold` is the number of the fold that it was last fitted to, `groups` the column of each feature
-    of a table there, and `source` where its features come from, if steps of its own made them.
-    `in_order` has the columns of a table as forward selection took them in the first fold.
+    `fold` is the number of the fold that it was last fitted to.
     """
 
     fold = 0
-    groups: np.ndarray | None = None
-    source: Source | None = None
-    in_order: Sequence[str] = ()
+    fitted: Any = None  # the estimator of narrows, fitted to the last fold
+    source: Source | None = None  # where its features come from, if steps of its own made them
+    in_order: Sequence[str] = ()  # columns of a table as forward selection took them
     width: int | None = None  # the number of features that its own steps make
-    labels: Any = None  # of the samples of the fit
     is_sized = True  # whether it takes the dimensions that are compared, and has none of its own
+    takes_anything = False  # whether it is a pipeline, whose first step makes the features
+    shares_states = False  # whether it learns from states that other methods use, too
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def is_same(self, other: Method) -> bool:
+        """Whether another method of this name is the same one with the same parameters."""
+        return type(other) is type(self)
+
+    def is_for(self, numeric: bool) -> bool:
+        """Whether it learns from numeric targets, or from classes; some need neither."""
+        return True
+
+    def begin(self, fold: int, groups: np.ndarray | None) -> None:
+        """Note the number of the fold that follows, and the column of each feature of a table."""
+        self.fold = fold
+
+    def end(self, source: Source | None) -> None:
+        """Note what only the first fold shows, with the source of its features."""
+
+    def kind(self, n_features: int) -> Kind | None:
+        """Return the kind of state that the method is a function of; None if there is none."""
+        return None
+
+    def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
+        """Learn for at most `most` dimensions; return the CPU seconds."""
+        raise NotImplementedError
+
+    def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
+        """Return the function that reduces samples to p dimensions, or to as many as there are.
+
+        p is None for a method with a size of its own.
+        """
+        raise NotImplementedError
+
+    def keeps_all(self, Z: Any, X: Any) -> bool:
+        """Whether reduced samples have all features, with which a classifier predicts the same."""
+        return False
+
+    def n_columns(self, p: int | None) -> tuple[int, int]:
+        """Return how many columns of a table p stands for, and of how many; 0 where of none."""
+        return 0, 0
+
+    def chosen(self, p: int | None, source: Source | None) -> tuple[str, ...]:
+        """Return the names of the selected columns of a table, or features, best first."""
+        return ()
+
+    @property
+    def documented(self) -> Any:
+        """The class whose documentation describes the method."""
+        raise NotImplementedError
+
+
+class NarrowsMethod(Method):
+    """A method of narrows, fitted once for all numbers of dimensions.
+
+    `groups` is the column of each feature of a table.
+    """
+
+    groups: np.ndarray | None = None
+    labels: Any = None  # of the samples of the fit
+    shares_states = True
     most = 0  # components of a method that is fitted for each number of them
 
     def __init__(self, name: str, estimator: Estimator):
-        self.name, self.estimator, self.fitted = name, estimator, clone(estimator)
+        super().__init__(name)
+        self.estimator, self.fitted = estimator, clone(estimator)
         self.is_sized = has_default_size(estimator)
 
-    def is_like(self, other: Any) -> bool:
-        """Whether this is the same method with the same parameters."""
-        if not isinstance(other, Ours) or type(other.estimator) is not type(self.estimator):
+    def is_same(self, other: Any) -> bool:
+        """Whether another method of this name has the same parameters."""
+        if not super().is_same(other) or type(other.estimator) is not type(self.estimator):
             return False
         mine, theirs = self.estimator.get_params(), other.estimator.get_params()
         return all(same(mine[name], theirs[name]) for name in mine)
 
+    def is_for(self, numeric: bool) -> bool:
+        """Whether it learns from numeric targets, or from classes."""
+        if self.estimator._takes_numbers is not False:
+            return numeric or self.estimator._takes_numbers is None
+        return not (numeric and self.estimator._needs_y)
+
+    def begin(self, fold: int, groups: np.ndarray | None) -> None:
+        """Note the fold that follows, and the column of each feature."""
+        super().begin(fold, groups)
+        self.groups = groups
+
     def kind(self, n_features: int) -> Kind | None:
-        """Return the kind of state that the method is a function of; None if there is none."""
+        """Return the kind of state that the method is a function of."""
         # a half-life depends on the order of the samples, which a shared state does not keep
         is_additive = isinstance(self.estimator, Additive) and not self.fitted._takes_numbers
         if not is_additive or self.estimator.half_life is not None:
@@ -191,10 +263,7 @@ class Ours:
         return before + time.process_time() - started
 
     def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
-        """Return the function that reduces samples to p dimensions, or to all there are.
-
-        p is None for a method with a size of its own.
-        """
+        """Return the function that reduces samples to p dimensions."""
         if p is None:
             if isinstance(self.fitted, Selector):
                 support = self.fitted.get_support(indices=True)
@@ -214,15 +283,19 @@ class Ours:
             self.fitted.set_params(n_components=p if few else None)
         return self.fitted._first(p)
 
+    def keeps_all(self, Z: Any, X: Any) -> bool:
+        """Whether a selection has all features."""
+        return isinstance(self.fitted, Selector) and Z.shape[1] == X.shape[1]
+
     def n_columns(self, p: int | None) -> tuple[int, int]:
-        """Return how many columns of a table p stands for, and of how many; 0 where of none."""
+        """Return how many columns p stands for, and of how many."""
         if p is None or self.groups is None or not isinstance(self.fitted, ForwardFS):
             return 0, 0
         n = self.fitted._most_steps(len(self.groups))
         return min(p, n), n
 
     def chosen(self, p: int | None, source: Source | None) -> tuple[str, ...]:
-        """Return the names of the selected columns of a table, or features, best first."""
+        """Return the names of what is selected, best first."""
         source = source if self.width is None else self.source
         if source is None or source.names is None or not isinstance(self.fitted, Selector):
             return ()
@@ -234,7 +307,7 @@ class Ours:
             return tuple(source.encoder.decisions_[column].column for column in columns)
         return tuple(source.names[order].tolist())
 
-    def note_order(self, source: Source | None) -> None:
+    def end(self, source: Source | None) -> None:
         """Set `in_order`, if the method has selected whole columns of this source."""
         fitted = self.fitted
         is_done = isinstance(fitted, ForwardFS) and fitted.__sklearn_is_fitted__()
@@ -246,21 +319,32 @@ class Ours:
         """Return the function that reduces samples to the first p components, or all there are."""
         return self.fitted._first(p)
 
+    @property
+    def documented(self) -> Any:
+        """The class of the estimator."""
+        return type(self.estimator)
 
-class Piped(Ours):
+
+class NarrowsPipeline(NarrowsMethod):
     """A pipeline that ends in a method of narrows; its other steps are fitted in each fold."""
+
+    takes_anything, shares_states = True, False
 
     def __init__(self, pipeline: Pipeline):
         steps = [step for _, step in pipeline.steps if step not in (None, "passthrough")]
         super().__init__(" + ".join(map(repr, steps)), steps[-1])
         self.steps = pipeline[:-1]
 
-    def is_like(self, other: Any) -> bool:
+    def is_same(self, other: Any) -> bool:
         """Whether this is the same pipeline; others may have a shortened name in common."""
         return other is self
 
+    def keeps_all(self, Z: Any, X: Any) -> bool:
+        """Whether a selection has all features."""
+        return False  # of samples that its steps have changed
+
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
-        """Fit the other steps and the method; return the CPU seconds."""
+        """Fit for at most `most` dimensions; return the CPU seconds."""
         started = time.process_time()
         self._before, Z = prepared(self.steps, X, y)
         Z = checked_rows(Z, "compare")
@@ -269,7 +353,7 @@ class Piped(Ours):
         return before + super().learn(Z, y, States(Z, y, []), most)
 
     def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
-        """Return the function that transforms samples and reduces them to p dimensions."""
+        """Return the function that reduces samples to p dimensions."""
         return self._after_steps(super().at(p, self._samples[1]))
 
     def first(self, p: int) -> Callable[[Any], Any]:
@@ -284,34 +368,20 @@ class Piped(Ours):
         return both
 
 
-class Rival:
+class Rival(Method):
     """A method of scikit-learn, fitted once for each number of dimensions.
 
     It may use all cores for many components; CPU seconds are summed over the cores.
     """
 
-    width: int | None = None
-    is_sized = True
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def is_like(self, other: Any) -> bool:
-        """Whether this is the same method, as another of the same name is."""
-        return isinstance(other, Rival)
+    def is_for(self, numeric: bool) -> bool:
+        """Whether it learns from numeric targets, or from classes."""
+        return self.name not in (_FOR_CLASSES if numeric else _FOR_NUMBERS)
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Keep the samples for `at`."""
         self.samples = X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         return 0.0
-
-    def chosen(self, p: int | None, source: Source | None) -> tuple[str, ...]:
-        """Return no names."""
-        return ()
-
-    def n_columns(self, p: int | None) -> tuple[int, int]:
-        """Return zeros: whole columns of a table do not enter."""
-        return 0, 0
 
     def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
         """Fit p dimensions, or as many as the data allow; return `transform`."""
@@ -324,8 +394,13 @@ class Rival:
         with threadpool_limits(1 if few < _MANY else cores()):
             return RIVALS[self.name](few).fit(X, y).transform
 
+    @property
+    def documented(self) -> Any:
+        """The class of the estimator."""
+        return type(RIVALS[self.name](1))
 
-class Foreign(Rival):
+
+class OtherTransformer(Rival):
     """A transformer of another library or of one's own, or a pipeline that ends in one.
 
     It is fitted once for each number of dimensions if a parameter of it is a number of columns that
@@ -343,9 +418,13 @@ class Foreign(Rival):
             self.size = next((start + name for name in _SIZES if name in known), "")
         self.is_sized = bool(self.size)
 
-    def is_like(self, other: Any) -> bool:
+    def is_same(self, other: Any) -> bool:
         """Whether this is the same transformer; others may have a shortened name in common."""
-        return isinstance(other, Foreign) and other.transformer is self.transformer
+        return super().is_same(other) and other.transformer is self.transformer
+
+    def is_for(self, numeric: bool) -> bool:
+        """Whether it learns from numeric targets, or from classes."""
+        return True
 
     def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
         """Fit a copy with p dimensions, or with its own; return `transform`."""
@@ -370,11 +449,6 @@ class Foreign(Rival):
         return reduce
 
 
-def takes_anything(method: Ours | Rival) -> bool:
-    """Whether it is a pipeline, whose first step makes the features."""
-    return isinstance(method, Piped) or getattr(method, "takes_anything", False)
-
-
 def has_default_size(estimator: Any) -> bool:
     """Whether the parameters that set the number of columns have their defaults."""
     given, defaults = estimator.get_params(deep=False), signature(type(estimator)).parameters
@@ -382,21 +456,8 @@ def has_default_size(estimator: Any) -> bool:
     return all(name in defaults and same(given[name], defaults[name].default) for name in names)
 
 
-def is_for(method: Ours | Rival, numeric: bool) -> bool:
-    """Whether a method learns from numeric targets, or from classes; some need neither."""
-    if isinstance(method, Foreign):
-        return True
-    if isinstance(method, Rival):
-        return method.name not in (_FOR_CLASSES if numeric else _FOR_NUMBERS)
-    if method.estimator._takes_numbers is not False:
-        return numeric or method.estimator._takes_numbers is None
-    return not (numeric and method.estimator._needs_y)
-
-
-def method_of(method: Any, seed: int = 0) -> Ours | Rival:
+def method_of(method: Any, seed: int = 0) -> Method:
     """Return the method that a name, with a seed, an estimator or a pipeline stands for."""
-    if isinstance(method, Ours | Rival):
-        return method
     if isinstance(method, type):
         try:
             method = method()
@@ -406,11 +467,11 @@ def method_of(method: Any, seed: int = 0) -> Ours | Rival:
                 f"arguments: {error}. Pass an estimator."
             ) from None
     if isinstance(method, Estimator):
-        return Ours(repr(method), method)
+        return NarrowsMethod(repr(method), method)
     if isinstance(method, Pipeline) and isinstance(method.steps[-1][1], Estimator):
-        return Piped(method) if len(method.steps) > 1 else method_of(method.steps[-1][1])
+        return NarrowsPipeline(method) if len(method.steps) > 1 else method_of(method.steps[-1][1])
     if all(hasattr(method, needed) for needed in ("fit", "transform", "get_params")):
-        return Foreign(method)
+        return OtherTransformer(method)
     if not isinstance(method, str):
         got = " ".join(repr(method).split())
         raise ParameterError(
@@ -423,7 +484,7 @@ def method_of(method: Any, seed: int = 0) -> Ours | Rival:
         made = ours[name]()
         if "random_state" in made.get_params():
             made.set_params(random_state=seed)
-        return Ours(name, made)
+        return NarrowsMethod(name, made)
     if name in RIVALS:
         return Rival(name)
     hint = did_you_mean(name, [*ours, *RIVALS])

@@ -663,7 +663,7 @@ class Retrieval(list[RetrievalLine]):
             return None
         by = classes, metric
         best = min(lines, key=lambda line: (-line.mean(*by), line.dimensions))
-        line = min(self._near(best, *by), key=lambda line: (line.dimensions, -line.mean(*by)))
+        line = min(self.equal_to(best, *by), key=lambda line: (line.dimensions, -line.mean(*by)))
         every = next(line for line in self if line.method == ALL)
         others = {"score": None, "to_best": best, "to_all": every}
         scores = {name: self.score(line, *by, than) for name, than in others.items()}
@@ -676,7 +676,7 @@ class Retrieval(list[RetrievalLine]):
         word(*SCORES).check("Retrieval", "metric", metric)
         word(*self.classes).check("Retrieval", "classes", classes)
 
-    def _near(self, best: RetrievalLine, classes: str, metric: str) -> list[RetrievalLine]:
+    def equal_to(self, best: RetrievalLine, classes: str, metric: str) -> list[RetrievalLine]:
         """Return the reductions that are equivalent to the best."""
         return [
             line
@@ -704,7 +704,7 @@ class Retrieval(list[RetrievalLine]):
     def __str__(self) -> str:
         """Return the choice, and a table with a header."""
         chosen, width = self.best(), max(len(line.method) for line in self)
-        near = [] if chosen is None else self._near(chosen.best, chosen.classes, chosen.metric)
+        near = [] if chosen is None else self.equal_to(chosen.best, chosen.classes, chosen.metric)
         header = f"{'method':<{width}}  dimensions"
         header += len(self.classes) * "  {:<16}  {:>9}  {:>12}  {:>10}".format(*SCORES)
         above = "".join(f"  {f'{name} classes':<53}" for name in self.classes).rstrip()

@@ -1,4 +1,4 @@
-"""The options that a reader gets, the chunks that it returns, and the labels or targets in them."""
+"""What a reader gets, `Options`, and returns, a `Chunk`; and which columns hold what."""
 
 from __future__ import annotations
 
@@ -155,7 +155,11 @@ class Position(NamedTuple):
     rows: int = 0
 
 
-class Chunk(NamedTuple):
+START = Position()
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
     """Some samples, their labels if any, and the line that each sample comes from.
 
     Formats give single labels as an array of numbers, or as a list of numbers, text and None, of
@@ -171,9 +175,20 @@ class Chunk(NamedTuple):
     columns: tuple[str, ...] | None = None
     header: tuple[str, ...] | None = None
     is_truncated: bool = False
-    at: Position = Position()
+    at: Position = START
     weight: np.ndarray | None = None
     label: str | None = None
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with other values."""
+        return replace(self, **changes)
+
+    @property
+    def holds(self) -> str:
+        """What the samples are: numbers, texts, or rows of a table."""
+        if isinstance(self.X, list):
+            return "texts"
+        return "tables" if isinstance(self.X, TableRows) else "numbers"
 
 
 def row_of(entry: int, indptr: np.ndarray) -> int:
@@ -183,9 +198,9 @@ def row_of(entry: int, indptr: np.ndarray) -> int:
 
 def check_finite(chunk: Chunk, name: str) -> None:
     """Raise DataError, with the row, where a number is not finite."""
-    X = chunk.X
-    if isinstance(X, list | TableRows):
+    if chunk.holds != "numbers":
         return
+    X = chunk.X
     finite = np.isfinite(X.data if sparse.issparse(X) else X)
     if not finite.all():
         first = np.flatnonzero(~finite)[0]

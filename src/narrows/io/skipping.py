@@ -19,6 +19,7 @@ from narrows.io.formats.base import Format
 from narrows.io.kinds import CSV, PARQUET, TSV
 from narrows.io.labels import Labels
 from narrows.io.streams import Lines
+from narrows.io.table_rows import take_rows
 
 _LATEST = 8  # chunks, more than are read ahead
 
@@ -82,7 +83,7 @@ class Tolerance:
         labels.decide(chunk.y for chunk in chunks)
         for chunk in chunks:
             try:
-                yield chunk._replace(y=labels.of(chunk))
+                yield chunk.replace(y=labels.of(chunk))
             except DataError as error:
                 n = len(chunk.lines)
                 if n > 1:
@@ -90,7 +91,7 @@ class Tolerance:
                     parts = [part(chunk, rows) for rows in halves]
                     yield from self.labelled(parts, labels, may_lack)
                 elif may_lack and isinstance(chunk.y, list) and chunk.y[0] is None:
-                    yield chunk._replace(y=None)
+                    yield chunk.replace(y=None)
                 else:
                     self.add(error)
 
@@ -136,7 +137,7 @@ class Tolerance:
                 except DataError as error:
                     at = None if error.line is None else error.line + before
                     raise DataError(error.path, error.problem, at) from None
-                return [c._replace(lines=[int(n) + before for n in c.lines]) for c in chunks]
+                return [c.replace(lines=[int(n) + before for n in c.lines]) for c in chunks]
 
         def text_of(row: Any) -> bytes:
             return row if isinstance(row, bytes) else _as_csv(row, lines.delimiter)
@@ -189,7 +190,7 @@ class Tolerance:
                 except DataError as error:
                     at = None if error.line is None else error.line + before
                     raise DataError(error.path, error.problem, at) from None
-                return [c._replace(lines=[int(n) + before for n in c.lines]) for c in chunks]
+                return [c.replace(lines=[int(n) + before for n in c.lines]) for c in chunks]
 
             done += len(table)
             yield self._halves(range(max(0, options.after - first), len(table)), read)
@@ -208,19 +209,12 @@ class Tolerance:
 def part(chunk: Chunk, rows: np.ndarray) -> Chunk:
     """Return some rows of a chunk."""
     y, weight = chunk.y, chunk.weight
-    X: Any = chunk.X
-    X = (
-        X.rows(rows)
-        if hasattr(X, "rows")
-        else [X[k] for k in rows]
-        if isinstance(X, list)
-        else X[rows]
-    )
-    return chunk._replace(
-        X=X, y=[y[k] for k in rows] if isinstance(y, list) else None if y is None else y[rows],
+    return chunk.replace(
+        X=take_rows(chunk.X, rows),
+        y=None if y is None else take_rows(y, rows),
         lines=[chunk.lines[k] for k in rows],
         weight=None if weight is None else weight[rows],
-    )  # fmt: skip
+    )
 
 
 def _as_csv(row: Sequence[str], delimiter: str) -> bytes:

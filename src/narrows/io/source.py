@@ -16,9 +16,10 @@ from narrows.solve.terms import Counted, Table
 
 if TYPE_CHECKING:
     from narrows.table import TableEncoder
-    from narrows.text import Vectoriser
+    from narrows.text import FeatureMaker, Vectoriser
 
 _SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, [str], None)}
+_NAMES = {"texts": "tfidf", "tables": "encoder"}  # of what makes features of them
 _MORE = {"vector": (str, None), "target": (str, [str], None)}  # only where it was set
 
 
@@ -102,14 +103,14 @@ class Source:
         return arrays
 
     @property
-    def maker(self) -> Any:
+    def maker(self) -> FeatureMaker | None:
         """What makes samples of texts or of a table; None where files hold numbers."""
         return self.encoder if self.tfidf is None else self.tfidf
 
     @property
     def holds(self) -> str:
         """What the files hold: numbers, texts, or tables with columns of any kind."""
-        return "texts" if self.tfidf is not None else "tables" if self.encoder else "numbers"
+        return "numbers" if self.maker is None else self.maker.takes
 
     @classmethod
     def of(cls, settings: Any, arrays: Mapping[str, np.ndarray]) -> Source:
@@ -135,17 +136,17 @@ class Source:
         return cls(**settings, columns=columns, **made)
 
 
-def of_maker(maker: Any) -> dict[str, Any]:
+def of_maker(maker: FeatureMaker | None) -> dict[str, Any]:
     """Return what makes samples, if anything does, by its name in a `Source`."""
     if maker is None:
         return {}
-    return {"encoder" if hasattr(maker, "decisions_") else "tfidf": maker}
+    return {_NAMES[maker.takes]: maker}
 
 
-def source_of_step(maker: Any) -> Source:
+def source_of_step(maker: FeatureMaker) -> Source:
     """Return the source of a model with a step of a pipeline in front that makes its samples."""
-    made = of_maker(maker)
-    return Source(columns=tuple(maker.feature_names_in_) if "encoder" in made else None, **made)
+    columns = tuple(maker.feature_names_in_) if maker.takes == "tables" else None
+    return Source(columns=columns, **of_maker(maker))
 
 
 def remembered(source: Source, options: Options, format: Format) -> dict[str, Any]:
@@ -237,10 +238,11 @@ def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
 
     stored: _Stored = from_arrays(_Stored, left := dict(arrays))
     check_known("tfidf", left, ())
-    values = stored._asdict()
-    settings = {name: values[name] for name in _Stored._fields[5:8]}
-    for name in ("token_pattern", "analyzer"):
-        settings[name] = None if values[name] is None else values[name][0]
+    settings: dict[str, Any] = {
+        "min_df": stored.min_df, "max_df": stored.max_df, "max_features": stored.max_features,
+    }  # fmt: skip
+    for name, given in (("token_pattern", stored.token_pattern), ("analyzer", stored.analyzer)):
+        settings[name] = None if given is None else given[0]
     if stored.ngram_range is not None:
         settings["ngram_range"] = tuple(stored.ngram_range.tolist())
     words = stored.stop_words

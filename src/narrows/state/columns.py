@@ -124,7 +124,7 @@ class Column:
             found = np.array([*of, unseen])[codes]
             blocks = [_one_hot(found, len(self.values) + self.other)]
         elif self.kind == TEXT:
-            blocks, missing = [self.terms._samples_of(cells.texts)], cells.labels[1] < 0
+            blocks, missing = [self.terms.samples_of(cells.texts)], cells.labels[1] < 0
         else:
             return []
         return blocks + [_one_hot(np.where(missing, 0, -1), 1)] * self.missing

@@ -551,13 +551,11 @@ class _Writer(Writer):
         found = [] if y is None else map(whole, y.reshape(len(y), -1))
         labels = [[self.words(x) if isinstance(x, str) else x for x in each] for each in found]
         labels = labels or [[]] * X.shape[0]
-        if isinstance(X, TableRows):
-            cells = zip(*(column.tolist() for column in X.values()), strict=True)
-            self.rows.writerows([*row, *more] for row, more in zip(cells, labels, strict=True))
-            return
-        for at in range(X.shape[0]):
-            row = X[[at]].toarray()[0] if sparse.issparse(X) else X[at]
-            self.rows.writerow(row.tolist() + labels[at])
+        if sparse.issparse(X):
+            rows: Iterable[Any] = (X[[k]].toarray()[0].tolist() for k in range(X.shape[0]))
+        else:
+            rows = zip(*(column.tolist() for column in X.T), strict=True)
+        self.rows.writerows([*row, *more] for row, more in zip(rows, labels, strict=True))
 
     def finish(self) -> None:
         self.text.detach()
