@@ -30,7 +30,7 @@ from narrows.methods.parameters import (
 from narrows.solve.arrays import as_asked, plain
 from narrows.solve.cells import is_missing
 from narrows.solve.in_place import ChangesInPlace
-from narrows.solve.terms import Counted, Kept, Words, count, idf, weighed, with_feature
+from narrows.solve.terms import Counted, KeptEntries, Words, count, idf, weighed, with_feature
 
 __all__ = ["HashedTfidf", "Tfidf"]
 
@@ -377,9 +377,9 @@ class Vectoriser(ChangesInPlace, FeatureMaker):
         width, most = (getattr(self, name, None) for name in ("n_features", "max_features"))
         return Counted(width=int(width or 0), totals=most is not None)
 
-    def _learn(self, X: Iterable[str], keep: bool = False) -> Kept:
+    def _learn(self, X: Iterable[str], keep: bool = False) -> KeptEntries:
         """Count texts; return the entries of each part if asked to."""
-        words, texts, kept = self._words(), self._texts(X), Kept()
+        words, texts, kept = self._words(), self._texts(X), KeptEntries()
         (low, high), start = self.ngram_range, 0
         size = np.cumsum([len(text) for text in texts]) // (_CHARACTERS // (high - low + 1))
         for end in [*(np.flatnonzero(np.diff(size)) + 1).tolist(), len(texts)]:
@@ -430,7 +430,7 @@ class Vectoriser(ChangesInPlace, FeatureMaker):
         return self._counts if hasattr(self, "_counts") else self._empty()
 
     @abstractmethod
-    def _weighed(self, kept: Kept) -> sparse.csr_array:
+    def _weighed(self, kept: KeptEntries) -> sparse.csr_array:
         """Return the samples of texts whose entries were kept."""
 
     def _settings(self) -> dict[str, Any]:
@@ -545,7 +545,7 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
             )
         return idf(self.document_frequency, self.n_documents)
 
-    def _weighed(self, kept: Kept) -> sparse.csr_array:
+    def _weighed(self, kept: KeptEntries) -> sparse.csr_array:
         weights = self._computed
         return weighed(kept, np.arange(len(weights), dtype=np.int32), weights)
 
@@ -754,7 +754,7 @@ class Tfidf(Vectoriser):
         chosen = order[with_feature(counts.frequency[order], n, *limits, total)]
         return _Features(counts, chosen, idf(counts.frequency[chosen], n))
 
-    def _weighed(self, kept: Kept) -> sparse.csr_array:
+    def _weighed(self, kept: KeptEntries) -> sparse.csr_array:
         features = self._computed
         if not len(features.chosen):
             limits = [f"min_df={self.min_df}"]

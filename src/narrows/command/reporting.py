@@ -65,8 +65,8 @@ def _classify(
     sizes = None if dims is None else values.listed("--dims", dims)
     numeric, metric = bool(given["target"]), (metric or "auto").replace("-", "_")
     asked = None if classifier is None else classifier.split(",")
-    classifiers = runs.judges(asked, numeric)
-    usual = runs.FOR_NUMBERS if numeric else runs.METHODS
+    classifiers = runs.checked_classifiers(asked, numeric)
+    usual = runs.FOR_NUMBERS if numeric else runs.FOR_CLASSES
     names = usual if methods is None else methods.split(",")
     compared = runs.check(names, sizes, classifiers, seed, metric, repeats, numeric)
     files, tests = _files(inputs, test)

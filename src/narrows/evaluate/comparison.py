@@ -31,7 +31,7 @@ from narrows.evaluate.report import write
 from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged, value
 from narrows.evaluate.splits import REPEATS, Fold, Folds, Splits, held_out, pairs_of
 from narrows.io.source import Source
-from narrows.methods.methods import METHODS as ALL_METHODS
+from narrows.methods.methods import METHODS
 from narrows.methods.parameters import is_integer, real, whole
 from narrows.solve.arrays import as_numpy, plain
 from narrows.solve.paired import BY_SCORES, MARGIN, METRICS, Outcome, gradient, metric_of, score
@@ -56,7 +56,7 @@ REGRESSORS: dict[str, Callable[[str | None, bool], Any]] = {
 }
 # without names: the first one ranks reductions, and the others are left out where they take long
 USUAL = ("svm", "logistic", "knn")
-METHODS = ("ocfs", "forwardfs", "oc", "srda", "onlinesrda")
+FOR_CLASSES = ("ocfs", "forwardfs", "oc", "srda", "onlinesrda")
 FOR_NUMBERS = ("correlationfs", "forwardfs", "pca", "pls", "reducedrank")
 # values times classes from which LinearSVC stops early, and after how many iterations
 _LARGE, _ITERATIONS = 2e7, 30
@@ -215,7 +215,7 @@ def compare(
             "as pandas.DataFrame(X)."
         )
     numeric = _are_numbers(y, target)
-    names = (FOR_NUMBERS if numeric else METHODS) if methods is None else methods
+    names = (FOR_NUMBERS if numeric else FOR_CLASSES) if methods is None else methods
     real(0).check("compare", "margin", margin)
     made = check(names, dims, classifiers, seed, metric, repeats, numeric)
     is_raw = preprocess is not None or all(method.takes_anything for method in made)
@@ -424,7 +424,9 @@ def compare_folds(
     if metric == "balanced_accuracy":
         weight = "balanced"
     known = REGRESSORS if numeric else CLASSIFIERS
-    machines = {name: partial(known[name], weight) for name in judges(classifiers, numeric)}
+    machines = {
+        name: partial(known[name], weight) for name in checked_classifiers(classifiers, numeric)
+    }
     may_skip = USUAL[1:] if classifiers is None else ()
     with threadpool_limits(1):  # CPU seconds would count waiting threads
         for number, (X, y, X_test, y_test) in enumerate(folds):
@@ -499,7 +501,7 @@ def check(
     `numeric` is whether the targets are numbers, None where this is checked elsewhere.
     """
     if numeric is not None:
-        judges(classifiers, numeric)
+        checked_classifiers(classifiers, numeric)
         if metric != "auto" and (metric == "r2") != numeric:
             expected = "auto or r2 for numeric targets" if numeric else "a metric of classes"
             raise ParameterError(f"compare: expected {expected}, got {metric!r}.")
@@ -526,7 +528,7 @@ def check(
             method.name = f"{name} ({number})"  # a repr may be shortened
         made.setdefault(method.name, method)
         if numeric is not None and not method.is_for(numeric):
-            known = [each for each in [*map(str.lower, ALL_METHODS), *RIVALS]
+            known = [each for each in [*map(str.lower, METHODS), *RIVALS]
                      if method_of(each).is_for(numeric)]  # fmt: skip
             kind = "numeric targets" if numeric else "classes"
             advice = "" if numeric else " For numbers set target (--target)."
@@ -537,7 +539,7 @@ def check(
     return list(made.values())
 
 
-def judges(names: Sequence[str] | None, numeric: bool) -> list[str]:
+def checked_classifiers(names: Sequence[str] | None, numeric: bool) -> list[str]:
     """Return the classifiers, or the regressors of numbers, each once."""
     known, what = (REGRESSORS, "regressor") if numeric else (CLASSIFIERS, "classifier")
     if isinstance(names, str):
@@ -804,7 +806,7 @@ def _scored(
     known = [y_test, found] if classes is None else [y_test, found, classes]
     labels, codes = np.unique(np.concatenate(known), return_inverse=True)
     codes = codes.astype(np.int32)
-    outcome, more = Outcome(codes[:n], codes[n : 2 * n], len(y)), {}
+    given, more = dict[str, Any](), {}
     if by_class is not None and probabilities is not None:
         place = codes[2 * n :]  # of the classes of the fit
         widened = np.full((2, n, len(labels)), -np.inf)
@@ -813,7 +815,9 @@ def _scored(
         rarer = None
         if len(labels) == 2:
             rarer = int(np.bincount(np.searchsorted(labels, y), minlength=2)[::-1].argmin() == 0)
-        outcome = outcome._replace(scores=widened[0], probabilities=widened[1], rarer=rarer)
+        given = {"scores": widened[0], "probabilities": widened[1], "rarer": rarer}
+    outcome = Outcome(codes[:n], codes[n : 2 * n], len(y), **given)
+    if given:
         more = {name: score(outcome, name) for name in BY_SCORES}
         more["log_loss"] = -more["log_loss"]
     return (

@@ -14,7 +14,7 @@ from narrows.evaluate.results import Results
 from narrows.evaluate.splits import Fold, Folds, split
 from narrows.methods.srda import SRDA
 
-METHODS = "srda", "pca", "forwardfs", "ocfs", "f_classif"  # the last is SelectKBest
+FOR_CLASSES = "srda", "pca", "forwardfs", "ocfs", "f_classif"  # the last is SelectKBest
 DIMENSIONS = 1, 2, 3, 5, 7, 9, 14, 20, 32
 SHOWN = 2, 9, 20  # in the table
 FOR_NUMBERS = "pls", "pca", "forwardfs", "correlationfs"
@@ -31,7 +31,7 @@ def run() -> Results:
     """Compare methods on the held-out digits."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # f_classif warns of pixels that are always white
-        return compare_folds(Folds([digits()]), check(METHODS, DIMENSIONS), DIMENSIONS)
+        return compare_folds(Folds([digits()]), check(FOR_CLASSES, DIMENSIONS), DIMENSIONS)
 
 
 def numbers() -> Results:

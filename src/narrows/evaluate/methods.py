@@ -44,10 +44,10 @@ from narrows.solve.products import cores
 from narrows.state.class_stats import ClassStats, Second, checked_rows
 
 # of a state: presence, second moments, samples kept, and folds
-Kind = tuple[bool, Second, int, int | None]
+StateKind = tuple[bool, Second, int, int | None]
 # parameters that are a number of columns
 _SIZES = "n_components", "n_features", "n_features_to_select", "k"
-_MANY = 500  # components: with so many, the threads of a decomposition hardly wait
+_MANY_COMPONENTS = 500  # components: with so many, the threads of a decomposition hardly wait
 RIVALS: dict[str, Callable[[int], Any]] = {
     "truncatedsvd": lambda p: TruncatedSVD(p, random_state=0),
     "sklearn-pca": lambda p: PCA(p, random_state=0),  # "pca" is that of narrows
@@ -66,11 +66,11 @@ class States:
     """The states of a fold's samples, one of each kind, that additive methods share."""
 
     def __init__(self, X: Any, y: np.ndarray, methods: Iterable[Any]):
-        self._samples, self._made = (X, _labels(y)), dict[Kind, tuple[ClassStats, float]]()
+        self._samples, self._made = (X, _labels(y)), dict[StateKind, tuple[ClassStats, float]]()
         kinds = [method.kind(X.shape[1]) for method in methods if method.shares_states]
         self._kinds = {kind for kind in kinds if kind is not None}
 
-    def of(self, kind: Kind) -> tuple[ClassStats, float]:
+    def of(self, kind: StateKind) -> tuple[ClassStats, float]:
         """Return a state of this kind, or one that holds more, and the CPU seconds it took."""
         presence, second, kept, folds = kind
         if second == "cross" and not kept:  # samples that are kept beside it are ignored
@@ -131,7 +131,7 @@ class Method:
     def end(self, source: Source | None) -> None:
         """Note what only the first fold shows, with the source of its features."""
 
-    def kind(self, n_features: int) -> Kind | None:
+    def kind(self, n_features: int) -> StateKind | None:
         """Return the kind of state that the method is a function of; None if there is none."""
         return None
 
@@ -198,7 +198,7 @@ class NarrowsMethod(Method):
         super().begin(fold, groups)
         self.groups = groups
 
-    def kind(self, n_features: int) -> Kind | None:
+    def kind(self, n_features: int) -> StateKind | None:
         """Return the kind of state that the method is a function of."""
         # a half-life depends on the order of the samples, which a shared state does not keep
         is_additive = isinstance(self.estimator, Additive) and not self.fitted._takes_numbers
@@ -391,7 +391,7 @@ class Rival(Method):
         if self.name == "lineardiscriminantanalysis":
             limit = min(limit, len(np.unique(y)) - 1)
         few = min(p, limit)
-        with threadpool_limits(1 if few < _MANY else cores()):
+        with threadpool_limits(1 if few < _MANY_COMPONENTS else cores()):
             return RIVALS[self.name](few).fit(X, y).transform
 
     @property

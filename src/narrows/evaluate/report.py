@@ -125,19 +125,19 @@ def write(
     }
     page = _template().render(
         found=found,
-        lines=list(zip(found["lines"], lines.near(), strict=True)),
+        lines=list(zip(found["lines"], lines.equivalent_to_best(), strict=True)),
         largest=found[constant(lines.metric)],
         field=FIELDS[lines.metric],
         more=_more(lines),
         numeric=lines.metric == "r2",
-        judge="regressor" if lines.metric == "r2" else "classifier",
+        predictor="regressor" if lines.metric == "r2" else "classifier",
         metric=METRICS[lines.metric],
         chosen=chosen,
         columns=lines.chosen_columns(),
         about={method.name: _about(method) for method in methods},
         margin=lines.margin,
-        several=len(lines.judges()) > 1,
-        judges=lines.judges(),
+        several=len(lines.classifiers()) > 1,
+        classifiers=lines.classifiers(),
         table=_by_reduction(lines),
         ranked_by=lines.ranked_by,
         classifiers_said=lines.notes_on_classifiers(),
@@ -160,7 +160,7 @@ def write_retrieval(
 ) -> None:
     """Write a page of `retrieval` to `path`, and its contents as JSON beside it."""
     twin, chosen, rows = twin_of(os.fspath(path)), lines.best(), lines.as_dicts()
-    near = [] if chosen is None else lines.equal_to(chosen.best, chosen.classes, chosen.metric)
+    near = [] if chosen is None else lines.equivalent_to(chosen.best, chosen.classes, chosen.metric)
     found = {
         "command": command or None,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -336,10 +336,11 @@ def _by_reduction(lines: Results) -> list[tuple[Line, list[tuple[Line | None, bo
 
     None stands for a classifier without a line.
     """
-    near = dict(zip(map(id, lines), lines.near(), strict=True))
+    good = dict(zip(map(id, lines), lines.equivalent_to_best(), strict=True))
+    classifiers = lines.classifiers()
     return [
         (next(iter(row.values())),
-         [(row.get(judge), near.get(id(row.get(judge)), False)) for judge in lines.judges()])
+         [(line, good.get(id(line), False)) for line in map(row.get, classifiers)])
         for row in lines.by_reduction()
     ]  # fmt: skip
 
@@ -453,12 +454,12 @@ def _pictures(lines: Results, methods: Sequence[Method]) -> list[dict[str, str]]
         encoded = base64.b64encode(as_svg(ax.figure)).decode()
         pictures.append({"title": title, "caption": caption, "svg": encoded})
 
-    for judge in dict.fromkeys(line.classifier for line in done):
+    for classifier in dict.fromkeys(line.classifier for line in done):
         add(
-            f"{metric[:1].upper()}{metric[1:]} by number of dimensions, {judge}",
+            f"{metric[:1].upper()}{metric[1:]} by number of dimensions, {classifier}",
             f"On the held-out samples, with {bars}. Dotted: all features.",
-            lambda ax, judge=judge: ComparisonDisplay(lines).plot(
-                ax, FIELDS[lines.metric], judge, legend="below"
+            lambda ax, classifier=classifier: ComparisonDisplay(lines).plot(
+                ax, FIELDS[lines.metric], classifier, legend="below"
             ),
         )
     two, chosen = _of_two(lines), lines.recommendation_

@@ -25,7 +25,7 @@ _BY_COLUMN = "Write to .csv, where each column may hold integers."
 _AS_TEXT = 'Set labels="text", or write to separate outputs.'
 
 
-class Rows:
+class SampleWriter:
     """Passes samples to a writer; the first chunk decides the types of all of them.
 
     These are the types of values and labels, whether labels are present, whether they are text,
@@ -175,7 +175,7 @@ def writer(
     check: Callable[[str], None] = lambda written: None,
     csv_safe: bool = False,
     targets: Sequence[str] | None = None,
-) -> Iterator[Rows]:
+) -> Iterator[SampleWriter]:
     """Give a writer for the format of `path`; the file appears when the block succeeds.
 
     Parameters
@@ -214,7 +214,7 @@ def writer(
     if path == "-":
         out = format.writer(sys.stdout.buffer, names, **settings)
         out.targets = targets or ()
-        yield Rows(out)
+        yield SampleWriter(out)
         out.finish()
         sys.stdout.buffer.flush()
         return
@@ -222,7 +222,7 @@ def writer(
         with open(temporary, "wb") as raw, streams.compressed(raw, compressed) as stream:
             out = format.writer(stream, names, **settings)
             out.targets = targets or ()
-            yield Rows(out)
+            yield SampleWriter(out)
             out.finish()
         check(temporary)
 

@@ -39,7 +39,8 @@ _CURVED = 3 * 365 - 1  # and splines: over fewer years, their end is that of a s
 _EVER = 2e8  # days since 1970: more than a time has
 _BOOLEANS = {"0": "false", "1": "true"}
 _WHOLE = re.compile(r"(-?\d+)\.0+")
-_FEW, _MANY = 20, 100  # cells of no known value, of which a warning speaks
+# cells of no known value from which on a warning names the column, and where others have a feature
+_UNKNOWN, _OTHERS = 20, 100
 ANY_CASE = "any case"  # form of categories that may differ in case and outer spaces
 _EITHER = "numbers or days"  # form of numbers of models without forms
 _FORMS = {  # by kind
@@ -160,8 +161,8 @@ class Column:
 
     def _warn_of_unknown(self, labels: list[str], codes: np.ndarray, of: list[int]) -> None:
         """Warn where many cells have no value with a feature of its own."""
-        few = _MANY if self.other else _FEW
-        if self.values and {*of} == {self._rest} and (codes >= 0).sum() >= few:
+        fewest = _OTHERS if self.other else _UNKNOWN
+        if self.values and {*of} == {self._rest} and (codes >= 0).sum() >= fewest:
             warn(
                 f"TableEncoder: expected some of the known values in column {self.name!r}, such as "
                 f"{self.values[0]!r:.40}, got others only, such as {labels[0]!r:.40}. Write them "

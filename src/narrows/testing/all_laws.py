@@ -19,8 +19,8 @@ from narrows.io.models import load, save
 from narrows.testing.subject import (
     CLASSES,
     EFFORT,
+    LAWS,
     D,
-    Law,
     N,
     Subject,
     batches,
@@ -29,6 +29,8 @@ from narrows.testing.subject import (
     refused,
     value_of,
 )
+
+__all__ = ["LAWS"]
 
 _FORMATS = ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"]
 _BY_FEATURE = ("components_", "scores_", "class_scores_", "get_support()")
@@ -454,6 +456,3 @@ def unfitted(it: Subject, rng: Any) -> None:
     except NotFittedError:
         return
     raise AssertionError("expected transform to raise NotFittedError, got none")
-
-
-LAWS = {name: value for name, value in vars().items() if isinstance(value, Law)}

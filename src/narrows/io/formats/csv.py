@@ -1,4 +1,4 @@
-"""CSV files with a header: a number in every column but the label's, or texts in some columns."""
+"""CSV and TSV files: samples of numbers, of texts in some columns, or of columns of any kind."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from narrows.solve.cells import reads_as_number
 from narrows.state.labels import is_integer, number_of
 
 _CELLS = 1_000_000  # in a chunk, at most
-_MANY = 3 << 20  # bytes that are worth loading pyarrow
+_FOR_PYARROW = 3 << 20  # bytes that are worth loading pyarrow
 _begun = 0  # bytes of the first blocks of all files, or parts of them, so far
 # errors of the standard module, in the words of a message
 _FAULTS = {
@@ -67,7 +67,7 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
     lines = Lines(stream, name, options.max_line_mb, options.separator or delimiter)
     texts, size = options.text, options.chunk_rows
     with nullcontext() if texts is None else _cells_up_to(lines.longest):
-        rows = _Rows(lines, name, options)
+        rows = _Reader(lines, name, options)
         header, label = rows.header, rows.label
         if not (options.get("header") or options.no_header) and not set(header) & set(
             options.columns or ()
@@ -151,7 +151,7 @@ def rows_of(
     lines: Lines, name: str, options: Options, add: Callable[[DataError, bytes], None]
 ) -> tuple[Sequence[str], Iterator[tuple[int, Sequence[str]]]]:
     """Return the header, and the rows with their lines; `add` gets the lines that are no rows."""
-    found = _Rows(lines, name, options)
+    found = _Reader(lines, name, options)
 
     def rows() -> Iterator[tuple[int, Sequence[str]]]:
         some: Iterator[tuple[int, Sequence[str]]] = iter(found)
@@ -169,7 +169,7 @@ def rows_of(
     return found.header, rows()
 
 
-class _Rows:
+class _Reader:
     """The rows behind the header, with their line numbers, without those to skip.
 
     Iterating gives those that follow all blocks.
@@ -241,7 +241,7 @@ class _Rows:
         global _begun
         lines, first = self._lines, self._first
         _begun += len(first)
-        if _begun < _MANY or self._given is not None:
+        if _begun < _FOR_PYARROW or self._given is not None:
             return
         if self._behind is not None:
             first = self._behind.read()
