@@ -155,11 +155,7 @@ class Position(NamedTuple):
     rows: int = 0
 
 
-START = Position()
-
-
-@dataclass(frozen=True, eq=False)
-class Chunk:
+class Chunk(NamedTuple):
     """Some samples, their labels if any, and the line that each sample comes from.
 
     Formats give single labels as an array of numbers, or as a list of numbers, text and None, of
@@ -175,13 +171,13 @@ class Chunk:
     columns: tuple[str, ...] | None = None
     header: tuple[str, ...] | None = None
     is_truncated: bool = False
-    at: Position = START
+    at: Position = Position()
     weight: np.ndarray | None = None
     label: str | None = None
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self, **changes: Any) -> Chunk:
         """Return a copy with other values."""
-        return replace(self, **changes)
+        return self._replace(**changes)
 
     @property
     def holds(self) -> str:
