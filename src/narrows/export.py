@@ -113,7 +113,7 @@ def _model_of(estimator: Any) -> Any:
     from onnx import TensorProto, helper
 
     own, maker = Estimator | Aligned | Window, maker_of(estimator)
-    others = (step for step in passed(estimator) if step is not maker)
+    others = (step for step in active_steps(estimator) if step is not maker)
     if isinstance(estimator, Pipeline) and not all(isinstance(step, own) for step in others):
         return _by_skl2onnx(estimator)
     steps = steps_of(estimator, "to_onnx")
@@ -121,15 +121,15 @@ def _model_of(estimator: Any) -> Any:
         check_is_fitted(step)
     graph, X, last = Graph(), "X", steps[-1]
     for step in steps[:-1]:
-        X = reduced(graph, X, step)
+        X = add_reduction(graph, X, step)
     names = [str(name) for name in last.get_feature_names_out()]
-    outputs = [("transformed", reduced(graph, X, last), TensorProto.FLOAT, [len(names)])]
+    outputs = [("transformed", add_reduction(graph, X, last), TensorProto.FLOAT, [len(names)])]
     then = last._then if isinstance(last, Selector) else None
     rule = last if then is None else then.estimator
     if isinstance(rule, Classifier):
         if then is not None:
             X = graph.node("Gather", X, graph.constant(then.chosen.astype(np.int64)), axis=1)
-        label, probabilities = predicted(graph, X, rule)
+        label, probabilities = add_prediction(graph, X, rule)
         labels = as_labels(rule.classes_)
         kind = TensorProto.STRING if labels.dtype == object else TensorProto.INT64
         each = [len(rule._state.classes)] if rule._several else []
@@ -156,7 +156,7 @@ def _model_of(estimator: Any) -> Any:
         graph.constants,
     )
     features = steps[0]._column_names() if isinstance(steps[0], Estimator) else None
-    about = {
+    metadata = {
         "estimator": " + ".join(type(step).__name__ for step in steps),
         "narrows": version("narrows"),
         "features": None if features is None else [str(name) for name in features],
@@ -175,7 +175,7 @@ def _model_of(estimator: Any) -> Any:
         ir_version=IR_VERSION,
     )
     helper.set_model_props(
-        model, {name: json.dumps(value) for name, value in about.items() if value is not None}
+        model, {name: json.dumps(value) for name, value in metadata.items() if value is not None}
     )
     onnx.checker.check_model(model)
     return model
@@ -290,13 +290,15 @@ def _shapes_of_classifier(operator: Any) -> None:
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add what `transform` does."""
     graph = _Container(scope, operator, container)
-    graph.end(reduced(graph, operator.inputs[0].full_name, _own(operator)), operator.outputs[0])
+    graph.end(
+        add_reduction(graph, operator.inputs[0].full_name, _own(operator)), operator.outputs[0]
+    )
 
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     """Add what `predict` and `predict_proba` do."""
     graph = _Container(scope, operator, container)
-    found = predicted(graph, operator.inputs[0].full_name, _own(operator))
+    found = add_prediction(graph, operator.inputs[0].full_name, _own(operator))
     for tensor, output in zip(found, operator.outputs, strict=True):
         graph.end(tensor, output)
 
@@ -392,7 +394,7 @@ def _weight(step: Any) -> np.ndarray:
 # -- fitted estimators -----------------------------------------------------------------------------
 
 
-def passed(estimator: Any) -> list[Any]:
+def active_steps(estimator: Any) -> list[Any]:
     """Return the steps that samples pass through: those of a pipeline, or the estimator."""
     if not isinstance(estimator, Pipeline):
         return [estimator]
@@ -405,7 +407,7 @@ def steps_of(estimator: Any, who: str) -> list[Any]:
     TypeError where one of them is not of narrows.
     """
     maker = maker_of(estimator)
-    steps = [step for step in passed(estimator) if step is not maker]
+    steps = [step for step in active_steps(estimator) if step is not maker]
     steps = [step.estimator_ if isinstance(step, Window) else step for step in steps]
     for step in steps:
         if not isinstance(step, Estimator | Aligned):
@@ -420,7 +422,7 @@ def steps_of(estimator: Any, who: str) -> list[Any]:
 
 def maker_of(estimator: Any) -> FeatureMaker | None:
     """Return what makes features of texts or tables: the first step, or that of the files."""
-    first = next(iter(passed(estimator)), None)
+    first = next(iter(active_steps(estimator)), None)
     if isinstance(first, FeatureMaker):
         return first
     source = getattr(first, "_source", None)
@@ -503,7 +505,7 @@ class _Container(Graph):
         self.container.add_node(kind, inputs, [output], name=name, **attributes)
 
 
-def reduced(graph: Graph, X: str, estimator: Any) -> str:
+def add_reduction(graph: Graph, X: str, estimator: Any) -> str:
     """Add what `transform` does to samples."""
     if isinstance(estimator, Selector):
         columns = graph.constant(estimator.get_support(indices=True).astype(np.int64))
@@ -513,7 +515,7 @@ def reduced(graph: Graph, X: str, estimator: Any) -> str:
     return _product(graph, X, estimator, solution_map, W, np.zeros(W.shape[1]))
 
 
-def predicted(graph: Graph, X: str, estimator: Classifier) -> tuple[str, str]:
+def add_prediction(graph: Graph, X: str, estimator: Classifier) -> tuple[str, str]:
     """Add what `predict` and `predict_proba` do; return the labels and the probabilities."""
     rule, (classes, seen, several, n_labels) = estimator._decision(), estimator._classes
     W = np.zeros((len(rule.weights), len(classes)))

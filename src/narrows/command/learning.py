@@ -518,7 +518,7 @@ class _Chosen:
         self.samples, self.chosen, self.n_features = samples, chosen, n_features
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        for X, y in self.samples.again("learning to predict"):
+        for X, y in self.samples.extra_pass("learning to predict"):
             yield take(widened(X, self.n_features), self.chosen), y
 
 

@@ -9,7 +9,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from narrows.command import values
-from narrows.command.console import decided, n_empty, say, say_decisions, say_empty, say_if_numbers
+from narrows.command.console import (
+    described_columns,
+    n_empty,
+    say,
+    say_decisions,
+    say_empty,
+    say_if_numbers,
+)
 from narrows.command.console import report as show
 from narrows.errors import DataError, ParameterError, escaped
 from narrows.io.applied import open_model
@@ -30,7 +37,7 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
     found |= {"rows_kept": estimator._rows_kept, "lost": estimator._lost}
     text, source = described(found), estimator._source
     if source is not None and source.encoder is not None:
-        found["table"] = decided(source.encoder)
+        found["table"] = described_columns(source.encoder)
         text += "\n\ncolumns of the table:\n  " + "\n  ".join(found["table"])
     show(found, text, as_json)
 

@@ -17,7 +17,6 @@ from narrows.command.console import n_empty, say_decisions
 from narrows.errors import DataError, ParameterError, RangeError
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
-from narrows.io.skipping import part
 from narrows.io.source import Source, check_terms
 from narrows.io.streams import display_name, prefetch
 from narrows.io.table_rows import DECIDING, TableRows, cells_named, in_file, joined
@@ -78,21 +77,21 @@ class Samples:
 
         return self._given or Tfidf()
 
-    def of(self, chunk: Chunk) -> Any:
+    def samples_of(self, chunk: Chunk) -> Any:
         """Return the samples of a chunk, made of texts or of a table."""
         if self.maker is None:
             return chunk.X
         with self._cells_named([chunk]):
             return self.maker.samples_of(chunk.X)
 
-    def made(self, chunk: Chunk) -> Iterator[Chunk]:
+    def transformed(self, chunk: Chunk) -> Iterator[Chunk]:
         """Yield a chunk with its samples; in parts where cells cannot be read and this is allowed.
 
         The rows of these cells are left out, or the cells are missing.
         """
         skipped, name = self.dataset.skipped, display_name(self.inputs[chunk.at.file])
         if skipped is None or self.maker is None:
-            yield chunk.replace(X=self.of(chunk))
+            yield chunk.replace(X=self.samples_of(chunk))
             return
         try:
             yield chunk.replace(X=self.maker.samples_of(chunk.X))
@@ -100,7 +99,7 @@ class Samples:
             n = len(chunk.lines)
             if n > 1:
                 for rows in (np.arange(n // 2), np.arange(n // 2, n)):
-                    yield from self.made(part(chunk, rows))
+                    yield from self.transformed(chunk.take(rows))
                 return
             if skipped.how == "missing":
                 cells = {column: chunk.X[column].copy() for column in chunk.X}
@@ -108,7 +107,7 @@ class Samples:
                 if cell.dtype == object and cell[0] is not None:
                     cell[0] = None
                     skipped.add_cell(name, int(chunk.lines[0]), error.column)
-                    yield from self.made(chunk.replace(X=TableRows(cells)))
+                    yield from self.transformed(chunk.replace(X=TableRows(cells)))
                     return
             skipped.add(in_file(error, name, chunk.lines))
 
@@ -147,7 +146,7 @@ class Samples:
             self.chunk, self.at = chunk, chunk.at
             yield chunk.X, chunk.y
 
-    def again(self, description: str) -> Iterator[tuple[Any, Any]]:
+    def extra_pass(self, description: str) -> Iterator[tuple[Any, Any]]:
         """Yield (X, y) of each chunk in one more pass, which is not where the fit has come to."""
         self.dataset.store_stdin()
         self._passes += 1
@@ -178,7 +177,7 @@ class Samples:
         for chunk in chain(first, chunks):
             if self.dataset.is_text and self._passes == 1:
                 self.n_empty += n_empty(chunk.X)
-            yield from self.made(chunk)
+            yield from self.transformed(chunk)
 
     def _use_counter(self) -> None:
         """Turn texts into samples by the terms counted so far; DataError where there are none."""

@@ -203,7 +203,7 @@ def _write(
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         try:
             for chunk in progress(samples.dataset, None if flush else description):
-                for made in samples.made(chunk):
+                for made in samples.transformed(chunk):
                     X, y = of_samples(made.X, made.y)
                     out.write(X, y, samples.inputs[made.at.file], made.lines)
                     rows += X.shape[0]

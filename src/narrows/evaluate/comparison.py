@@ -29,7 +29,7 @@ from narrows.evaluate.leaks import notes_of
 from narrows.evaluate.methods import RIVALS, Method, States, method_of
 from narrows.evaluate.report import write
 from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged, value
-from narrows.evaluate.splits import REPEATS, Fold, Folds, Splits, held_out, pairs_of
+from narrows.evaluate.splits import REPEATS, Fold, Folds, Splits, checked_test, pairs_of
 from narrows.io.source import Source
 from narrows.methods.methods import METHODS
 from narrows.methods.parameters import is_integer, real, whole
@@ -240,7 +240,7 @@ def compare(
         )
     pairs: list[Any] = []
     if test is not None:
-        pair = held_out(test, () if is_raw else X, "compare")
+        pair = checked_test(test, () if is_raw else X, "compare")
         parts = (*parts, *_checked(*pair, is_raw, numeric))
         if not len(parts[3]):
             raise ParameterError("compare: expected a test set with samples, got none.")
@@ -719,7 +719,7 @@ def _of_method(
     for asked in sizes:
         started = time.process_time()
         try:
-            reduce = method.at(asked, X)
+            reduce = method.reducer(asked, X)
             fitted = time.process_time()
             Z, Z_test = reduce(X), None
         except (ValueError, TypeError) as error:

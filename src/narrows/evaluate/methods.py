@@ -22,7 +22,7 @@ from sklearn.utils.validation import _num_samples
 from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean
-from narrows.evaluate.splits import prepared, source_of
+from narrows.evaluate.splits import fit_preprocessing, source_of
 from narrows.io.source import Source
 from narrows.methods import total
 from narrows.methods.base import Additive, Estimator
@@ -139,7 +139,7 @@ class Method:
         """Learn for at most `most` dimensions; return the CPU seconds."""
         raise NotImplementedError
 
-    def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
+    def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
         """Return the function that reduces samples to p dimensions, or to as many as there are.
 
         p is None for a method with a size of its own.
@@ -262,7 +262,7 @@ class NarrowsMethod(Method):
             _ = self.fitted._solution  # computed when first read
         return before + time.process_time() - started
 
-    def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
+    def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
         """Return the function that reduces samples to p dimensions."""
         if p is None:
             if isinstance(self.fitted, Selector):
@@ -315,7 +315,7 @@ class NarrowsMethod(Method):
             fitted._remember(source)
             self.in_order = [entry["name"] for entry in chosen(fitted)]
 
-    def first(self, p: int) -> Callable[[Any], Any]:
+    def projection(self, p: int) -> Callable[[Any], Any]:
         """Return the function that reduces samples to the first p components, or all there are."""
         return self.fitted._first(p)
 
@@ -346,19 +346,19 @@ class NarrowsPipeline(NarrowsMethod):
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Fit for at most `most` dimensions; return the CPU seconds."""
         started = time.process_time()
-        self._before, Z = prepared(self.steps, X, y)
+        self._before, Z = fit_preprocessing(self.steps, X, y)
         Z = checked_rows(Z, "compare")
         self._samples, self.source, self.width = (X, Z), source_of(self._before), Z.shape[1]
         before = time.process_time() - started
         return before + super().learn(Z, y, States(Z, y, []), most)
 
-    def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
+    def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
         """Return the function that reduces samples to p dimensions."""
-        return self._after_steps(super().at(p, self._samples[1]))
+        return self._after_steps(super().reducer(p, self._samples[1]))
 
-    def first(self, p: int) -> Callable[[Any], Any]:
+    def projection(self, p: int) -> Callable[[Any], Any]:
         """Return the function that transforms samples and projects them onto p components."""
-        return self._after_steps(super().first(p))
+        return self._after_steps(super().projection(p))
 
     def _after_steps(self, reduce: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def both(samples: Any) -> Any:
@@ -379,11 +379,11 @@ class Rival(Method):
         return self.name not in (_FOR_CLASSES if numeric else _FOR_NUMBERS)
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
-        """Keep the samples for `at`."""
+        """Keep the samples for `reducer`."""
         self.samples = X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         return 0.0
 
-    def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
+    def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
         """Fit p dimensions, or as many as the data allow; return `transform`."""
         assert p is not None
         X, y = self.samples
@@ -426,7 +426,7 @@ class OtherTransformer(Rival):
         """Whether it learns from numeric targets, or from classes."""
         return True
 
-    def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
+    def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
         """Fit a copy with p dimensions, or with its own; return `transform`."""
         X, y = self.samples
         made = clone(self.transformer)

@@ -134,7 +134,7 @@ def write(
         metric=METRICS[lines.metric],
         chosen=chosen,
         columns=lines.chosen_columns(),
-        about={method.name: _about(method) for method in methods},
+        descriptions={method.name: _description(method) for method in methods},
         margin=lines.margin,
         several=len(lines.classifiers()) > 1,
         classifiers=lines.classifiers(),
@@ -320,7 +320,7 @@ def _template(page: str = "report.html") -> Any:
     return environment.from_string(source)
 
 
-def _about(method: Method) -> str:
+def _description(method: Method) -> str:
     """Return the first line of the documentation of a method, which has its full name."""
     return (getdoc(method.documented) or "").partition("\n")[0]
 
@@ -389,7 +389,7 @@ def _map(lines: Results, data: Splits, methods: Sequence[Method]) -> dict[str, A
     best = max(mine, key=lines.score)
     method = makers[best.method]
     X, y_train, X_test, y_test = data[method.fold]
-    texts, reduce = data.texts(method.fold), method.first(drawn)
+    texts, reduce = data.texts(method.fold), method.projection(drawn)
     few = np.sort(np.random.default_rng(0).permutation(len(y_test))[:_DRAWN])
     y = y_test[few]
     Z = reduce(take_rows(X_test, few)).astype(float)

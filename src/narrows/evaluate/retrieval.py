@@ -18,7 +18,7 @@ from sklearn.utils.extmath import row_norms
 from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.methods import RIVALS, is_nested
 from narrows.evaluate.results import ALL, against, as_numbers, named
-from narrows.evaluate.splits import held_out
+from narrows.evaluate.splits import checked_test
 from narrows.methods.lda import LDA
 from narrows.methods.methods import METHODS
 from narrows.methods.online_srda import OnlineSRDA
@@ -339,7 +339,7 @@ def _joined(X: Any, y: Any, test: Any) -> tuple[Any, np.ndarray, np.ndarray | No
     """Return indexed samples and queries, their labels, and which are queries, if that is given."""
     if test is None:
         return checked_rows(X, "retrieval"), y, None
-    Q, queried = held_out(test, X, "retrieval")
+    Q, queried = checked_test(test, X, "retrieval")
     X, Q = (checked_rows(rows, "retrieval") for rows in (X, Q))
     if Q.shape[1] != X.shape[1]:
         raise ParameterError(

@@ -150,7 +150,7 @@ class Splits(Folds):
                 rows = self.pairs[k] if len(self.pairs) else (range(len(y)), range(len(y_test)))
                 places = (self._places[0],) * 2 if len(self.pairs) else self._places
                 with _rows_named(rows[0], places[0]):
-                    fitted, X = prepared(self.preprocess, X, y)
+                    fitted, X = fit_preprocessing(self.preprocess, X, y)
                 with _rows_named(rows[1], places[1]):
                     X_test = fitted.transform(X_test)
                 X, X_test = checked_rows(X, "compare"), checked_rows(X_test, "compare")
@@ -168,7 +168,7 @@ def _rows_named(rows: Sequence[int] | np.ndarray, places: Places) -> Iterator[No
             raise error.at(int(rows[error.row])) from None
 
 
-def prepared(steps: Any, X: Any, y: np.ndarray) -> tuple[Any, Any]:
+def fit_preprocessing(steps: Any, X: Any, y: np.ndarray) -> tuple[Any, Any]:
     """Return a copy of a transformer that is fitted to training samples, and these transformed."""
     pipeline = make_pipeline(clone(steps))
     return pipeline, pipeline.fit_transform(X, y)
@@ -215,7 +215,7 @@ def pairs_of(
     return list(StratifiedShuffleSplit(repeats, test_size=0.2, random_state=seed).split(rows, y))
 
 
-def held_out(test: Any, X: Any, who: str) -> tuple[Any, Any]:
+def checked_test(test: Any, X: Any, who: str) -> tuple[Any, Any]:
     """Return the samples and labels of `test`; ParameterError if they do not fit to samples X."""
     if not isinstance(test, tuple | list) or len(test) != 2:
         raise ParameterError(
@@ -260,7 +260,7 @@ def read_folds(
     """
     has_split = not (tests or cv or repeats or options.split) and _support(paths, "split")
     parts, source, places, holds = read_parts(paths, tests, options, has_split)
-    _check_counts(named(paths), parts[1], len(parts) == 2, cv)
+    _check_counts(display_names(paths), parts[1], len(parts) == 2, cv)
     pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed) if len(parts) == 2 else []
     if holds == "numbers":
         return Splits(parts, pairs, source=source)
@@ -285,7 +285,7 @@ def read_parts(
     if found is not None:
         parts, places, holds = found
     else:
-        X, y, dataset, at = rows(paths, options)
+        X, y, dataset, at = read_samples(paths, options)
         holds = dataset.holds
         parts, source, places = (X, y), dataset.source(), (at, ())
         if tests:
@@ -293,12 +293,14 @@ def read_parts(
             options = options.replace(columns=columns).with_found(_decided(dataset))
             if dataset.is_text and _support(tests, "text"):
                 options = options.replace(text=options.text or (TEXT,))
-            X_test, y_test, held_out, at_test = rows(tests, options, source)
-            check_kind(named(tests), held_out.holds, holds, named(paths))
+            X_test, y_test, held_out, at_test = read_samples(tests, options, source)
+            check_kind(display_names(tests), held_out.holds, holds, display_names(paths))
             if y.ndim == 1 and not np.isin(y_test, y).any():
                 had, got = some(np.unique(y)), some(np.unique(y_test))
-                expected = f"expected labels that {named(paths)} has ({had}), got {got}."
-                raise DataError(named(tests), f"{expected} Check which column has the labels.")
+                expected = f"expected labels that {display_names(paths)} has ({had}), got {got}."
+                raise DataError(
+                    display_names(tests), f"{expected} Check which column has the labels."
+                )
             parts, places = (X, y, X_test, y_test), (at, at_test)
     if len(parts) == 4 and holds == "numbers":
         width = max(parts[0].shape[1], parts[2].shape[1])
@@ -306,12 +308,12 @@ def read_parts(
     return parts, source, places, holds
 
 
-def named(paths: Sequence[str]) -> str:
+def display_names(paths: Sequence[str]) -> str:
     """Return files as errors name them."""
     return ", ".join(map(display_name, paths))
 
 
-def rows(
+def read_samples(
     paths: Sequence[str], options: Options, source: Source | None = None
 ) -> tuple[Any, np.ndarray, Dataset, Places]:
     """Return the samples of files (texts as an array of objects), labels, data set and places."""
@@ -320,13 +322,14 @@ def rows(
     places = [(display_name(paths[chunk.at.file]), chunk.lines) for chunk in chunks]
     if sparse.issparse(chunks[0].y):
         raise ParameterError(
-            f"{named(paths)}: expected one label per sample to compare, got several. Keep one."
+            f"{display_names(paths)}: expected one label per sample to compare, got several. Keep "
+            "one."
         )
     found = [chunk.y for chunk in chunks]
     try:
         y = np.concatenate(found) if found[0].ndim == 2 else joined(found)
     except ValueError as error:  # labels of several types
-        raise DataError(named(paths), str(error)) from None
+        raise DataError(display_names(paths), str(error)) from None
     X = [chunk.X for chunk in chunks]
     if options.table:
         return concatenated(X), y, dataset, places
@@ -385,9 +388,9 @@ def _splits(
     """Return the samples with `split` train and test, if the JSON lines have both."""
     try:  # a file may hold one of them
         of_train, of_test = (options.replace(split=name) for name in ("train", "test"))
-        train = rows(_files_of_split(paths, of_train), of_train)
+        train = read_samples(_files_of_split(paths, of_train), of_train)
         of_test = of_test.with_found(_decided(train[2]))
-        test = rows(_files_of_split(paths, of_test), of_test)
+        test = read_samples(_files_of_split(paths, of_test), of_test)
     except DataError as error:
         if error.line is not None:
             raise

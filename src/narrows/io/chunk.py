@@ -22,7 +22,7 @@ from narrows.errors import (
 )
 from narrows.io.kinds import LABEL_TYPES
 from narrows.io.streams import MAX_LINE_MB
-from narrows.io.table_rows import TableRows
+from narrows.io.table_rows import TableRows, take_rows
 from narrows.methods.names import method_of
 from narrows.solve.cells import reads_as_number
 
@@ -39,7 +39,7 @@ def names_of(columns: Any, what: str = "text") -> tuple[str, ...] | None:
     return names
 
 
-def plain(names: tuple[str, ...] | None) -> str | list[str] | None:
+def names_as_json(names: tuple[str, ...] | None) -> str | list[str] | None:
     """Return the names of columns as JSON stores them: a name, or a list of several."""
     return names if names is None else names[0] if len(names) == 1 else list(names)
 
@@ -178,6 +178,16 @@ class Chunk(NamedTuple):
     def replace(self, **changes: Any) -> Chunk:
         """Return a copy with other values."""
         return self._replace(**changes)
+
+    def take(self, rows: np.ndarray) -> Chunk:
+        """Return some of the samples, by their indices."""
+        y, weight = self.y, self.weight
+        return self.replace(
+            X=take_rows(self.X, rows),
+            y=None if y is None else take_rows(y, rows),
+            lines=[self.lines[k] for k in rows],
+            weight=None if weight is None else weight[rows],
+        )
 
     @property
     def holds(self) -> str:

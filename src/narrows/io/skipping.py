@@ -19,7 +19,6 @@ from narrows.io.formats.base import Format
 from narrows.io.kinds import CSV, PARQUET, TSV
 from narrows.io.labels import Labels
 from narrows.io.streams import Lines
-from narrows.io.table_rows import take_rows
 
 _LATEST = 8  # chunks, more than are read ahead
 
@@ -88,7 +87,7 @@ class Tolerance:
                 n = len(chunk.lines)
                 if n > 1:
                     halves = np.arange(n // 2), np.arange(n // 2, n)
-                    parts = [part(chunk, rows) for rows in halves]
+                    parts = [chunk.take(rows) for rows in halves]
                     yield from self.labelled(parts, labels, may_lack)
                 elif may_lack and isinstance(chunk.y, list) and chunk.y[0] is None:
                     yield chunk.replace(y=None)
@@ -107,9 +106,9 @@ class Tolerance:
             for chunk in format.read(stream, name, options):
 
                 def some(rows: Any, of: Chunk = chunk) -> list[Chunk]:
-                    return [part(of, rows)]
+                    return [of.take(rows)]
 
-                yield self._halves(np.arange(len(chunk.lines)), some)
+                yield self._without_wrong_rows(np.arange(len(chunk.lines)), some)
             return
         lines = Lines(stream, name, options.max_line_mb)
         held: list[tuple[int, Any]] = []
@@ -146,13 +145,13 @@ class Tolerance:
             held.append(row)
             if len(held) >= options.chunk_rows:
                 self._latest.append(({(name, n): each for n, each in held}, text_of))
-                yield self._halves(held, read, text_of)
+                yield self._without_wrong_rows(held, read, text_of)
                 held = []
         if held:
             self._latest.append(({(name, n): each for n, each in held}, text_of))
-            yield self._halves(held, read, text_of)
+            yield self._without_wrong_rows(held, read, text_of)
 
-    def _halves(
+    def _without_wrong_rows(
         self,
         rows: Any,
         read: Callable[[Any], list[Chunk]],
@@ -170,7 +169,9 @@ class Tolerance:
             if len(rows) > 1:
                 n = len(rows) // 2
                 return [
-                    c for half in (rows[:n], rows[n:]) for c in self._halves(half, read, text_of)
+                    c
+                    for half in (rows[:n], rows[n:])
+                    for c in self._without_wrong_rows(half, read, text_of)
                 ]
             self.add(error, text_of(rows[0][1]) if isinstance(rows, list) else b"")
             return []
@@ -193,7 +194,7 @@ class Tolerance:
                 return [c.replace(lines=[int(n) + before for n in c.lines]) for c in chunks]
 
             done += len(table)
-            yield self._halves(range(max(0, options.after - first), len(table)), read)
+            yield self._without_wrong_rows(range(max(0, options.after - first), len(table)), read)
 
     def write(self, path: str) -> None:
         """Write the rows that were skipped, behind their header if they have one."""
@@ -204,17 +205,6 @@ class Tolerance:
                     file.write(self._heads[each.file])
                 before = each.file
                 file.write(each.row)
-
-
-def part(chunk: Chunk, rows: np.ndarray) -> Chunk:
-    """Return some rows of a chunk."""
-    y, weight = chunk.y, chunk.weight
-    return chunk.replace(
-        X=take_rows(chunk.X, rows),
-        y=None if y is None else take_rows(y, rows),
-        lines=[chunk.lines[k] for k in rows],
-        weight=None if weight is None else weight[rows],
-    )
 
 
 def _as_csv(row: Sequence[str], delimiter: str) -> bytes:

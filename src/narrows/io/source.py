@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 
 from narrows.errors import DataError, ParameterError
-from narrows.io.chunk import SPARE, TEXT, Options, names_of, plain
+from narrows.io.chunk import SPARE, TEXT, Options, names_as_json, names_of
 from narrows.io.formats.base import Format
 from narrows.solve.codec import SchemaError, Sizes, check_known, check_plain, from_arrays, taken
 from narrows.solve.terms import Counted, Table
@@ -87,8 +87,12 @@ class Source:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings for a JSON header."""
-        settings = {"zero_based": self.zero_based, "label": self.label, "text": plain(self.text)}
-        more = {"vector": self.vector, "target": plain(self.target)}
+        settings = {
+            "zero_based": self.zero_based,
+            "label": self.label,
+            "text": names_as_json(self.text),
+        }
+        more = {"vector": self.vector, "target": names_as_json(self.target)}
         return settings | {name: value for name, value in more.items() if value is not None}
 
     def to_arrays(self) -> dict[str, np.ndarray]:

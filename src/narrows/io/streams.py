@@ -81,7 +81,7 @@ class Lines:
             stop = first if end else len(piece)
             length += stop
             if length > self.long:
-                length += weight(piece, stop)
+                length += entry_bytes(piece, stop)
                 if length > self.longest:
                     self.refuse()
             if end:
@@ -111,7 +111,7 @@ class Lines:
         )
 
 
-def weight(text: bytes, stop: int) -> int:
+def entry_bytes(text: bytes, stop: int) -> int:
     """Return the bytes that the entries of a long line count for, besides its length."""
     return _ENTRY * sum(text.count(c, 0, stop) for c in b",[{\t")
 

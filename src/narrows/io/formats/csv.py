@@ -34,9 +34,9 @@ from narrows.io.chunk import (
     label_column,
     target_columns,
 )
-from narrows.io.formats.base import Format, Writer, column_names, whole
+from narrows.io.formats.base import Format, Writer, column_names, whole_as_int
 from narrows.io.parts import SEPARATOR_LINE, by_rows
-from narrows.io.streams import MARK, Lines, weight
+from narrows.io.streams import MARK, Lines, entry_bytes
 from narrows.io.table_rows import TableRows, of_strings
 from narrows.solve.arrays import EXACT as EXACT_UP_TO
 from narrows.solve.arrays import beyond_floats
@@ -322,7 +322,7 @@ def _rows(lines: Lines, blocks: Iterable[bytes], name: str) -> Iterator[tuple[in
         for number, line in lines.numbered(blocks):
             length += len(line) - 1
             if length > lines.long:
-                length += weight(line, len(line))
+                length += entry_bytes(line, len(line))
                 if length > lines.longest:
                     lines.refuse()
             try:
@@ -548,7 +548,7 @@ class _Writer(Writer):
             self.rows.writerow([*header, *map(self.words, self.of_labels(y, header))])
             self.width = len(names)
         self.check_width(X, "CSV", ".parquet")
-        found = [] if y is None else map(whole, y.reshape(len(y), -1))
+        found = [] if y is None else map(whole_as_int, y.reshape(len(y), -1))
         labels = [[self.words(x) if isinstance(x, str) else x for x in each] for each in found]
         labels = labels or [[]] * X.shape[0]
         if sparse.issparse(X):

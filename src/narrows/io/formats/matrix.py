@@ -24,7 +24,7 @@ def stored_matrix(X: Any, name: str) -> Dense | CSR:
     """Return what reads a matrix of a file: a dataset, or a group with the parts of CSR or CSC."""
     if not hasattr(X, "keys"):
         return Dense(X, name)
-    stored = text(X.attrs.get("encoding-type", "no encoding-type"))
+    stored = as_text(X.attrs.get("encoding-type", "no encoding-type"))
     kind = {"csr": CSR, "csc": CSC}.get(stored.removesuffix("_matrix"))
     if kind is None:
         raise DataError(name, f"expected X to be dense, csr_matrix or csc_matrix, got {stored}.")
@@ -178,6 +178,6 @@ def _as_type(values: Any, dtype: Any) -> np.ndarray:
         return np.asarray(values).astype(dtype, copy=False)
 
 
-def text(value: Any) -> str:
+def as_text(value: Any) -> str:
     """Return an attribute as text."""
     return value.decode() if isinstance(value, bytes) else str(value)

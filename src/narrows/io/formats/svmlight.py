@@ -18,7 +18,7 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError
 from narrows.io import kinds
 from narrows.io.chunk import CLASSES, Chunk, Options, as_targets, indicator, row_of
-from narrows.io.formats.base import Format, Writer, whole
+from narrows.io.formats.base import Format, Writer, whole_as_int
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
 from narrows.solve.arrays import EXACT, beyond_floats
@@ -297,7 +297,7 @@ class _Writer(Writer):
             y = sparse.csr_array(y)
             heads = [",".join(map(str, row)) for row in _by_row(y, y.indices.tolist())]
         else:
-            heads = [",".join(map(str, whole(each))) for each in y.reshape(len(y), -1)]
+            heads = [",".join(map(str, whole_as_int(each))) for each in y.reshape(len(y), -1)]
         for head, row in zip(heads, _by_row(X, entries), strict=True):
             line = " ".join([head, *row]) or " 1:0"  # where an empty line would be no row
             self.stream.write(line.encode() + b"\n")
