@@ -416,7 +416,12 @@ class OtherTransformer(Rival):
         if has_default_size(last):
             start = f"{transformer.steps[-1][0]}__" if is_pipeline else ""
             self.size = next((start + name for name in _SIZES if name in known), "")
-        self.is_sized = bool(self.size)
+        self.is_sized, self._last = bool(self.size), last
+
+    @property
+    def documented(self) -> Any:
+        """The class of the last step."""
+        return type(self._last)
 
     def is_same(self, other: Any) -> bool:
         """Whether this is the same transformer; others may have a shortened name in common."""
