@@ -42,7 +42,7 @@ from narrows.state.columns import (
     ANY_CASE,
     OTHER,
     Column,
-    Decision,
+    ColumnDecision,
     TableMap,
     days_of,
 )
@@ -719,7 +719,7 @@ class TableEncoder(FeatureMaker):
         return type(self)(**self.get_params())._take(self._map, 0)
 
     @property
-    def decisions_(self) -> list[Decision]:
+    def decisions_(self) -> list[ColumnDecision]:
         """What each column was taken for: (column, kind, reason, n_features)."""
         check_is_fitted(self)
         return self._map.decisions

@@ -205,7 +205,7 @@ def check_kind(path: str, got: str, expected: str, before: str) -> None:
 # -- stored vectorisers and encoders -------------------------------------------------------------
 
 
-class _Stored(NamedTuple):
+class _StoredVectoriser(NamedTuple):
     """What is stored of a vectoriser: its parameters, and what it counted."""
 
     n_documents: Annotated[int, "i8 whole"]
@@ -240,7 +240,7 @@ def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
     from narrows.methods.parameters import check_constraints
     from narrows.text import ENGLISH, HashedTfidf, Tfidf
 
-    stored: _Stored = from_arrays(_Stored, left := dict(arrays))
+    stored: _StoredVectoriser = from_arrays(_StoredVectoriser, left := dict(arrays))
     check_known("tfidf", left, ())
     settings: dict[str, Any] = {
         "min_df": stored.min_df, "max_df": stored.max_df, "max_features": stored.max_features,

@@ -50,7 +50,7 @@ _DEGREE = 3
 _APART = 1e-9  # standard deviations between two knots
 
 
-class Decision(NamedTuple):
+class ColumnDecision(NamedTuple):
     """What a column of the table was taken for, why, and how many features it has."""
 
     column: str
@@ -273,7 +273,7 @@ def _one_hot(codes: np.ndarray, width: int) -> sparse.csr_array:
 # -- maps ----------------------------------------------------------------------------------------
 
 
-class _Stored(NamedTuple):
+class _StoredMap(NamedTuple):
     """The arrays of a `TableMap`, but for those of texts; of k knots and v values in all."""
 
     names: Annotated[np.ndarray, "O", "c"]
@@ -361,9 +361,9 @@ class TableMap:
         return np.repeat(np.arange(len(sizes)), sizes)
 
     @property
-    def decisions(self) -> list[Decision]:
+    def decisions(self) -> list[ColumnDecision]:
         """What each column was taken for."""
-        return [Decision(c.name, c.kind, c.reason, len(c.features)) for c in self.columns]
+        return [ColumnDecision(c.name, c.kind, c.reason, len(c.features)) for c in self.columns]
 
     def is_same(self, other: TableMap) -> bool:
         """Return whether another map gives the same features."""
@@ -405,7 +405,7 @@ class TableMap:
         `vectoriser` makes one of arrays.
         """
         left = dict(arrays)
-        stored: _Stored = from_arrays(_Stored, left)
+        stored: _StoredMap = from_arrays(_StoredMap, left)
         values_of, knots_of, columns = stored.values_of, stored.knots_of, list[Column]()
         for k, name in enumerate(stored.names.tolist()):
             column = Column(name, KINDS[stored.kinds[k]], stored.reasons[k])
