@@ -554,7 +554,8 @@ class _Writer(Writer):
         if sparse.issparse(X):
             rows: Iterable[Any] = (X[[k]].toarray()[0].tolist() for k in range(X.shape[0]))
         else:
-            rows = zip(*(column.tolist() for column in X.T), strict=True)
+            columns = [column.tolist() for column in X.T]
+            rows = zip(*columns, strict=True) if columns else [()] * X.shape[0]
         self.rows.writerows([*row, *more] for row, more in zip(rows, labels, strict=True))
 
     def finish(self) -> None:
