@@ -125,7 +125,7 @@ def write(
     }
     page = _template().render(
         found=found,
-        lines=list(zip(found["lines"], lines.equivalent_to_best(), strict=True)),
+        lines=list(zip(found["lines"], lines.near(), strict=True)),
         largest=found[constant(lines.metric)],
         field=FIELDS[lines.metric],
         more=_more(lines),
@@ -336,7 +336,7 @@ def _by_reduction(lines: Results) -> list[tuple[Line, list[tuple[Line | None, bo
 
     None stands for a classifier without a line.
     """
-    good = dict(zip(map(id, lines), lines.equivalent_to_best(), strict=True))
+    good = dict(zip(map(id, lines), lines.near(), strict=True))
     classifiers = lines.classifiers()
     return [
         (next(iter(row.values())),

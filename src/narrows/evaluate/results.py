@@ -551,7 +551,7 @@ class Results(list[Line]):
             for line in self
         ]
 
-    def equivalent_to_best(self) -> list[bool]:
+    def near(self) -> list[bool]:
         """Return which lines are equivalent to the best of their classifier."""
         apart = self.differences()
         return [each is not None and not each.is_worse(self.margin) for each in apart]

@@ -19,7 +19,6 @@ from narrows.io.models import load, save
 from narrows.testing.subject import (
     CLASSES,
     EFFORT,
-    LAWS,
     D,
     N,
     Subject,
@@ -29,8 +28,7 @@ from narrows.testing.subject import (
     refused,
     value_of,
 )
-
-__all__ = ["LAWS"]
+from narrows.testing.subject import LAWS as LAWS
 
 _FORMATS = ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"]
 _BY_FEATURE = ("components_", "scores_", "class_scores_", "get_support()")
