@@ -40,7 +40,7 @@ class NearestCentroid:
 
     def predict(self, X):
         W = self.oc.components_.T
-        means = self.oc.stats_.means[self.oc.stats_.counts > 0] @ W
+        means = self.oc.moments_.means[self.oc.moments_.counts > 0] @ W
         distance = ((X @ W)[:, None] - means) ** 2
         return self.oc.classes_[distance.sum(axis=2).argmin(axis=1)]
 

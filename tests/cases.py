@@ -194,7 +194,7 @@ BATCH = [  # need all samples at once
     Case(LDA(solver="gsvd")),
     Case(SRDA(n_components=1, alpha=0.0, solver="lsqr", max_iter=3)),
 ]
-BEHIND_A_MAP = RIDGED | {
+BEHIND_A_MAP = {
     "merge_shares_nothing": "two fits make two maps (tests/test_kernel_srda.py)",
     "never_dense": "coordinates are dense, of at most 8,192 features",
 }
@@ -235,12 +235,12 @@ ONLINE_SRDA = [
         expected_to_fail=IN_STEPS | SHUFFLED | {"zero_weight": "a weight of 0 shifts the shuffle"},
     ),
     Case(
-        OnlineSRDA(n_components=2, half_life=40, reservoir=20, random_state=1),
+        OnlineSRDA(n_components=2, half_life=40, keep=20, random_state=1),
         single=1e-4,
         expected_to_fail=SINGLE | SHUFFLED | {"half_life": IN_STEPS["half_life"]},
     ),
     Case(
-        OnlineSRDA(reservoir=0, shuffle=False),
+        OnlineSRDA(keep=0, shuffle=False),
         single=1e-5,
         expected_to_fail=IN_STEPS,
     ),

@@ -36,11 +36,11 @@ from narrows import (
     OCFS,
     PLS,
     SRDA,
-    ClassStats,
     CorrelationFS,
     FisherFS,
     ForwardFS,
     KernelSRDA,
+    Moments,
     OnlineSRDA,
     ReducedRank,
 )
@@ -130,7 +130,7 @@ def _named():
 
 def _minus():
     X, y = labelled()
-    return OC().fit_stats(ClassStats.of(X, y) - ClassStats.of(X[:9], y[:9]))
+    return OC().fit_moments(Moments.of(X, y) - Moments.of(X[:9], y[:9]))
 
 
 def _crossed(n, form=np.asarray, gone=0, later=0, **parameters):
@@ -142,7 +142,9 @@ def _crossed(n, form=np.asarray, gone=0, later=0, **parameters):
         if later:
             model.partial_fit(form(X[:later]), y[:later])
         if gone:
-            model.fit_stats(model.stats_ - SRDA().partial_fit(form(X[:gone]), y[:gone]).stats_)
+            model.fit_moments(
+                model.moments_ - SRDA().partial_fit(form(X[:gone]), y[:gone]).moments_
+            )
         return model
 
     return make
@@ -156,7 +158,9 @@ def _of_numbers(model, n=60, q=2, d=D, form=np.asarray, gone=0):
         Y = np.round(X[:, :q] + 1)
         fitted = clone(model).fit(form(X), Y)
         if gone:
-            fitted.fit_stats(fitted.stats_ - clone(model).fit(form(X[:gone]), Y[:gone]).stats_)
+            fitted.fit_moments(
+                fitted.moments_ - clone(model).fit(form(X[:gone]), Y[:gone]).moments_
+            )
         return fitted
 
     return make
@@ -230,7 +234,7 @@ KINDS = {
     "kernel, updated": _kernel(half_life=30, n_components=2, standardize=[0, 2]),
     "kernel, updated, sparse": _kernel(sparse.csr_array, alpha=0.5),
     "kernel, emptied": lambda: clone(KERNEL).fit(*labelled()).emptied(),
-    "checkpoint": _in_the_making(OnlineSRDA(reservoir=20), 1),
+    "checkpoint": _in_the_making(OnlineSRDA(keep=20), 1),
     "columns": _named,
     "products": _crossed(600),
     "products, less some": _crossed(600, gone=300),
@@ -264,10 +268,10 @@ KINDS = {
     "numbers, non-zeros": _as_non_zeros(CorrelationFS()),
     "numbers, all at once": _wide(PLS()),
     "numbers, all at once, ridge": _wide(ReducedRank()),
-    "online": _online(reservoir=30),
-    "online, short": _online(reservoir=9),
-    "online, faded": _online(reservoir=12, half_life=3),
-    "online, several": _online(multi=True, reservoir=20),
+    "online": _online(keep=30),
+    "online, short": _online(keep=9),
+    "online, faded": _online(keep=12, half_life=3),
+    "online, several": _online(multi=True, keep=20),
 }
 
 

@@ -12,12 +12,21 @@ from importlib import import_module
 
 import pytest
 
-from narrows.methods.selector import Scores, Selector
+from narrows.methods.selectors import Selector
+from narrows.moments import before as before
+from narrows.moments.moments import Moments as Moments
+from narrows.moments.second import Second as Second
+from narrows.moments.second import about as about
+from narrows.moments.squares import Squares as Squares
+from narrows.moments.targets import Targets as Targets
+from narrows.solutions.selectors import Scores, select
+from narrows.solve.codec import SchemaError as SchemaError
+from narrows.solve.hashing import hashes as hashes
 
 # Sizes from which on the package works in another way, so that few samples show that way, too. A
 # size that is None here is given by the test.
 SITUATIONS = {
-    "no products": {"methods.routes.MOST": 0},  # features: all samples at once
+    "no products": {"methods.base.MOST": 0},  # features: all samples at once
     "Lanczos first": {"solve.exact.SMALL_SIDE": 0},
     "Lanczos alone": {"solve.exact.SMALL_SIDE": 0, "solve.exact._LARGEST_SIDE": 0},
     "Lanczos stops": {"solve.exact._RESTARTS": 1},
@@ -28,30 +37,26 @@ SITUATIONS = {
         "solve.sums.cores": 4,
     },
     "non-zeros": {
-        "state.table.SMALL": -1,
-        "state.table._ENTRY": 0,
-        "state.table._PENDING": 5,
+        "moments.table.SMALL": -1,
+        "moments.table._ENTRY": 0,
+        "moments.table._PENDING": 5,
     },
     "non-zeros, many of which wait": {
-        "state.table.SMALL": -1,
-        "state.table._ENTRY": 0,
-        "state.table._PENDING": 1 << 20,
+        "moments.table.SMALL": -1,
+        "moments.table._ENTRY": 0,
+        "moments.table._PENDING": 1 << 20,
     },
-    "small tables": {"state.table.SMALL": None, "state.table._PENDING": 100},
+    "small tables": {"moments.table.SMALL": None, "moments.table._PENDING": 100},
     "inner products have errors": {"solve.iterations._DRIFTED": -1.0},
     "states are large": {"engines.spark.GATHER": 1000},  # bytes that a task of Spark adds up
-    "maps of few samples": {"methods.kernel_srda._GATHERED": 100},  # of a stream
-    "few samples beside their targets": {
-        "state.targets._FEWEST": 7,
-        "state.targets._NUMBERS": 7,
-    },
+    "maps of few samples": {"methods.discriminants._GATHERED": 100},  # of a stream
     "blocks of random features": {
         "solve.kernel_map._COORDINATES_AT_ONCE": 100,
         "solve.kernel_map._SAMPLES_AT_ONCE": None,
     },
     "sparse products on cores": {
-        "state.cross.cores": None,
-        "state.cross._MANY": 1,
+        "solve.pairs.cores": None,
+        "solve.pairs._MANY": 1,
     },
     "blocks of texts": {"solve.terms.BLOCK": None, "solve.terms.cores": 3},
     "few entries on cores": {"solve.products._ENTRIES": 50, "solve.products.cores": 3},
@@ -100,7 +105,7 @@ NAMES = {
     "check": "evaluate.retrieval.check",
     "prefetch": "io.streams.prefetch",
     "interrupt_between": "command.runs.interrupt_between",
-    "RandomFeatures": "state.maps.RandomFeatures",  # with any centre
+    "RandomFeatures": "moments.maps.RandomFeatures",  # with any centre
 }
 
 
@@ -121,18 +126,18 @@ def pretend(patch, situation, size=None):
 
 
 def _noted(found, solve):
-    def noted(self, state):
+    def noted(self, learned):
         found.append(type(self))
-        return solve(self, state)
+        return solve(self, learned)
 
     return noted
 
 
 def solves(patch):
     """Return a list that gets the class of each estimator that solves from now on."""
-    from narrows.methods.base import Estimator
+    from narrows.methods.base import Reducer
 
-    found, kinds = [], [Estimator]
+    found, kinds = [], [Reducer]
     while kinds:
         kind = kinds.pop()
         kinds += kind.__subclasses__()
@@ -177,39 +182,34 @@ def write_otherwise(patch, path, write):
 def save_unfinished(estimator, passes, X, y, path):
     """Save the checkpoint of a fit that has made so many passes over samples."""
     from narrows.io.models import save_checkpoint
-    from narrows.methods.routes import Data, route_of
+    from narrows.methods.base import plan_of
+    from narrows.methods.learned import Learned
+    from narrows.methods.plan import Data
 
-    route = route_of(estimator, Data(X.shape[1], True), "memory")
-    state = route.empty(X.shape[1])
+    plan, state = plan_of(estimator, Data(X.shape[1], True), "chunks"), None
     for number in range(passes):
-        if number:
-            state = route.next(state, number - 1)
-        estimator._update_state(state, X, y)
-    save_checkpoint(estimator, state, None, path, {"at": 0})
+        step = plan.passes[number]
+        step = step.after(state, plan.map_of) if number else step
+        state = step.add(step.empty(X.shape[1]), X, y)
+    save_checkpoint(estimator, Learned(step, state), path, {"base": None, "passes": passes - 1})
 
 
 def goes_on(path, samples_of, expected):
     """Go on with the fit of a checkpoint; whether it was not over, or None for another file."""
+    from narrows.engines import local
     from narrows.io.container import is_checkpoint
     from narrows.io.models import load_checkpoint
-    from narrows.methods.routes import route_of_state
+    from narrows.methods.base import most_passes
 
     if not is_checkpoint(path):
         return None
-    estimator, state, _ = load_checkpoint(path)
-    route = route_of_state(estimator, state)
-    numbers = range(route.passes)
-    at = next((k for k in numbers if route.is_of_pass(state, k)), None)
-    if at is None:
-        return False
+    estimator, progress = load_checkpoint(path)
+    learned, at = estimator._learned, progress.get("passes", 0)
+    over = progress.get("base") or at + 1 == most_passes(estimator, learned.n_features)
     with suppress(*expected):
-        X, y = samples_of(state.n_features)
-        estimator._update_state(state, X, y)
-        if at < numbers[-1]:
-            state = route.next(state, at) or state
-            estimator._update_state(state, X, y)
-        show(estimator._fit_state(state), per_class=False)
-    return not estimator._is_finished(state)
+        start = learned.step, learned.state, at
+        show(local.fit(estimator, [samples_of(learned.n_features)], start), per_class=False)
+    return not over
 
 
 def saved_again(path, to):
@@ -217,8 +217,8 @@ def saved_again(path, to):
     from narrows.io import container, models
 
     if container.is_checkpoint(path):
-        model, state, progress = models.load_checkpoint(path)
-        models.save_checkpoint(model, state, None, to, progress)
+        model, progress = models.load_checkpoint(path)
+        models.save_checkpoint(model, model._learned, to, progress)
     else:
         models.save(models.load(path), to)
 
@@ -237,12 +237,16 @@ def samples_of(vectoriser, texts):
 
 def encoder_of(model):
     """Return the encoder of a model of tables, as commands have it."""
-    return model._source.encoder
+    from narrows.methods.names import source_of
+
+    return source_of(model).encoder
 
 
 def remember(model, source):
     """Let a model know how files became its features, as `narrows fit` does."""
-    return model._remember(source)
+    from narrows.methods.base import remember
+
+    return remember(model, source)
 
 
 _BEGUN = []
@@ -297,21 +301,31 @@ def _in_process():
 class OwnSelector(Selector):
     """The base of a selector of somebody else, whose `score` has a number for each feature."""
 
-    def _score(self, stats):
-        return Scores(self.score(stats))
+    def _solve(self, learned):
+        return select(Scores(self.score(learned.moments)), self._size)
 
 
 def share(fitted, other):
-    """Let another estimator have the state of a fitted one, not a copy, and return it."""
-    other._fitted = fitted._fitted
+    """Let another estimator have what a fitted one has learned, not a copy, and return it."""
+    other._learned = fitted._learned
     return other
 
 
 def state_of(estimator):
-    """The state of a fitted estimator; a stream has the arrays between two samples in `core`."""
-    return estimator._fitted.state
+    """What a fitted estimator has learned; a stream has its arrays in `core`."""
+    return estimator._learned.moments
+
+
+def folds_of(estimator):
+    """The moments of each fold."""
+    return estimator._learned.folds
 
 
 def kind_of_state(estimator):
-    """The class of the states of an estimator."""
-    return type(estimator._empty_state(3))
+    """The class of what an estimator learns."""
+    from narrows.methods.base import plan_of
+    from narrows.methods.plan import Data
+
+    (step, *_) = plan_of(estimator, Data(3), "chunks").passes
+    state = step.empty(3)
+    return type(state[0] if isinstance(state, list) else state)

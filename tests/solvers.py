@@ -10,9 +10,10 @@ from __future__ import annotations
 from narrows.solve import columns, kernels, products
 from narrows.solve.arrays import as_numpy, samples_as_numpy
 from narrows.solve.codec import from_arrays, to_arrays
-from narrows.solve.eigen import best_ratios, gram_eigh, lanczos, orthogonal_part, set_signs
+from narrows.solve.curve import Curve
+from narrows.solve.eigen import best_ratios, gram_eigh, lanczos, orthogonal_part
 from narrows.solve.exact import Centred, lsqr
-from narrows.solve.held_out import Curve, by_time, curve_of
+from narrows.solve.held_out import by_time, curve_of
 from narrows.solve.iterations import Rule as RuleOfIteration
 from narrows.solve.iterations import Span
 from narrows.solve.paired import METRICS, Outcome, difference, gradient, metric_of, score
@@ -23,3 +24,4 @@ from narrows.solve.regression_read import Reading, held_samples, is_odd, resolve
 from narrows.solve.regression_read import _left_by_steps as left_by_steps
 from narrows.solve.regression_rule import FACTOR, QB, REPLAYS, S2
 from narrows.solve.scatter import UNIT, regressions
+from narrows.solve.signs import with_signs

@@ -47,7 +47,7 @@ def test_directions_are_read_only(name):
 @pytest.mark.parametrize("case", ADDITIVE, **by_name)
 def test_what_is_read_off_a_state_does_not_change_it(case):
     X, y = case.labelled()
-    stats = case.new().fit(case.form(X), y).stats_
+    stats = case.new().fit(case.form(X), y).moments_
     stats = getattr(stats, "stats", stats)  # of coordinates, behind a map
     p = stats.priors()
 

@@ -161,28 +161,25 @@ def test_a_model_has_the_same_bytes_in_every_process(tmp_path):
     assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
 
 
-def test_an_array_of_the_state_is_not_stored_twice(tmp_path):
+def test_a_fit_of_all_samples_at_once_has_a_solution_alone(tmp_path):
     rng = np.random.default_rng(0)
     X = sparse.random_array((30, 9000), density=0.01, rng=rng, format="csr")
     estimator = SRDA(alpha=1.0).fit(X, np.arange(30) % 3)
     path = str(tmp_path / "m.narrows")
     narrows.save(estimator, path)
-    arrays = load_file(path)
-    assert "state.W" in arrays
-    assert "solution.W" not in arrays
+    assert not [name for name in load_file(path) if not name.startswith("solution.")]
     assert_same_answers(open_model(path), estimator, X)
     assert_same_answers(narrows.load(path), estimator, X)
 
 
 WRONG = {
     "W": lambda W: W[:-1],
-    "weights": lambda W: np.full_like(W, np.nan),
-    "intercept": lambda b: b[:-1],
-    "temperature": lambda t: np.array(0.0),
-    "seen": lambda seen: ~seen,
-    "n_labels": lambda n: n.astype(float),
-    "several": lambda several: np.array([True]),
-    "classes.text": lambda text: text[::-1].copy(),
+    "rule_coef": lambda W: np.full_like(W, np.nan),
+    "rule_intercept": lambda b: b[:-1],
+    "rule_temperature": lambda t: np.array(-1.0),
+    "classes_counts": np.zeros_like,
+    "classes_n_labels": lambda n: n.astype(float),
+    "classes_labels.text": lambda text: text[::-1].copy(),
 }
 
 
@@ -195,7 +192,7 @@ def test_a_solution_that_does_not_fit_is_an_error_that_names_the_file(name, tmp_
     rewritten(path, {key: WRONG[name](load_file(path)[key])})
     with pytest.raises(DataError, match=r"m\.narrows: damaged, or of another version: "):
         narrows.load(path)
-    verb = "transform" if name == "W" else "predict"  # which does not take the directions
+    verb = "transform" if name == "W" else "predict"
     status, out, err = run(f"{verb} m.narrows a.svm -o b.csv", a__svm="1:1 2:2\n")
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert "damaged, or of another version" in err
@@ -206,7 +203,7 @@ def test_a_file_of_0_3_has_no_such_solution_and_answers(run, tmp_path):
 
     path = str(FOLDER / "from_csv.narrows")
     with safe_open(path, framework="numpy") as file:
-        assert "applied" not in json.loads(file.metadata()["narrows"])
+        assert json.loads(file.metadata()["narrows"])["format"] == 1
     rows = str(FOLDER / "a.csv")
     assert run(f"predict {path} {rows} -o a.csv")[0] in (0, 2)
     assert run(f"transform {path} {rows} -o b.csv")[0] == 0
@@ -230,7 +227,7 @@ def test_info_of_a_file_without_an_array_to_show_answers_or_names_the_file(
     X, y = labelled(90)
     path = str(tmp_path / "m.narrows")
     narrows.save(estimator.fit(X, X[:, 0] if isinstance(estimator, PLS) else y), path)
-    names = [name for name in load_file(path) if name.startswith("facts.")]
+    names = [name for name in load_file(path) if name.startswith("solution.")]
     assert names
     for name in names:
         narrows.save(estimator, path)

@@ -490,7 +490,7 @@ def test_names_of_columns_and_their_order(run):
     assert run("fit a.parquet --method ocfs --n-features 1 -o m.narrows")[0] == 0
     assert run("transform m.narrows b.parquet -o -")[1] == "a,label\n3.0,x\n"
     assert run("update m.narrows b.parquet -o u.narrows")[0] == 0
-    assert narrows.load("u.narrows").stats_.sums.tolist() == [[4, 12], [9, 5]]
+    assert narrows.load("u.narrows").moments_.sums.tolist() == [[4, 12], [9, 5]]
     status, out, err = run("transform m.narrows c.parquet -o -")
     assert (status, out) == (1, "")
     assert "c.parquet: expected the 2 columns of the fit, got all but 'a'" in err

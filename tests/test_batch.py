@@ -55,7 +55,7 @@ def row_space(X):
 def test_there_is_only_fit_and_it_is_said_what_has_more(case):
     fitted = case.new().fit(*labelled())
     name = type(fitted).__name__
-    for verb in ("partial_fit", "merge", "fit_stats"):
+    for verb in ("partial_fit", "merge", "fit_moments"):
         assert not hasattr(fitted, verb)
         with pytest.raises(
             AttributeError, match=f"{name} does not support {verb}: .*Use .*(OC|FS)"

@@ -10,7 +10,7 @@ import pytest
 from scipy import linalg, sparse
 from sklearn.exceptions import NotFittedError
 
-from narrows import OC, OCFS, OCM, ClassStats
+from narrows import OC, OCFS, OCM, Moments
 from narrows.errors import ParameterError
 from tests.cases import labelled
 from tests.oracles.dense import scatters
@@ -37,7 +37,7 @@ def test_iris_scores_with_the_priors_that_the_papers_left_out(data):
         [5.936, 2.770, 4.260, 1.326],
         [6.588, 2.974, 5.552, 2.026],
     ]
-    np.testing.assert_allclose(ClassStats.of(X, y).means, means, atol=1e-9)
+    np.testing.assert_allclose(Moments.of(X, y).means, means, atol=1e-9)
 
 
 def test_n_features_is_a_number_or_a_fraction():
@@ -200,11 +200,11 @@ def test_merge_refuses_other_features_of_the_same_number():
 def test_fit_stats_refuses_another_kind():
     X, y = labelled()
     with pytest.raises(ValueError, match=r"presence=False, got .* presence=True"):
-        OCFS().fit_stats(ClassStats.of(X, y, presence=True))
-    with pytest.raises(TypeError, match="expected a ClassStats for fit_stats, got ndarray"):
-        OCFS().fit_stats(X)
-    rich = ClassStats.of(X, y, second="class")
-    ocfs = OCFS().fit_stats(rich)
+        OCFS().fit_moments(Moments.of(X, y, presence=True))
+    with pytest.raises(TypeError, match="expected a Moments for fit_moments, got ndarray"):
+        OCFS().fit_moments(X)
+    rich = Moments.of(X, y, second="class")
+    ocfs = OCFS().fit_moments(rich)
     np.testing.assert_array_equal(ocfs.scores_, OCFS().fit(X, y).scores_)
     ocfs.partial_fit(X, y)
     assert rich.n_samples == 60
@@ -245,17 +245,17 @@ def test_priors_that_fit_no_classes_are_named_at_once(priors):
 def test_an_interrupt_at_the_end_of_an_update_leaves_no_stale_answer(monkeypatch):
     X, y = labelled()
     oc = OC().fit(X[:30], y[:30])
-    update = ClassStats.update
+    update = Moments.update
 
     def interrupted(*args, **kwargs):
         update(*args, **kwargs)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ClassStats, "update", interrupted)
+    monkeypatch.setattr(Moments, "update", interrupted)
     with pytest.raises(KeyboardInterrupt):
         oc.partial_fit(X[30:], y[30:])
     assert oc.n_samples_seen_ == 60
-    np.testing.assert_allclose(oc.components_, OC().fit_stats(oc.stats_).components_)
+    np.testing.assert_allclose(oc.components_, OC().fit_moments(oc.moments_).components_)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

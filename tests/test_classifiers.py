@@ -349,8 +349,8 @@ def test_batches_merging_and_files_change_no_prediction(estimator, half_life, tm
     if half_life is None:
         halves = [clone(new).partial_fit(X[part], y[part]) for part in (slice(60), slice(60, 150))]
         assert_same_answers(halves[0].merge(halves[1]), at_once, X)
-        more = clone(new).fit(X[::-1] + 1, y).stats_
-        unlearned = clone(new).fit_stats(at_once.stats_ + more - more)
+        more = clone(new).fit(X[::-1] + 1, y).moments_
+        unlearned = clone(new).fit_moments(at_once.moments_ + more - more)
         np.testing.assert_array_equal(unlearned.predict(X), at_once.predict(X))
 
 

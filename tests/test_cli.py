@@ -229,7 +229,7 @@ def test_info(run, svm, method):
         assert list(per_class) == ["0", "1", "2"]
         best = per_class["1"][0]
         assert best["column"] == model.class_scores_[1].argmax()
-        above = model.stats_.means[1] > model.stats_.mean
+        above = model.moments_.means[1] > model.moments_.mean
         assert best["more"] == above[best["column"]]
         assert summary["top"][0]["kept"]
         lines = run("info m.narrows --per-class --top 7")[1].splitlines()

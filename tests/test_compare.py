@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-from narrows import OC, OCFS, SRDA, ClassStats, ForwardFS, OnlineSRDA
+from narrows import OC, OCFS, SRDA, ForwardFS, Moments, OnlineSRDA
 from narrows.command.cli import main
 from narrows.errors import ParameterError
 from narrows.evaluate import Comparison, compare, retrieval
@@ -123,15 +123,15 @@ def test_estimators_whose_texts_are_shortened_alike_are_both_compared():
 def test_an_interrupted_cross_validation_is_that_of_the_complete_folds(run, tmp_path, monkeypatch):
     X, y = labelled(n=120, d=6)
     np.savez(tmp_path / "a.npz", X=X, y=y)
-    fit_stats, calls = OCFS.fit_stats, []
+    fit_moments, calls = OCFS.fit_moments, []
 
     def stopped(self, stats):
         calls.append(stats)
         if len(calls) == 2:  # the second of three folds
             raise KeyboardInterrupt
-        return fit_stats(self, stats)
+        return fit_moments(self, stats)
 
-    monkeypatch.setattr(OCFS, "fit_stats", stopped)
+    monkeypatch.setattr(OCFS, "fit_moments", stopped)
     status, _, _ = run("compare a.npz --methods oc,ocfs --dims 1,2 --cv 3 --report r.html --json")
     assert status == 130
     found = json.loads((tmp_path / "r.json").read_text())
@@ -179,16 +179,16 @@ def test_what_is_asked_for_twice_is_done_once():
 @pytest.mark.slow
 def test_one_state_serves_all_methods_that_add_up(monkeypatch):
     X, y = labelled(n=100, d=6, sparse=True)
-    made, of = [], ClassStats.of.__func__
+    made, add = [], Moments.add
 
-    def counted(cls, rows, *args, **kwargs):
-        made.append(len(args[0]) if args else 0)
-        return of(cls, rows, *args, **kwargs)
+    def counted(self, rows, *args):
+        made.append(rows.shape[0])
+        return add(self, rows, *args)
 
-    monkeypatch.setattr(ClassStats, "of", classmethod(counted))
+    monkeypatch.setattr(Moments, "add", counted)
     names = ["oc", "ocm", "ocfs", "mmcfs", "fisherfs", "ig", "chi2", "chi", "df"]
     compare(X, y, names, [1, 2, 4], repeats=1)
-    assert len(made) == 2  # values, and presence
+    assert made.count(80) == 2  # values, and presence, of all training samples
 
 
 @pytest.mark.slow
@@ -225,18 +225,19 @@ def test_selections_by_forward_steps_are_the_first_of_one_path(digits):
 def test_forward_selection_is_a_default_where_its_sums_are_small(monkeypatch):
     X, y = labelled(n=100, d=6)
     X[:, 4:] = 1
-    made, of = [], ClassStats.of.__func__
+    made, add = [], Moments.add
 
-    def counted(cls, rows, *args, **kwargs):
-        made.append(kwargs["second"])
-        return of(cls, rows, *args, **kwargs)
+    def counted(self, rows, *args):
+        made.append((rows.shape[0], self.second))
+        return add(self, rows, *args)
 
-    monkeypatch.setattr(ClassStats, "of", classmethod(counted))
+    monkeypatch.setattr(Moments, "add", counted)
     lines = compare(X, y, dims=[2, 5], repeats=1, classifiers=["svm"])
     names = ["ocfs", "forwardfs", "oc", "srda", "onlinesrda"]
     assert list(dict.fromkeys(line.method for line in lines)) == ["all columns", *names]
     assert [line.dimensions for line in lines if line.method == "forwardfs"] == [2, 4]  # that vary
-    assert sorted(made, key=str) == [None, "cross"]  # that of srda serves forwardfs
+    of_all = [second for n, second in made if n == 80]  # training samples
+    assert sorted(of_all, key=str) == [None, "cross"]  # that of srda serves forwardfs
     X = wide(X)
     lines = compare(X, y, dims=[2], repeats=1)
     names.remove("forwardfs")
@@ -457,7 +458,7 @@ def test_what_was_done_is_printed_when_it_is_stopped(run, tmp_path, monkeypatch)
     def stopped(self, stats):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(OCFS, "fit_stats", stopped)
+    monkeypatch.setattr(OCFS, "fit_moments", stopped)
     status, out, err = run("compare a.jsonl --methods oc,ocfs --dims 1")
     assert status == 130
     first = [line.split()[0] for line in out.splitlines()[3:-3]]

@@ -21,8 +21,8 @@ from narrows import (
     OCM,
     PCA,
     SRDA,
-    ClassStats,
     KernelSRDA,
+    Moments,
     OnlineSRDA,
     Window,
     load,
@@ -61,7 +61,7 @@ def linear(rng, planes, d):
 
 def parts_of(fitted, X):
     """The samples in the order of their hashes, in four parts."""
-    kept = fitted.stats_.samples.X
+    kept = fitted.moments_.samples.X
     row = [int(np.flatnonzero((X == x).all(axis=1))[0]) for x in kept]
     assert sorted(row) == list(range(len(X)))
     return np.array(row).reshape(4, -1)
@@ -237,11 +237,11 @@ def test_a_state_may_come_from_elsewhere(estimator):
     X, y = samples(noise=1.5)
     whole = clone_of(estimator).fit(X, y)
     kind = {"folds": 5} if isinstance(whole, OC) else {"second": "cross", "kept": 2000}
-    assert_same_choice(clone_of(estimator).fit_stats(ClassStats.of(X, y, **kind)), whole)
-    lacking = ClassStats.of(X, y, second=kind.get("second"))
+    assert_same_choice(clone_of(estimator).fit_moments(Moments.of(X, y, **kind)), whole)
+    lacking = Moments.of(X, y, second=kind.get("second"))
     name = type(estimator).__name__
     with pytest.raises(ParameterError, match=f"^{name}: expected a state with (folds|kept)"):
-        clone_of(estimator).fit_stats(lacking)
+        clone_of(estimator).fit_moments(lacking)
 
 
 FOLDED = dict.fromkeys(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from narrows import ClassStats
+from narrows import Moments
 from narrows.criteria import BETWEEN, Criterion
 from tests.cases import labelled
 from tests.oracles.dense import scatters
@@ -20,7 +20,7 @@ number = st.floats(-3, 3)
 @given(between=number, total=number, shift=number, seed=st.integers(0, 9), is_sparse=st.booleans())
 def test_diagonal(priors, between, total, shift, seed, is_sparse):
     X, y = labelled(n=20, seed=seed, sparse=is_sparse)
-    stats = ClassStats.of(sparse.csr_array(X) if is_sparse else X, y, second="class")
+    stats = Moments.of(sparse.csr_array(X) if is_sparse else X, y, second="class")
     S_b, _, C = scatters(X, y, priors=priors)
     A = between * S_b + total * C + shift * np.eye(7)
     a = Criterion(between, total, shift).diagonal(stats, priors)
@@ -30,9 +30,9 @@ def test_diagonal(priors, between, total, shift, seed, is_sparse):
 def test_between_needs_no_second_moments():
     X, y = labelled()
     S_b, *_ = scatters(X, y)
-    np.testing.assert_allclose(BETWEEN.diagonal(ClassStats.of(X, y)), np.diag(S_b))
+    np.testing.assert_allclose(BETWEEN.diagonal(Moments.of(X, y)), np.diag(S_b))
     with pytest.raises(ValueError, match="expected sums of squares for variances"):
-        Criterion(total=1.0).diagonal(ClassStats.of(X, y))
+        Criterion(total=1.0).diagonal(Moments.of(X, y))
 
 
 @pytest.mark.parametrize("priors", ["empirical", "balanced"])
@@ -42,7 +42,7 @@ def test_leading_eigenvectors(priors, form, n):
     X, y = labelled(n=40, c=4)
     S_b, *_ = scatters(X, y, priors=priors)
     L, U = np.linalg.eigh(2.0 * S_b + 0.5 * np.eye(7))
-    eigenvalues, W = Criterion(between=2.0, shift=0.5).leading(ClassStats.of(form(X), y), priors, n)
+    eigenvalues, W = Criterion(between=2.0, shift=0.5).leading(Moments.of(form(X), y), priors, n)
     np.testing.assert_allclose(eigenvalues, L[::-1][:3])
     assert W.shape == (7, n or 3)
     np.testing.assert_allclose(np.abs(np.sum(W * U[:, ::-1][:, : n or 3], axis=0)), 1.0)
@@ -51,4 +51,4 @@ def test_leading_eigenvectors(priors, form, n):
 @pytest.mark.parametrize("criterion", [Criterion(total=1.0), Criterion(between=-1.0)])
 def test_criteria_without_leading_eigenvectors(criterion):
     with pytest.raises(ValueError, match="Criterion: expected between > 0 and total=0"):
-        criterion.leading(ClassStats.of(*labelled()))
+        criterion.leading(Moments.of(*labelled()))

@@ -19,7 +19,7 @@ from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from narrows import LDA, MMC, PCA, SRDA, ClassStats, Window, load, save
+from narrows import LDA, MMC, PCA, SRDA, Moments, Window, load, save
 from narrows.errors import ParameterError
 from tests.cases import CROSS, assert_same, labelled
 from tests.forks import holds_in_a_fork
@@ -64,7 +64,7 @@ def assert_holds(stats, X, y, weight=None, rtol=1e-12):
 
 def state(X, y, cuts=(), weight=None):
     """The state of samples that come in batches."""
-    stats = ClassStats(X.shape[1], second="cross")
+    stats = Moments(X.shape[1], second="cross")
     for rows in np.split(np.arange(X.shape[0]), cuts):
         stats.update(X[rows], y[rows], None if weight is None else weight[rows])
     return stats
@@ -94,7 +94,7 @@ def test_states_add_up_and_subtract_and_decay(form, n):
     assert_holds((a + b) - a, X[last], y[last], rtol=1e-11)
     assert_holds(0.25 * a + b, X, y, weight)
     assert_holds(a.copy().fade(0.25, b), X, y, weight)
-    assert_holds(ClassStats.summed([a, b]), X, y)
+    assert_holds(Moments.summed([a, b]), X, y)
     assert_holds(a, X[first], y[first])  # neither is changed
     assert_holds(b, X[last], y[last])
     gone = (a + b) - a - b
@@ -111,11 +111,11 @@ def test_states_add_up_as_any_tree(form, seed):
     parts = []
     for rows in np.split(order, [9, 9, 10, 31, 32]):
         stats = state(form(X[rows]), y[rows])
-        parts.append(ClassStats.from_arrays(stats.to_arrays()) if rng.random() < 0.5 else stats)
+        parts.append(Moments.from_arrays(stats.to_arrays()) if rng.random() < 0.5 else stats)
     while len(parts) > 1:
         a, b = (parts.pop(rng.integers(len(parts))) for _ in range(2))
         both = a + b
-        parts.append(ClassStats.from_arrays(both.to_arrays()) if rng.random() < 0.3 else both)
+        parts.append(Moments.from_arrays(both.to_arrays()) if rng.random() < 0.3 else both)
     assert_holds(parts[0], X, y)
 
 
@@ -124,7 +124,7 @@ def test_a_loaded_state_of_equal_samples_keeps_them(alike):
     """About their own origin they are zeros."""
     X, y = labelled(n=40)
     one = state(np.repeat(X[:1], alike, axis=0), np.repeat(y[:1], alike))
-    both = ClassStats.from_arrays(one.to_arrays()) + state(X, y)
+    both = Moments.from_arrays(one.to_arrays()) + state(X, y)
     assert_holds(
         both, np.vstack([np.repeat(X[:1], alike, axis=0), X]), np.append([y[0]] * alike, y)
     )
@@ -175,16 +175,16 @@ def doubled(X, more, y):
 def test_a_state_of_arrays_is_the_same_state(form, n):
     X, y = labelled(n=n, sparse=form is not np.asarray)
     whole, part = state(form(X), y), state(form(X[:2]), y[:2])
-    for stats in (whole, whole - part, 0.5 * whole, ClassStats(7, second="cross")):
+    for stats in (whole, whole - part, 0.5 * whole, Moments(7, second="cross")):
         arrays = stats.to_arrays()
-        again = ClassStats.from_arrays(arrays)
+        again = Moments.from_arrays(arrays)
         assert again.second == "cross"
         found = again.to_arrays()
         assert found.keys() == arrays.keys()
         for name, array in arrays.items():
             np.testing.assert_array_equal(found[name], array)
         np.testing.assert_array_equal(again.covariance(), stats.covariance())
-    assert_holds(ClassStats.from_arrays(whole.to_arrays()).update(X, y), *doubled(X, 0.0, y))
+    assert_holds(Moments.from_arrays(whole.to_arrays()).update(X, y), *doubled(X, 0.0, y))
 
 
 @pytest.mark.parametrize("n", [40, 700])
@@ -192,24 +192,24 @@ def test_sparse_and_dense_samples_may_be_mixed(n):
     X, y = labelled(n=n, sparse=True)
     X += 5 * (X != 0)
     for kinds in (("dense", "sparse"), ("sparse", "dense"), ("sparse", "dense", "sparse")):
-        stats, merged = ClassStats(7, second="cross"), []
+        stats, merged = Moments(7, second="cross"), []
         for rows, kind in zip(np.array_split(np.arange(n), len(kinds)), kinds, strict=True):
             stats.update(FORMS[kind](X[rows]), y[rows])
             merged.append(state(FORMS[kind](X[rows]), y[rows]))
         assert_holds(stats, X, y)
         assert_holds(reduce(add, merged), X, y)
         for method in (SRDA(alpha=2.0), MMC(), PCA()):
-            found = method.fit_stats(stats)
+            found = method.fit_moments(stats)
             expected = clone(method).fit(X, y)
             assert_same(found, expected, only=["components", "eigenvalues"])
 
 
 def test_more_features_than_a_state_can_hold_are_refused():
-    said = r'ClassStats: expected at most 8,192 features for second="cross", got 8,193\. .*OC'
+    said = r'Moments: expected at most 8,192 features for second="cross", got 8,193\. .*OC'
     with pytest.raises(ParameterError, match=said):
-        ClassStats(8193, second="cross")
+        Moments(8193, second="cross")
     with pytest.raises(ParameterError, match=said):
-        ClassStats(5, second="cross").widen(8193)
+        Moments(5, second="cross").widen(8193)
     for method in (SRDA, LDA, MMC, PCA):
         said = f"^{method.__name__}: expected at most 8,192 features .* got 8,193. Use "
         fresh = method()
@@ -223,18 +223,18 @@ def test_other_states_have_no_covariance():
     for second in (None, "total", "class"):
         for read in (lambda s: s.cross, lambda s: s.covariance()):
             with pytest.raises(ValueError, match=f'expected second="cross" .* got {second!r}'):
-                read(ClassStats.of(X, y, second=second))
-    stats = ClassStats.of(X, y, second="cross")
+                read(Moments.of(X, y, second=second))
+    stats = Moments.of(X, y, second="cross")
     np.testing.assert_allclose(
         stats.variances(stats.priors()),
-        (other := ClassStats.of(X, y, second="total")).variances(other.priors()),
+        (other := Moments.of(X, y, second="total")).variances(other.priors()),
     )
 
 
 def test_presence_counts_pairs():
     X, y = labelled(sparse=True)
     for form in FORMS.values():
-        stats = ClassStats.of(form(X), y, second="cross", presence=True)
+        stats = Moments.of(form(X), y, second="cross", presence=True)
         np.testing.assert_allclose(stats.cross, products((X != 0).astype(float)))
 
 
@@ -245,11 +245,11 @@ def test_an_eigenvalue_left_by_a_subtraction_is_noise():
     left = state(X, y) - state(X[40:], y[40:])
     L = np.linalg.eigvalsh(left.covariance()) * 40
     assert np.abs(L[:61]).max() < 1e-12 * L[61]
-    found, expected = PCA().fit_stats(left), PCA().fit(X[:40])
+    found, expected = PCA().fit_moments(left), PCA().fit(X[:40])
     assert found.components_.shape == (39, 100)
     np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-8)
     for method in (SRDA(alpha=0.0), LDA(mu=1e-9)):  # the ridge is kept above the noise
-        assert np.isfinite(method.fit_stats(left).components_).all()
+        assert np.isfinite(method.fit_moments(left).components_).all()
 
 
 # -- the directions ------------------------------------------------------------------------------
@@ -514,7 +514,7 @@ def ways(X, y):
         half = slice(0, n // 2)
         method.partial_fit(X, y).partial_fit(X[half], y[half])
         part = clone(method).partial_fit(X[half], y[half])
-        return clone(method).fit_stats(method.stats_ - part.stats_)
+        return clone(method).fit_moments(method.moments_ - part.moments_)
 
     return {
         "shuffled": lambda method: streamed(method, rng.permutation(n)),
@@ -574,10 +574,10 @@ def test_shards_of_nearly_one_class_can_be_fitted():
 def test_samples_that_differ_have_different_hashes():
     """Also whole numbers, of which most bits are 0; the ridge is chosen by kept samples."""
     X, y = load_digits(return_X_y=True)
-    kept = ClassStats.of(X, y, second="cross", kept=2000).samples
+    kept = Moments.of(X, y, second="cross", keep=2000).samples
     np.testing.assert_array_equal(kept.weight, np.ones(1797))
     pairs = np.array([[a, b] for a in range(40) for b in range(40)], float)
-    kept = ClassStats.of(pairs, np.zeros(1600), second="cross", kept=2000).samples
+    kept = Moments.of(pairs, np.zeros(1600), second="cross", keep=2000).samples
     np.testing.assert_array_equal(kept.weight, np.ones(1600))
 
 
@@ -598,15 +598,15 @@ def test_sparse_samples_whose_last_features_are_nearly_always_there(monkeypatch,
         share = np.linspace(0.05, 1, d) ** rng.integers(1, 9)
         X = sparse.csr_array(rng.normal(size=(n, d)) * (rng.random((n, d)) < share))
         weight = rng.random(n) + 0.1 if rng.random() < 0.5 else np.ones(n)
-        found = ClassStats.of(X, np.zeros(n), weight, second="cross").cross
+        found = Moments.of(X, np.zeros(n), weight, second="cross").cross
         expected = products(X.toarray(), weight)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
 def test_a_moment_of_no_samples():
-    assert ClassStats(3, second="cross").nbytes < 100
-    assert ClassStats(3, second="cross").cross.tolist() == np.zeros((3, 3)).tolist()
-    assert ClassStats(3, second="cross").covariance().tolist() == np.zeros((3, 3)).tolist()
+    assert Moments(3, second="cross").nbytes < 100
+    assert Moments(3, second="cross").cross.tolist() == np.zeros((3, 3)).tolist()
+    assert Moments(3, second="cross").covariance().tolist() == np.zeros((3, 3)).tolist()
 
 
 def blas_threads():

@@ -127,7 +127,7 @@ def test_distributed_targets_are_local_ones(client, case, form):
         parts = parts_of(form(X), y, [0, 0, 9, 31, 60])
         for spread in (engine.fit(case.new(), parts, client), as_arrays(case, form(X), y, client)):
             np.testing.assert_allclose(spread.transform(X), local.transform(X), atol=1e-9)
-            assert spread.stats_.n_targets == y.reshape(60, -1).shape[1]
+            assert spread.moments_.n_targets == y.reshape(60, -1).shape[1]
     with pytest.raises(ValueError, match="expected 2 targets as before, got 1"):
         engine.fit(case.new(), [(form(X), Y), (form(X), Y[:, 0])], client)
 

@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import narrows
-from narrows import IG, MMC, OC, PCA, SRDA, ClassStats, OnlineSRDA
+from narrows import IG, MMC, OC, PCA, SRDA, Moments, OnlineSRDA
 from narrows.engines import ENGINES, local
 from narrows.errors import DataError, ParameterError, WidthError
 from tests.cases import ADDITIVE, arrays_of, assert_same, labelled
@@ -110,19 +110,20 @@ def test_dense_parts_are_not_widened(method):
 
 
 def test_what_goes_on_from_a_state_is_not_widened_either():
-    state = local.learn(OC(), [DENSE_5])
+    start = *local.learn(OC(), [DENSE_5]), 0
     with pytest.raises(
         ValueError, match="OC: expected dense samples of 5 features as before, got 3"
     ):
-        local.learn(OC(), [DENSE_3], (state, 0))
-    assert local.learn(OC(), [SPARSE_3], (state, 0)).n_features == 5
+        local.learn(OC(), [DENSE_3], start)
+    step, state = local.learn(OC(), [SPARSE_3], start)
+    assert step.n_features(state) == 5
 
 
 @pytest.mark.parametrize("rows", [slice(1), [0, 0, 0]])
 def test_equal_samples_keep_their_weight_on_their_way(rows):
     """Their products about the origin are all zero."""
     X, y = labelled()
-    parts = [ClassStats.of(X[k], y[k], second="cross") for k in (rows, slice(1, None))]
+    parts = [Moments.of(X[k], y[k], second="cross") for k in (rows, slice(1, None))]
     received = [pickle.loads(pickle.dumps(state)) for state in parts]
     expected = (parts[0] + parts[1]).covariance()
     for a, b in (received, received[::-1], (received[0], parts[1])):
@@ -149,7 +150,7 @@ def test_a_fit_starts_over_where_later_chunks_are_too_wide_for_sums():
     assert again == [9000]
     with pytest.raises(ParameterError, match="SRDA: expected at most 8,192 features"):
         local.fit(SRDA(solver="cross"), chunks)
-    start = ClassStats.of(X[:30, :4000], y[:30], second="cross", kept=2000), 0
+    start = *local.learn(SRDA(), chunks[:1]), 0
     with pytest.raises(ParameterError, match="expected at most 8,192 features"):
         local.fit(SRDA(), chunks[1:], start)
     narrow = SRDA().fit(X[:, :4000], y)

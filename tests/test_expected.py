@@ -193,7 +193,7 @@ def test_sums_of_no_samples_are_refused_in_the_same_words(estimator):
     other.partial_fit(10 * X, 10 * y if isinstance(estimator, PLS) else y)
     before = bytes_of(fitted)
     with pytest.raises(ValueError, match=NEVER):
-        fitted.stats_ - 0.5 * other.stats_
+        fitted.moments_ - 0.5 * other.moments_
     assert bytes_of(fitted) == before
 
 
@@ -203,7 +203,7 @@ def test_counts_of_no_samples_are_refused_in_the_same_words(estimator):
     fitted = estimator.fit(np.where(X > 0, X, 0), y)
     other = type(estimator)(n_features=2).fit(np.where(X < 0, X, 0), y)
     with pytest.raises(ValueError, match=NEVER):
-        fitted.stats_ - 0.9 * other.stats_
+        estimator.fit_moments(fitted.moments_ - 0.9 * other.moments_)
 
 
 def test_a_scatter_of_no_samples_is_refused_in_the_same_words():
@@ -212,7 +212,7 @@ def test_a_scatter_of_no_samples_is_refused_in_the_same_words():
     y = np.arange(40) % 3
     one, other = (SRDA().fit(np.column_stack([z, sign * z]), y) for sign in (1, -1))
     with pytest.raises(ValueError, match=f"SRDA: {NEVER}"):
-        SRDA(alpha=0.001).fit_stats(one.stats_ - 0.9 * other.stats_)
+        SRDA(alpha=0.001).fit_moments(one.moments_ - 0.9 * other.moments_)
 
 
 # -- River ---------------------------------------------------------------------------------------

@@ -30,10 +30,10 @@ from narrows import (
     OCM,
     PCA,
     SRDA,
-    ClassStats,
     FisherFS,
     ForwardFS,
     KernelSRDA,
+    Moments,
     OnlineSRDA,
     VarianceFS,
     Window,
@@ -312,7 +312,7 @@ def test_weights_beside_a_half_life(weight):
 
 def state(X=None, form=np.asarray, second="class", scale=1.0):
     X, y = labelled() if X is None else (X, np.arange(len(X)) % 3)
-    return ClassStats.of(form(scale * X), y, second=second)
+    return Moments.of(form(scale * X), y, second=second)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -329,7 +329,7 @@ def test_the_algebra_never_comes_to_infinity(form, second):
         lambda: a * 1.7e308,
         lambda: 1e200 * (1e200 * a),
     ):
-        with pytest.raises(RangeError, match=r"ClassStats: expected finite (sums|weights)"):
+        with pytest.raises(RangeError, match=r"Moments: expected finite (sums|weights)"):
             add()
     for name, array in large.to_arrays().items():
         np.testing.assert_array_equal(array, before[name])
@@ -338,7 +338,7 @@ def test_the_algebra_never_comes_to_infinity(form, second):
 
 def test_a_sum_of_states_names_the_feature():
     X = sparse.csr_array([[1.0, 0, 1e140, 0]] * 3)
-    a, b = (1e168 * ClassStats.of(X, [0, 0, 1], np.full(3, 0.5)) for _ in range(2))
+    a, b = (1e168 * Moments.of(X, [0, 0, 1], np.full(3, 0.5)) for _ in range(2))
     for add in (lambda: a + b, lambda: a.__iadd__(b), lambda: a * 4):
         with pytest.raises(RangeError, match=r"finite sums, got infinity in feature 2"):
             add()
@@ -350,19 +350,19 @@ def test_what_weighs_next_to_nothing_is_gone():
     assert not (a * 1e-300).counts.any()
     assert not (1e-200 * (1e-200 * a)).n
     with pytest.raises(ValueError, match="OC: expected samples with a label and a non-zero"):
-        OC().fit_stats(a * 1e-300)
+        OC().fit_moments(a * 1e-300)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_rows_that_no_sum_holds_change_nothing(form):
     X, y = labelled()
     for second in (None, "total", "class", "cross"):
-        a = ClassStats.of(form(X), y, second=second)
+        a = Moments.of(form(X), y, second=second)
         before = a.copy()
         for bad in (np.full((3, 7), 1.7e308), np.full((3, 7), 1e306)):
             if second is None and bad[0, 0] < 1e308 and form is np.asarray:
                 continue
-            with pytest.raises(RangeError, match="ClassStats: expected sums"):
+            with pytest.raises(RangeError, match="Moments: expected sums"):
                 a.update(form(bad), ["ant", "ant", "ant"])
         assert a.n == before.n
         np.testing.assert_array_equal(a.sums, before.sums)

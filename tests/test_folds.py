@@ -1,4 +1,4 @@
-"""ClassStats(folds=K) against sums over every K-th sample, taken with NumPy."""
+"""Moments(folds=K) against sums over every K-th sample, taken with NumPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import narrows
-from narrows import IG, OC, OCFS, ClassStats, FisherFS, Window
+from narrows import IG, OC, OCFS, FisherFS, Moments, Window
 from narrows.errors import ParameterError, RangeError
 from tests.cases import labelled
 from tests.inside import pretend
@@ -51,7 +51,7 @@ def several(y):
 
 def learned(X, y, weight=None, sizes=(1, 0, 2, 11, 40), folds=K, **kind):
     """The state of samples that came in batches of these sizes, and one of all the others."""
-    stats = ClassStats(X.shape[1], folds=folds, **kind)
+    stats = Moments(X.shape[1], folds=folds, **kind)
     ends = [0, *np.cumsum(sizes).tolist(), X.shape[0]]
     for a, b in pairwise(ends):
         stats.update(X[a:b], y[a:b], None if weight is None else weight[a:b])
@@ -130,8 +130,8 @@ def test_every_fold_is_the_state_of_every_kth_sample(kind, form, labels, tables)
 @kinds
 def test_neither_batches_nor_their_form_change_a_fold(kind):
     X, y, _ = data()
-    expected = ClassStats.of(sparse.csr_array(X), y, folds=K, **kind)
-    mixed = ClassStats(X.shape[1], folds=K, **kind)
+    expected = Moments.of(sparse.csr_array(X), y, folds=K, **kind)
+    mixed = Moments(X.shape[1], folds=K, **kind)
     for i in range(len(X)):  # the first ones dense
         mixed.update((sparse.csr_array if i > 20 else np.asarray)(X[i : i + 1]), y[i : i + 1])
     for k in range(K):
@@ -160,13 +160,13 @@ def test_an_offset_costs_no_digits(form):
 
 def test_folds_may_be_empty():
     X, y, _ = (each[:2] for each in data())
-    stats = ClassStats(7, folds=5, second="class")
+    stats = Moments(7, folds=5, second="class")
     assert [stats.fold(k).n for k in range(5)] == [0.0] * 5
     stats.update(X[:0], y[:0])
     stats.update(X, y)
     assert [stats.fold(k).n_samples for k in range(5)] == [1, 1, 0, 0, 0]
     assert_folds(stats, X, y, second="class")
-    assert_same(ClassStats.from_arrays(stats.to_arrays()), stats)
+    assert_same(Moments.from_arrays(stats.to_arrays()), stats)
 
 
 def test_samples_without_labels_have_numbers():
@@ -193,28 +193,28 @@ def test_the_fold_is_a_copy():
 
 @pytest.mark.parametrize("folds", [1, 0, -2, 1001, 2.0, "5", True])
 def test_the_number_of_folds_is_checked(folds):
-    message = "ClassStats: expected folds to be an integer from 2 to 1,000 or None, got "
+    message = "Moments: expected folds to be an integer from 2 to 1,000 or None, got "
     with pytest.raises(ParameterError, match=message):
-        ClassStats(3, folds=folds)
+        Moments(3, folds=folds)
     with pytest.raises(ParameterError, match=rf"None, got {folds!r}\.$"):
-        ClassStats.of([[1.0]], ["a"], folds=folds)
+        Moments.of([[1.0]], ["a"], folds=folds)
 
 
 def test_the_number_of_a_fold_is_checked():
-    stats = ClassStats(3, folds=np.int64(2))
+    stats = Moments(3, folds=np.int64(2))
     assert stats.folds == 2
     assert "folds=2" in repr(stats)
-    assert "folds" not in repr(ClassStats(3))
+    assert "folds" not in repr(Moments(3))
     for k in (-1, 2):
         with pytest.raises(ValueError, match=f"the number of one of 2 folds, got {k}. Make"):
             stats.fold(k)
     with pytest.raises(ValueError, match="the number of one of 0 folds, got 0"):
-        ClassStats(3).fold(0)
+        Moments(3).fold(0)
 
 
 @pytest.mark.parametrize("other", [None, 2])
 def test_states_of_other_folds_are_refused(other):
-    a, b = ClassStats(3, folds=K), ClassStats(3, folds=other)
+    a, b = Moments(3, folds=K), Moments(3, folds=other)
     for combine in (a.__add__, a.__sub__, lambda b: a.fade(0.5, b)):
         with pytest.raises(ValueError, match=f"one kind, got folds=3 and folds={other}"):
             combine(b)
@@ -227,11 +227,11 @@ def test_states_of_other_folds_are_refused(other):
 @forms
 def test_states_add_up_fold_by_fold(kind, form):
     X, y, _ = data()
-    a = ClassStats.of(form(X[:31]), y[:31], folds=K, **kind)
-    b = ClassStats.of(form(X[31:]), y[31:], folds=K, **kind)
+    a = Moments.of(form(X[:31]), y[:31], folds=K, **kind)
+    b = Moments.of(form(X[31:]), y[31:], folds=K, **kind)
     order = [*range(31), *range(31, 71)]
     number = np.r_[np.arange(31), np.arange(40)]  # both count from 0
-    for both in (a + b, b + a, sum([a, b]), ClassStats.summed([b, a])):
+    for both in (a + b, b + a, sum([a, b]), Moments.summed([b, a])):
         assert_holds(both, X[order], y[order], **kind)
         for k in range(K):
             own = number % K == k
@@ -249,7 +249,7 @@ def test_what_was_added_can_be_subtracted(kind, form):
     X, y, _ = data()
     kind = {name: value for name, value in kind.items() if name != "kept"}
     whole = learned(form(X), y, **kind)
-    gone = ClassStats(7, folds=K, **kind).update(form(X[:30]), y[:30])
+    gone = Moments(7, folds=K, **kind).update(form(X[:30]), y[:30])
     left = whole - gone
     assert_folds(left, X[30:], y[30:], first=30, **kind)
     left.update(form(X[:4]), y[:4])  # number 71 and those after
@@ -262,8 +262,8 @@ def test_what_was_added_can_be_subtracted(kind, form):
 
 def test_what_is_kept_is_subtracted():
     X, y, _ = data()
-    whole = ClassStats.of(X, y, second="cross", kept=100, folds=K)
-    left = whole - ClassStats.of(X[:30], y[:30], second="cross", kept=100, folds=K)
+    whole = Moments.of(X, y, second="cross", keep=100, folds=K)
+    left = whole - Moments.of(X[:30], y[:30], second="cross", keep=100, folds=K)
     for k in range(K):
         expected = np.sort(hashes(X[30:][k::K]))
         np.testing.assert_array_equal(left.fold(k).samples.keys, expected)
@@ -275,9 +275,9 @@ def test_a_class_that_is_gone_from_one_fold_leaves_no_rounding():
         np.array([[0.1, 0.3], [0.7, 5.0], [0.2, 7.0], [9.0, 1.0]]),
         np.array(["a", "a", "b", "b"]),
     )
-    whole = ClassStats.of(X, y, [0.1, 0.7, 1, 1], second="class", folds=2)
+    whole = Moments.of(X, y, [0.1, 0.7, 1, 1], second="class", folds=2)
     whole.update(X, y, [1e-3, 1, 1, 1])
-    left = whole - ClassStats(2, second="class", folds=2).update(X[:1], y[:1], [0.101])
+    left = whole - Moments(2, second="class", folds=2).update(X[:1], y[:1], [0.101])
     assert left.fold(0).counts.tolist() == [0.0, 2.0]
     assert not left.fold(0).sums[0].any()
     assert not left.fold(0).squares[0].any()
@@ -286,27 +286,27 @@ def test_a_class_that_is_gone_from_one_fold_leaves_no_rounding():
 
 def test_samples_of_other_folds_are_not_subtracted():
     X, y, _ = data()
-    whole = ClassStats.of(X, np.where(np.arange(71) == 40, "z", y), folds=K)
+    whole = Moments.of(X, np.where(np.arange(71) == 40, "z", y), folds=K)
     with pytest.raises(
         ValueError, match=r"at most 0 from class 'new', got 1. Subtract only what w"
     ):
-        whole - ClassStats.of(X[:1], ["new"], folds=K)
+        whole - Moments.of(X[:1], ["new"], folds=K)
     message = r"at most 0 from class 'z' in fold 0, got 1. Give the samples the numbers that they"
     with pytest.raises(ValueError, match=message):
-        whole - ClassStats.of(X[40:41], ["z"], folds=K)
-    one = ClassStats(7, folds=K).count_from(40).update(X[40:50], np.r_[["z"], y[41:50]])
+        whole - Moments.of(X[40:41], ["z"], folds=K)
+    one = Moments(7, folds=K).count_from(40).update(X[40:50], np.r_[["z"], y[41:50]])
     left = whole - one
     for k in range(K):
         own = [i for i in range(71) if i % K == k and not 40 <= i < 50]
         assert_holds(left.fold(k), X[own], np.array(y[own]))
-    assert ClassStats(3).count_from(4).folds is None
+    assert Moments(3).count_from(4).folds is None
 
 
 def test_a_state_can_count_from_any_number():
     X, y, _ = data()
-    stats = ClassStats.of(X[:5], y[:5], folds=K).count_from(0).update(X[:3], y[:3])
+    stats = Moments.of(X[:5], y[:5], folds=K).count_from(0).update(X[:3], y[:3])
     assert [stats.fold(k).n_samples for k in range(K)] == [3, 3, 2]
-    assert_same(ClassStats.from_arrays(stats.to_arrays()), stats)
+    assert_same(Moments.from_arrays(stats.to_arrays()), stats)
     stats.update(X[:1], y[:1])
     assert [stats.fold(k).n_samples for k in range(K)] == [4, 3, 2]
     for k in range(K):
@@ -327,7 +327,7 @@ def test_weights_are_scaled_in_every_fold(kind, form):
     stats = learned(form(X), y, weight, **kind)
     assert_folds(2.5 * stats, X, y, 2.5 * weight, **kind)
     assert_folds(0 * stats, X, y, 0 * weight, **kind)
-    with pytest.raises(RangeError, match="ClassStats: expected finite weights"):
+    with pytest.raises(RangeError, match="Moments: expected finite weights"):
         1e308 * stats
 
 
@@ -346,7 +346,7 @@ def test_decay_does_not_change_the_numbers(estimator, sizes):
     ends = [0, *np.cumsum(sizes).tolist(), len(X)]
     for a, b in pairwise(ends):
         model.partial_fit(X[a:b], y[a:b])
-    stats = model.stats_
+    stats = model.moments_
     kind = {"second": stats.second, "presence": stats.presence}
     assert_folds(stats, X, y, 0.5 ** (np.arange(71)[::-1] / 20), **kind)
 
@@ -354,7 +354,7 @@ def test_decay_does_not_change_the_numbers(estimator, sizes):
 def test_an_empty_state_counts_on():
     X, y, _ = data()
     for n in (0, 5, 31):
-        a = ClassStats.of(X[:n], y[:n], folds=K)
+        a = Moments.of(X[:n], y[:n], folds=K)
         b = a.emptied().update(X[n:], y[n:])
         assert_folds(b, X[n:], y[n:], first=n)
         for both in (a + b, b + a):
@@ -369,7 +369,7 @@ def test_classes_are_dropped_as_they_are_without_folds():
     X = np.eye(4)
     states = []
     for folds in (None, 2):
-        stats = ClassStats.of(X, ["a", "a", "b", "c"], [1e-12, 1e-9, 3.0, 4.0], folds=folds)
+        stats = Moments.of(X, ["a", "a", "b", "c"], [1e-12, 1e-9, 3.0, 4.0], folds=folds)
         fresh = stats.emptied().update(X, ["b", "b", "c", "b"])
         states.append(stats.fade(1e-6, fresh))
     plain, folded = states
@@ -379,7 +379,7 @@ def test_classes_are_dropped_as_they_are_without_folds():
     assert not folded.fold(0).sums[0].any()
     assert not folded.fold(1).sums[0].any()
     # one that is faint in one fold is not dropped
-    stats = ClassStats.of(X, ["a", "a", "b", "c"], [1e-12, 1.0, 3.0, 4.0], folds=2)
+    stats = Moments.of(X, ["a", "a", "b", "c"], [1e-12, 1.0, 3.0, 4.0], folds=2)
     stats.fade(0.5, stats.emptied())
     assert stats.fold(0).counts[0] == 5e-13
 
@@ -387,7 +387,7 @@ def test_classes_are_dropped_as_they_are_without_folds():
 @kinds
 def test_copies_share_nothing(kind):
     X, y, _ = data()
-    a, b = (ClassStats.of(X[rows], y[rows], folds=K, **kind) for rows in (slice(30), slice(30, 71)))
+    a, b = (Moments.of(X[rows], y[rows], folds=K, **kind) for rows in (slice(30), slice(30, 71)))
     before = a.copy()
     for other in (copy.deepcopy(a), pickle.loads(pickle.dumps(a)), a.copy()):
         other += b
@@ -426,14 +426,14 @@ def test_states_travel_as_arrays(kind):
 def test_second_moments_are_reduced_in_every_fold():
     X, y, _ = data()
     for second, less in (("class", "total"), ("cross", "total"), ("cross", None)):
-        stats = learned(X, y, second=second, kept=9)
+        stats = learned(X, y, second=second, keep=9)
         assert_folds(stats.reduced(less), X, y, second=less)
         plain = stats.reduced(less, folds=False)
         assert plain.folds is None
         assert_holds(plain, X, y, second=less)
         assert_same(stats.reduced(second), stats)
         whole = stats.reduced(second, folds=False)
-        assert_holds(whole, X, y, second=second, kept=9)
+        assert_holds(whole, X, y, second=second, keep=9)
         before = stats.sums.copy()
         whole.update(X, y)
         np.testing.assert_array_equal(stats.sums, before)
@@ -451,8 +451,8 @@ def test_arrays_keep_every_bit(kind, form, tables):
     stats = learned(form(X), y, weight, **kind)
     stats.register(np.array(["dog"]))
     stats = 0.3 * stats
-    read = ClassStats.from_arrays({name: a.copy() for name, a in stats.to_arrays().items()})
-    assert_same(ClassStats.from_arrays(read.to_arrays()), read)
+    read = Moments.from_arrays({name: a.copy() for name, a in stats.to_arrays().items()})
+    assert_same(Moments.from_arrays(read.to_arrays()), read)
     for _ in range(2):  # a table may be stored as its non-zeros, or as an array
         np.testing.assert_array_equal(read.known, stats.known)
         for k in range(K):
@@ -472,16 +472,16 @@ def test_estimators_save_their_folds(estimator, tmp_path):
     path = tmp_path / "a.narrows"
     narrows.save(clone(estimator).partial_fit(X[:40], y[:40]), path)
     model = narrows.load(path).partial_fit(X[40:], y[40:])
-    stats = model.stats_
+    stats = model.moments_
     assert_folds(stats, X, y, second=stats.second, presence=stats.presence)
     merged = clone(estimator).partial_fit(X[:40], y[:40]).merge(narrows.load(path))
-    assert merged.stats_.fold(0).n_samples == 16
+    assert merged.moments_.fold(0).n_samples == 16
 
 
 def test_a_state_with_folds_fits_a_method_that_needs_none():
     X, y, _ = data()
-    model = OCFS().fit_stats(learned(X, y, second="total"))
-    assert model.stats_.folds is None
+    model = OCFS().fit_moments(learned(X, y, second="total"))
+    assert model.moments_.folds is None
     np.testing.assert_allclose(model.scores_, OCFS().fit(X, y).scores_)
     model.merge(OCFS().fit(X, y))
 
@@ -505,7 +505,7 @@ def forgeries():
            "fold 2: .*got n_features=7 and n_features=9")  # fmt: skip
     other = {k: v for k, v in dense.items() if k != "fold1_squares_total"}
     yield other, "fold 1: .*got second='total' and second=None"
-    yield kept | {"fold1_kept": np.array(8)}, "fold 1: .*got kept=9 and kept=8"
+    yield kept | {"fold1_kept": np.array(8)}, "fold 1: .*got keep=9 and keep=8"
     yield dense | {"origin": np.zeros(5)}, "fold 0: sums: expected shape c x d"
     yield dense | {"registered": np.zeros(9, bool)}, "fold 0: registered: expected shape c"
     yield dense | {"fold0_folds": np.array(2)}, "fold 0: "
@@ -514,18 +514,18 @@ def forgeries():
 def test_forged_arrays_are_refused():
     for arrays, message in forgeries():
         with pytest.raises(ValueError, match=message):
-            ClassStats.from_arrays(arrays)
+            Moments.from_arrays(arrays)
 
 
 def test_float32_samples_are_summed_in_double_precision():
     X, y, _ = data(n=900)
     X = (X + 3).astype(np.float32)
-    stats, exact = (ClassStats(7, second="cross", folds=K) for _ in range(2))
+    stats, exact = (Moments(7, second="cross", folds=K) for _ in range(2))
     for rows in (slice(300), slice(300, 600), slice(600, 900)):
         stats.update(X[rows], y[rows])
         exact.update(X[rows].astype(float), y[rows])
         assert_same(stats, exact)
-        assert_same(ClassStats.from_arrays(stats.to_arrays()), stats)
+        assert_same(Moments.from_arrays(stats.to_arrays()), stats)
     for k in range(K):
         own = X[k::K].astype(float)
         np.testing.assert_allclose(stats.fold(k).cross, own.T @ own, rtol=1e-12)
@@ -539,7 +539,7 @@ def test_arrays_of_other_names_are_refused():
     arrays = learned(X, y).to_arrays()
     for name in ("other", "fold3_sums", "fold1_other", "fold1_cross"):
         with pytest.raises(ValueError, match=r"expected known names only, got|expected an array"):
-            ClassStats.from_arrays({**arrays, name: arrays["fold0_sums"]})
+            Moments.from_arrays({**arrays, name: arrays["fold0_sums"]})
 
 
 @kinds
@@ -578,7 +578,7 @@ def test_a_window_numbers_all_samples():
     window = Window(OC(n_components="cv"), samples=40)
     for i in range(len(X)):
         window.partial_fit(X[i : i + 1], y[i : i + 1])
-    stats = window.estimator_.stats_
+    stats = window.estimator_.moments_
     assert_folds(stats, X[31:], y[31:], first=31)
 
 

@@ -14,8 +14,8 @@ from narrows import (
     OC,
     OCFS,
     SRDA,
-    ClassStats,
     KernelSRDA,
+    Moments,
     OnlineSRDA,
     Window,
     align,
@@ -133,9 +133,7 @@ def test_weights_indicators_states_and_rotations_accept_them():
     np.testing.assert_array_equal(found.components_, expected.components_)
     rotated = align(found, expected)
     np.testing.assert_array_equal(rotated.transform(Packed(X)), rotated.transform(X))
-    np.testing.assert_array_equal(
-        ClassStats.of(Packed(X), Packed(y)).sums, ClassStats.of(X, y).sums
-    )
+    np.testing.assert_array_equal(Moments.of(Packed(X), Packed(y)).sums, Moments.of(X, y).sums)
 
 
 def test_float16_is_learned_as_float32():

@@ -117,16 +117,16 @@ def last(array, value):
 @pytest.mark.parametrize(
     ("name", "array", "message"),
     [
-        ("sums", np.zeros((3, 5)), r"sums: expected shape c x d with .*d = 7, got \(3, 5\)"),
-        ("sums", np.zeros((2, 7)), r"sums: expected shape c x d with c = 3, .*got \(2, 7\)"),
-        ("sums", np.full((3, 7), np.nan), r"sums: expected finite numbers, got others"),
-        ("sums", last(np.zeros((3, 7)), np.inf), r"sums: expected finite numbers, got others"),
-        ("sums", last(np.zeros((3, 7)), -np.inf), r"sums: expected finite numbers, got others"),
-        ("counts", np.array([1.0, 1, np.nan]), r"counts: expected finite numbers"),
-        ("counts", np.array([1.0, -1, 1]), r"counts: expected numbers >= 0"),
-        ("counts", np.ones(3, np.int64), r"counts: expected type f8, got i8"),
-        ("n_samples", np.array([1]), r"n_samples: expected shape scalar"),
-        ("presence", np.array(True), r"presence: expected False, got True"),
+        ("tx", np.zeros((3, 5)), r"origin: expected shape d with .*d = 5, got \(7,\)"),
+        ("tx", np.zeros((2, 7)), r"tx: expected .*, got"),
+        ("tx", np.full((3, 7), np.nan), r"tx: expected finite numbers, got others"),
+        ("tx", last(np.zeros((3, 7)), np.inf), r"tx: expected finite numbers, got others"),
+        ("tx", last(np.zeros((3, 7)), -np.inf), r"tx: expected finite numbers, got others"),
+        ("tt", np.array([1.0, 1, np.nan]), r"tt: expected finite numbers"),
+        ("tt", np.array([1.0, -1, 1]), r"tt, count: expected numbers in range"),
+        ("tt", np.ones(3, np.int64), r"tt: expected type f8, got i8"),
+        ("count", np.array([1]), r"count: expected shape scalar"),
+        ("map_presence", np.array(7), r"state: expected one of the method, got another"),
         ("newer", np.zeros(3), r"state: expected .*, got 'newer'"),
     ],
 )
@@ -185,10 +185,10 @@ def test_a_nested_header_is_an_error_that_names_the_file(model, capsys):
 
 def test_a_small_file_asks_for_no_large_array(model):
     rewritten(model, {
-        "state.classes.text": np.zeros(0, np.uint8), "state.classes.ends": np.zeros(0, np.int64),
-        "state.counts": np.zeros(0), "state.sums": np.zeros((0, 2**40)),
+        "state.labels.text": np.zeros(0, np.uint8), "state.labels.ends": np.zeros(0, np.int64),
+        "state.tt": np.zeros(0), "state.tx": np.zeros((0, 2**40)),
     })  # fmt: skip
-    with pytest.raises(DataError, match=r"m\.narrows: .*sums: expected shape c x d"):
+    with pytest.raises(DataError, match=r"m\.narrows: .*tx: expected shape"):
         narrows.load(model)
 
 
@@ -207,16 +207,16 @@ def test_places_of_non_zeros_are_looked_at(tmp_path, monkeypatch):
     X[:, 3:] = 0.0
     path = tmp_path / "m.narrows"
     model = OC().fit(sparse.csr_array(X), y)
-    arrays = model.stats_.to_arrays()
+    arrays = model.moments_.to_arrays()
     for name, at, value in (
         ("indices", 0, 3), ("indices", -1, -1), ("indptr", 0, 1), ("indptr", -1, 10**6),
         ("indptr", 5, 1), ("shape", 0, 4), ("shape", 1, 10**9), ("data", 0, np.inf),
     ):  # fmt: skip
         narrows.save(model, path)
-        forged = arrays[f"sums_{name}"].copy()
+        forged = arrays[f"tx_{name}"].copy()
         forged[at] = value
-        rewritten(path, {f"state.sums_{name}": forged})
-        with pytest.raises(DataError, match=r"m\.narrows: .*sums_"):
+        rewritten(path, {f"state.tx_{name}": forged})
+        with pytest.raises(DataError, match=r"m\.narrows: .*tx_"):
             narrows.load(path)
 
 
@@ -235,10 +235,10 @@ def test_text_that_is_no_utf_8_is_an_error_that_names_the_file(model):
         (b"ab\xffd", [1, 2, 4]), (b"abcd", [1, 2, 3]), (b"abc", [2, 1, 3]), (b"abc", [-1, 2, 3]),
     ):  # fmt: skip
         rewritten(model, {
-            "state.classes.text": np.frombuffer(text, np.uint8),
-            "state.classes.ends": np.array(ends),
+            "state.labels.text": np.frombuffer(text, np.uint8),
+            "state.labels.ends": np.array(ends),
         })  # fmt: skip
-        with pytest.raises(DataError, match=r"m\.narrows: .*state\.classes"):
+        with pytest.raises(DataError, match=r"m\.narrows: .*state\.labels"):
             narrows.load(model)
 
 

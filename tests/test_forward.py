@@ -264,8 +264,8 @@ def test_streams_merges_and_differences_are_the_fit_of_the_rows():
         streamed.partial_fit(X[rows], y[rows])
     same_choice(streamed, new().fit(X, y))
     same_choice(new().fit(X[:99], y[:99]).merge(new().fit(X[99:], y[99:])), new().fit(X, y))
-    rest = new().fit(X, y).stats_ - new().fit(X[200:], y[200:]).stats_
-    same_choice(new().fit_stats(rest), new().fit(X[:200], y[:200]))
+    rest = new().fit(X, y).moments_ - new().fit(X[200:], y[200:]).moments_
+    same_choice(new().fit_moments(rest), new().fit(X[:200], y[:200]))
     window = Window(new(), samples=120)
     for rows in np.array_split(np.arange(300), 10):
         window.partial_fit(X[rows], y[rows])
@@ -356,7 +356,7 @@ def test_candidates_are_whole_groups_and_no_fewer_than_are_wanted():
     chunks = [(X[:150], y[:150]), (X[150:], y[150:])]
     groups = np.arange(9000) % 3000  # of three features far from each other
     found = local.fit(ForwardFS(n_features=4, head=40, groups=groups), chunks)
-    kept = found.stats_.map.chosen
+    kept = found.moments_.map.chosen
     assert len(kept) == 39
     assert (np.unique(groups[kept], return_counts=True)[1] == 3).all()
     found = local.fit(ForwardFS(n_features=50, head=40), chunks)

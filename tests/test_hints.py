@@ -81,8 +81,8 @@ def test_priors_by_class_are_those_of_an_array(method, tmp_path):
     loaded = narrows.load(tmp_path / "m.narrows")
     assert loaded.priors == by_class
     np.testing.assert_array_equal(loaded.transform(X), alike[0].transform(X))
-    before = alike[0].stats_.n
-    assert alike[0].merge(loaded).stats_.n == 2 * before
+    before = alike[0].moments_.n
+    assert alike[0].merge(loaded).moments_.n == 2 * before
 
 
 @pytest.mark.parametrize("value", ["1", None, [1], np.array(0.2), True])
@@ -194,7 +194,7 @@ def test_a_call_that_an_interrupt_left_behind_names_no_later_error():
 
 def test_ccipca_names_its_exact_counterpart():
     X, _ = labelled()
-    for call in (lambda: CCIPCA().fit(X).merge(CCIPCA()), lambda: CCIPCA().fit_stats(None)):
+    for call in (lambda: CCIPCA().fit(X).merge(CCIPCA()), lambda: CCIPCA().fit_moments(None)):
         with pytest.raises(
             AttributeError, match=r"Use PCA, which is exact on a stream and supports"
         ):

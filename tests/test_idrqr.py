@@ -339,7 +339,7 @@ def test_files_are_gone_through_twice():
 
 def test_merge_is_not_supported():
     learner = IDRQR().fit(*classes_of(3))
-    for verb in ("merge", "fit_stats"):
+    for verb in ("merge", "fit_moments"):
         assert not hasattr(learner, verb)
         with pytest.raises(AttributeError, match=f"IDRQR does not support {verb}: .* Use OCM"):
             getattr(learner, verb)

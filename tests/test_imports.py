@@ -32,8 +32,9 @@ MODULES = {
 # a room imports from those before it, and from itself
 MODULES_OF = sorted({method.__module__ for method in METHODS.values()})
 ROOMS = [
-    "errors", "removed", "solve", "state", "criteria", "methods", "text", "table", "io", "read",
-    "engines", "evaluate", "river", "anndata", "export", "spark", "testing", "command",
+    "errors", "removed", "solve", "moments", "criteria", "solutions", "methods", "text", "table",
+    "io", "read", "engines", "evaluate", "river", "anndata", "export", "spark", "testing",
+    "command",
 ]  # fmt: skip
 
 
@@ -110,8 +111,8 @@ def test_only_methods_and_engines_are_imported_by_their_names():
         for node in ast.walk(ast.parse(path.read_text()))
         if getattr(node, "id", getattr(node, "attr", None)) in dynamic
     }
-    # `routes.py` finds the engine of a collection of another library
-    assert users == {"routes.py", "methods.py", "__init__.py"}
+    # `base.py` finds the engine of a collection of another library
+    assert users == {"base.py", "methods.py", "__init__.py"}
 
 
 def test_the_house_has_a_dozen_rooms_and_four_modules():
@@ -120,7 +121,7 @@ def test_the_house_has_a_dozen_rooms_and_four_modules():
     assert entries == {"py.typed"} | {
         room if (PACKAGE / room).is_dir() else f"{room}.py" for room in ROOMS
     }
-    assert len(entries) <= 19  # with the bridges to other libraries: anndata, export, spark
+    assert len(entries) <= 20  # with the bridges to other libraries: anndata, export, spark
 
 
 NO_CODE = {
@@ -337,7 +338,8 @@ def test_every_public_name_is_found_when_it_is_used():
         if isinstance(node, ast.ImportFrom) and node.module.startswith("narrows.")
         for alias in node.names
     }
-    assert typed - {"MODULES"} == set(narrows.__all__) <= set(dir(narrows))
+    deprecated = {"ClassStats", "TargetStats"}  # which are found, but not listed
+    assert typed - {"MODULES"} - deprecated == set(narrows.__all__) <= set(dir(narrows))
     for name in narrows.__all__:
         assert getattr(narrows, name).__name__ == name
     assert set(METHODS) < set(narrows.__all__)

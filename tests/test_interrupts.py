@@ -114,7 +114,7 @@ def learn(model, X, y, rows):
 CASES = {
     "OC": (OC, sparse_samples),
     "SRDA": (lambda: SRDA(alpha=1.0), samples),
-    "OnlineSRDA": (lambda: OnlineSRDA(reservoir=30, polish=False), samples),
+    "OnlineSRDA": (lambda: OnlineSRDA(keep=30, polish=False), samples),
     "OnlineSRDA, sparse": (lambda: OnlineSRDA(polish=False, half_life=500), sparse_samples),
     "IOC": (lambda: IOC(n_components=2), samples),
     "IDRQR": (IDRQR, samples),
@@ -187,7 +187,7 @@ def test_a_loop_over_a_pipeline_goes_on_where_it_was_interrupted(monkeypatch):
 
 @pytest.mark.parametrize("learned", [30, slow(0)])
 @pytest.mark.parametrize(
-    "estimator", [OnlineSRDA(reservoir=9), IOC(n_components=1), slow(IDRQR()), slow(OC())], ids=repr
+    "estimator", [OnlineSRDA(keep=9), IOC(n_components=1), slow(IDRQR()), slow(OC())], ids=repr
 )
 def test_an_interrupt_waits_for_the_block_at_hand(estimator, learned, monkeypatch):
     pretend(monkeypatch, "tiny blocks")

@@ -21,10 +21,10 @@ from narrows import (
     PCA,
     PLS,
     SRDA,
-    ClassStats,
     FisherFS,
     ForwardFS,
     KernelSRDA,
+    Moments,
     OnlineSRDA,
     ReducedRank,
     VarianceFS,
@@ -42,7 +42,7 @@ CLASSIFIERS = [
     KernelSRDA(n_hidden=20, keep=0),
 ]
 OTHERS = [MMC(keep=0), PCA(keep=0), ForwardFS(keep=0), PLS(keep=0), ReducedRank(keep=0)]
-KEEPERS = [*CLASSIFIERS, *OTHERS, OnlineSRDA(reservoir=0, random_state=0)]
+KEEPERS = [*CLASSIFIERS, *OTHERS, OnlineSRDA(keep=0, random_state=0)]
 ADDITIVE = [*CLASSIFIERS, *OTHERS]
 
 
@@ -165,10 +165,10 @@ def test_the_origin_of_sums_is_no_sample_after_two(method, tmp_path):
     selector = method()
     for k in range(12):
         selector.partial_fit(X[k : k + 1], y[k : k + 1])
-        origin = selector.stats_.to_arrays()["origin"]
+        origin = selector.moments_.to_arrays()["origin"]
         assert (origin == X).all(axis=1).any() == (k == 0)
     one, two = (method().partial_fit(X[k : k + 1], y[k : k + 1]) for k in range(2))
-    assert not (one.merge(two).stats_.to_arrays()["origin"] == X).all(axis=1).any()
+    assert not (one.merge(two).moments_.to_arrays()["origin"] == X).all(axis=1).any()
 
 
 def test_a_fitted_model_drops_its_samples(tmp_path):
@@ -289,17 +289,17 @@ def test_keep_is_a_whole_number(keep):
 
 def test_so_many_samples_are_kept():
     X, y = samples()
-    assert len(SRDA(keep=17).fit(X, y).stats_.samples.keys) == 17
+    assert len(SRDA(keep=17).fit(X, y).moments_.samples.keys) == 17
     with pytest.raises(ValueError, match="same parameters to merge, got keep=0 instead of 17"):
         SRDA(keep=17).fit(X, y).merge(SRDA(keep=0).fit(X, y))
 
 
 def test_a_state_that_kept_samples_is_fitted_without_them(tmp_path):
     X, y = samples()
-    stats = ClassStats.of(X, y, second="cross", kept=50)
-    model = SRDA(keep=0).fit_stats(stats)
-    assert stats.kept == 50
-    assert not model.stats_.kept
+    stats = Moments.of(X, y, second="cross", keep=50)
+    model = SRDA(keep=0).fit_moments(stats)
+    assert stats.keep == 50
+    assert not model.moments_.keep
     np.testing.assert_array_equal(model.components_, SRDA(keep=0).fit(X, y).components_)
     assert not holds_rows(saved(model, tmp_path / "m"), X)
 

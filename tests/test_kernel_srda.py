@@ -19,7 +19,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 import narrows
-from narrows import SRDA, ClassStats, KernelSRDA, Window
+from narrows import SRDA, KernelSRDA, Moments, Window
 from narrows.errors import DataError, ParameterError, RangeError
 from tests.cases import assert_same, bytes_of, labelled
 from tests.conftest import slow
@@ -123,7 +123,7 @@ def test_inner_products_tend_to_the_kernel():
 def test_the_map_of_a_fit_is_that_of_its_definition():
     X, y = circles()
     fitted = small(random_state=5).fit(X, y)
-    map = fitted.stats_.map
+    map = fitted.moments_.map
     assert (map.seed, map.n_hidden, map.kernel) == (5, 30, "rbf")
     np.testing.assert_allclose(map.centre, X.mean(axis=0), atol=1e-14)
     assert fitted.gamma_ == pytest.approx(0.15 / X.var(axis=0).sum(), rel=1e-12)
@@ -142,7 +142,11 @@ def test_wide_blocks_are_mapped_a_few_at_a_time(monkeypatch):
 
 def explicit(model, X):
     """The coordinates that a model has to have used."""
-    stats = model.stats_ if hasattr(model.stats_, "map") else copy.deepcopy(model).emptied().stats_
+    stats = (
+        model.moments_
+        if hasattr(model.moments_, "map")
+        else copy.deepcopy(model).emptied().moments_
+    )
     map = stats.map
     return oracle.coordinates(X, map.seed, map.kernel, map.n_hidden, map.gamma, map.centre)
 
@@ -184,9 +188,9 @@ def test_directions_are_discriminants_of_coordinates(kernel, data, alpha, weight
 def test_the_ridge_is_that_of_fits_without_the_held_out_samples(kernel, data):
     X, y = data()
     model = small(kernel=kernel).fit(X, y)
-    map = model.stats_.map
+    map = model.moments_.map
     order = np.argsort(hashes(X))
-    np.testing.assert_array_equal(model.stats_.stats.samples.X, X[order])
+    np.testing.assert_array_equal(model.moments_.stats.samples.X, X[order])
     curved = oracle.coordinates(X, map.seed, kernel, 30, map.gamma, map.centre)
     unit = curved.var(axis=0).sum()
     alphas = unit * oracle.GRID
@@ -222,7 +226,7 @@ def test_fewer_samples_than_coordinates_are_compared_as_by_explicit_fits():
     X = rng.permutation(grid)[:400]
     y = np.sign(X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3]).astype(int) + 1
     model = KernelSRDA(n_hidden=600).fit(X, y)
-    map, order = model.stats_.map, np.argsort(hashes(X))
+    map, order = model.moments_.map, np.argsort(hashes(X))
     Z = oracle.coordinates(X, map.seed, "rbf", 600, map.gamma, map.centre)
     each = oracle.curve(Z, y, order, model.alphas_[4:], 399)
     np.testing.assert_allclose(model.alpha_scores_[4:], each.mean(axis=1), atol=1e-3)
@@ -260,15 +264,15 @@ def test_what_is_subtracted_was_never_learned(kernel, form):
     y[200:] = np.where(y[200:] == 3, 4, y[200:])  # a class that goes
     fitted = small(kernel=kernel, n_hidden=9, alpha=0.3).fit(form(X), y)
     gone = fitted.emptied().partial_fit(form(X[200:]), y[200:])
-    left = small(kernel=kernel, n_hidden=9, alpha=0.3).fit_stats(fitted.stats_ - gone.stats_)
+    left = small(kernel=kernel, n_hidden=9, alpha=0.3).fit_moments(fitted.moments_ - gone.moments_)
     same(left, fitted.emptied().partial_fit(form(X[:200]), y[:200]), X)
     assert left.classes_.tolist() == [0, 1, 2, 3]
     # and before there is a map
     whole = small(alpha=0.3).partial_fit(X, y)
     part = small(alpha=0.3).partial_fit(X[200:], y[200:])
-    assert isinstance(whole.stats_, ClassStats)
+    assert isinstance(whole.moments_, Moments)
     same(
-        small(alpha=0.3).fit_stats(whole.stats_ - part.stats_),
+        small(alpha=0.3).fit_moments(whole.moments_ - part.moments_),
         small(alpha=0.3).fit(X[:200], y[:200]),
         X,
     )
@@ -294,12 +298,12 @@ def test_chunks_do_not_matter_where_the_map_is_made(soon, half_life, form):
     X, weight = form(X), np.random.default_rng(0).integers(0, 3, 140).astype(float)
     model = small(half_life=half_life, alpha=0.2)
     expected = in_chunks(clone(model), [], X.toarray() if sparse.issparse(X) else X, y, weight)
-    assert hasattr(expected.stats_, "map")
+    assert hasattr(expected.moments_, "map")
     first = clone(model).partial_fit(X[:100], y[:100], weight[:100])
-    np.testing.assert_allclose(expected.stats_.map.centre, first.stats_.map.centre, atol=1e-12)
+    np.testing.assert_allclose(expected.moments_.map.centre, first.moments_.map.centre, atol=1e-12)
     for cuts in ([99], [100], [101], [30, 99, 100], [99, 101], [0, 0, 120], range(80, 140)):
         found = in_chunks(clone(model), cuts, X, y, weight)
-        assert (found.n_samples_seen_, hasattr(found.stats_, "map")) == (140, True)
+        assert (found.n_samples_seen_, hasattr(found.moments_, "map")) == (140, True)
         same(found, expected, X, rtol=1e-8)
 
 
@@ -307,13 +311,13 @@ def test_a_map_is_made_of_a_thousand_samples():
     X, y = blobs(1200, d=2)
     for first in (999, 1000, 1001):
         model = small(n_hidden=5, alpha=1.0).partial_fit(X[:first], y[:first])
-        assert hasattr(model.stats_, "map") == (first >= 1000)
+        assert hasattr(model.moments_, "map") == (first >= 1000)
         model.partial_fit(X[first:], y[first:])
-        np.testing.assert_allclose(model.stats_.map.centre, X[:1000].mean(axis=0), atol=1e-12)
+        np.testing.assert_allclose(model.moments_.map.centre, X[:1000].mean(axis=0), atol=1e-12)
     whole = small(n_hidden=5, alpha=1.0).fit(X, y)
-    np.testing.assert_allclose(whole.stats_.map.centre, X.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(whole.moments_.map.centre, X.mean(axis=0), atol=1e-12)
     merged = [small(n_hidden=5).partial_fit(X[i::2], y[i::2]) for i in (0, 1)]
-    assert hasattr(merged[0].merge(merged[1]).stats_, "map")
+    assert hasattr(merged[0].merge(merged[1]).moments_, "map")
 
 
 def test_few_samples_of_several_labels_come_in_their_order(soon):
@@ -323,7 +327,7 @@ def test_few_samples_of_several_labels_come_in_their_order(soon):
     for found in streams:
         same(found, streams[0], X)
         assert (found.n_samples_seen_, found.class_count_.sum()) == (150, Y.sum())
-        times = found.stats_.stats.samples
+        times = found.moments_.stats.samples
         labels = {X[i].tobytes(): i for i in range(150)}
         assert [labels[x.tobytes()] for x in times.X] == times.when.tolist()
 
@@ -332,9 +336,9 @@ def test_classes_may_come_late():
     X, y = blobs(300, c=4)
     few = y < 2
     model = small(alpha=0.5).fit(X[few], y[few])
-    map = model.stats_.map
+    map = model.moments_.map
     model.partial_fit(X[~few], y[~few])
-    assert model.stats_.map is map
+    assert model.moments_.map is map
     assert model.classes_.tolist() == [0, 1, 2, 3]
     W, eigenvalues = oracle.discriminants(explicit(model, X), y, 0.5)
     np.testing.assert_allclose(model.components_, W.T, atol=1e-9)
@@ -345,7 +349,7 @@ def test_classes_that_are_announced_stay(soon):
     X, y = circles(160)
     announced = small().partial_fit(X[:60], y[:60], classes=[0, 1, 7])
     announced.partial_fit(X[60:120], y[60:120]).partial_fit(X[120:], list(y[120:]))
-    assert hasattr(announced.stats_, "map")
+    assert hasattr(announced.moments_, "map")
     assert announced.classes_.tolist() == [0, 1, 7]
     assert not announced.predict_proba(X)[:, 2].any()
     with pytest.raises(ValueError, match="KernelSRDA"):
@@ -371,7 +375,7 @@ def test_half_life_is_a_weight_behind_the_map(soon):
     np.testing.assert_allclose(model.eigenvalues_, eigenvalues, rtol=1e-7)
     np.testing.assert_allclose(model.components_, W.T, atol=1e-6)
     centre = np.average(X[:100], axis=0, weights=weight[:100])
-    np.testing.assert_allclose(model.stats_.map.centre, centre, atol=1e-12)
+    np.testing.assert_allclose(model.moments_.map.centre, centre, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -385,10 +389,10 @@ def test_a_window_is_a_fit_to_the_last_samples(samples, parameters):
     last = small(**parameters).fit(X[-samples:], y[-samples:])
     for found in (window, Window(small(**parameters), samples=samples).fit(X, y)):
         same(found.estimator_, last, X, rtol=1e-7)
-        stats = found.estimator_.stats_
+        stats = found.estimator_.moments_
         np.testing.assert_array_equal(
             np.argsort(getattr(stats, "stats", stats).samples.when),
-            np.argsort(last.stats_.stats.samples.when),
+            np.argsort(last.moments_.stats.samples.when),
         )
     assert vars(window.estimator) == vars(small(**parameters))
 
@@ -421,7 +425,7 @@ def test_emptied_before_and_after_the_map():
         small().partial_fit(X[:0], y[:0]).emptied()
     stream = small().partial_fit(X[:80], y[:80])
     empty = stream.emptied()
-    assert hasattr(stream.stats_, "map")  # it stays as it is from now on
+    assert hasattr(stream.moments_, "map")  # it stays as it is from now on
     assert (empty.n_samples_seen_, empty.classes_.tolist()) == (0, [])
     assert not empty.components_.any()
     empty.partial_fit(X[80:], y[80:])
@@ -616,7 +620,7 @@ def test_random_states(state):
     assert merged.components_.shape == first.shape
     again = stream.set_params(random_state=0).fit(X, y)
     np.testing.assert_array_equal(again.components_, small().fit(X, y).components_)
-    assert small(random_state=np.int64(2**63 - 1)).fit(X, y).stats_.map.seed == 2**63 - 1
+    assert small(random_state=np.int64(2**63 - 1)).fit(X, y).moments_.map.seed == 2**63 - 1
 
 
 def spoilt(kind):
@@ -750,9 +754,9 @@ def test_too_many_features_are_an_error():
 
 def test_states_of_others_are_an_error():
     X, y = circles(60)
-    for stats in (SRDA().fit(X, y).stats_ * 1.0, ClassStats.of(X, y), 3, X):
+    for stats in (SRDA().fit(X, y).moments_ * 1.0, Moments.of(X, y), 3, X):
         with pytest.raises((TypeError, ValueError), match=r"^KernelSRDA: expected a state of"):
-            small().fit_stats(stats)
+            small().fit_moments(stats)
     with pytest.raises(ValueError, match="KernelSRDA"):
         SRDA().merge(small().fit(X, y))
 
@@ -831,9 +835,11 @@ def test_shards_of_digits_are_one_fit():
     shards = [fitted.emptied().partial_fit(X[rows], y[rows]) for rows in np.array_split(order, 20)]
     same(shards[7].merge(*shards[:7], *shards[8:]), fitted, X)
     half = fitted.emptied().partial_fit(X[::2], y[::2])
-    left = clone(fitted).fit_stats(fitted.stats_ - half.stats_)
+    left = clone(fitted).fit_moments(fitted.moments_ - half.moments_)
     refit = fitted.emptied().partial_fit(X[1::2], y[1::2])
-    np.testing.assert_array_equal(left.stats_.stats.samples.keys, refit.stats_.stats.samples.keys)
+    np.testing.assert_array_equal(
+        left.moments_.stats.samples.keys, refit.moments_.stats.samples.keys
+    )
     same(left, refit, X)
 
 

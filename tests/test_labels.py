@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import KFold, cross_val_score
 
-from narrows import IOC, LDA, MMC, OC, SRDA, ClassStats, OnlineSRDA, Window, load, save
+from narrows import IOC, LDA, MMC, OC, SRDA, Moments, OnlineSRDA, Window, load, save
 from narrows.engines import local
 from narrows.evaluate import compare
 from narrows.river import batches
@@ -73,7 +73,7 @@ def test_labels_that_would_become_one_are_refused(case, what):
     ],
 )
 def test_labels_that_stay_what_they_are_may_be_mixed(y):
-    counted = ClassStats.of(np.ones((3, 1)), y)
+    counted = Moments.of(np.ones((3, 1)), y)
     assert counted.classes.tolist() == sorted(np.asarray(y).tolist() if 2**53 in y else y)
 
 
@@ -147,24 +147,24 @@ def test_compare_wants_labels_of_one_type():
 def test_text_that_ends_in_nul_stays_what_it_is():
     y = ["a\0", "a", "a\0\0"]
     for labels in (y, [[label] for label in y], [np.str_("a\0"), *y[1:]]):
-        assert ClassStats.of(few(3), labels).classes.tolist() == ["a", "a\0", "a\0\0"]
+        assert Moments.of(few(3), labels).classes.tolist() == ["a", "a\0", "a\0\0"]
 
 
 def test_text_of_several_types_is_an_array_of_text():
-    assert ClassStats.of(few(3), [np.str_("a"), "b", "c"]).classes.dtype == "<U1"
+    assert Moments.of(few(3), [np.str_("a"), "b", "c"]).classes.dtype == "<U1"
 
 
 def test_whole_numbers_that_one_type_holds_are_not_refused():
     y = [np.int32(-1), np.uint64(5), True, 2**53 + 1]
-    assert ClassStats.of(few(4), y).classes.tolist() == [-1, 1, 5, 2**53 + 1]
-    assert not len(ClassStats.of(np.empty((0, 2)), []).classes)
+    assert Moments.of(few(4), y).classes.tolist() == [-1, 1, 5, 2**53 + 1]
+    assert not len(Moments.of(np.empty((0, 2)), []).classes)
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("large", [[2**63 - 1, 5], [2**64 - 1, 5]])
 @pytest.mark.parametrize("other", [[1.0], [2.0**63], [2.0**64], [-1]])
 def test_batches_of_the_largest_numbers_are_refused_without_warnings(large, other):
-    stats, X = ClassStats.of(few(3)[:2], large), few(3)[:1]
+    stats, X = Moments.of(few(3)[:2], large), few(3)[:1]
     if {type(label) for label in other} == {int} and max(large) < 2**63:
         assert len(stats.update(X, other).classes) == 3
         return
@@ -174,8 +174,8 @@ def test_batches_of_the_largest_numbers_are_refused_without_warnings(large, othe
 
 def test_an_indicator_matrix_stays_one():
     X, Y = few(3), [[1, 0], [0, 1], [1.0, True]]
-    assert ClassStats.of(X, Y).counts.tolist() == [2, 2]
-    assert ClassStats.of(X, sparse.csr_array(Y)).counts.tolist() == [2, 2]
+    assert Moments.of(X, Y).counts.tolist() == [2, 2]
+    assert Moments.of(X, sparse.csr_array(Y)).counts.tolist() == [2, 2]
 
 
 @pytest.mark.parametrize("no_labels", [[], np.array([], dtype=object), np.empty(0)])

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from narrows import SRDA, ClassStats, load
+from narrows import SRDA, Moments, load
 from narrows.errors import DataError
 from narrows.read import iter_chunks, source_of
 from narrows.table import TableEncoder
@@ -100,13 +100,13 @@ def test_labels_are_the_integers_that_were_given(name):
 def test_classes_of_signed_and_unsigned_integers_are_integers():
     X = np.eye(3)[WHICH]
     y = np.array([-1, 2, 3])[WHICH]
-    stats = ClassStats(3).update(X, y).update(X[:2], np.array([2, 5], np.uint64))
+    stats = Moments(3).update(X, y).update(X[:2], np.array([2, 5], np.uint64))
     assert stats.classes.dtype == np.int64
     assert stats.classes.tolist() == [-1, 2, 3, 5]
-    close = ClassStats(3).update(X, y).update(X[:3], np.array(CLOSE[:3], np.uint64))
+    close = Moments(3).update(X, y).update(X[:3], np.array(CLOSE[:3], np.uint64))
     assert close.classes.tolist() == [-1, 2, 3, *CLOSE[:3]]
     with pytest.raises(ValueError, match="one type"):
-        ClassStats(3).update(X, y).update(X[:1], np.array([2**63 + 1], np.uint64))
+        Moments(3).update(X, y).update(X[:1], np.array([2**63 + 1], np.uint64))
 
 
 # -- files ---------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def test_few_samples_of_many_features_have_finite_lengths(estimator):
 
 # -- OnlineSRDA ----------------------------------------------------------------------------------
 
-ONLINE = [{}, {"n_components": 2}, {"polish": False}, {"reservoir": 150}, {"half_life": 500}]
+ONLINE = [{}, {"n_components": 2}, {"polish": False}, {"keep": 150}, {"half_life": 500}]
 
 
 @pytest.mark.parametrize("parameters", ONLINE, ids=str)
@@ -119,7 +119,7 @@ def test_online_srda_divides_by_the_deviation_of_its_samples(parameters, form, d
     fitted = OnlineSRDA(random_state=0, **parameters).fit(form(X), y)
     Z = fitted.transform(form(X))
     assert Z.dtype == dtype
-    near = 0.2 if "reservoir" in parameters else 0.1
+    near = 0.2 if "keep" in parameters else 0.1
     np.testing.assert_allclose(deviations(Z, y), 1.0, atol=near)
 
 
@@ -130,7 +130,7 @@ def test_online_srda_counts_by_several_labels_and_without_samples():
     of = [Z[Y[:, j] == 1] for j in range(3)]  # a sample counts for each of its labels
     rest = np.vstack([part - part.mean(axis=0) for part in of])
     np.testing.assert_allclose(np.sqrt(np.mean(rest**2, axis=0)), 1.0, atol=0.05)
-    plain = OnlineSRDA(reservoir=0, random_state=0).fit(X - X.mean(axis=0), y)
+    plain = OnlineSRDA(keep=0, random_state=0).fit(X - X.mean(axis=0), y)
     assert (deviations(plain.transform(X), y) > 0.2).all()  # as if features were uncorrelated
     assert (deviations(plain.transform(X), y) < 2.0).all()
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from narrows import LDA, ClassStats, Window, load, save
+from narrows import LDA, Moments, Window, load, save
 from narrows.engines import local
 from tests.cases import arrays_of, assert_same
 from tests.inside import fit_in_parts
@@ -47,8 +47,8 @@ def from_merge(model, X, y):
 
 
 def from_stats(model, X, y):
-    stats = ClassStats.of(X[:150], y[:150], second="cross", kept=2000)
-    return model.fit_stats(stats.update(X[150:], y[150:]))
+    stats = Moments.of(X[:150], y[:150], second="cross", keep=2000)
+    return model.fit_moments(stats.update(X[150:], y[150:]))
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -62,7 +62,7 @@ def from_stats(model, X, y):
         lambda model, X, y: local.fit(model, parts_of(X, y)),
         lambda model, X, y: fit_in_parts(model, parts_of(X, y), width=X.shape[1]),
     ],
-    ids=["batches", "merge", "fit_stats", "local.fit", "engine"],
+    ids=["batches", "merge", "fit_moments", "local.fit", "engine"],
 )
 def test_every_way_of_learning_gives_the_twelve_directions_of_a_fit(learn, model, form):
     X, y = samples(form)

@@ -259,9 +259,9 @@ def test_the_ridge_is_chosen_by_kept_samples_in_any_order():
     best = [Ridge(a).fit(X[::2], Y[::2]).score(X[1::2], Y[1::2]) for a in ours.alphas_]
     assert best[int(np.argmin(np.abs(ours.alphas_ - ours.alpha_)))] > max(best) - 0.01
     # a state without samples that could be held out
-    assert ReducedRank().fit_stats(TargetStats.of(X, Y)).alpha_ == pytest.approx(scale)
+    assert ReducedRank().fit_moments(TargetStats.of(X, Y)).alpha_ == pytest.approx(scale)
     with pytest.raises(ParameterError, match=r"^ReducedRank: expected a state with folds or kept"):
-        ReducedRank(alpha="cv").fit_stats(TargetStats.of(X, Y))
+        ReducedRank(alpha="cv").fit_moments(TargetStats.of(X, Y))
 
 
 # -- selection -----------------------------------------------------------------------------------
@@ -355,10 +355,10 @@ def test_sums_of_wide_sparse_samples_are_exact_in_any_batches(situation, monkeyp
     ours = CorrelationFS()
     for rows in (slice(0, 50), slice(50, 51), slice(51, None)):
         ours.partial_fit(sparse.csr_array(X[rows]), Y[rows], weight[rows])
-    loaded = TargetStats.from_arrays(ours.stats_.to_arrays())
+    loaded = TargetStats.from_arrays(ours.moments_.to_arrays())
     A, B = centred(X, Y, weight)
-    near(ours.stats_.covariances(), B.T @ A / weight.sum(), 1e-11)
-    near(loaded.covariances(), ours.stats_.covariances(), 0.0)
+    near(ours.moments_.covariances(), B.T @ A / weight.sum(), 1e-11)
+    near(loaded.covariances(), ours.moments_.covariances(), 0.0)
 
 
 @pytest.mark.slow
@@ -371,7 +371,7 @@ def test_millions_of_sparse_features_take_a_few_numbers_each():
     y = np.asarray(X[:, X.indices[:5]].sum(axis=1)).ravel() + 0.01 * rng.normal(size=n)
     ours = CorrelationFS(n_features=3).fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
     assert ours.transform(X).shape == (n, 3)
-    assert ours.stats_.nbytes < 8 * 5 * d
+    assert ours.moments_.nbytes < 8 * 5 * d
     k = int(ours.ranking_[0])
     r = np.corrcoef(X[:, [k]].toarray()[:, 0], y)[0, 1]
     assert ours.scores_[k] == pytest.approx(r**2, rel=1e-9)
@@ -420,11 +420,11 @@ def test_models_of_several_targets_are_saved_merged_and_unlearned(case, tmp_path
     loaded = narrows.load(tmp_path / "m.narrows")
     assert bytes_of(loaded) == bytes_of(model)
     loaded.partial_fit(X[:5], Y[:5])
-    assert loaded.stats_.n_targets == 3
+    assert loaded.moments_.n_targets == 3
     parts = [case.new().fit(X[rows], Y[rows]) for rows in (slice(0, 50), slice(50, None))]
     merged = parts[0].merge(parts[1])
     near(merged.transform(X), model.transform(X), 1e-8)
-    less = case.new().fit_stats(model.stats_ - case.new().fit(X[50:], Y[50:]).stats_)
+    less = case.new().fit_moments(model.moments_ - case.new().fit(X[50:], Y[50:]).moments_)
     near(less.transform(X), case.new().fit(X[:50], Y[:50]).transform(X), 1e-8)
     if hasattr(model, "predict"):
         assert model.predict(X).shape == Y.shape
@@ -461,19 +461,19 @@ def test_a_batch_in_blocks_is_learned_as_a_whole_or_not_at_all(case, monkeypatch
 def test_states_that_are_no_model_of_targets_are_refused():
     X, Y = numbers()
     stats = TargetStats.of(X, Y)
-    with pytest.raises(TypeError, match=r"^PLS: expected a TargetStats for fit_stats, got Class"):
-        PLS().fit_stats(narrows.ClassStats.of(X, [0, 1] * 60, second="cross"))
-    with pytest.raises(TypeError, match=r"^OC: expected a ClassStats for fit_stats, got Target"):
-        OC().fit_stats(stats)
+    with pytest.raises(TypeError, match=r"^PLS: expected a TargetStats for fit_moments, got Class"):
+        PLS().fit_moments(narrows.Moments.of(X, [0, 1] * 60, second="cross"))
+    with pytest.raises(TypeError, match=r"^OC: expected a Moments for fit_moments, got Target"):
+        OC().fit_moments(stats)
     with pytest.raises(ValueError, match=r"^PLS: expected a state with second='cross'"):
-        PLS().fit_stats(TargetStats.of(X, Y, second="targets"))
+        PLS().fit_moments(TargetStats.of(X, Y, second="targets"))
     with pytest.raises(ValueError, match="expected 2 targets as before, got 1"):
         stats + TargetStats.of(X, Y[:, 0])
     with pytest.raises(ValueError, match="expected states of one kind"):
         stats + TargetStats.of(X, Y, folds=2)
     with pytest.raises(TypeError, match="expected another state of numeric targets, got ClassSt"):
-        stats + narrows.ClassStats(8, second="cross")
-    near(CorrelationFS().fit_stats(stats).scores_, CorrelationFS().fit(X, Y).scores_, 1e-12)
+        stats + narrows.Moments(8, second="cross")
+    near(CorrelationFS().fit_moments(stats).scores_, CorrelationFS().fit(X, Y).scores_, 1e-12)
     assert sum([stats, stats]).n_samples == 240
 
 

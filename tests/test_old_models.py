@@ -150,7 +150,7 @@ def test_a_state_of_bands_is_refused_whatever_the_solver(method, tmp_path):
     in_first_pass = {"state.squares_total": np.ones(4), "state.cross_width": None}
     for arrays in ({"state.map_band": np.zeros(4, np.int32)}, in_first_pass):
         narrows.save(model, path)
-        rewritten(path, arrays)
+        rewritten(path, arrays, format=1)
         with pytest.raises(DataError, match=r"made by narrows 0\.3 with .*Fit again"):
             narrows.load(path)
 

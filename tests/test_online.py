@@ -58,7 +58,7 @@ def test_fit_begins_anew_and_partial_fit_goes_on(case):
 def test_there_is_no_merge_and_it_is_said_what_is_exact(case):
     X, y = labelled()
     fitted = case.new().fit(X, y)
-    for verb in ("merge", "fit_stats"):
+    for verb in ("merge", "fit_moments"):
         assert not hasattr(fitted, verb)
         with pytest.raises(AttributeError, match=r"Use .*(OC|PCA|LDA|MMC).* merge") as error:
             getattr(fitted, verb)(fitted)
@@ -399,9 +399,10 @@ def test_theta_follows_the_scale_of_the_data():
 
 def test_components_that_gain_no_margin_are_named():
     X, y = labelled(n=300)
-    with pytest.warns(UserWarning, match=r"only \d of 5 components seem to gain margin at eps=1"):
+    expected = r"expected 5 components that gain margin at eps=1 .*, got \d so far"
+    with pytest.warns(UserWarning, match=expected):
         IMMC(5).fit(X, y)
-    with pytest.warns(UserWarning, match="none of 2 components seems to gain margin"):
+    with pytest.warns(UserWarning, match="expected 2 components that gain .*, got 0 so far"):
         IMMC(2, eps=50.0).fit(X, y)
 
 

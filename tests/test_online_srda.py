@@ -19,7 +19,7 @@ forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["de
 
 def plain(**parameters):
     """Nothing but the core."""
-    return OnlineSRDA(reservoir=0, polish=False, shuffle=False, **parameters)
+    return OnlineSRDA(keep=0, polish=False, shuffle=False, **parameters)
 
 
 def core_of(estimator):
@@ -189,7 +189,7 @@ def test_classes_share_the_reservoir():
     rng = np.random.default_rng(0)
     y = rng.choice(4, 5000, p=[0.9, 0.06, 0.03, 0.01])
     X = rng.normal(size=(5000, 3)) + y[:, None]
-    learner = OnlineSRDA(reservoir=80, random_state=3).partial_fit(X, y)
+    learner = OnlineSRDA(keep=80, random_state=3).partial_fit(X, y)
     rows, labels, weight = held_by(learner)
     assert rows.shape == (80, 3)
     assert (weight == 1).all()
@@ -212,7 +212,7 @@ def test_with_several_labels_every_row_has_the_same_chance():
     X = np.arange(1.0, 4001.0)[:, None]
     ages = []
     for seed in range(30):
-        learner = OnlineSRDA(reservoir=50, random_state=seed).partial_fit(X, Y)
+        learner = OnlineSRDA(keep=50, random_state=seed).partial_fit(X, Y)
         rows, labels, _ = held_by(learner)
         ages.append(rows.toarray()[:, 0] - 1)
         np.testing.assert_array_equal(labels.toarray(), Y[ages[-1].astype(int)])
@@ -227,7 +227,7 @@ def test_rows_are_kept_whole_when_room_is_made():
     X = np.where(rng.random((600, 40)) < rng.random((600, 1)) ** 3, rng.normal(size=(600, 40)), 0)
     X[:, 0] = rng.normal(size=600)  # no two rows alike
     y = rng.integers(0, 3, 600)
-    learner, X = OnlineSRDA(reservoir=30), sparse.csr_array(X)
+    learner, X = OnlineSRDA(keep=30), sparse.csr_array(X)
     for i in range(600):
         learner.partial_fit(X[i : i + 1], y[i : i + 1])
     rows, labels, _ = held_by(learner)
@@ -266,14 +266,14 @@ def test_the_order_is_looked_at_row_by_row_whatever_they_weigh(weight):
     assert core_of(mixed).clock[8] < 20
     assert core_of(ordered).clock[8] > 1500
     y, X = np.arange(20_000) % 2, np.arange(1.0, 20_001.0)[:, None]
-    long = OnlineSRDA(reservoir=200, random_state=0).partial_fit(X, y, np.full(20_000, weight))
+    long = OnlineSRDA(keep=200, random_state=0).partial_fit(X, y, np.full(20_000, weight))
     assert 8_500 < held_by(long)[0].toarray().mean() < 11_500
 
 
 @pytest.mark.slow
 def test_rows_kept_fade_as_all_does():
     X, y = labelled(n=600, d=6)
-    learner = OnlineSRDA(half_life=50.0, reservoir=2000).partial_fit(X, y)
+    learner = OnlineSRDA(half_life=50.0, keep=2000).partial_fit(X, y)
     rows, _, weight = held_by(learner)
     np.testing.assert_array_equal(rows.toarray(), X)
     np.testing.assert_allclose(weight, 0.5 ** (np.arange(599, -1, -1) / 50))
@@ -319,13 +319,13 @@ def test_a_repeated_row_adds_no_energy():
 
 def test_going_on_after_a_save_repeats_the_same_rows(tmp_path):
     X, y = by_label(*labelled(n=600, d=8, c=4))
-    whole = OnlineSRDA(reservoir=40, random_state=5).partial_fit(X, y)
-    part = OnlineSRDA(reservoir=40, random_state=5).partial_fit(X[:250], y[:250])
+    whole = OnlineSRDA(keep=40, random_state=5).partial_fit(X, y)
+    part = OnlineSRDA(keep=40, random_state=5).partial_fit(X[:250], y[:250])
     narrows.save(part, tmp_path / "m.narrows")
     loaded = narrows.load(tmp_path / "m.narrows").partial_fit(X[250:], y[250:])
     assert_same(loaded, whole, rtol=0, atol=0)
     assert loaded.score_window_ == whole.score_window_
-    another = OnlineSRDA(reservoir=40, random_state=6).partial_fit(X, y)
+    another = OnlineSRDA(keep=40, random_state=6).partial_fit(X, y)
     assert np.abs(another.components_ - whole.components_).max() > 1e-6
 
 
@@ -386,7 +386,7 @@ def test_merging_is_associative_and_commutative_to_rounding():
 @pytest.mark.parametrize("reservoir", [pytest.param(2000, marks=pytest.mark.slow), 60])
 def test_what_is_read_after_merging_does_not_depend_on_the_order_either(reservoir):
     X, y = load_digits(return_X_y=True)
-    parameters = {"polish": True, "reservoir": reservoir}
+    parameters = {"polish": True, "keep": reservoir}
     parts = [new(**parameters).partial_fit(X[i::4], y[i::4]) for i in range(4)]
     a, b, c, d = parts
     expected = new(**parameters).merge(*parts)
@@ -432,7 +432,7 @@ def test_rows_without_entries_or_labels_give_way_to_others():
         Y = indicators(y)
         Y[::4, 0] = 1
         X[:8], Y[:8] = 0.0, 0  # these fill the reservoir, and take no room there
-        online = OnlineSRDA(reservoir=8, random_state=seed)
+        online = OnlineSRDA(keep=8, random_state=seed)
         for row in range(60):
             online.partial_fit(sparse.csr_array(X[row : row + 1]), Y[row : row + 1])
         rows, labels, _ = held_by(online)
@@ -447,14 +447,12 @@ def test_united_reservoirs_are_balanced_again():
     parts = []
     for share in (0.95, 0.5):
         y = (rng.random(500) > share).astype(int)
-        parts.append(
-            OnlineSRDA(reservoir=60).partial_fit(rng.normal(size=(500, 3)) + y[:, None], y)
-        )
-    merged = OnlineSRDA(reservoir=60).merge(*parts)
+        parts.append(OnlineSRDA(keep=60).partial_fit(rng.normal(size=(500, 3)) + y[:, None], y))
+    merged = OnlineSRDA(keep=60).merge(*parts)
     _, labels, _ = held_by(merged)
     assert labels.sum(axis=0).tolist() == [30, 30]
     before = merged.components_
-    again = OnlineSRDA(reservoir=60).merge(*parts)
+    again = OnlineSRDA(keep=60).merge(*parts)
     np.testing.assert_array_equal(again.components_, before)  # seeded
     X, y = labelled(d=3, c=2)
     merged.partial_fit(X, (y == "ant").astype(int))
@@ -472,7 +470,7 @@ def test_what_cannot_be_merged():
         a.merge(new().fit(X[:, :7], y))
     with pytest.raises(ValueError, match="labels of one form"):
         a.merge(new().fit(X, indicators(y)))
-    assert not hasattr(a, "fit_stats")
+    assert not hasattr(a, "fit_moments")
 
 
 # -- what its users see --------------------------------------------------------------------------
@@ -518,10 +516,10 @@ def test_rows_in_one_form():
     before = learner.components_.copy()
     with pytest.raises(ValueError, match="expected one label per sample as before"):
         learner.partial_fit(X, indicators(y))
-    with pytest.raises(ParameterError, match="expected reservoir=2000 as at the start, got 9"):
-        learner.set_params(reservoir=9).partial_fit(X, y)
+    with pytest.raises(ParameterError, match="expected keep=2000 as at the start, got 9"):
+        learner.set_params(keep=9).partial_fit(X, y)
     with pytest.raises(ValueError, match="OnlineSRDA: expected numbers of which the largest"):
-        learner.set_params(reservoir=2000).partial_fit(1e200 * X, y)
+        learner.set_params(keep=2000).partial_fit(1e200 * X, y)
     np.testing.assert_array_equal(learner.components_, before)
     assert learner.n_samples_seen_ == 60
 
@@ -531,8 +529,8 @@ def test_rows_in_one_form():
     [
         {"half_life": 0},
         {"half_life": "long"},
-        {"reservoir": -1},
-        {"reservoir": 2.5},
+        {"keep": -1},
+        {"keep": 2.5},
         {"polish": 1},
         {"shuffle": "yes"},
         {"n_components": 0},
@@ -549,9 +547,9 @@ def test_parameters_out_of_range(bad):
 
 def test_more_samples_than_a_file_can_count_are_refused(tmp_path):
     X, y = labelled(n=64)
-    learner, path = OnlineSRDA(reservoir=5).fit(X, y), tmp_path / "m.narrows"
+    learner, path = OnlineSRDA(keep=5).fit(X, y), tmp_path / "m.narrows"
     while learner.n_samples_seen_ < 2**53:
-        learner = OnlineSRDA(reservoir=5).merge(learner, learner)
+        learner = OnlineSRDA(keep=5).merge(learner, learner)
     narrows.save(learner, path)
     before = narrows.load(path).predict(X)
     message = "OnlineSRDA: expected at most 9,007,199,254,740,992 samples in all, got 9,007,199,"

@@ -27,7 +27,7 @@ def test_dense_samples_have_an_origin_and_wide_sparse_ones_have_none():
     X, y = wide()
     T = (y[:, None] == np.unique(y)).astype(float)
     for form, centred in ((np.asarray, True), (sparse.csr_array, False)):
-        learner = OnlineSRDA(reservoir=0, polish=False).partial_fit(form(X), y)
+        learner = OnlineSRDA(keep=0, polish=False).partial_fit(form(X), y)
         *_, (W, b, Q, *_) = online_srda(X, T, centred=centred)
         core = core_of(learner)
         assert (core.origin is not None) == centred

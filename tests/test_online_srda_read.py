@@ -100,7 +100,7 @@ def test_only_a_bad_order_is_odd(shares):
 def test_classes_that_come_late_are_predicted():
     (X, y), (X_test, y_test) = topics(3000, 8, 2000), topics(2000, 8, 2000, seed=1)
     orders = np.arange(3000), np.argsort(y >= 4, kind="stable")
-    learners = [OnlineSRDA(reservoir=400).partial_fit(X[order], y[order]) for order in orders]
+    learners = [OnlineSRDA(keep=400).partial_fit(X[order], y[order]) for order in orders]
     mixed, drifting = (learner.score(X_test, y_test) for learner in learners)
     assert [is_odd(state_of(learner).core) for learner in learners] == [False, True]
     assert drifting > mixed - 0.03
@@ -416,13 +416,13 @@ def test_samples_held_are_reduced_as_others_are():
 
 def test_dimensions_of_small_parts_that_are_merged_are_no_better_for_what_was_learned():
     (X, y), (X_test, y_test) = topics(640), topics(2000, seed=1)
-    parts = [OnlineSRDA(reservoir=500).partial_fit(X[i::8], y[i::8]) for i in range(8)]
-    merged = OnlineSRDA(reservoir=500).merge(*parts)
+    parts = [OnlineSRDA(keep=500).partial_fit(X[i::8], y[i::8]) for i in range(8)]
+    merged = OnlineSRDA(keep=500).merge(*parts)
     core = state_of(merged).core
     assert is_odd(core)
     Z, Z_test = merged.transform(X), merged.transform(X_test)
     machine = LinearSVC(random_state=0).fit(Z, y)
-    whole = OnlineSRDA(reservoir=500, random_state=0).fit(X, y)
+    whole = OnlineSRDA(keep=500, random_state=0).fit(X, y)
     best = LinearSVC(random_state=0).fit(whole.transform(X), y)
     assert machine.score(Z_test, y_test) > best.score(whole.transform(X_test), y_test) - 0.02
     assert merged.score(X_test, y_test) > whole.score(X_test, y_test) - 0.02
@@ -437,7 +437,7 @@ def test_probabilities_are_calibrated(case, size):
     (X, y), (X_test, y_test) = topics(1200, 6, length=15), topics(2000, 6, seed=1, length=15)
     if case == "sorted":
         X, y = by_label(X, y)
-    learner = OnlineSRDA(reservoir=size, random_state=0)
+    learner = OnlineSRDA(keep=size, random_state=0)
     if case == "merged":
         learner.merge(
             *(
@@ -457,7 +457,7 @@ def test_probabilities_of_several_labels_are_calibrated():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 20))
     Y = (X @ rng.normal(size=(20, 5)) + 3 * rng.normal(size=(4000, 5)) > 1).astype(int)
-    model = OnlineSRDA(random_state=0, reservoir=400).fit(X[:2000], Y[:2000])
+    model = OnlineSRDA(random_state=0, keep=400).fit(X[:2000], Y[:2000])
     P, truth = model.predict_proba(X[2000:]), Y[2000:]
     bins = np.minimum((10 * P).astype(int), 9)
     apart = [abs(np.sum(P[bins == k] - truth[bins == k])) for k in range(10)]

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 
-from narrows import OC, OCFS, SRDA, ClassStats, KernelSRDA, OnlineSRDA, Window, load, save
+from narrows import OC, OCFS, SRDA, KernelSRDA, Moments, OnlineSRDA, Window, load, save
 from narrows.errors import ParameterError
 from narrows.text import HashedTfidf, Tfidf
 from tests.traced import run_traced
@@ -163,8 +163,8 @@ def test_text_is_refused_in_transform_predict_and_states():
     for method in (srda.transform, srda.predict, srda.predict_proba):
         with pytest.raises(ValueError, match="SRDA: expected numbers, got text"):
             method(TEXTS)
-    with pytest.raises(ValueError, match=r"^ClassStats: expected numbers, got text\. Put T"):
-        ClassStats.of(TEXTS, Y)
+    with pytest.raises(ValueError, match=r"^Moments: expected numbers, got text\. Put T"):
+        Moments.of(TEXTS, Y)
 
 
 def test_the_column_of_a_table_that_holds_text_is_named():

@@ -43,7 +43,7 @@ def lines(name):
             or not base.__module__.startswith("narrows")
         ):
             continue
-        if not name.endswith("Stats") or own in OF_STATES:
+        if hasattr(public, own) and (name != "Moments" or own in OF_STATES):
             member = getattr(public, own)
             yield f"{name}.{own}{signature(member) if callable(member) else ''}"
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import narrows
-from narrows import OC, OCFS, PLS, SRDA, ClassStats, OnlineSRDA, TargetStats, Window
+from narrows import OC, OCFS, PLS, SRDA, Moments, OnlineSRDA, TargetStats, Window
 from narrows.river import OneByOne
 from narrows.table import TableEncoder
 from narrows.text import HashedTfidf, Tfidf
@@ -149,13 +149,13 @@ def test_encoders_windows_and_states_may_be_read_only(mapped):
     window = Window(OC(), 20).partial_fit(X, y)
     there = mapped(window).partial_fit(mapped(X), mapped(y))
     assert_reduces(there, window.partial_fit(X, y), X)
-    for method, stats in ((OCFS(), ClassStats.of(X, y)), (PLS(), TargetStats.of(X, X[:, :1]))):
+    for method, stats in ((OCFS(), Moments.of(X, y)), (PLS(), TargetStats.of(X, X[:, :1]))):
         given = y if isinstance(method, OCFS) else X[:, :1]
         there = mapped(stats).update(mapped(X), mapped(given))
         there += mapped(stats)
         there -= mapped(stats)
         expected = copy.deepcopy(stats).update(X, given)
-        assert_reduces(clone(method).fit_stats(there), clone(method).fit_stats(expected), X)
+        assert_reduces(clone(method).fit_moments(there), clone(method).fit_moments(expected), X)
     one = OneByOne(OC(), n_features=8)
     for x, label in zip(X, y, strict=True):
         one.learn_one(dict(enumerate(x.tolist())), label)
@@ -221,7 +221,7 @@ def test_masked_priors_texts_and_columns_are_refused():
     cells = np.ma.array(X[:, 0], mask=X[:, 0] > 0)
     for call in (
         lambda: OC(priors=np.ma.array([0.2, 0.3, 0.5], mask=[0, 1, 0])).fit(X, y),
-        lambda: ClassStats.of(np.ma.array(X), y),
+        lambda: Moments.of(np.ma.array(X), y),
         lambda: TableEncoder().fit({"a": cells}),
         lambda: TableEncoder().fit({"a": X[:, 0]}).transform({"a": cells}),
         lambda: Tfidf().fit(np.ma.array(["a", "b"], mask=[False, True])),

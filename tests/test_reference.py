@@ -143,7 +143,7 @@ def test_one_pass_keeps_nearly_all_there_is_to_know(data, name, one_pass):
     order = np.argsort(y, kind="stable")
     ordered = narrows.OnlineSRDA(random_state=1).partial_fit(X[order], y[order])
     assert f1(ordered.transform(X), ordered.transform(X_test)) > kept - 0.01
-    few = narrows.OnlineSRDA(random_state=0, reservoir=len(y) // 10).partial_fit(X[order], y[order])
+    few = narrows.OnlineSRDA(random_state=0, keep=len(y) // 10).partial_fit(X[order], y[order])
     assert few.score(X_test, y_test) > online.score(X_test, y_test) - 0.02
 
 

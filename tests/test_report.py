@@ -212,7 +212,7 @@ def test_what_was_done_is_reported_when_it_is_stopped(made, monkeypatch):
     def stopped(self, stats):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(OC, "fit_stats", stopped)
+    monkeypatch.setattr(OC, "fit_moments", stopped)
     command = ["--methods", "ocfs,oc", "--dims", "2", "--report", "s.html"]
     assert cli.main(["compare", "a b.jsonl", *command]) == 130
     found = json.loads((made[-1] / "s.json").read_text())

@@ -66,7 +66,7 @@ def test_class_sums_are_exact(form, half_life, weighted):
     X, y = labelled(n=400, d=15, c=5, sparse=True)
     y[:200] = np.where(y[:200] == "ant", "bee", y[:200])  # a class that comes late
     weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], 400) if weighted else None
-    learner, done = OnlineSRDA(half_life=half_life, reservoir=50), 0
+    learner, done = OnlineSRDA(half_life=half_life, keep=50), 0
     for size in (1, 2, 0, 97, 300):
         part = slice(done, done + size)
         done += size
@@ -80,7 +80,7 @@ def test_class_sums_are_exact(form, half_life, weighted):
 def test_a_sample_counts_for_each_of_its_labels(form):
     X, _ = labelled(n=300, d=9)
     T = (np.random.default_rng(1).random((300, 3)) < [0.2, 0.5, 0.6]).astype(int)
-    learner = OnlineSRDA(reservoir=20, shuffle=False).fit(form(X), form(T))
+    learner = OnlineSRDA(keep=20, shuffle=False).fit(form(X), form(T))
     np.testing.assert_allclose(sums_of(learner), expected(X, T), rtol=1e-12)
 
 
@@ -94,7 +94,7 @@ def test_repeated_samples_do_not_count_again():
 
 def test_class_sums_do_not_underflow():
     X, y = labelled(n=3000, d=5)
-    learner = OnlineSRDA(half_life=5.0, reservoir=20, shuffle=False).fit(X, y)
+    learner = OnlineSRDA(half_life=5.0, keep=20, shuffle=False).fit(X, y)
     assert 1e-31 < core_of(learner).clock[FACTOR]
     np.testing.assert_allclose(
         sums_of(learner), expected(X, indicators(y), half_life=5.0), rtol=1e-9, atol=1e-12
@@ -114,7 +114,7 @@ def test_class_sums_of_more_features():
 def test_class_sums_are_of_double_precision():
     X, y = labelled(n=90)
     X = X.astype(np.float32)
-    learner = OnlineSRDA(reservoir=9).partial_fit(X, y)
+    learner = OnlineSRDA(keep=9).partial_fit(X, y)
     core = core_of(learner)
     assert (core.W.dtype, core.sums.dtype) == (np.float32, np.float64)
     exact = expected(X.astype(float), indicators(y))
@@ -122,14 +122,14 @@ def test_class_sums_are_of_double_precision():
 
 
 def test_without_a_reservoir_there_are_no_class_sums():
-    core = core_of(OnlineSRDA(reservoir=0).partial_fit(*labelled()))
+    core = core_of(OnlineSRDA(keep=0).partial_fit(*labelled()))
     assert core.sums is None
     assert "sums" not in to_arrays(core)
 
 
 def test_class_sums_of_merged_parts_add_up():
     X, y = labelled(n=300)
-    options = {"half_life": 50.0, "reservoir": 40}
+    options = {"half_life": 50.0, "keep": 40}
     a, b = (OnlineSRDA(**options).partial_fit(X[k::2], y[k::2]) for k in (0, 1))
     T = indicators(y)
     both = sum(expected(X[k::2], T[k::2], half_life=50.0) for k in (0, 1))
@@ -186,18 +186,18 @@ def test_a_copy_of_arrays_learns_the_same(form, n, keep, dtype):
 
 def test_models_without_class_sums_go_on(tmp_path):
     X, y = labelled()
-    learner = OnlineSRDA(reservoir=20, random_state=0).partial_fit(X, y)
+    learner = OnlineSRDA(keep=20, random_state=0).partial_fit(X, y)
     core_of(learner).sums = None  # as in a file of 0.1.0
     narrows.save(learner, tmp_path / "m.narrows")
     loaded = narrows.load(tmp_path / "m.narrows").partial_fit(X, y)
     assert core_of(loaded).sums is None
-    whole = OnlineSRDA(reservoir=20, random_state=0).partial_fit(X, y).partial_fit(X, y)
+    whole = OnlineSRDA(keep=20, random_state=0).partial_fit(X, y).partial_fit(X, y)
     np.testing.assert_array_equal(core_of(loaded).W, core_of(whole).W)
     assert core_of(loaded.merge(whole)).sums is None
 
 
 def test_class_sums_are_checked():
-    arrays = to_arrays(core_of(OnlineSRDA(reservoir=20).partial_fit(*labelled())))
+    arrays = to_arrays(core_of(OnlineSRDA(keep=20).partial_fit(*labelled())))
     for name, wrong in (
         ("sums", arrays["sums"][1:]),
         ("sums", np.full_like(arrays["sums"], np.nan)),

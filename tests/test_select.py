@@ -14,7 +14,7 @@ from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from narrows import CHI, DF, IG, MI, MMCFS, OCFS, ClassStats, FisherFS, VarianceFS
+from narrows import CHI, DF, IG, MI, MMCFS, OCFS, FisherFS, Moments, VarianceFS
 from narrows.errors import ParameterError
 from tests.cases import labelled
 from tests.oracles import contingency, dense
@@ -241,28 +241,28 @@ def test_wrong_optima_are_named():
 @pytest.mark.parametrize("method", [MMCFS, FisherFS])
 def test_other_priors_take_second_moments_of_each_class(method):
     X, y = labelled()
-    total, by_class = (ClassStats.of(X, y, second=second) for second in ("total", "class"))
+    total, by_class = (Moments.of(X, y, second=second) for second in ("total", "class"))
     for stats in (total, by_class):
         np.testing.assert_allclose(
-            method().fit_stats(stats).scores_, method().fit(X, y).scores_, rtol=1e-9
+            method().fit_moments(stats).scores_, method().fit(X, y).scores_, rtol=1e-9
         )
     with pytest.raises(ValueError, match=r"second='class' .*got one with second='total'"):
-        method(priors="balanced").fit_stats(total)
-    method(priors="balanced").fit_stats(by_class)
+        method(priors="balanced").fit_moments(total)
+    method(priors="balanced").fit_moments(by_class)
 
 
 def test_one_pass_serves_all_selectors():
     X, y = labelled(sparse=True)
-    values = ClassStats.of(X, y, second="class")
-    presence = ClassStats.of(X, y, presence=True)
+    values = Moments.of(X, y, second="class")
+    presence = Moments.of(X, y, presence=True)
     for methods, stats in ((VALUES, values), (PRESENCE, presence)):
         for method in methods:
             np.testing.assert_allclose(
-                method().fit_stats(stats).scores_, method().fit(X, y).scores_, rtol=1e-9
+                method().fit_moments(stats).scores_, method().fit(X, y).scores_, rtol=1e-9
             )
     for method in PRESENCE:
         with pytest.raises(ValueError, match=r"expected a state .* presence=True, got"):
-            method().fit_stats(values)
+            method().fit_moments(values)
 
 
 def test_two_stages_in_a_pipeline_carry_names():

@@ -18,8 +18,8 @@ from narrows import (
     MMCFS,
     OC,
     OCFS,
-    ClassStats,
     FisherFS,
+    Moments,
     VarianceFS,
     Window,
     load,
@@ -118,7 +118,7 @@ def test_batches_change_nothing(method):
 
 def kind_of(fitted):
     """What a method needs of a state."""
-    return {"second": fitted.stats_.second, "presence": fitted.stats_.presence}
+    return {"second": fitted.moments_.second, "presence": fitted.moments_.presence}
 
 
 @WITH_CV
@@ -129,9 +129,9 @@ def test_merged_folds_are_those_of_their_samples(method):
     merged = parts[0].merge(parts[1])
     number = np.r_[np.arange(33), np.arange(57)] % 5
     kind = kind_of(merged)
-    states = [ClassStats.of(X[number == k], y[number == k], **kind) for k in range(5)]
+    states = [Moments.of(X[number == k], y[number == k], **kind) for k in range(5)]
     for k in range(5):
-        np.testing.assert_allclose(merged.stats_.fold(k).sums, states[k].sums, atol=1e-12)
+        np.testing.assert_allclose(merged.moments_.fold(k).sums, states[k].sums, atol=1e-12)
     tens = [method(n_features="cv").fit(X[s], y[s]) for s in (slice(0, 40), slice(40, 90))]
     assert_as(tens[0].merge(tens[1]), held_out.curve(METHODS[method], X, y))
 
@@ -197,11 +197,11 @@ def test_any_number_of_folds_is_accepted(method):
     X, y = samples()
     weight = np.random.default_rng(1).random(len(y))  # without ties
     kind = kind_of(method().fit(X, y))
-    fitted = method(n_features="cv").fit_stats(ClassStats.of(X, y, weight, folds=3, **kind))
+    fitted = method(n_features="cv").fit_moments(Moments.of(X, y, weight, folds=3, **kind))
     assert_as(fitted, held_out.curve(METHODS[method], X, y, weight, K=3))
-    plain = ClassStats.of(X, y, **kind)
+    plain = Moments.of(X, y, **kind)
     with pytest.raises(ParameterError, match=f"^{method.__name__}: expected a state with folds"):
-        method(n_features="cv").fit_stats(plain)
+        method(n_features="cv").fit_moments(plain)
 
 
 def test_several_labels_a_sample():
@@ -231,7 +231,7 @@ def test_without_cv_there_are_no_held_out_scores():
     X, y = samples()
     fitted = OCFS(n_features=3).fit(X, y)
     assert fitted.held_out_scores_.shape == fitted.held_out_errors_.shape == (0,)
-    assert fitted.stats_.folds is None
+    assert fitted.moments_.folds is None
     assert not hasattr(DF().fit(X, y), "held_out_scores_")
 
 
@@ -327,7 +327,7 @@ def test_comparisons_give_each_method_the_state_it_needs():
 
 
 def test_a_method_that_chooses_nothing_has_no_folds():
-    assert OC().fit(*samples()).stats_.folds is None
+    assert OC().fit(*samples()).moments_.folds is None
 
 
 def test_the_command_line(run):

@@ -29,7 +29,7 @@ from tests.solvers import (
     lsqr,
     orthogonal_part,
     products,
-    set_signs,
+    with_signs,
 )  # fmt: skip
 
 scores = st.lists(st.integers(-5, 20), min_size=1, max_size=12).map(
@@ -148,14 +148,14 @@ def test_orthogonal_part():
 
 
 def test_signs():
-    W = set_signs(np.array([[1.0, 0.1, 0.0], [-3.0, 0.2, 0.0]]))
+    W = with_signs(np.array([[1.0, 0.1, 0.0], [-3.0, 0.2, 0.0]]))
     np.testing.assert_array_equal(W, [[-1, 0.1, 0], [3, 0.2, 0]])
     rng = np.random.default_rng(0)
     for W in (rng.integers(-3, 4, (9, 200)).astype(float), np.zeros((0, 3)), np.zeros((3, 0))):
         wanted = [w * (-1.0 if len(w) and w[np.abs(w).argmax()] < 0 else 1.0) for w in W.T]
-        np.testing.assert_array_equal(set_signs(W.copy()), np.transpose(wanted).reshape(W.shape))
+        np.testing.assert_array_equal(with_signs(W.copy()), np.transpose(wanted).reshape(W.shape))
     almost = np.array([[-3.0, 3.0, -3.0], [3.0 + 1e-12, 1.0, 3.0 + 1e-4], [1.0, -3.0 - 1e-12, 1.0]])
-    np.testing.assert_array_equal(set_signs(almost.copy()), almost * [-1, 1, 1])
+    np.testing.assert_array_equal(with_signs(almost.copy()), almost * [-1, 1, 1])
 
 
 @pytest.mark.parametrize(

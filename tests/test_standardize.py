@@ -14,7 +14,7 @@ from sklearn.datasets import load_wine, make_circles
 from sklearn.preprocessing import StandardScaler
 
 import narrows
-from narrows import LDA, MMC, PCA, PLS, SRDA, ClassStats, KernelSRDA, ReducedRank, Window
+from narrows import LDA, MMC, PCA, PLS, SRDA, KernelSRDA, Moments, ReducedRank, Window
 from narrows.errors import DataError, ParameterError
 from narrows.export import to_onnx
 from tests.inside import pretend
@@ -143,9 +143,9 @@ def test_probabilities_without_kept_samples(method):
     X, y, _, w = units()
     scaler = StandardScaler().fit(X, sample_weight=w)
     Z = scaler.transform(X)
-    of_X, of_Z = (ClassStats.of(given, y, w, second="cross") for given in (X, Z))
-    model = clone(method).set_params(standardize=True).fit_stats(of_X)
-    close(model.predict_proba(X), clone(method).fit_stats(of_Z).predict_proba(Z))
+    of_X, of_Z = (Moments.of(given, y, w, second="cross") for given in (X, Z))
+    model = clone(method).set_params(standardize=True).fit_moments(of_X)
+    close(model.predict_proba(X), clone(method).fit_moments(of_Z).predict_proba(Z))
 
 
 def test_a_weight_that_is_chosen_is_that_of_standardised_samples():
@@ -240,7 +240,7 @@ def test_batches_merges_and_subtraction_equal_fit(method):
         return  # each part numbers its samples by itself
     parts = [clone(new).fit(X[rows], t[rows], w[rows]) for rows in (slice(150), slice(150, None))]
     assert_alike(parts[0].merge(parts[1]), one, X)
-    rest = clone(new).fit_stats(one.stats_ - parts[1].stats_)
+    rest = clone(new).fit_moments(one.moments_ - parts[1].moments_)
     assert_alike(rest, clone(new).fit(X[:150], t[:150], w[:150]), X, 1e-6)
 
 
@@ -265,7 +265,7 @@ def test_a_window_standardises_its_own_samples():
 def test_the_state_is_the_same_and_solves_in_any_units(method):
     X, y, T, _ = units()
     raw, standardised = fit(method, X, y, T), fit(method, X, y, T, standardize=True)
-    mine, other = (model.stats_.to_arrays() for model in (raw, standardised))
+    mine, other = (model.moments_.to_arrays() for model in (raw, standardised))
     assert mine.keys() == other.keys()
     for name in mine:
         np.testing.assert_array_equal(mine[name], other[name])
@@ -327,8 +327,8 @@ def test_what_varies_by_rounding_alone_is_constant():
     X, y, _, _ = units(400)
     X[:, 3] = 0.1 + 1e-17 * (np.arange(400) % 3)
     X[200:, 5] = 3.0
-    both, gone = (ClassStats.of(X[:n], y[:n], second="cross") for n in (400, 200))
-    model = PCA(standardize=True).fit_stats(both - gone)
+    both, gone = (Moments.of(X[:n], y[:n], second="cross") for n in (400, 200))
+    model = PCA(standardize=True).fit_moments(both - gone)
     expected = PCA(standardize=True).fit(X[200:])
     assert len(expected.components_) == len(model.components_) == 10
     assert not model.components_[:, [3, 5]].any()
@@ -465,7 +465,7 @@ def test_maps_of_the_same_units_add_up_and_others_do_not():
     one = kernel(standardize=True).fit(X, y, w)
     parts = [one.emptied().partial_fit(X[k::2], y[k::2], w[k::2]) for k in (0, 1)]
     assert_kernels_alike(parts[0].merge(parts[1]), X, one, X)
-    rest = kernel(standardize=True).fit_stats(one.stats_ - parts[1].stats_)
+    rest = kernel(standardize=True).fit_moments(one.moments_ - parts[1].moments_)
     expected = one.emptied().partial_fit(X[::2], y[::2], w[::2])
     assert_kernels_alike(rest, X, expected, X)
     # before there are maps
@@ -475,7 +475,7 @@ def test_maps_of_the_same_units_add_up_and_others_do_not():
     ring = np.round(np.r_[X, -X] / X.std(axis=0).clip(1e-9) * 9)  # whose mean is 0, exactly
     same_but = kernel(standardize=True, gamma=0.1)
     one, other = (clone(same_but).fit(ring * unit, np.r_[y, y]) for unit in (1, 2))
-    np.testing.assert_array_equal(one.stats_.map.centre, other.stats_.map.centre)
+    np.testing.assert_array_equal(one.moments_.map.centre, other.moments_.map.centre)
     with pytest.raises(ValueError, match=r"one map to add up, got two maps\. Fit one, and let"):
         one.merge(other)
     with pytest.raises(ValueError, match="standardize=False instead of True"):

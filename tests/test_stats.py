@@ -1,4 +1,4 @@
-"""ClassStats against sums taken row by row."""
+"""Moments against sums taken row by row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from narrows import CHI, OC, OCFS, ClassStats, FisherFS
+from narrows import CHI, OC, OCFS, FisherFS, Moments
 from narrows.criteria import BETWEEN
 from narrows.errors import ParameterError
 from tests.cases import labelled
@@ -58,7 +58,7 @@ def brute_force(X, y, weight, second, presence):
 def test_sums_are_those_of_the_rows(second, presence, form, weighted):
     X, y = labelled(sparse=True)
     weight = np.random.default_rng(0).random(60) if weighted else None
-    stats = ClassStats.of(form(X), y, weight, second=second, presence=presence)
+    stats = Moments.of(form(X), y, weight, second=second, presence=presence)
     classes, N, S, Q = brute_force(X, y, weight, second, presence)
     assert stats.classes.tolist() == classes
     np.testing.assert_allclose(stats.counts, N)
@@ -82,9 +82,9 @@ def test_many_dense_rows_are_added_on_all_cores(second, presence, dtype, several
     y = np.eye(3)[np.unique(y, return_inverse=True)[1]] + np.eye(3)[1] * (X[:, :1] > 0)
     y = np.minimum(y, 1) if several else y.argmax(axis=1)
     weight = np.random.default_rng(0).random(60)
-    few = ClassStats.of(X, y, weight, second=second, presence=presence)
+    few = Moments.of(X, y, weight, second=second, presence=presence)
     pretend(monkeypatch, "many samples")
-    many = ClassStats(7, second=second, presence=presence)
+    many = Moments(7, second=second, presence=presence)
     for rows in (slice(0, 20), slice(20, 60)):  # the second about the origin of the first
         many.update(X[rows], y[rows], weight[rows])
     assert_equal(many, few)
@@ -126,13 +126,13 @@ def test_states_form_a_vector_space(second, presence, data):
     for seed in range(3):
         X, y = labelled(n=12, seed=seed, sparse=True)
         X = sparse.csr_array(X) if data.draw(st.booleans()) else X + 10 * (X != 0)
-        states.append(ClassStats.of(X, y, **kind))
+        states.append(Moments.of(X, y, **kind))
     a, b, c = states
     g = data.draw(st.floats(0.1, 10))
     assert_equal(a + b, b + a)
     assert_equal((a + b) + c, a + (b + c))
-    assert_equal(a + ClassStats(7, **kind), a)
-    assert_equal(ClassStats(7, **kind) + a, a)
+    assert_equal(a + Moments(7, **kind), a)
+    assert_equal(Moments(7, **kind) + a, a)
     left = a + b - b
     np.testing.assert_allclose(left.counts, a.counts, atol=1e-9)
     np.testing.assert_allclose(left.sums, a.sums, atol=1e-9)
@@ -150,19 +150,19 @@ def test_states_form_a_vector_space(second, presence, data):
 @pytest.mark.parametrize("then", [np.asarray, sparse.csr_array])
 def test_dense_and_sparse_rows_mix(second, presence, first, then):
     X, y = labelled(sparse=True)
-    mixed = ClassStats.of(first(X[:20]), y[:20], second=second, presence=presence)
+    mixed = Moments.of(first(X[:20]), y[:20], second=second, presence=presence)
     mixed.update(then(X[20:]), y[20:])
-    assert_equal(mixed, ClassStats.of(X, y, second=second, presence=presence))
+    assert_equal(mixed, Moments.of(X, y, second=second, presence=presence))
 
 
 def test_moments_survive_a_large_offset():
     X, y = labelled()
-    far = ClassStats.of(X + 1e8, y, second="class")
-    near = ClassStats.of((X + 1e8) - 1e8, y, second="class")
+    far = Moments.of(X + 1e8, y, second="class")
+    near = Moments.of((X + 1e8) - 1e8, y, second="class")
     p = near.priors("balanced")
     np.testing.assert_allclose(far.variances(p), near.variances(p), rtol=1e-9)
-    merged = ClassStats.of(X[:9] + 1e8, y[:9], second="class")
-    merged += ClassStats.of(X[9:] + 1e8, y[9:], second="class")
+    merged = Moments.of(X[:9] + 1e8, y[:9], second="class")
+    merged += Moments.of(X[9:] + 1e8, y[9:], second="class")
     np.testing.assert_allclose(merged.variances(p), near.variances(p), rtol=1e-7)
 
 
@@ -170,7 +170,7 @@ def test_moments_survive_a_large_offset():
 @pytest.mark.parametrize("second", ["total", "class"])
 def test_variances_are_the_diagonal_of_the_covariance(priors, second):
     X, y = labelled()
-    stats = ClassStats.of(X, y, second=second)
+    stats = Moments.of(X, y, second=second)
     if second == "total" and priors != "empirical":
         with pytest.raises(ValueError, match='Use second="class"'):
             stats.variances(stats.priors(priors))
@@ -183,8 +183,8 @@ def test_variances_are_the_diagonal_of_the_covariance(priors, second):
 
 def test_a_class_whose_count_returns_to_zero_is_reset():
     X, y = labelled()
-    whole = ClassStats.of(sparse.csr_array(X), y, second="class")
-    bees = ClassStats.of(sparse.csr_array(X[y == "bee"]), y[y == "bee"], second="class")
+    whole = Moments.of(sparse.csr_array(X), y, second="class")
+    bees = Moments.of(sparse.csr_array(X[y == "bee"]), y[y == "bee"], second="class")
     left = whole - bees
     j = left.classes.tolist().index("bee")
     assert left.counts[j] == 0
@@ -196,8 +196,8 @@ def test_a_class_whose_count_returns_to_zero_is_reset():
 
 
 def test_more_than_was_added_cannot_be_taken_out():
-    a = ClassStats.of([[1.0], [2.0]], ["x", "y"])
-    b = ClassStats.of([[1.0], [1.0]], ["x", "x"])
+    a = Moments.of([[1.0], [2.0]], ["x", "y"])
+    b = Moments.of([[1.0], [1.0]], ["x", "x"])
     before = a.copy()
     with pytest.raises(ValueError, match=r"a weight of at most 1 from class 'x', got 2\."):
         a -= b
@@ -207,9 +207,9 @@ def test_more_than_was_added_cannot_be_taken_out():
 def test_widening_appends_empty_columns():
     X, y = labelled()
     for form in (np.asarray, sparse.csr_array):
-        narrow = ClassStats.of(form(X[:, :4]), y, second="total")
+        narrow = Moments.of(form(X[:, :4]), y, second="total")
         padded = np.hstack([X[:, :4], np.zeros((60, 3))])
-        assert_equal(narrow.widen(7), ClassStats.of(form(padded), y, second="total"))
+        assert_equal(narrow.widen(7), Moments.of(form(padded), y, second="total"))
         assert narrow.n_features == 4
     with pytest.raises(ValueError, match="at least the present 7"):
         narrow.widen(7).widen(4)
@@ -218,17 +218,17 @@ def test_widening_appends_empty_columns():
 @kinds
 def test_arrays_hold_all_there_is(second, presence):
     X, y = labelled()
-    stats = ClassStats.of(X, y, second=second, presence=presence)
-    again = ClassStats.from_arrays(stats.to_arrays())
+    stats = Moments.of(X, y, second=second, presence=presence)
+    again = Moments.from_arrays(stats.to_arrays())
     assert_equal(again, stats, rtol=0)
     assert_equal(again.update(X, y), stats.update(X, y), rtol=0)
 
 
 def test_reduced_keeps_the_second_moments_asked_for():
     X, y = labelled()
-    full = ClassStats.of(X, y, second="class")
-    assert_equal(full.reduced("total"), ClassStats.of(X, y, second="total"))
-    assert_equal(full.reduced(None), ClassStats.of(X, y))
+    full = Moments.of(X, y, second="class")
+    assert_equal(full.reduced("total"), Moments.of(X, y, second="total"))
+    assert_equal(full.reduced(None), Moments.of(X, y))
     for state, second in ((full.reduced("total"), "class"), (full.reduced(None), "total")):
         with pytest.raises(ValueError, match=f"expected second moments .*, got '{second}'"):
             state.reduced(second)
@@ -241,11 +241,11 @@ def test_rows_that_do_not_count_are_as_if_not_there():
     codes = np.unique(y, return_inverse=True)[1]
     indicator = np.vstack([np.eye(3)[codes], np.zeros((1, 3))])
     weight = np.append(np.ones(60), 0.0)
-    expected = ClassStats.of(X, codes, second="class")
+    expected = Moments.of(X, codes, second="class")
     p = expected.priors()
     for stats in (
-        ClassStats.of(wild, np.append(codes, 0), weight, second="class"),
-        ClassStats.of(wild, indicator, second="class"),
+        Moments.of(wild, np.append(codes, 0), weight, second="class"),
+        Moments.of(wild, indicator, second="class"),
     ):
         np.testing.assert_allclose(stats.variances(p), expected.variances(p), rtol=1e-9)
 
@@ -253,14 +253,14 @@ def test_rows_that_do_not_count_are_as_if_not_there():
 def test_an_empty_first_batch_leaves_the_origin_to_the_next():
     X, y = labelled()
     Y = np.eye(3)[np.unique(y, return_inverse=True)[1]]
-    near = ClassStats.of(X, Y, second="class")
-    for empty in (ClassStats(7, second="class").update(X[:0], Y[:0]),
-                  ClassStats(7, second="class").update(X[:5], Y[:5], np.zeros(5))):  # fmt: skip
+    near = Moments.of(X, Y, second="class")
+    for empty in (Moments(7, second="class").update(X[:0], Y[:0]),
+                  Moments(7, second="class").update(X[:5], Y[:5], np.zeros(5))):  # fmt: skip
         far = empty.update(X + 1e8, Y)
         np.testing.assert_allclose(
             far.variances(far.priors()), near.variances(near.priors()), rtol=1e-6
         )
-        merged = ClassStats(7, second="class") + far
+        merged = Moments(7, second="class") + far
         np.testing.assert_allclose(merged.variances(far.priors()), far.variances(far.priors()))
 
 
@@ -273,32 +273,32 @@ def test_an_empty_first_batch_leaves_the_origin_to_the_next():
     ],
 )
 def test_labels_that_would_be_rounded_into_each_other_do_not_mix(first, then):
-    stats = ClassStats.of(np.ones((len(first), 1)), first)
+    stats = Moments.of(np.ones((len(first), 1)), first)
     with pytest.raises(ValueError, match="expected labels of one type"):
         stats.update([[1.0]], then)
     assert stats.classes.tolist() == first.tolist()
-    assert ClassStats.of([[1.0]], [2**40]).update([[1.0]], [0.0]).classes.tolist() == [0, 2**40]
+    assert Moments.of([[1.0]], [2**40]).update([[1.0]], [0.0]).classes.tolist() == [0, 2**40]
 
 
 @pytest.mark.parametrize("y", [[1.0, np.nan], [1.5, 2.0], [None, None], [1, "a"], [[1], [1, 2]]])
 def test_objects_that_are_no_labels(y):
     labels = np.empty(len(y), dtype=object)
     labels[:] = y
-    with pytest.raises(ValueError, match="ClassStats: "):
-        ClassStats.of(np.ones((2, 1)), labels)
+    with pytest.raises(ValueError, match="Moments: "):
+        Moments.of(np.ones((2, 1)), labels)
 
 
 def test_numbers_as_objects_are_numbers():
-    stats = ClassStats.of(np.ones((2, 1)), np.array([1, 2], dtype=object))
+    stats = Moments.of(np.ones((2, 1)), np.array([1, 2], dtype=object))
     assert stats.update([[1.0]], [1]).counts.tolist() == [2, 1]
     for dtype in (">i8", np.longdouble):
-        assert ClassStats.of([[1.0]], np.array([1], dtype=dtype)).classes.dtype.isnative
+        assert Moments.of([[1.0]], np.array([1], dtype=dtype)).classes.dtype.isnative
 
 
 @pytest.mark.nightly
 def test_a_state_that_is_stopped_while_new_classes_are_added_is_whole():
-    stats = ClassStats.of([[1.0], [2.0]], ["a", "b"], second="class")
-    done = ClassStats.of([[1.0], [2.0]], ["a", "b"], second="class").update([[1.0]], ["c"])
+    stats = Moments.of([[1.0], [2.0]], ["a", "b"], second="class")
+    done = Moments.of([[1.0], [2.0]], ["a", "b"], second="class").update([[1.0]], ["c"])
     for left in stopped(stats, lambda state: state.update([[1.0]], ["c"]), 1000):
         assert_equal(left, stats if left.n_samples == 2 else done, rtol=0)
 
@@ -306,9 +306,9 @@ def test_a_state_that_is_stopped_while_new_classes_are_added_is_whole():
 def test_states_sum_and_unlearn_row_by_row():
     X, y = labelled()
     weight = np.random.default_rng(0).random(60)
-    parts = [ClassStats.of(X[[i]], y[[i]], weight[[i]]) for i in range(60)]
+    parts = [Moments.of(X[[i]], y[[i]], weight[[i]]) for i in range(60)]
     whole = sum(parts)
-    assert_equal(whole, ClassStats.of(X, y, weight))
+    assert_equal(whole, Moments.of(X, y, weight))
     for part in parts:
         whole -= part
     assert whole.counts.tolist() == [0, 0, 0]
@@ -316,7 +316,7 @@ def test_states_sum_and_unlearn_row_by_row():
 
 
 def test_what_is_read_cannot_be_written_to():
-    stats = ClassStats.of(sparse.csr_array([[1.0, 0.0]]), ["x"], second="class")
+    stats = Moments.of(sparse.csr_array([[1.0, 0.0]]), ["x"], second="class")
     for array in (stats.sums, stats.squares):
         with pytest.raises(ValueError, match="read-only"):
             array[0, 0] = 5
@@ -332,13 +332,13 @@ def test_what_is_read_cannot_be_written_to():
     ],
 )
 def test_priors(kind, expected):
-    stats = ClassStats.of(np.ones((6, 1)), ["a"] * 4 + ["b", "c"], [1, 1, 1, 1, 1, 0])
+    stats = Moments.of(np.ones((6, 1)), ["a"] * 4 + ["b", "c"], [1, 1, 1, 1, 1, 0])
     np.testing.assert_allclose(stats.priors(kind), [*expected, 0])
 
 
 @pytest.mark.parametrize("kind", ["uniform", [1.0], [1, -1], [0, 0], [np.nan, 1], [[1, 2]]])
 def test_wrong_priors_are_named(kind):
-    stats = ClassStats.of(np.ones((2, 1)), ["a", "b"])
+    stats = Moments.of(np.ones((2, 1)), ["a", "b"])
     with pytest.raises(ParameterError, match="priors"):
         stats.priors(kind)
 
@@ -351,12 +351,12 @@ def test_wrong_priors_are_named(kind):
         (lambda s: s * np.nan, ValueError, "a number >= 0, got nan"),
         (lambda s: s + s.widen(3), ValueError, "got n_features=1 and n_features=3"),
         (
-            lambda s: s + ClassStats(1, second="total"),
+            lambda s: s + Moments(1, second="total"),
             ValueError,
             "got second=None and second='total'",
         ),
         (
-            lambda s: s + ClassStats(1, presence=True),
+            lambda s: s + Moments(1, presence=True),
             ValueError,
             "got presence=False and presence=True",
         ),
@@ -376,11 +376,11 @@ def test_wrong_priors_are_named(kind):
         ),
         (lambda s: s.update([[1]], [[2, 1]]), ValueError, "an indicator matrix of 0 and 1"),
         (lambda s: s.update([[1]], None), ValueError, "target y is None"),
-        (lambda s: ClassStats(1, second="all"), ParameterError, "expected second to be None"),
+        (lambda s: Moments(1, second="all"), ParameterError, "expected second to be None"),
     ],
 )
 def test_errors_say_what_came_and_change_nothing(call, error, message):
-    stats = ClassStats.of([[1.0], [2.0]], ["a", "b"])
+    stats = Moments.of([[1.0], [2.0]], ["a", "b"])
     before = stats.copy()
     with pytest.raises(error, match=message):
         call(stats)
@@ -388,7 +388,7 @@ def test_errors_say_what_came_and_change_nothing(call, error, message):
 
 
 def test_classes_appear_in_any_order_and_are_sorted():
-    stats = ClassStats(1)
+    stats = Moments(1)
     for label in ("m", "z", "a", "mm", "m"):
         stats.update([[1.0]], [label])
     assert stats.classes.tolist() == ["a", "m", "mm", "z"]
@@ -403,7 +403,7 @@ def test_labels_that_are_numbers_are_found_as_numpy_finds_them(dtype, wide):
     near = [limits.max, limits.max - 3, limits.max, limits.max - 1]
     labels = np.array([*near, limits.min, limits.max] if wide else near, dtype=dtype)
     classes, code = np.unique(labels, return_inverse=True)
-    stats = ClassStats.of(np.eye(len(labels)), labels)
+    stats = Moments.of(np.eye(len(labels)), labels)
     np.testing.assert_array_equal(stats.classes, classes)
     assert stats.classes.dtype == classes.dtype
     np.testing.assert_array_equal(stats.sums, np.eye(len(classes))[code].T)
@@ -413,7 +413,7 @@ def sparse_state(monkeypatch):
     """A state of which the tables are kept as non-zeros, and the rows that it is of."""
     pretend(monkeypatch, "non-zeros, many of which wait")
     X = sparse.csr_array(labelled(n=30, d=12, sparse=True)[0])
-    return X, ClassStats.of(X, np.arange(30) % 3)
+    return X, Moments.of(X, np.arange(30) % 3)
 
 
 def test_a_sparse_state_is_added_to_itself(monkeypatch):
@@ -454,12 +454,12 @@ def test_a_subtraction_is_that_of_the_samples_that_remain(second, form):
     # and features that do not vary, one of them but for the rounding of the samples
     rounded = np.where(np.arange(400) < 390, np.nextafter(3.7, 4), 3.7)[:, None]
     X = np.hstack([X, np.full((400, 1), 3.7), np.zeros((400, 1)), rounded])
-    whole = ClassStats.of(form(X), y, second=second)
+    whole = Moments.of(form(X), y, second=second)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rest = whole - ClassStats.of(form(X[:390]), y[:390], second=second)
-        one = rest - ClassStats.of(form(X[391:]), y[391:], second=second)
-        bees = whole - ClassStats.of(form(X[y != "bee"]), y[y != "bee"], second=second)
+        rest = whole - Moments.of(form(X[:390]), y[:390], second=second)
+        one = rest - Moments.of(form(X[391:]), y[391:], second=second)
+        bees = whole - Moments.of(form(X[y != "bee"]), y[y != "bee"], second=second)
     assert one.n_samples == 1
     np.testing.assert_allclose(rest.mean, X[390:].mean(axis=0), atol=1e-12)
     if second is not None:
@@ -470,12 +470,12 @@ def test_a_subtraction_is_that_of_the_samples_that_remain(second, form):
 
 def test_a_class_far_away_is_subtracted_without_loss():
     (X_far, _), (X, y) = far_apart()[::-1]
-    far = ClassStats.of(X_far, np.full(len(X_far), 9), second="class")
+    far = Moments.of(X_far, np.full(len(X_far), 9), second="class")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        left = (far + ClassStats.of(X, y, second="class")) - far
+        left = (far + Moments.of(X, y, second="class")) - far
     np.testing.assert_allclose(
-        left.squares[:2], ClassStats.of(X, y, second="class").squares, rtol=1e-3
+        left.squares[:2], Moments.of(X, y, second="class").squares, rtol=1e-3
     )
 
 
@@ -486,24 +486,24 @@ def test_words_that_are_gone_from_sparse_rows_do_not_vary():
     y = np.arange(400) % 3
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        left = ClassStats.of(X, y, second="total") - ClassStats.of(X[:300], y[:300], second="total")
+        left = Moments.of(X, y, second="total") - Moments.of(X[:300], y[:300], second="total")
     assert left.varying(left.priors()).tolist() == [True] * 30 + [False] * 20
     assert not left.variances(left.priors())[30:].any()
 
 
 def test_rounding_that_a_subtraction_leaves_is_no_variance():
-    large = ClassStats.of(
+    large = Moments.of(
         1e3 * np.random.default_rng(0).normal(size=(1000, 3)), [0] * 1000, second="total"
     )
-    left = (ClassStats.of(np.full((500, 3), 3.7), [0] * 500, second="total") + large) - large
+    left = (Moments.of(np.full((500, 3), 3.7), [0] * 500, second="total") + large) - large
     assert left.variances(left.priors()).tolist() == [0.0] * 3
 
 
 def test_the_origin_leaves_with_the_rows_that_it_was_near():
     rng = np.random.default_rng(0)
-    far = ClassStats.of(1e6 + rng.normal(size=(6000, 3)), [9] * 6000, second="class")
+    far = Moments.of(1e6 + rng.normal(size=(6000, 3)), [9] * 6000, second="class")
     near, later = (1e-3 * rng.normal(size=(n, 3)) for n in (1000, 500))
-    left = far + ClassStats.of(near, [0] * 1000, second="class") - far
+    left = far + Moments.of(near, [0] * 1000, second="class") - far
     left.update(later, [1] * 500)
     alone = left.priors([0, 1])
     np.testing.assert_allclose(left.variances(alone), later.var(axis=0), rtol=1e-9)
@@ -513,9 +513,9 @@ def test_the_origin_leaves_with_the_rows_that_it_was_near():
 @pytest.mark.parametrize("subtracted", [False, True])
 def test_the_origin_follows_small_batches(subtracted):
     rng = np.random.default_rng(0)
-    state = ClassStats.of(rng.normal(size=(10, 3)), [0] * 10, second="class")
+    state = Moments.of(rng.normal(size=(10, 3)), [0] * 10, second="class")
     if subtracted:
-        many = ClassStats.of(rng.normal(size=(20_000, 3)), [9] * 20_000, second="class")
+        many = Moments.of(rng.normal(size=(20_000, 3)), [9] * 20_000, second="class")
         state = state + many - many
     in_batches(state, 1e6 + rng.normal(size=(4000, 3)), np.ones(4000, int), 5)
     last = 1e6 + rng.normal(size=(1000, 3))
@@ -529,7 +529,7 @@ def test_the_origin_follows_small_batches(subtracted):
 def test_rounding_of_what_was_subtracted_is_none_of_what_comes_later(second):
     rng = np.random.default_rng(0)
     far, some, later = (
-        ClassStats.of(scale * rng.normal(size=(1000, 3)), [0] * 1000, second=second)
+        Moments.of(scale * rng.normal(size=(1000, 3)), [0] * 1000, second=second)
         for scale in (1e6, 1, 1e-4)
     )
     gone = some + far - far - some
@@ -540,8 +540,8 @@ def test_rounding_of_what_was_subtracted_is_none_of_what_comes_later(second):
 
 def test_rounding_that_a_subtraction_leaves_is_no_difference_of_means():
     rng = np.random.default_rng(0)
-    other = ClassStats.of(rng.normal(size=(1000, 3)), np.arange(1000) % 2)
-    same = ClassStats.of(np.full((501, 3), 3.7), np.arange(501) % 2)
+    other = Moments.of(rng.normal(size=(1000, 3)), np.arange(1000) % 2)
+    same = Moments.of(np.full((501, 3), 3.7), np.arange(501) % 2)
     left = same + other - other
     assert not BETWEEN.diagonal(left).any()
 
@@ -550,8 +550,8 @@ def test_rounding_that_a_subtraction_leaves_is_no_difference_of_means():
 def test_the_origin_follows_the_weight_of_a_stream(size):
     """So the variances within the classes that came later have their digits."""
     monday, later = far_apart()
-    states = [in_batches(ClassStats.of(*monday, second="class"), *later, size)]
-    parts = [ClassStats.of(*rows, second="class") for rows in (monday, later)]
+    states = [in_batches(Moments.of(*monday, second="class"), *later, size)]
+    parts = [Moments.of(*rows, second="class") for rows in (monday, later)]
     states += [parts[0] + parts[1], parts[1] + parts[0]]
     for state in states:
         alone = state.priors([0, 0, 1, 1])
@@ -562,10 +562,10 @@ def test_the_origin_follows_the_weight_of_a_stream(size):
 def test_a_state_that_forgets_has_the_digits_of_what_it_knows():
     """Rows of long ago were elsewhere; those since then come in batches that weigh little."""
     (X, y), (X_later, y_later) = far_apart()
-    state = ClassStats.of(X, y, second="total")
+    state = Moments.of(X, y, second="total")
     for start in range(0, 6000, 20):
         rows = slice(start, start + 20)
-        state.fade(0.5**0.4, ClassStats.of(X_later[rows], y_later[rows], second="total"))
+        state.fade(0.5**0.4, Moments.of(X_later[rows], y_later[rows], second="total"))
     weight = 0.5 ** (0.4 * (np.arange(6000)[::-1] // 20))
     mean = np.average(X_later - 1e6, axis=0, weights=weight)
     expected = np.average((X_later - 1e6 - mean) ** 2, axis=0, weights=weight)
@@ -576,7 +576,7 @@ def test_a_variance_of_which_a_subtraction_leaves_nothing_is_0_and_no_error():
     rng = np.random.default_rng(0)
 
     def rows(n, at):
-        return ClassStats.of(rng.normal(size=(n, 1)) + at, np.arange(n) % 2, second="class")
+        return Moments.of(rng.normal(size=(n, 1)) + at, np.arange(n) % 2, second="class")
 
     near, far = rows(2, 0.3), [rows(20, 1e7 * 2.0**-k) for k in range(8)]
     state = sum(far, near)

@@ -154,11 +154,11 @@ def changed_header(model, **changes):
     ("changes", "message"),
     [
         (
-            {"format": 3, "library": "9.9"},
-            r"format 2 or lower, got format 3 of narrows 9\.9",
+            {"format": 5, "library": "9.9"},
+            r"format 4 or lower, got format 5 of narrows 9\.9",
         ),
         ({"estimator": "Nope"}, "expected a method of this version, got"),
-        ({"estimator": "ClassStats"}, "expected a method of this version, got"),
+        ({"estimator": "Moments"}, "expected a method of this version, got"),
         ({"estimator": "load"}, "expected a method of this version, got"),
         ({"estimator": "__builtins__"}, "expected a method of this version, got"),
     ],

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from narrows import OC, ClassStats, FisherFS
+from narrows import OC, FisherFS, Moments
 from tests.forks import holds_in_a_fork
 from tests.inside import pretend
 from tests.traced import SOURCE, AtLine, run_traced
@@ -36,7 +36,7 @@ def dense_row():
 
 
 def merge_a_dense_row(state):
-    return state + ClassStats.of(dense_row(), [3], second=state.second)
+    return state + Moments.of(dense_row(), [3], second=state.second)
 
 
 def learn_a_dense_row(state):
@@ -45,13 +45,13 @@ def learn_a_dense_row(state):
 
 def learn_with_a_half_life(state):
     X, _ = wide_rows(1, seed=1)
-    fresh = ClassStats.of(X, [3], second=state.second)
+    fresh = Moments.of(X, [3], second=state.second)
     return state.copy().fade(0.5, fresh)
 
 
 def merge_shards_of_one_class(state):
     X, y = wide_rows(12, seed=2)
-    return sum((ClassStats.of(X[[i]], y[[i]], second=state.second) for i in range(12)), state)
+    return sum((Moments.of(X[[i]], y[[i]], second=state.second) for i in range(12)), state)
 
 
 def widen(state):
@@ -70,7 +70,7 @@ def widen(state):
     ],
 )
 def test_non_zeros_stay_non_zeros(change, second):
-    state = ClassStats.of(*wide_rows(), second=second)
+    state = Moments.of(*wide_rows(), second=second)
     as_array = 8 * CLASSES * D * (1 if second is None else 2)
     _ = state.sums  # sorts in what waits
     assert state.nbytes < as_array / 10
@@ -89,8 +89,8 @@ def test_sums_of_rows_that_came_dense_and_sparse_are_those_of_the_rows():
     rows = np.vstack([X.toarray(), dense_row()])
     labels = np.append(y, 3)
     for kind in (None, "total", "class"):
-        state = learn_a_dense_row(ClassStats.of(X, y, second=kind))
-        for other in (state, merge_a_dense_row(ClassStats.of(X, y, second=kind))):
+        state = learn_a_dense_row(Moments.of(X, y, second=kind))
+        for other in (state, merge_a_dense_row(Moments.of(X, y, second=kind))):
             for j in (0, 3, 17):
                 np.testing.assert_allclose(other.sums[j], rows[labels == j].sum(axis=0))
             if kind == "total":
@@ -103,14 +103,14 @@ def test_shards_of_one_class_each_merge_to_their_non_zeros():
     X, y = wide_rows(12)
     shards = [OC().partial_fit(X[[i]], y[[i]]) for i in range(12)]
     merged = OC().merge(*shards)
-    assert merged.stats_.nbytes < 12 * 8 * D / 4
-    np.testing.assert_array_equal(merged.stats_.sums, X.toarray())
+    assert merged.moments_.nbytes < 12 * 8 * D / 4
+    np.testing.assert_array_equal(merged.moments_.sums, X.toarray())
 
 
 def test_what_is_dense_becomes_an_array():
     X, y = wide_rows()
-    state = ClassStats.of(X, y)
-    full = ClassStats.of(np.random.default_rng(0).normal(size=(CLASSES, D)), np.arange(CLASSES))
+    state = Moments.of(X, y)
+    full = Moments.of(np.random.default_rng(0).normal(size=(CLASSES, D)), np.arange(CLASSES))
     merged = state + full
     assert merged.to_arrays()["sums"].shape == (CLASSES, D)
     np.testing.assert_allclose(merged.sums, state.sums + full.sums)
@@ -121,17 +121,17 @@ def test_a_half_life_leaves_the_state_of_a_stream_small():
     method = FisherFS(n_features=5, half_life=50.0)
     for start in range(0, 200, 10):
         method.partial_fit(X[start : start + 10], y[start : start + 10])
-    assert method.stats_.nbytes < 8 * CLASSES * D / 4
+    assert method.moments_.nbytes < 8 * CLASSES * D / 4
 
 
 @pytest.mark.slow
 def test_a_thread_that_sorts_in_while_another_reads_loses_nothing():
     X, y = wide_rows()
-    expected = ClassStats.of(X, y).sums
+    expected = Moments.of(X, y).sums
 
     def read(number):
         """The sums as `to_arrays` has them where another thread sorts in at that line of it."""
-        state = ClassStats.of(X[:190], y[:190]).update(X[190:], y[190:])
+        state = Moments.of(X[:190], y[:190]).update(X[190:], y[190:])
         other, lines = threading.Thread(target=lambda: state.sums), []
 
         def trace(frame, event, arg):
@@ -150,7 +150,7 @@ def test_a_thread_that_sorts_in_while_another_reads_loses_nothing():
             sys.settrace(None)
         if other.ident:
             other.join(timeout=60)
-        return len(lines), ClassStats.from_arrays(arrays).sums
+        return len(lines), Moments.from_arrays(arrays).sums
 
     for number in range(1, read(0)[0] + 1):
         np.testing.assert_allclose(read(number)[1], expected, err_msg=str(number))
@@ -159,7 +159,7 @@ def test_a_thread_that_sorts_in_while_another_reads_loses_nothing():
 @pytest.mark.slow
 def test_a_fork_while_another_thread_sorts_in_can_read():
     X, y = wide_rows()
-    unread = ClassStats.of(X, y)
+    unread = Moments.of(X, y)
     read = unread.copy()
     for number in range(1, run_traced(lambda: read.sums), 2):
         state = unread.copy()

@@ -25,7 +25,7 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScal
 from sklearn.utils import get_tags
 
 import narrows
-from narrows import OC, OCFS, PLS, SRDA, ClassStats, ForwardFS, OnlineSRDA
+from narrows import OC, OCFS, PLS, SRDA, ForwardFS, Moments, OnlineSRDA
 from narrows.errors import DataError, ParameterError
 from narrows.evaluate import compare
 from narrows.read import source_of
@@ -812,8 +812,8 @@ def test_other_places_name_the_encoder():
     y = [0, 1, 0, 1]
     with pytest.raises(ValueError, match=r"column 'plan'\. Put TableEncoder\(\) of narrows\.table"):
         SRDA().fit(table, y)
-    with pytest.raises(ValueError, match=r"ClassStats: expected finite values, got NaN\. Use narr"):
-        ClassStats.of([[np.nan], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match=r"Moments: expected finite values, got NaN\. Use narr"):
+        Moments.of([[np.nan], [1.0]], [0, 1])
     for X in (table, table[["size"]].replace(2.0, NAN)):
         with pytest.raises(ValueError, match=r"compare: .* Set preprocess, .* or TableEncoder\(\)"):
             compare(X, y)

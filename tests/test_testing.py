@@ -327,7 +327,7 @@ def test_a_difference_in_the_last_digit_is_shown():
             try:
                 return super().partial_fit(X, y, sample_weight, classes=classes)
             except ValueError:
-                if hasattr(self, "_fitted"):  # changed all the same
+                if hasattr(self, "_learned"):  # changed all the same
                     super().partial_fit(np.ones((1, X.shape[1])), [self.classes_[0]], [1e-14])
                 raise
 

@@ -17,8 +17,8 @@ from narrows import (
     PCA,
     PLS,
     SRDA,
-    ClassStats,
     KernelSRDA,
+    Moments,
     ReducedRank,
     load,
     save,
@@ -113,7 +113,7 @@ def test_the_ridge_that_is_used_is_the_one_that_is_shown():
 def test_float32_is_the_same_numbers_in_folds():
     X, y = spread(700, 60)
     single, double = (
-        ClassStats(60, second="cross", folds=3).update(given, y) for given in (X, X.astype(float))
+        Moments(60, second="cross", folds=3).update(given, y) for given in (X, X.astype(float))
     )
     for k in range(3):
         np.testing.assert_array_equal(single.fold(k).covariance(), double.fold(k).covariance())
@@ -265,7 +265,7 @@ def learned(model, X, y, way):
         return new().fit(X, y)
     if way == "subtract":
         more = new().partial_fit(np.vstack([X, 2 * X[:2]]), np.append(y, y[:2]))
-        return new().fit_stats(more.stats_ - new().partial_fit(2 * X[:2], y[:2]).stats_)
+        return new().fit_moments(more.moments_ - new().partial_fit(2 * X[:2], y[:2]).moments_)
     if way == "merge":
         first, *others = (new().partial_fit(X[part], y[part]) for part in parts)
         return first.merge(*others)

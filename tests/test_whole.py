@@ -13,7 +13,7 @@ from narrows import (
     CCIPCA,
     OC,
     OCFS,
-    ClassStats,
+    Moments,
     Window,
     load,
     save,
@@ -100,12 +100,12 @@ def test_an_interrupt_at_any_line_of_a_state_leaves_all_of_a_batch_or_nothing(fo
         return {name: array.tobytes() for name, array in state.to_arrays().items()}
 
     for X, y in (then, third, (third[0][:1], ["ant"])):
-        before = arrays(ClassStats.of(*first, second=second))
-        state = ClassStats.of(*first, second=second)
+        before = arrays(Moments.of(*first, second=second))
+        state = Moments.of(*first, second=second)
         lines = run_traced(lambda s=state, X=X, y=y: s.update(X, y))
         after = arrays(state)
         for number in range(1, lines, 3 if EVERYTHING else 11):
-            state = ClassStats.of(*first, second=second)
+            state = Moments.of(*first, second=second)
             run_traced(lambda s=state, X=X, y=y: s.update(X, y), number)
             assert arrays(state) in (before, after), number
 
@@ -170,7 +170,7 @@ def test_a_window_takes_all_of_a_batch_or_nothing(form):
         return Window(OC(), samples=40).partial_fit(*first).partial_fit(*second)
 
     def known(window):
-        return window.n_samples_seen_, window.estimator_.stats_.to_arrays()
+        return window.n_samples_seen_, window.estimator_.moments_.to_arrays()
 
     lines = run_traced(lambda: new())  # at least as many as of one batch
     before, after = known(new()), known(new().partial_fit(*third))

@@ -58,7 +58,7 @@ class Iteration(Ours):
     def run(self, X: Any, y: Any) -> Any:
         """Return the fitted estimator; ArithmeticError where products are wrong."""
         model = super().run(X, y)
-        drift = model._fitted.state.core.drift()
+        drift = model._learned.state.core.drift()
         if not drift < 1e-8:
             raise ArithmeticError(f"inner products are {drift:.0e} from those of the basis")
         return model
@@ -90,7 +90,7 @@ OURS = (
     Ours("OnlineSRDA, read", lambda n, c: OnlineSRDA(random_state=0), "components_"),
     Ours(
         "OnlineSRDA, reservoir n/10, read",
-        lambda n, c: OnlineSRDA(reservoir=max(20, n // 10), random_state=0),
+        lambda n, c: OnlineSRDA(keep=max(20, n // 10), random_state=0),
         "components_",
     ),
 )

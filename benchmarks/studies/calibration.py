@@ -28,7 +28,7 @@ class Calibration:
         made = {
             "reservoir 2,000": lambda n, seed: OnlineSRDA(random_state=seed),
             "reservoir n/10": lambda n, seed: OnlineSRDA(
-                reservoir=reservoir("n/10", n), random_state=seed
+                keep=reservoir("n/10", n), random_state=seed
             ),
             "sorted by label": lambda n, seed: OnlineSRDA(shuffle=False, random_state=seed),
             "SRDA": lambda n, seed: SRDA(),

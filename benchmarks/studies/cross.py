@@ -13,7 +13,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from threadpoolctl import threadpool_limits
 
 from benchmarks.tables import Table
-from narrows import SRDA, ClassStats, OnlineSRDA
+from narrows import SRDA, Moments, OnlineSRDA
 
 ROUNDS = 5
 SIZES = ((100_000, 64), (100_000, 384), (20_000, 1024))
@@ -69,7 +69,7 @@ def _bare(X: np.ndarray) -> float:
 
 def _learned(X: np.ndarray, y: np.ndarray) -> float:
     start = time.perf_counter()
-    ClassStats.of(X, y, second="cross").scatters(by_samples=False)
+    Moments.of(X, y, second="cross").scatters(by_samples=False)
     return time.perf_counter() - start
 
 

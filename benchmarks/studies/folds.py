@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -18,10 +18,16 @@ from benchmarks.studies.classifiers import NAMES, f1
 from benchmarks.studies.which import _scaled
 from benchmarks.tables import Table, figure
 from narrows import CHI, IG, MMCFS, OCFS, FisherFS
+from narrows.criteria import margin
 from narrows.evaluate.splits import Fold, split
-from narrows.methods.selector import HeldOutSelector
+from narrows.methods.attributes import HELD_OUT_ERRORS, HELD_OUT_SCORES
+from narrows.methods.parameters import Constraint
+from narrows.methods.selectors import WITH_CV
+from narrows.moments.folds import Split
+from narrows.moments.moments import Moments
+from narrows.solutions.selectors import Scores, held_out_sizes, score_by, select
 from narrows.solve.columns import take
-from narrows.state.halves import Halves
+from narrows.solve.solution import Solution
 
 FOLDS = 5
 NEARLY = 0.99  # of the best held-out score
@@ -112,16 +118,25 @@ class HeldOutMargins:
         )  # fmt: skip
 
 
-class _HeldOutMMCFS(HeldOutSelector, MMCFS):
-    """With a held-out score: S_b by both halves, so that it is unbiased, and C of the fold."""
+class _HeldOutMMCFS(MMCFS):
+    """With a held-out score: S_b by fold and others, so that it is unbiased, and C of the fold."""
 
-    def _held_out(self, halves: Halves) -> np.ndarray:
-        spread, p = np.empty(halves.fold.n_features), halves.p_fold[halves.p_fold > 0]
-        for columns, A, B in halves.deviations():
-            spread[columns] = p @ (A * B)
-        variance = halves.fold.variances(halves.p_fold)
-        margin: np.ndarray = (1 + self.eps) * spread - self.eps * variance
-        return margin
+    _constraints: ClassVar[dict[str, Constraint]] = {"n_features": WITH_CV}
+    held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
+
+    def _solve(self, learned: Any) -> Solution:
+        def score(m: Moments, priors: Any) -> Scores:
+            return score_by(margin(self.eps), m, priors)
+
+        def gain_of(split: Split) -> np.ndarray:
+            spread, p = np.empty(split.fold.n_features), split.p_fold[split.p_fold > 0]
+            for columns, A, B in split.deviations():
+                spread[columns] = p @ (A * B)
+            variance = split.fold.variances(split.p_fold)
+            return (1 + self.eps) * spread - self.eps * variance
+
+        sizes = held_out_sizes(learned.folds, self.priors, score, gain_of)
+        return select(score(learned.moments, self.priors), self._size, sizes=sizes)
 
 
 class _Judge:

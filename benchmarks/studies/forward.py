@@ -27,7 +27,7 @@ from benchmarks.studies import corpora
 from benchmarks.studies.classifiers import NAMES, by_classifier, each, f1
 from benchmarks.studies.which import _scaled
 from benchmarks.tables import Table, middle
-from narrows import OCFS, ClassStats, FisherFS, ForwardFS
+from narrows import OCFS, FisherFS, ForwardFS, Moments
 from narrows.evaluate.splits import Fold
 from narrows.solve.columns import take
 
@@ -77,10 +77,10 @@ class ForwardSteps:
                 moments, steps = [], []
                 for X, y, *_ in folds:
                     start = process_time()
-                    stats = ClassStats.of(X, y, second="cross")
+                    summed = Moments.of(X, y, second="cross")
                     moments.append(process_time() - start)
                     start = process_time()
-                    ForwardFS(n_features=p).fit_stats(stats)
+                    ForwardFS(n_features=p).fit_moments(summed)
                     steps.append(process_time() - start)
                 n = len(folds[0][1])
                 rows.append([title, n, d, p, *map(_milliseconds, (moments, steps))])

@@ -70,7 +70,7 @@ def _rows(data: Split, size: int, room: str, single: dict[Any, np.ndarray]) -> l
             continue
         found = []
         for seed in SEEDS:
-            made = {"random_state": seed, "reservoir": reservoir(room, n)}
+            made = {"random_state": seed, "keep": reservoir(room, n)}
             samples = np.random.default_rng(seed).permutation(len(data.y))[:n]
             X, y = data.X[samples], data.y[samples]
             if (n, seed) not in single:

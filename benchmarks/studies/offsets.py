@@ -62,6 +62,6 @@ def _held_out(data: Split, seed: int) -> list[Any]:
     found = []
     for room in RESERVOIRS:
         size = reservoir(room, len(data.y))
-        model = OnlineSRDA(reservoir=size, random_state=seed).fit(data.X, data.y)
+        model = OnlineSRDA(keep=size, random_state=seed).fit(data.X, data.y)
         found.append([*behind(model, data), predicted(model, data)])
     return found

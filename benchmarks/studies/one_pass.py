@@ -37,10 +37,10 @@ class OnePass:
             "all features",
             "OC",
             "SRDA",
-            "OnlineSRDA, reservoir=0",
+            "OnlineSRDA, keep=0",
             "**OnlineSRDA**",
             "reservoir n/10",
-            "sorted by label, reservoir=0",
+            "sorted by label, keep=0",
             "sorted by label",
             "sorted by label, reservoir n/10",
         ]
@@ -68,7 +68,7 @@ class Rivals:
         made = {
             "OnlineSRDA": OnlineSRDA(random_state=0, polish=False),
             "OnlineSRDA, read": OnlineSRDA(random_state=0),
-            "OnlineSRDA, reservoir n/10, read": OnlineSRDA(reservoir=tenth, random_state=0),
+            "OnlineSRDA, reservoir n/10, read": OnlineSRDA(keep=tenth, random_state=0),
             "SRDA": SRDA(),
             "OC": OC(),
             "TruncatedSVD 100": TruncatedSVD(100, random_state=0),
@@ -103,7 +103,7 @@ def _learned(data: Split, size: int, by_label: bool) -> Iterator[OnlineSRDA]:
         order = np.random.default_rng(seed).permutation(len(data.y))
         if by_label:
             order = order[np.argsort(data.y[order], kind="stable")]
-        model = OnlineSRDA(reservoir=size, random_state=seed)
+        model = OnlineSRDA(keep=size, random_state=seed)
         yield model.partial_fit(data.X[order], data.y[order])
 
 

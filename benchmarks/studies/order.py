@@ -42,7 +42,7 @@ def _scores(title: str, room: str, seed: int) -> np.ndarray:
         shuffled = np.random.default_rng(seed).permutation(len(data.y))
         by_label = shuffled[np.argsort(data.y[shuffled], kind="stable")]
         models = [
-            OnlineSRDA(reservoir=reservoir(room, len(data.y)), random_state=seed).partial_fit(
+            OnlineSRDA(keep=reservoir(room, len(data.y)), random_state=seed).partial_fit(
                 data.X[order], data.y[order]
             )
             for order in (shuffled, by_label)

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.harness import UnavailableError
 from benchmarks.studies import corpora
 from benchmarks.tables import Table, figure
-from narrows import IMMC, ClassStats
+from narrows import IMMC, Moments
 from narrows.read import iter_chunks
 
 PASSES = (1, 5, 20)
@@ -81,9 +81,9 @@ def _data():
 
 def _leading(X, y, eps):
     """Eigenvalues of S_b - eps S_w, and its leading eigenvector."""
-    stats = ClassStats.of(X, y)
-    p = stats.counts / stats.n
-    D = stats.means - stats.mean
+    m = Moments.of(X, y)
+    p = m.counts / m.n
+    D = m.means - m.mean
     S_b = D.T @ (p[:, None] * D)
     eigenvalues, vectors = np.linalg.eigh((1 + eps) * S_b - eps * np.cov(X.T, bias=True))
     return eigenvalues, vectors[:, -1]

@@ -198,7 +198,7 @@ class Stream:
             cut = 4 * len(y) // 5
             cells = [f1(X[:cut], y[:cut], X[cut:], y[cut:])]
             online = [
-                {"random_state": 0, "half_life": half_life, "reservoir": reservoir(name, cut)}
+                {"random_state": 0, "half_life": half_life, "keep": reservoir(name, cut)}
                 for half_life in (None, 1000)
                 for name in RESERVOIRS
             ]
@@ -223,7 +223,7 @@ class SeveralLabels:
         tenth = reservoir("n/10", X.shape[0])
         for model in (
             OCFS(n_features=1000), OCFS(per_class=50), IG(n_features=1000), CHI(n_features=1000),
-            OC(), OnlineSRDA(random_state=0), OnlineSRDA(reservoir=tenth, random_state=0),
+            OC(), OnlineSRDA(random_state=0), OnlineSRDA(keep=tenth, random_state=0),
         ):  # fmt: skip
             Z, Z_test = model.fit(X, Y).transform(X), model.transform(X_test)
             scores = _by_topic(Z, Y, Z_test, Y_test)
@@ -296,7 +296,7 @@ def _online(data: Set) -> dict[str, list[OnlineSRDA]]:
     n = len(data.folds[0][1])
     sizes = {ONLINE: reservoir("2,000", n), TENTH: reservoir("n/10", n)}
     return {
-        name: [OnlineSRDA(reservoir=size, random_state=seed) for seed in SEEDS]
+        name: [OnlineSRDA(keep=size, random_state=seed) for seed in SEEDS]
         for name, size in sizes.items()
     }
 

@@ -23,11 +23,11 @@ print(f"{ocfs.n_features_} of {X.shape[1]:,} terms are selected")
 # The eight best terms of each class; larger terms have higher scores. Grey terms in brackets are
 # rarer in the class than elsewhere: their absence distinguishes the class.
 
-stats = ocfs.stats_
+moments = ocfs.moments_
 figure, ax = plt.subplots(figsize=(12, 7.5))
-for row, (scores, mean) in enumerate(zip(ocfs.class_scores_, stats.means, strict=True)):
+for row, (scores, mean) in enumerate(zip(ocfs.class_scores_, moments.means, strict=True)):
     for place, column in enumerate(np.argsort(-scores)[:8]):
-        more = mean[column] > stats.mean[column]
+        more = mean[column] > moments.mean[column]
         ax.text(
             place, row, terms[column] if more else f"({terms[column]})",
             size=7.5 + 3 * np.sqrt(scores[column] / scores.max()), color="k" if more else "0.5",

@@ -19,7 +19,7 @@ from examples.papers.lyrl2004 import read_lyrl2004
 from examples.papers.verdict import Row, untested
 from scipy import sparse
 
-from narrows import ClassStats
+from narrows import Moments
 from narrows.evaluate.splits import Fold, split
 from narrows.read import iter_chunks
 
@@ -120,9 +120,9 @@ def two_normals(seed: int = 0, wide: float = 84.0) -> tuple[np.ndarray, np.ndarr
 
 def scatters(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return S_b and C of dense samples."""
-    stats = ClassStats.of(X, y)
-    D = stats.means - stats.mean
-    return D.T @ ((stats.counts / stats.n)[:, None] * D), np.cov(X.T, bias=True)
+    m = Moments.of(X, y)
+    D = m.means - m.mean
+    return D.T @ ((m.counts / m.n)[:, None] * D), np.cov(X.T, bias=True)
 
 
 def leading(A: np.ndarray, p: int = 1) -> np.ndarray:

@@ -21,7 +21,7 @@ from tests.papers.iis import iis
 from tests.papers.immc import immc
 from tests.papers.ioc import ioc
 
-from narrows import CHI, IG, IOC, OCFS, ClassStats
+from narrows import CHI, IG, IOC, OCFS, Moments
 
 ITERATIONS = {"IOC": ioc, "IIS": iis, "IMMC": partial(immc, theta=0.1)}
 ABOUT = 0.25  # largest difference from the claimed exponent
@@ -115,5 +115,5 @@ def _sparse(n: int, d: int, k: int) -> tuple[Any, np.ndarray]:
 def _from_state(method: Any, c: int, d: int) -> Any:
     X = np.random.default_rng(0).random((2 * c, d))
     X[X < 0.5] = 0
-    stats = ClassStats.of(X, np.arange(2 * c) % c, presence=not isinstance(method, OCFS))
-    return lambda: method.fit_stats(stats).scores_
+    moments = Moments.of(X if isinstance(method, OCFS) else X != 0, np.arange(2 * c) % c)
+    return lambda: method.fit_moments(moments).scores_

@@ -22,10 +22,9 @@ All methods also learn from batches (`partial_fit`); SRDA, KernelSRDA, LDA, MMC,
 ReducedRank and ForwardFS do so for at most 8,192 features. The result is that of `fit`,
 except for IDRQR, whose updates are approximate, for KernelSRDA, whose functions then depend on the
 first samples, and for incremental methods that shuffle in `fit`. Selectors and exact projectors,
-except for IDRQR, also learn from states that add up (`ClassStats`, `TargetStats`, `fit_stats`,
-`merge`), forget old samples (`half_life`), and can be restricted to the latest samples (`Window`).
-`align` rotates a projection onto an earlier one. `save` and `load` store fitted
-estimators.
+except for IDRQR, also learn from moments that add up (`Moments`, `fit_moments`, `merge`), decay old
+samples (`half_life`), and can be restricted to the latest samples (`Window`). `align` rotates a
+projection onto an earlier one. `save` and `load` store fitted estimators.
 """
 
 from importlib import import_module
@@ -38,47 +37,49 @@ from narrows.methods import MODULES
 if TYPE_CHECKING:  # `as` says to type checkers that a name is public
     from narrows.io.models import load as load
     from narrows.io.models import save as save
-    from narrows.methods.aligned import align as align
-    from narrows.methods.between import IIS as IIS
-    from narrows.methods.between import IOC as IOC
-    from narrows.methods.between import OCFS as OCFS
-    from narrows.methods.centroid import OC as OC
-    from narrows.methods.centroid import OCM as OCM
-    from narrows.methods.contingency import CHI as CHI
-    from narrows.methods.contingency import DF as DF
-    from narrows.methods.contingency import IG as IG
-    from narrows.methods.contingency import MI as MI
-    from narrows.methods.fisher import ILDA as ILDA
-    from narrows.methods.fisher import FisherFS as FisherFS
+    from narrows.methods.align import align as align
+    from narrows.methods.discriminants import LDA as LDA
+    from narrows.methods.discriminants import SRDA as SRDA
+    from narrows.methods.discriminants import KernelSRDA as KernelSRDA
     from narrows.methods.forward import ForwardFS as ForwardFS
     from narrows.methods.idrqr import IDRQR as IDRQR
-    from narrows.methods.kernel_srda import KernelSRDA as KernelSRDA
-    from narrows.methods.lda import LDA as LDA
-    from narrows.methods.margin import IMMC as IMMC
-    from narrows.methods.margin import MMC as MMC
-    from narrows.methods.margin import MMCFS as MMCFS
-    from narrows.methods.online_srda import OnlineSRDA as OnlineSRDA
-    from narrows.methods.regression import PLS as PLS
-    from narrows.methods.regression import ReducedRank as ReducedRank
-    from narrows.methods.srda import SRDA as SRDA
-    from narrows.methods.targets import CorrelationFS as CorrelationFS
-    from narrows.methods.total import CCIPCA as CCIPCA
-    from narrows.methods.total import PCA as PCA
-    from narrows.methods.total import VarianceFS as VarianceFS
+    from narrows.methods.online import OnlineSRDA as OnlineSRDA
+    from narrows.methods.projectors import MMC as MMC
+    from narrows.methods.projectors import OC as OC
+    from narrows.methods.projectors import OCM as OCM
+    from narrows.methods.projectors import PCA as PCA
+    from narrows.methods.regressors import PLS as PLS
+    from narrows.methods.regressors import ReducedRank as ReducedRank
+    from narrows.methods.selectors import CHI as CHI
+    from narrows.methods.selectors import DF as DF
+    from narrows.methods.selectors import IG as IG
+    from narrows.methods.selectors import MI as MI
+    from narrows.methods.selectors import MMCFS as MMCFS
+    from narrows.methods.selectors import OCFS as OCFS
+    from narrows.methods.selectors import CorrelationFS as CorrelationFS
+    from narrows.methods.selectors import FisherFS as FisherFS
+    from narrows.methods.selectors import VarianceFS as VarianceFS
+    from narrows.methods.sequential import CCIPCA as CCIPCA
+    from narrows.methods.sequential import IIS as IIS
+    from narrows.methods.sequential import ILDA as ILDA
+    from narrows.methods.sequential import IMMC as IMMC
+    from narrows.methods.sequential import IOC as IOC
     from narrows.methods.window import Window as Window
-    from narrows.state.class_stats import ClassStats as ClassStats
-    from narrows.state.targets import TargetStats as TargetStats
+    from narrows.moments.before import ClassStats as ClassStats
+    from narrows.moments.before import TargetStats as TargetStats
+    from narrows.moments.moments import Moments as Moments
 
 # the module of each public name: names are imported when they are first used (PEP 562)
 _MODULES = {name: f"methods.{module}" for name, module in MODULES.items()} | {
-    "ClassStats": "state.class_stats",
-    "TargetStats": "state.targets",
+    "ClassStats": "moments.before",
+    "Moments": "moments.moments",
+    "TargetStats": "moments.before",
     "Window": "methods.window",
-    "align": "methods.aligned",
+    "align": "methods.align",
     "load": "io.models",
     "save": "io.models",
 }
-__all__ = sorted(_MODULES)
+__all__ = sorted(set(_MODULES) - {"ClassStats", "TargetStats"})  # which are deprecated
 _PUBLIC_MODULES = "criteria", "engines", "errors", "evaluate", "read", "table", "testing", "text"
 __version__: str
 _IMPORTING = RLock()  # threads that enter the circles of other packages at two places fail

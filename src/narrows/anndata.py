@@ -6,7 +6,7 @@ neither needed nor imported; nor is anndata, unless its data are in a file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,12 +17,12 @@ from narrows.engines import local
 from narrows.errors import ParameterError, RangeError, did_you_mean
 from narrows.io.formats.matrix import stored_matrix
 from narrows.io.source import Source
-from narrows.methods.base import Estimator
+from narrows.methods.base import Reducer, remember
 from narrows.methods.methods import METHODS
+from narrows.methods.names import use_names
 from narrows.methods.parameters import check, is_integer
-from narrows.methods.selector import PerClassSelector, Selector
+from narrows.moments.moments import Moments
 from narrows.solve.sums import blocks
-from narrows.state.class_stats import ClassStats
 
 __all__ = ["rank_genes", "reduce"]
 
@@ -109,7 +109,7 @@ def rank_genes(
     See Also
     --------
     reduce : Reduce cells by a projector, or select genes.
-    narrows.ClassStats : The state that the results are computed from.
+    narrows.Moments : The sums that the results are computed from.
     narrows.OCFS : Select features by the scatter of the class means.
     narrows.ForwardFS : Select features that complement each other, with `reduce`.
 
@@ -198,18 +198,17 @@ def _chosen(
 
 def _learned(
     data: CellMatrix, names: np.ndarray, y: np.ndarray, n_classes: int, size: int
-) -> ClassStats:
-    """Return the state of the cells, with a row for each of the classes 0, 1, …"""
-    state = ClassStats(data.n_features, second="class")
-    state.register(np.arange(n_classes))
+) -> Moments:
+    """Return the moments of the cells, also of classes 0, 1, … without cells."""
+    m = Moments(data.n_features, second="class").with_labels(np.arange(n_classes))
     for rows, X in data.chunks(size):
         _check_finite(X, names, rows.start)
         try:
-            state.update(X, y[rows])
+            m.update(X, y[rows])
         except RangeError as error:
             k = error.feature
             raise error.named(_RANK, None if k is None else str(names[k])) from None
-    return state
+    return m
 
 
 def _check_finite(X: Any, names: np.ndarray, first: int) -> None:
@@ -226,30 +225,36 @@ def _check_finite(X: Any, names: np.ndarray, first: int) -> None:
 
 
 def _welch(
-    state: ClassStats, group: int, other: int | None, overestimate: bool, base: float | None
+    m: Moments, group: int, other: int | None, overestimate: bool, base: float | None
 ) -> Results:
     """Return the t statistics, p-values and log fold changes of a group against others."""
-    is_group, moments = np.arange(len(state.counts)) == group, []
+    is_group, both = np.arange(len(m.counts)) == group, []
     is_other = ~is_group if other is None else np.arange(len(is_group)) == other
     for which in (is_group, is_other):
-        N = np.where(which, state.counts, 0.0)
+        N = np.where(which, m.counts, 0.0)
         n, p = N.sum(), N / max(1.0, N.sum())
         if n < 2:
             problem = f"expected at least two cells in the rest, got {int(n)}."
             raise ParameterError(f"{_RANK}: {problem} Name a column with more groups.")
-        mean, variance, rounding = state._centre(p), state.variances(p), state.rounding(p)
+        mean, variance, rounding = m._centre(p), m.variances(p), m.rounding(p)
         variance[variance <= _ROUNDING * mean**2] = 0.0
-        level = state.centre(p)
+        level = m.centre(p)
         level[np.abs(level) <= rounding] = 0.0
-        moments.append((n, mean, variance * n / (n - 1), rounding, level))
-    (n, mean, variance, rounding, level), (m, mean_of_others, of_others, more, below) = moments
+        both.append((n, mean, variance * n / (n - 1), rounding, level))
+    (n, mean, variance, rounding, level), (n_others, mean_of_others, of_others, more, below) = both
     equal = np.abs(mean - mean_of_others) <= rounding + more
     mean[equal] = mean_of_others[equal]  # measured from the origin, so that no digits are lost
-    m = n if overestimate else m
+    n_others = n if overestimate else n_others
     factor = 1.0 if base is None else np.log(base)
     with np.errstate(all="ignore"):  # where nothing varies, or values are not logarithms
         t, pvals = stats.ttest_ind_from_stats(
-            mean, np.sqrt(variance), n, mean_of_others, np.sqrt(of_others), m, equal_var=False
+            mean,
+            np.sqrt(variance),
+            n,
+            mean_of_others,
+            np.sqrt(of_others),
+            n_others,
+            equal_var=False,
         )
         above, below = (np.expm1(x * factor) + _ADDED for x in (level, below))
         changes = np.log2(above / below)
@@ -269,7 +274,7 @@ def _selected(
     data: CellMatrix, code: np.ndarray, chosen: list[int], method: str, other: int | None, size: int
 ) -> Iterator[Results]:
     """Yield the scores that a selector gives genes for each group, without p-values."""
-    estimator = estimator_of(method, _RANK, PerClassSelector, _TESTS)
+    estimator = estimator_of(method, _RANK, lambda kind: hasattr(kind, "class_scores_"), _TESTS)
     if other is not None:
         problem = f'expected reference="rest" for method={method!r}, got a group.'
         raise ParameterError(f'{_RANK}: {problem} Use method="t-test".')
@@ -287,7 +292,7 @@ def reduce(
     adata: Any,
     key: str,
     *,
-    method: str | Estimator = "srda",
+    method: str | Reducer = "srda",
     n_components: int | None = None,
     layer: str | None = None,
     use_rep: str | None = None,
@@ -369,10 +374,10 @@ def reduce(
     >>> adata.obsm["X_lda"].shape, adata.varm["lda"].shape
     ((178, 2), (13, 2))
     """
-    given = isinstance(method, Estimator)
-    estimator: Any = method if given else estimator_of(method, _REDUCE, Estimator)
+    given = isinstance(method, Reducer)
+    estimator: Any = method if given else estimator_of(method, _REDUCE)
     name = type(estimator).__name__.lower()
-    selects = isinstance(estimator, Selector)
+    selects = hasattr(estimator, "get_support")
     if n_components is not None and "n_components" not in estimator.get_params(deep=False):
         problem = f"expected no n_components for {name}, got {n_components}."
         raise ParameterError(f"{_REDUCE}: {problem} Set n_features of an estimator.")
@@ -393,7 +398,7 @@ def reduce(
     genes = tuple(map(str, adata.var_names))
     named = use_rep is None and len(set(genes)) == len(genes)
     source = Source(label=key, columns=genes) if named else None
-    estimator._use_names(source)
+    use_names(estimator, source)
     classes, has = np.asarray(categories), code >= 0
     classes = classes.astype(str) if classes.dtype.kind == "O" else classes
     if data.in_memory:
@@ -401,7 +406,7 @@ def reduce(
     else:
         local.fit(estimator, Labelled(data, code, classes, chunk_size))
     if named:
-        estimator._remember(source)
+        remember(estimator, source)
     settings = {"key": key, "method": name, "layer": layer, "use_rep": use_rep}
     settings |= estimator.get_params(deep=False)
     found: dict[str, Any] = {
@@ -496,9 +501,14 @@ def groups_of(adata: Any, key: str, who: str, copy: bool) -> tuple[np.ndarray, A
     return np.asarray(column.codes, dtype=np.intp), column.categories
 
 
-def estimator_of(method: Any, who: str, kind: type, others: Sequence[str] = ()) -> Any:
-    """Return the estimator of a name."""
-    known = {n.lower(): each for n, each in METHODS.items() if issubclass(each, kind)}
+def estimator_of(
+    method: Any,
+    who: str,
+    suits: Callable[[Any], bool] = lambda kind: True,
+    others: Sequence[str] = (),
+) -> Any:
+    """Return the estimator of a name, of a class that suits; `others` are names in errors."""
+    known = {name.lower(): kind for name, kind in METHODS.items() if suits(kind)}
     check_known(who, "method", method, [*others, *known])
     return known[method]()
 

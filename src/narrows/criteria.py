@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import norm  # whose squares do not overflow
 
+from narrows.moments.folds import Split
+from narrows.moments.moments import Moments
 from narrows.solve.eigen import gram_eigh, lanczos
 from narrows.solve.sums import HUGE, too_large, weighted
-from narrows.state.class_stats import ClassStats
-from narrows.state.halves import Halves, between
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Criterion:
 
     Examples
     --------
-    >>> from narrows import ClassStats
+    >>> from narrows import Moments
     >>> from narrows.criteria import BETWEEN
-    >>> stats = ClassStats.of([[0.0, 5.0], [2.0, 5.0]], [0, 1])
-    >>> BETWEEN.diagonal(stats).tolist()
+    >>> m = Moments.of([[0.0, 5.0], [2.0, 5.0]], [0, 1])
+    >>> BETWEEN.diagonal(m).tolist()
     [1.0, 0.0]
-    >>> eigenvalues, W = BETWEEN.leading(stats)
+    >>> eigenvalues, W = BETWEEN.leading(m)
     >>> eigenvalues.round(6).tolist(), abs(W).tolist()
     ([1.0], [[1.0], [0.0]])
     """
@@ -46,12 +46,12 @@ class Criterion:
     total: float = 0.0
     shift: float = 0.0
 
-    def diagonal(self, stats: ClassStats, priors: Any = "empirical") -> np.ndarray:
+    def diagonal(self, m: Moments, priors: Any = "empirical") -> np.ndarray:
         """Return the diagonal of A, in O(c d) time.
 
         Parameters
         ----------
-        stats : ClassStats
+        m : Moments
             With second moments where `total` is not 0.
         priors : {"empirical", "sqrt", "balanced"} or array-like of shape (n_classes,)
             The weights of the classes.
@@ -60,26 +60,26 @@ class Criterion:
         -------
         diagonal : ndarray of shape (n_features,)
         """
-        p = stats.priors(priors)
-        a = np.full(stats.n_features, self.shift)
+        p = m.priors(priors)
+        a = np.full(m.n_features, self.shift)
         if self.between:
-            a += self.between * _spread(stats, p)
+            a += self.between * _spread(m, p)
         if self.total:
             with np.errstate(over="ignore"):  # checked next
-                a += self.total * stats.variances(p)
+                a += self.total * m.variances(p)
         if not np.isfinite(a).all():
             k = int((~np.isfinite(a)).argmax())
             raise too_large(f"a criterion below {HUGE:.1e}", k)
         return a
 
     def leading(
-        self, stats: ClassStats, priors: Any = "empirical", n: int | None = None
+        self, m: Moments, priors: Any = "empirical", n: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the leading eigenpairs of A, without making A.
 
         Parameters
         ----------
-        stats : ClassStats
+        m : Moments
             The state that S_b is computed from.
         priors : {"empirical", "sqrt", "balanced"} or array-like of shape (n_classes,)
             The weights of the classes.
@@ -103,34 +103,34 @@ class Criterion:
         if self.total or self.between <= 0:
             raise ValueError(
                 f"Criterion: expected between > 0 and total=0 for leading eigenvectors, got {self}."
-                " C needs cross products, which a ClassStats does not hold."
+                " C needs cross products, which a Moments does not hold."
             )
-        p = stats.priors(priors)
-        noise, root = float(norm(stats.rounding(p))), np.sqrt(p[p > 0, None])
-        side = min(len(root), stats.n_features)
+        p = m.priors(priors)
+        noise, root = float(norm(m.rounding(p))), np.sqrt(p[p > 0, None])
+        side = min(len(root), m.n_features)
         found = None
         if n is not None and side > max(_MANY, 10 * n):
-            found = lanczos(between(stats, p), n, noise)
+            found = lanczos(m.between(p), n, noise)
         if found is None:
 
             def factor() -> Iterator[tuple[slice, np.ndarray]]:
-                return ((columns, root * D) for columns, D in stats.deviations(p))
+                return ((columns, root * D) for columns, D in m.deviations(p))
 
-            found = gram_eigh(factor, (len(root), stats.n_features), noise, n)
+            found = gram_eigh(factor, (len(root), m.n_features), noise, n)
         L, W = found
         return self.between * L + self.shift, W
 
 
-def _spread(stats: ClassStats, p: np.ndarray) -> np.ndarray:
+def _spread(m: Moments, p: np.ndarray) -> np.ndarray:
     """Return sum_j p_j (m_j - m)^2, of shape (n_features,)."""
-    spread = np.empty(stats.n_features)
-    for columns, D in stats.deviations(p):
+    spread = np.empty(m.n_features)
+    for columns, D in m.deviations(p):
         spread[columns] = weighted(p[p > 0], D**2)
-    spread[spread <= stats.rounding(p) ** 2] = 0.0
+    spread[spread <= m.rounding(p) ** 2] = 0.0
     return spread
 
 
-def held_out_gain(halves: Halves) -> np.ndarray:
+def held_out_gain(split: Split) -> np.ndarray:
     """Return how much closer a fold is to points halfway to the others' class means than to m.
 
     A feature of a sample is predicted by the point halfway from the mean m of the others to their
@@ -142,7 +142,7 @@ def held_out_gain(halves: Halves) -> np.ndarray:
 
     Parameters
     ----------
-    halves : Halves
+    split : Halves
         A fold and the other folds.
 
     Returns
@@ -150,8 +150,8 @@ def held_out_gain(halves: Halves) -> np.ndarray:
     gain : ndarray of shape (n_features,)
         May be negative.
     """
-    gain, p = np.empty(halves.fold.n_features), halves.p_fold[halves.p_fold > 0]
-    for columns, A, B in halves.deviations():
+    gain, p = np.empty(split.fold.n_features), split.p_fold[split.p_fold > 0]
+    for columns, A, B in split.deviations():
         B *= 2
         B -= _HALFWAY * A
         B *= A
@@ -160,6 +160,13 @@ def held_out_gain(halves: Halves) -> np.ndarray:
 
 
 _HALFWAY = 0.5  # from the mean to a class mean, for `held_out_gain`
+
+
+def margin(eps: float) -> Criterion:
+    """Return the criterion S_b - eps S_w = (1 + eps) S_b - eps C."""
+    return Criterion(between=1 + eps, total=-eps)
+
+
 BETWEEN = Criterion(between=1.0)
 TOTAL = Criterion(total=1.0)
 _MANY = 1000  # classes and features, from which on a few eigenvectors are found by Lanczos

@@ -18,7 +18,8 @@ __all__ = ["DataError", "ParameterError"]
 # packages between a caller and a warning; the last two because of decorators
 _NOT_THE_CALLER = {"narrows", "sklearn", "joblib", "numpy", "contextlib"}
 _FLAG = re.compile(r"(Set )?(\w+) \((--[^)]*)\)")  # a parameter, and the option of a command
-_STATES = "ClassStats: ", "TargetStats: ", "Criterion: "  # that messages of states start with
+# that messages of moments and criteria start with
+_STATES = "Moments: ", "Criterion: "
 # the class that the user called, for warnings of states and solvers
 _called: ContextVar[str] = ContextVar("called", default="")
 
@@ -101,7 +102,7 @@ class RangeError(ValueError):
         got: str,
         feature: int | None = None,
         advice: str = "Scale the data.",
-        who: str = "ClassStats",
+        who: str = "Moments",
         name: str | None = None,
     ):
         self.said, self.feature = (expected, got, feature, advice), feature
@@ -200,7 +201,7 @@ def errors_named_after(estimator: Any) -> Iterator[None]:
 def feature_name(estimator: Any, k: int) -> str:
     """Return the name of feature k, also while an estimator is being fitted."""
     names = getattr(estimator, "feature_names_in_", None)
-    source = getattr(getattr(estimator, "_fitted", None), "source", None)
+    source = getattr(getattr(estimator, "_learned", None), "source", None)
     if names is None and source is not None:
         names = source.names
     return f"x{k}" if names is None else str(names[k])
@@ -219,7 +220,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 def no_samples_have(sums: str) -> str:
     """Return the message for sums that are left where samples were subtracted but never added."""
     return (
-        f"ClassStats: expected sums of samples, got {sums}, which no samples have. "
+        f"Moments: expected sums of samples, got {sums}, which no samples have. "
         "Subtract only what was added, or add up the states that remain."
     )
 

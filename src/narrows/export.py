@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import save_file
-from sklearn.base import BaseEstimator, TransformerMixin, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,15 +17,12 @@ from narrows.errors import ParameterError
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
 from narrows.io.models import is_passing
-from narrows.methods.aligned import Aligned
-from narrows.methods.base import Estimator
-from narrows.methods.discriminant import Classifier
+from narrows.methods.align import Aligned
+from narrows.methods.base import Reducer, solution_of
 from narrows.methods.methods import METHODS
-from narrows.methods.projector import Projector
-from narrows.methods.selector import Selector
+from narrows.methods.names import column_names, source_of
 from narrows.methods.window import Window
-from narrows.state.class_stats import ClassStats
-from narrows.state.maps import RandomFeatures
+from narrows.solve.kernel_map import AboutMean, KernelMap
 from narrows.text import FeatureMaker
 
 __all__ = ["register_converters", "to_onnx", "to_sentence_transformers"]
@@ -112,7 +109,7 @@ def _model_of(estimator: Any) -> Any:
     import onnx
     from onnx import TensorProto, helper
 
-    own, maker = Estimator | Aligned | Window, maker_of(estimator)
+    own, maker = Reducer | Aligned | Window, maker_of(estimator)
     others = (step for step in active_steps(estimator) if step is not maker)
     if isinstance(estimator, Pipeline) and not all(isinstance(step, own) for step in others):
         return _by_skl2onnx(estimator)
@@ -124,15 +121,16 @@ def _model_of(estimator: Any) -> Any:
         X = add_reduction(graph, X, step)
     names = [str(name) for name in last.get_feature_names_out()]
     outputs = [("transformed", add_reduction(graph, X, last), TensorProto.FLOAT, [len(names)])]
-    then = last._then if isinstance(last, Selector) else None
+    learned = getattr(last, "_learned", None)
+    then = None if learned is None else learned.then
     rule = last if then is None else then.estimator
-    if isinstance(rule, Classifier):
+    if is_classifier(rule):
         if then is not None:
             X = graph.node("Gather", X, graph.constant(then.chosen.astype(np.int64)), axis=1)
         label, probabilities = add_prediction(graph, X, rule)
-        labels = as_labels(rule.classes_)
+        labels, n_labels = as_labels(rule.classes_), solution_of(rule).classes.n_labels
         kind = TensorProto.STRING if labels.dtype == object else TensorProto.INT64
-        each = [len(rule._state.classes)] if rule._several else []
+        each = [n_labels] if n_labels else []
         outputs += [
             ("label", label, kind, each),
             ("probabilities", probabilities, TensorProto.FLOAT, [len(labels)]),
@@ -155,7 +153,7 @@ def _model_of(estimator: Any) -> Any:
         ],
         graph.constants,
     )
-    features = steps[0]._column_names() if isinstance(steps[0], Estimator) else None
+    features = column_names(steps[0])
     metadata = {
         "estimator": " + ".join(type(step).__name__ for step in steps),
         "narrows": version("narrows"),
@@ -240,7 +238,7 @@ def register_converters() -> None:
         from skl2onnx._parse import update_registered_parser
     for method in (*METHODS.values(), Aligned):
         functions, options = (_shapes, _convert), None
-        if issubclass(method, Classifier):
+        if issubclass(method, ClassifierMixin):
             functions, options = (_shapes_of_classifier, _convert_classifier), _OPTIONS
         name = f"Narrows{method.__name__}"
         update_registered_converter(method, name, *functions, options=options)
@@ -260,8 +258,13 @@ def _parse_pipeline(scope: Any, model: Any, inputs: Any, custom_parsers: Any = N
     from skl2onnx._parse import _parse_sklearn_pipeline
 
     *steps, last = model.steps
-    steps = [(k, Reducing(step) if isinstance(step, Classifier) else step) for k, step in steps]
+    steps = [(name, Reducing(step) if _predicts(step) else step) for name, step in steps]
     return _parse_sklearn_pipeline(scope, Pipeline([*steps, last]), inputs, custom_parsers)
+
+
+def _predicts(step: Any) -> bool:
+    """Whether a step is a classifier of narrows."""
+    return isinstance(step, Reducer) and is_classifier(step)
 
 
 def _own(operator: Any) -> Any:
@@ -378,17 +381,22 @@ def to_sentence_transformers(estimator: Any, folder: str | os.PathLike[str]) -> 
 
 def _weight(step: Any) -> np.ndarray:
     """Return W' of shape (n_components, n_features)."""
-    if isinstance(step, Selector):
+    if hasattr(step, "get_support"):
         columns = step.get_support(indices=True)
         W = np.zeros((len(columns), step.n_features_in_))
         W[np.arange(len(columns)), columns] = 1.0
         return W
-    if isinstance(step, Projector) and not step._is_linear:
+    if _map_of(step) is not None:
         raise ParameterError(
             "to_sentence_transformers: expected a linear reduction, got "
             f"{type(step).__name__} with hidden features. Use SRDA, or to_onnx."
         )
     return np.asarray(step.components_)
+
+
+def _map_of(step: Any) -> AboutMean | None:
+    """Return what makes coordinates of the features; None for linear reductions."""
+    return solution_of(step).map if isinstance(step, Reducer) else None
 
 
 # -- fitted estimators -----------------------------------------------------------------------------
@@ -410,7 +418,7 @@ def steps_of(estimator: Any, who: str) -> list[Any]:
     steps = [step for step in active_steps(estimator) if step is not maker]
     steps = [step.estimator_ if isinstance(step, Window) else step for step in steps]
     for step in steps:
-        if not isinstance(step, Estimator | Aligned):
+        if not isinstance(step, Reducer | Aligned):
             raise TypeError(
                 f"{who}: expected an estimator of narrows, or a pipeline of these, got "
                 f"{type(step).__name__}. Pass the steps of narrows alone."
@@ -425,7 +433,7 @@ def maker_of(estimator: Any) -> FeatureMaker | None:
     first = next(iter(active_steps(estimator)), None)
     if isinstance(first, FeatureMaker):
         return first
-    source = getattr(first, "_source", None)
+    source = None if first is None else source_of(first)
     return None if source is None else source.maker
 
 
@@ -507,27 +515,27 @@ class _Container(Graph):
 
 def add_reduction(graph: Graph, X: str, estimator: Any) -> str:
     """Add what `transform` does to samples."""
-    if isinstance(estimator, Selector):
+    if hasattr(estimator, "get_support"):
         columns = graph.constant(estimator.get_support(indices=True).astype(np.int64))
         return graph.node("Gather", X, columns, axis=1)
     W = np.asarray(estimator.components_).T
-    solution_map = estimator._solution.map if isinstance(estimator, Projector) else None
-    return _product(graph, X, estimator, solution_map, W, np.zeros(W.shape[1]))
+    return _product(graph, X, estimator, _map_of(estimator), W, np.zeros(W.shape[1]))
 
 
-def add_prediction(graph: Graph, X: str, estimator: Classifier) -> tuple[str, str]:
+def add_prediction(graph: Graph, X: str, estimator: Any) -> tuple[str, str]:
     """Add what `predict` and `predict_proba` do; return the labels and the probabilities."""
-    rule, (classes, seen, several, n_labels) = estimator._decision(), estimator._classes
-    W = np.zeros((len(rule.weights), len(classes)))
+    found = solution_of(estimator, calibrated=True)
+    rule, classes, seen = found.rule, found.classes.labels, found.classes.seen
+    W = np.zeros((len(rule.coef), len(classes)))
     b = np.full(len(classes), -np.inf)
-    W[:, seen], b[seen] = rule.weights / rule.temperature, rule.intercept / rule.temperature
-    scores = _product(graph, X, estimator, rule.map, W, b)
-    if several:
-        place = np.zeros((len(classes), n_labels))
+    W[:, seen], b[seen] = rule.coef / rule.temperature, rule.intercept / rule.temperature
+    scores = _product(graph, X, estimator, found.map, W, b)
+    if found.classes.n_labels:
+        place = np.zeros((len(classes), found.classes.n_labels))
         place[np.arange(len(classes)), classes] = 1
         likely = graph.node("Greater", scores, graph.floats(0.0))
-        found = graph.node("Where", likely, graph.floats(1.0), graph.floats(0.0))
-        labels = graph.node("MatMul", found, graph.floats(place))
+        chosen = graph.node("Where", likely, graph.floats(1.0), graph.floats(0.0))
+        labels = graph.node("MatMul", chosen, graph.floats(place))
         return graph.node("Cast", labels, to=7), graph.node("Sigmoid", scores)
     best = graph.node("ArgMax", scores, axis=1, keepdims=0)
     names = graph.constant(as_labels(classes))
@@ -548,39 +556,40 @@ def as_labels(classes: np.ndarray) -> np.ndarray:
 
 
 def _product(
-    graph: Graph, X: str, estimator: Any, mapping: Any, W: np.ndarray, b: np.ndarray
+    graph: Graph, X: str, estimator: Any, map: AboutMean | None, W: np.ndarray, b: np.ndarray
 ) -> str:
     """Add Z W + b, for the coordinates Z of samples.
 
     What is the same for all samples is computed here, in double precision.
     """
-    if mapping is None:
+    if map is None:
         origin = _origin(estimator, len(W))
         if origin.any():
             X = graph.node("Sub", X, graph.floats(origin))
             b = b + origin @ W
     else:
-        mean = getattr(mapping, "mean", None) if not isinstance(mapping, RandomFeatures) else None
-        X = _coordinates(graph, X, getattr(mapping, "map", mapping))
-        b = b if mean is None else b - mean @ W
+        X, b = _coordinates(graph, X, map.map), b - map.mean @ W
     product = graph.node("MatMul", X, graph.floats(W))
     return graph.node("Add", product, graph.floats(b)) if b.any() else product
 
 
 def _origin(estimator: Any, n_features: int) -> np.ndarray:
     """Return what to subtract before products, so that far from zero no digits are lost."""
-    state = estimator._fitted.state if isinstance(estimator, Estimator) else None
-    found = getattr(getattr(state, "map", None), "centre", None)  # of KernelSRDA
+    learned = getattr(estimator, "_learned", None)
+    if learned is None or learned.state is None:
+        return np.zeros(n_features)
+    found = getattr(learned.step.map, "centre", None)  # of KernelSRDA
+    m = learned.moments
     if found is None:
-        found = getattr(getattr(state, "core", None), "origin", None)  # of OnlineSRDA
-    if found is None and isinstance(state, ClassStats) and state._origin is not None:
-        found = state.mean
+        found = getattr(getattr(m, "core", None), "origin", None)  # of OnlineSRDA
+    if found is None and getattr(m, "origin", None) is not None:
+        found = m.mean
     if found is None or len(found) != n_features:
         return np.zeros(n_features)
     return np.asarray(found).astype(np.float32).astype(np.float64)
 
 
-def _coordinates(graph: Graph, X: str, features: RandomFeatures) -> str:
+def _coordinates(graph: Graph, X: str, features: KernelMap) -> str:
     """Add the random features of samples, and the features themselves after them."""
     nearly = features.centre.astype(np.float32)
     X = graph.node("Sub", X, graph.floats(nearly))
@@ -591,7 +600,7 @@ def _coordinates(graph: Graph, X: str, features: RandomFeatures) -> str:
     m = features.n_hidden
     if not m:
         return linear
-    W, shift = features._weights(np.dtype(np.float64))
+    W, shift = features.weights(np.dtype(np.float64))
     size = graph.floats(np.sqrt(2 / m))
     if features.kernel == "relu":
         raised = graph.node("Add", graph.node("MatMul", X, graph.floats(W)), graph.floats(shift))

@@ -6,13 +6,16 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from narrows.io.chunk import Options, names_of
 from narrows.io.dataset import Dataset
 from narrows.io.formats import arrow
 from narrows.io.labels import labelled
 from narrows.io.source import Source
 from narrows.io.streams import MAX_LINE_MB
-from narrows.methods.base import Estimator
+from narrows.methods.base import Reducer
+from narrows.methods.names import source_of as known_source
 
 __all__ = ["Dataset", "Source", "iter_chunks", "source_of"]
 
@@ -203,9 +206,11 @@ def source_of(estimator: Any) -> Source | None:
     >>> X = source_of(model).tfidf.transform(["a new mail"])  # doctest: +SKIP
     >>> model.transform(X)  # doctest: +SKIP
     """
-    if not isinstance(estimator, Estimator):
+    if not isinstance(estimator, Reducer):
         kind = type(estimator).__name__
         raise TypeError(
             f"source_of: expected an estimator of narrows, got {kind}. Pass a step of a pipeline."
         )
-    return estimator._source
+    check_is_fitted(estimator)
+    found: Source | None = known_source(estimator)
+    return found

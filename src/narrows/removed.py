@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
-from narrows.errors import ParameterError
+from narrows.errors import ParameterError, warn
 
 _CERTIFIED, _CERTIFYING = ("OC", "OCFS", "IG", "CHI"), ("tolerance", "confidence", "random_state")
 _TOLERANCE = "Leave it out: all samples are read."
@@ -16,6 +16,7 @@ PARAMETERS = {
     ("SRDA", "scale"): "Leave it out: transform has unit variance within the classes.",
     **{(who, name): _TOLERANCE for who in _CERTIFIED for name in _CERTIFYING},
     **{(who, name): _BANDS for who in ("SRDA", "MMC") for name in ("head", "bands")},
+    ("OnlineSRDA", "reservoir"): "Use keep.",
     ("OnlineSRDA", "loss"): "Leave it out; use KernelSRDA where classes are not linear.",
     ("KernelSRDA", "folds"): "Leave it out: hidden features are always used, beside the others.",
 }
@@ -23,6 +24,8 @@ PARAMETERS = {
 VALUES = {(who, "solver", "bands"): _BANDS for who in ("SRDA", "MMC")}
 # values of removed parameters without which a model of 0.3 cannot be read
 _NEEDED = {("OnlineSRDA", "loss"): "squared"}
+# (class, parameter): its name now, in model files of 0.3
+_RENAMED = {("OnlineSRDA", "reservoir"): "keep"}
 # of the command line
 OPTIONS = {
     **dict.fromkeys(("--tolerance", "--confidence"), "all rows are read."),
@@ -75,7 +78,7 @@ def check_attribute(who: str, name: str) -> None:
 
 
 def without_removed(who: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters of a file of an earlier version without those that were removed.
+    """Return parameters of a file of an earlier version, renamed, without those removed.
 
     Raises
     ------
@@ -86,4 +89,12 @@ def without_removed(who: str, given: Mapping[str, Any]) -> dict[str, Any]:
         gone = isinstance(value, str) and (who, name, value) in VALUES
         if gone or value != _NEEDED.get((who, name), value):
             raise RemovedError(f"made by narrows 0.3 with {name}={value!r}. Fit again.")
+    given = {_RENAMED.get((who, name), name): value for name, value in given.items()}
     return {name: value for name, value in given.items() if (who, name) not in PARAMETERS}
+
+
+def deprecated(name: str, instead: str) -> None:
+    """Warn that a name of version 0.3 will go."""
+    warn(
+        f"{name} is deprecated, and version 0.5 will remove it. Use {instead}.", DeprecationWarning
+    )

@@ -21,9 +21,8 @@ from sklearn.utils import get_tags
 
 from narrows.errors import ParameterError, WidthError
 from narrows.methods.parameters import check_whole
-from narrows.methods.selector import Selector
-from narrows.state.cross import MOST
-from narrows.state.labels import as_array
+from narrows.moments.labels import as_array
+from narrows.moments.products import MOST
 
 __all__ = ["OneByOne", "batches", "rows_of"]
 
@@ -483,7 +482,7 @@ class OneByOne(BaseEstimator):
         if not hasattr(self, "estimator_"):
             return {}
         try:
-            if isinstance(self.estimator_, Selector):
+            if hasattr(self.estimator_, "get_support"):
                 kept = self._selected([{k: 1.0 if v == 0 else v} for k, v in x.items()])
                 return {k: v for (k, v), keep in zip(x.items(), kept, strict=True) if keep}
             reduced = self._reduced(self._rows([x]))[0]
@@ -501,7 +500,7 @@ class OneByOne(BaseEstimator):
         if not hasattr(self, "estimator_"):
             return X.iloc[:, :0]
         try:
-            if isinstance(self.estimator_, Selector):
+            if hasattr(self.estimator_, "get_support"):
                 return selected_columns(X, self._selected)
             reduced = self._reduced(rows)
         except NotFittedError:  # classes are still to come

@@ -38,7 +38,7 @@ from narrows.solve.cells import (
     table_of,
 )
 from narrows.solve.codec import check_known, taken
-from narrows.state.columns import (
+from narrows.solve.table_columns import (
     ANY_CASE,
     OTHER,
     Column,

@@ -76,9 +76,6 @@ class FeatureMaker(Hinting, TransformerMixin, BaseEstimator, ABC):
     def samples_of(self, X: Any) -> sparse.csr_array:
         """Return samples of texts or of a table, whatever scikit-learn's settings are."""
 
-    def _samples_of(self, X: Any) -> sparse.csr_array:  # as engines call it
-        return self.samples_of(X)
-
     def check_same_kind(self, other: object) -> None:
         """Raise ValueError for an object of another class, which has nothing to merge."""
         name = type(self).__name__

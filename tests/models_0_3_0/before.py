@@ -67,8 +67,8 @@ MODELS = {
     "ccipca": (CCIPCA(n_components=3), False, "text"),
     "idrqr": (IDRQR(), False, "text"),
     "idrqr_transport": (IDRQR(mu=5.0, update="transport"), True, "numbers"),
-    "onlinesrda": (OnlineSRDA(random_state=0, reservoir=20), True, "text"),
-    "onlinesrda_softmax": (OnlineSRDA(reservoir=0), False, "numbers"),  # with loss="softmax"
+    "onlinesrda": (OnlineSRDA(random_state=0, keep=20), True, "text"),
+    "onlinesrda_softmax": (OnlineSRDA(keep=0), False, "numbers"),  # with loss="softmax"
 }
 FILES = {
     "from_csv": ("a.csv", "--method oc"),

@@ -3,7 +3,7 @@
 import os
 
 WHEN = 1_700_000_000  # the inputs' time of modification, which a checkpoint holds
-_ONLINE = "--method onlinesrda --param reservoir=20 --param random_state=0"
+_ONLINE = "--method onlinesrda --param keep=20 --param random_state=0"
 # name: data, command, rows of a chunk, how many checkpoints are written before the interrupt
 RUNS = {
     "csv_oc": ("a.csv", "--method oc", 20, 2),

@@ -67,8 +67,8 @@ def say_skipped(dataset: Any, path: str | None) -> dict[str, Any]:
 
 def say_if_numbers(classes: Any, n_rows: int, how: str = "") -> None:
     """Say what to do where the labels of rows look like numbers to predict."""
+    from narrows.moments.labels import FEW_CLASSES
     from narrows.solve.cells import reads_as_number
-    from narrows.state.labels import FEW_CLASSES
 
     many = len(classes) > FEW_CLASSES and 10 * len(classes) > n_rows
     if many and all(map(reads_as_number, map(str, classes))):

@@ -11,9 +11,10 @@ from scipy import sparse
 
 from narrows.command.console import say
 from narrows.errors import DataError
+from narrows.methods.names import labels_of
+from narrows.moments.labels import are_text, integers, some, written
 from narrows.solve.paired import BY_SCORES, Outcome, score
 from narrows.solve.sums import widened
-from narrows.state.labels import are_text, integers, some, written
 
 
 def as_type(labels: np.ndarray, kind: str | None, model: str) -> np.ndarray:
@@ -35,13 +36,13 @@ def as_type(labels: np.ndarray, kind: str | None, model: str) -> np.ndarray:
 
 def make_type(estimator: Any, kind: str | None, model: str) -> None:
     """Turn the classes of an estimator into text or integers, and say it."""
-    from narrows.methods.routes import check_adds_up  # not to predict
+    from narrows.methods.base import check_adds_up, rename_classes  # not to predict
 
-    classes = estimator._fitted.state.classes
+    classes = labels_of(estimator)
     if not len(classes) or (found := as_type(classes, kind, model)) is classes:
         return
-    check_adds_up(estimator, estimator._fitted.state)
-    estimator._rename_classes(found)
+    check_adds_up(estimator)
+    rename_classes(estimator, found)
     say(f"{model}: its classes become {'text' if kind == 'text' else 'integers'}.")
 
 
@@ -53,7 +54,7 @@ def make_one_type(estimators: Sequence[Any], models: Sequence[str], kind: str | 
     DataError
         The classes of some are text and those of others integers, and no type was asked for.
     """
-    known = [estimator._fitted.state.classes for estimator in estimators]
+    known = [labels_of(estimator) for estimator in estimators]
     texts, numbers = (
         [k for k, classes in enumerate(known) if len(classes) and are_text(classes) == is_text]
         for is_text in (True, False)

@@ -37,14 +37,34 @@ from narrows.io.labels import decided_by
 from narrows.io.models import fingerprint, learned_by, load_model, save_model
 from narrows.io.source import check_kind, kind_of
 from narrows.io.streams import display_name, expand_patterns
+from narrows.methods.base import (
+    check_adds_up,
+    checked_targets,
+    emptied_copy,
+    most_passes,
+    plan_of,
+    remember,
+    what_is_lost,
+    widen,
+)
 from narrows.methods.describe import chosen, in_order, n_classes, summary
-from narrows.methods.names import listed, method_of
-from narrows.methods.routes import Data, check_adds_up, most_passes, route_of
+from narrows.methods.learned import Learned
+from narrows.methods.names import (
+    column_name,
+    column_names,
+    has_text_labels,
+    labels_of,
+    listed,
+    method_of,
+    source_of,
+    use_names,
+)
+from narrows.methods.plan import Data
 from narrows.methods.then import Then
+from narrows.moments.labels import are_text, written
+from narrows.moments.products import MOST
 from narrows.solve.columns import take
 from narrows.solve.sums import widened
-from narrows.state.cross import MOST
-from narrows.state.labels import are_text, written
 from narrows.text import Tfidf, Vectoriser
 
 _ADD_CLASSES = "Leave out --no-new-classes to learn it."
@@ -87,7 +107,7 @@ def fit(
             estimator = fit_parts(for_many(), files, **how)
         _save(estimator, output, learned=_warn_of_repeated(files, [], ""))
         if reading.table:
-            say_decisions(estimator._source.encoder)
+            say_decisions(source_of(estimator).encoder)
         _say_lost(estimator)
         if estimator._selects and given["then"] is None:
             values.say_selects(estimator, values.THEN_APART)
@@ -109,11 +129,11 @@ def _fit_like(inputs: tuple[str, ...], output: str, as_json: bool, given: dict[s
     values.check_output(output, model, *files, label=given["label"], target=given["target"])
     estimator = load_model(model)
     values.supported(estimator, "merge")
-    check_adds_up(estimator, estimator._state)
+    check_adds_up(estimator)
     reading = values.read_options(given, get_tags(estimator).target_tags.required)
     reading = values.options_of_model(estimator, model, reading, may_be_wider=True)
-    run = Run(estimator._emptied(), files, reading, given, None, model=model)
-    check_kind(files[0], run.samples.dataset.holds, kind_of(estimator._source), model)
+    run = Run(emptied_copy(estimator), files, reading, given, None, model=model)
+    check_kind(files[0], run.samples.dataset.holds, kind_of(source_of(estimator)), model)
     return run.finish(run.update, output, as_json)
 
 
@@ -133,7 +153,7 @@ def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **gi
             _report_model(estimator, output, as_json)
             return 0
         run = Run(estimator, files, reading, given, checkpoint, model=model, updates=True)
-        check_kind(files[0], run.samples.dataset.holds, kind_of(estimator._source), model)
+        check_kind(files[0], run.samples.dataset.holds, kind_of(source_of(estimator)), model)
         return run.finish(run.update, output, as_json, read)
 
 
@@ -246,13 +266,13 @@ class Run:
     ):
         self.estimator, self.checkpoint, self.model = estimator, checkpoint, model
         self._resumed: ResumePoint | None = None
-        source = estimator._source if model else None
+        source = source_of(estimator) if model else None
         if checkpoint is not None and given["resume"]:
             self._resumed = checkpoint.resume()
             if self._resumed is None:
                 say(f"no checkpoint {checkpoint.path} yet; starting from the beginning.")
             else:
-                at, source = self._resumed.at, self._resumed.estimator._source
+                at, source = self._resumed.at, source_of(self._resumed.estimator)
                 say(f"resuming after {at.rows:,} rows, line {at.line:,} of {files[at.file]}.")
                 reading = _as_before(self._resumed, reading)
                 if not model and source is not None and source.tfidf is not None:
@@ -306,25 +326,27 @@ class Run:
             samples.dataset.store_stdin()
         if samples.counts_first:
             samples.count_terms()
-        start = None if resumed is None else (resumed.state, resumed.passes)
+        start = None
         if resumed is not None:
-            self.estimator._use_names(resumed.estimator._source)
+            learned = resumed.estimator._learned
+            start = learned.step, learned.state, resumed.passes
+            use_names(self.estimator, learned.source)
         self._fit_from(start)
         estimator = self.estimator
-        estimator._remember(samples.source())
+        remember(estimator, samples.source())
         if estimator._selects and self._given["then"] != "none":
             self._fit_then()
         return estimator
 
-    def _fit_from(self, start: tuple[Any, int] | None) -> None:
+    def _fit_from(self, start: local.Start | None) -> None:
         """Fit the estimator to the samples, or another one if these have too many columns."""
         for_many = self._for_many
         try:
             if start is None and for_many is not None:
                 first = self.samples.peek()
                 if first is not None:
-                    route_of(self.estimator, Data.of(first), "chunks")
-            local.fit(self.estimator, self.samples, start, self._record, self._start_over)
+                    plan_of(self.estimator, Data.of(first), "chunks")
+            local.fit(self.estimator, self.samples, start, self._recorded, self._start_over)
             return
         except WidthError:
             if for_many is None:
@@ -332,7 +354,7 @@ class Run:
         self.estimator = for_many()  # not above, where the error would keep the chunks open
         if self.checkpoint is not None:
             self.checkpoint.start_over(clone(self.estimator))
-        local.fit(self.estimator, self.samples, None, self._record, self._start_over)
+        local.fit(self.estimator, self.samples, None, self._recorded, self._start_over)
 
     def _fit_then(self) -> None:
         """Fit what predicts by the selected columns, in one more pass over the samples.
@@ -353,7 +375,7 @@ class Run:
                 how = add.capitalize() if "-" in self.samples.inputs else f"Name it -, and {add}"
                 raise ValueError(f"the input can be read once. {how}.")
             local.fit(then, _Chosen(self.samples, chosen, selection.n_features_in_))
-            selection._fitted.then = Then(chosen, then)
+            selection._learned.then = Then(chosen, then)
         except DataError:
             raise
         except ValueError as error:
@@ -367,7 +389,7 @@ class Run:
             self.estimator = self._resumed.estimator
         estimator = self.estimator
         return local.update(
-            estimator, self._labelled_alike(), lambda: self._record(estimator._fitted.state, 0)
+            estimator, self._labelled_alike(), lambda: self._record(estimator._learned, 0)
         )
 
     def _labelled_alike(self) -> Iterator[tuple[Any, Any]]:
@@ -379,15 +401,15 @@ class Run:
         has_classes = estimator._needs_y and not estimator._takes_numbers
         if has_classes:
             make_type(estimator, asked, self.model)
-        known = estimator._fitted.state.classes
-        unlike, known, path = Unlike(known), known.copy() if len(known) else None, ""
+        learned = labels_of(estimator)
+        unlike, known, path = Unlike(learned), learned.copy() if len(learned) else None, ""
         for X, y in self.samples:
             path = display_name(self.samples.inputs[self.samples.at.file])
             if not estimator._needs_y:  # it may ignore them
-                if y is None and estimator._fitted.then is not None:
+                if y is None and estimator._learned.then is not None:
                     expected = f"expected labels, by which {self.model} predicts, got none"
                     raise DataError(path, f"{expected}. Update a model of --then none instead.")
-                y = self._as_classes(estimator._labels(X, y))
+                y = self._as_classes(checked_targets(estimator, X, y, False))
             if has_classes and isinstance(y, np.ndarray) and asked is None:
                 unlike.add(y)
             if has_classes and known is not None:
@@ -401,7 +423,7 @@ class Run:
 
     def _as_classes(self, y: Any) -> Any:
         """Return labels that are ignored in the type of the classes, or both as text."""
-        classes = self.estimator._fitted.state.classes
+        classes = labels_of(self.estimator)
         if sparse.issparse(y) or not len(classes) or are_text(y) == are_text(classes):
             return y
         make_type(self.estimator, "text", self.model)
@@ -452,8 +474,8 @@ class Run:
         if self.checkpoint is not None and not twice and self._for_many is None:
             return False
         may_be_wide = dataset.format.may_widen or dataset.is_text
-        state = route_of(self.estimator, Data(1, True), "chunks").empty(1)
-        return may_be_wide and getattr(state, "second", None) == "cross"
+        (step, *_) = plan_of(self.estimator, Data(1, True), "chunks").passes
+        return may_be_wide and getattr(step, "second", None) == "cross"
 
     def _start_over(self, n_features: int) -> None:
         """Prepare the inputs to be read again, by a fit in two passes or of all samples."""
@@ -477,22 +499,22 @@ class Run:
             f"{self.estimator._instead}."
         )
 
-    def _record(self, state: Any, passes: int) -> None:
-        """Give the checkpoint the state after a chunk, and the estimator the names of features."""
+    def _recorded(self, step: Any, state: Any, number: int) -> None:
+        """Record what a fit has learned after a chunk, in the pass of this number."""
+        self._record(Learned(step, state, source=self.samples.source()), number)
+
+    def _record(self, learned: Learned, passes: int) -> None:
+        """Give the checkpoint what was learned, and the estimator the names of features."""
         if listed(self.estimator):
-            self.estimator._use_names(self.samples.source())
+            use_names(self.estimator, self.samples.source())
         if self.samples.dataset.options.table and getattr(self.estimator, "groups", ()) is None:
             self.estimator.set_params(groups=self.samples.maker.groups_)  # whole columns enter
         chunk = self.samples.chunk
         if self.checkpoint is None or chunk is None:
             return
-        try:
-            check_adds_up(self.estimator, state)
-        except WidthError as error:
-            raise self._too_wide(error.n_features) from None
-        source = self.estimator._source if self.model else self.samples.source()
-        then = self.estimator._fitted.then if self.model else None
-        self.checkpoint.record(state, source, then, passes, chunk)
+        if learned.step.gathers:
+            raise self._too_wide(learned.n_features)
+        self.checkpoint.record(learned, passes, chunk)
 
     def _report_interrupt(self) -> None:
         """Save what was learned to the checkpoint, and say what is saved and how to continue."""
@@ -547,10 +569,9 @@ def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None
 
 def _as_before(resumed: ResumePoint, options: Options) -> Options:
     """Return options by which samples are read as they were before the stop."""
-    estimator, classes = resumed.estimator, resumed.state.classes
-    source = estimator._source
+    estimator, source = resumed.estimator, source_of(resumed.estimator)
     columns = options.columns or (None if source is None else source.columns)
-    is_text = are_text(classes) if len(classes) else None
+    is_text = has_text_labels(estimator)
     if not (is_text or estimator._needs_y):  # the class 0 of samples whose labels are ignored
         is_text = None
     found = {"several_labels": resumed.several_labels, **decided_by(is_text)}
@@ -561,9 +582,9 @@ def _widen_to_widest(estimators: list[Any]) -> None:
     """Give models of unnamed columns as many columns as the widest of them."""
     width = max(estimator.n_features_in_ for estimator in estimators)
     for estimator in estimators:
-        named = estimator._column_names() is not None
+        named = column_names(estimator) is not None
         if estimator.n_features_in_ < width and not named and hasattr(estimator, "merge"):
-            estimator._widen(width)
+            widen(estimator, width)
 
 
 def _save(
@@ -585,18 +606,18 @@ def _save(
 
 def _say_lost(estimator: Any) -> None:
     """Say what a model cannot do because no samples are kept, if anything."""
-    if estimator._lost:
-        say(estimator._lost)
+    if lost := what_is_lost(estimator):
+        say(lost)
 
 
 def _say_if_other_columns(estimator: Any) -> None:
     """Say if later rows have changed the selection, by which predictions do not go."""
-    then = estimator._fitted.then
+    then = estimator._learned.then
     if then is None:
         return
     now, before = estimator.get_support(indices=True), then.chosen
     new, old = (
-        some_names([estimator._column_name(k) for k in np.setdiff1d(*each)], 5)
+        some_names([column_name(estimator, k) for k in np.setdiff1d(*each)], 5)
         for each in ((now, before), (before, now))
     )
     if new or old:
@@ -622,5 +643,5 @@ def _report_model(
     report(found, text, as_json, err=output == "-")
     _say_if_other_columns(estimator)
     of_classes = estimator._needs_y and not estimator._takes_numbers
-    classes = estimator._fitted.state.classes if of_classes else []
+    classes: Any = labels_of(estimator) if of_classes else []
     say_if_numbers(classes, found["rows"], ", with --method pls or forwardfs")

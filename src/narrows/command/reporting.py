@@ -19,9 +19,10 @@ from narrows.command.console import (
 )
 from narrows.command.console import report as show
 from narrows.errors import DataError, ParameterError, escaped
-from narrows.io.applied import open_model
+from narrows.io.applied import kept_by, open_model
 from narrows.io.streams import expand_patterns
 from narrows.methods.describe import described, details, summary
+from narrows.methods.names import source_of
 
 
 def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
@@ -32,10 +33,10 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
         estimator = load_model(model)
     else:
         estimator = open_model(model, facts=True)
+    solved, (kept, lost) = estimator._learned.solution is not None, kept_by(estimator)
     found = {"model": model, **summary(estimator), **details(estimator, top, per_class)}
-    found |= {"solution": estimator._saved is not None}
-    found |= {"rows_kept": estimator._rows_kept, "lost": estimator._lost}
-    text, source = described(found), estimator._source
+    found |= {"solution": solved, "rows_kept": kept, "lost": lost}
+    text, source = described(found), source_of(estimator)
     if source is not None and source.encoder is not None:
         found["table"] = described_columns(source.encoder)
         text += "\n\ncolumns of the table:\n  " + "\n  ".join(found["table"])

@@ -23,8 +23,8 @@ from narrows.io.kinds import output_kind
 from narrows.io.source import check_kind, kind_of, of_maker
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, writer
-from narrows.methods.names import targets_of
-from narrows.state.labels import written
+from narrows.methods.names import predictor, source_of, targets_of
+from narrows.moments.labels import written
 
 
 def transform(model: str, input: str, output: str, as_json: bool, **given: Any) -> int:
@@ -84,12 +84,11 @@ def predict(
                     f"{flag}: expected a model of classes, got one of numbers. Leave it out."
                 )
         return _predict_numbers(estimator, samples, input, output, as_json, given["skipped"], *how)
-    rule = estimator.then_ if estimator._selects else estimator
-    classes = rule.classes_  # in the header as in the column of labels
-    classes = written(classes.astype(int) if classes.dtype.kind == "b" else classes)
-    classes = [printable(label) for label in classes.tolist()]
-    several = rule._several
-    agreement = Agreement(rule.classes_, reading.labels, model)
+    known = predictor(estimator)._solution.classes
+    labels = known.labels  # in the header as in the column of labels
+    labels = written(labels.astype(int) if labels.dtype.kind == "b" else labels)
+    classes, several = [printable(label) for label in labels.tolist()], bool(known.n_labels)
+    agreement = Agreement(known.labels, reading.labels, model)
 
     def predicted(X: Any, y: Any) -> tuple[Any, Any]:
         probabilities, labels = estimator.predict_proba(X, priors), estimator.predict(X, priors)
@@ -172,10 +171,11 @@ def _opened(
     estimator = open_model(model, predicts)
     reading = values.options_of_model(estimator, model, reading)
     if flush:  # a row shows only that one label is one of several
-        several = getattr(estimator, "_several", None) or None
+        known = predictor(estimator)._solution.classes
+        several = (known is not None and bool(known.n_labels)) or None
         reading = reading.replace(chunk_rows=1).with_found({"several_labels": several})
-    samples = Samples(inputs, reading, estimator._source)
-    check_kind(inputs[0], samples.dataset.holds, kind_of(estimator._source), model)
+    samples = Samples(inputs, reading, source_of(estimator))
+    check_kind(inputs[0], samples.dataset.holds, kind_of(source_of(estimator)), model)
     values.check_skipping(given, samples.dataset, model, *inputs, output)
     return estimator, samples
 

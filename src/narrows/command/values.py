@@ -24,6 +24,7 @@ from narrows.io.labels import as_in_model
 from narrows.io.streams import check_address, display_name
 from narrows.io.table_rows import are_numbers
 from narrows.methods.methods import METHODS
+from narrows.methods.names import column_names, file_columns, source_of
 from narrows.removed import check_removed
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def make_then(given: dict[str, Any], estimator: Any, n_chosen: int, several: boo
 
     `several`: whether rows have several labels.
     """
-    from narrows.state.cross import MOST
+    from narrows.moments.products import MOST
 
     usual = FOR_TARGETS if estimator._takes_numbers else "srda"
     if not estimator._takes_numbers and (several or n_chosen > MANY):
@@ -121,7 +122,7 @@ def make_then(given: dict[str, Any], estimator: Any, n_chosen: int, several: boo
             f"fewer{instead}."
         )
     new = class_of(name)()
-    params = {_as_kept(new, key): given[key] for key in OF_BOTH if given[key] is not None}
+    params = {key: given[key] for key in OF_BOTH if given[key] is not None}
     return new.set_params(**params)
 
 
@@ -130,16 +131,11 @@ def say_selects(estimator: Any, why: str) -> None:
     say(f"{type(estimator).__name__.lower()} selects columns and does not predict: {why}")
 
 
-def _as_kept(estimator: Any, key: str) -> str:
-    """Return the name of a parameter, which is another one of kept samples for OnlineSRDA."""
-    return "reservoir" if key == "keep" and hasattr(estimator, "reservoir") else key
-
-
 def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) -> Any:
     """Return an estimator with the parameters among the options, and those of NAME=VALUE pairs."""
     estimator = method()
     known = estimator.get_params()
-    chosen = {_as_kept(estimator, k): given[k] for k in PARAMETERS if given[k] is not None}
+    chosen = {name: given[name] for name in PARAMETERS if given[name] is not None}
     if estimator._selects and given["then"] != "none" and "keep" not in known:
         chosen.pop("keep", None)  # of what predicts
     for pair in params:
@@ -159,8 +155,7 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
     for key in unknown:
         near = _SIZES[key] if _SIZES.get(key) in known else key
         hint = did_you_mean(near, known, _shown)
-        names = {key, "reservoir"} if key == "keep" else {key}
-        others = [name for name in METHOD_NAMES if names & class_of(name)().get_params().keys()]
+        others = [name for name in METHOD_NAMES if key in class_of(name)().get_params()]
         if others and near == key:
             hint = f"Methods with {_shown(key)}: {', '.join(others)}."
         raise ParameterError(f"{method.__name__}: expected a parameter of it, got {key!r}. {hint}")
@@ -170,7 +165,7 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
 def make_for_many(given: dict[str, Any], params: tuple[str, ...]) -> Any:
     """Return the estimator for files of more columns than srda learns, and say that it is used."""
     new, most = class_of(FOR_MANY), "at most 8,192 columns"
-    names = [name for name in PARAMETERS if given[name] is not None and name != "keep"]
+    names = [name for name in PARAMETERS if given[name] is not None]
     for name in (*names, *(pair.partition("=")[0] for pair in params)):
         if name not in new().get_params():
             raise ParameterError(
@@ -222,11 +217,11 @@ def options_of_model(
 
     With `may_be_wider`, for an update, files without names of columns may have more of them.
     """
-    source, expected = estimator._source, estimator.n_features_in_
+    source, expected = source_of(estimator), estimator.n_features_in_
     width, base = options.width, options.zero_based
     options = for_targets(estimator, options, source)
     options = as_in_model(options, estimator)
-    may_be_wider = may_be_wider and estimator._column_names() is None
+    may_be_wider = may_be_wider and column_names(estimator) is None
     if width not in (None, expected) and not may_be_wider:
         raise ParameterError(
             f"--width: expected {expected}, as {model} was fitted to, got {width}."
@@ -238,7 +233,7 @@ def options_of_model(
             "Leave it out."
         )
     return options.replace(
-        width=width if may_be_wider else expected, columns=estimator._file_columns()
+        width=width if may_be_wider else expected, columns=file_columns(estimator)
     )
 
 

@@ -31,8 +31,10 @@ from narrows.engines.parts import feature_names, label_of, list_parts
 from narrows.io.chunk import Options, feature_columns, for_targets
 from narrows.io.extras import needing
 from narrows.io.streams import MAX_LINE_MB
-from narrows.state.class_stats import checked_rows
-from narrows.state.labels import as_array
+from narrows.methods.base import check_alone, reducer_of
+from narrows.methods.names import source_of
+from narrows.moments.labels import as_array
+from narrows.moments.targets import as_samples
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
@@ -40,6 +42,7 @@ __all__ = ["fit", "transform"]
 
 NAME = "narrows.engines.dask"  # for messages
 _START = Lock()  # distributed imports parts of itself as a cluster starts: not two at once
+_SMALL = 10_000  # bytes that each task can have of its own
 _LOGGERS = ("distributed", "asyncio", "bokeh")
 _WAIT = "5 minutes"  # for workers of a cluster of ours to start, and to come back
 _LIMITS = {
@@ -129,7 +132,7 @@ def fit(
     --------
     transform : Reduce the parts of a data set on a cluster.
     narrows.read.iter_chunks : Read a data set in chunks, in this process.
-    narrows.ClassStats : The state that adds up.
+    narrows.Moments : The sums that add up.
 
     Notes
     -----
@@ -157,7 +160,7 @@ def fit(
         zero_based=zero_based, chunk_rows=chunk_rows, max_line_mb=max_line_mb,
         labels=labels, target=target,
     )  # fmt: skip
-    estimator._check_parameters_alone()
+    check_alone(estimator)
     if _is_frame(partitions):
         options = for_targets(estimator, options)
     with _connect(client) as connected:
@@ -230,8 +233,8 @@ def transform(
     _import_distributed()
     from dask import array, delayed
 
-    source, d = estimator._source, estimator.n_features_in_
-    options, reduce = parts.options_for(estimator, reading), estimator._reducer()
+    reduce, source, d = reducer_of(estimator), source_of(estimator), estimator.n_features_in_
+    options = parts.options_for(estimator, reading)
     if output is not None:
         with _connect(client) as connected:
             if _is_dask(partitions) and not _is_frame(partitions):
@@ -378,12 +381,12 @@ def _whole_samples(X: Any) -> Any:
 
 def _reduce_block(X: Any, who: str, reduce: Function) -> Any:
     """Return the reduced samples of a block of an array."""
-    return reduce(checked_rows(X, who))
+    return reduce(as_samples(X, who))
 
 
 def _reduce_frame(frame: Any, reduce: Function, names: Sequence[str]) -> Any:
     """Return the reduced samples of a DataFrame as one, with its index."""
-    return type(frame)(reduce(checked_rows(as_array(frame))), index=frame.index, columns=names)
+    return type(frame)(reduce(as_samples(as_array(frame))), index=frame.index, columns=names)
 
 
 # -- the engine ------------------------------------------------------------------------------------
@@ -421,11 +424,14 @@ class Dask(Engine):
         return results[0].result()
 
     def broadcast(self, thing: Any) -> Any:
-        """Return the future of a thing on the workers.
+        """Return a small thing, or the future of a large one on the workers.
 
         It is that of a task, which is sent again where its worker dies; what is scattered is lost.
+        A task that needs one starts late, so that more states exist at a time.
         """
-        return self._start(_return, thing)
+        from distributed.protocol.pickle import dumps
+
+        return thing if len(dumps(thing)) < _SMALL else self._start(_return, thing)
 
     def collect(self, results: Sequence[Any]) -> list[Any]:
         """Return the values of futures."""

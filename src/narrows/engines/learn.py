@@ -1,7 +1,7 @@
 """Learning from chunks of samples, and what a worker does with one part of a data set.
 
-`learn` is the loop of every fit: over the chunks of files in one process (`local.py`), and over
-those of a part on a worker. A `Part` is a pair (data, name): a path, a `FilePart`, (X, y),
+`add_chunks` is the loop of every fit: over the chunks of files in one process (`local.py`), and
+over those of a part on a worker. A `Part` is a pair (data, name): a path, a `FilePart`, (X, y),
 (X, y, sample_weight), X, a table, or None where there are no samples, and what errors call it.
 """
 
@@ -28,16 +28,15 @@ from narrows.io.parts import FilePart, n_lines_before
 from narrows.io.source import Source, remembered
 from narrows.io.table_rows import TableRows, cells_named
 from narrows.io.write import writer
-from narrows.methods.routes import Data, check_adds_up, route_of, route_of_state
-from narrows.solve.codec import from_arrays, to_arrays
+from narrows.methods.base import checked_targets, has_numbers
+from narrows.moments.labels import as_array
+from narrows.moments.targets import as_samples
 from narrows.solve.sums import widened
-from narrows.state.class_stats import ClassStats, checked_rows
-from narrows.state.labels import as_array
-from narrows.state.mapped import Mapped
 from narrows.text import Vectoriser
 
 Part = tuple[Any, str]
 Reading = tuple[Options, Source | None]  # how files and tables are read
+Samples = Iterable[tuple[Any, ...]]  # chunks (X, y) or (X, y, sample_weight)
 
 
 class Features(NamedTuple):
@@ -62,142 +61,116 @@ class Features(NamedTuple):
         return not (self.dense and number and self.number != number)
 
 
-# -- the loop --------------------------------------------------------------------------------------
+# -- one pass ------------------------------------------------------------------------------------
 
 
-def learn(
+def add_chunks(
     estimator: Any,
-    chunks: Iterable[tuple[Any, ...]],
-    start: tuple[Any, int] | None = None,
-    after: Callable[[Any, int], None] = lambda state, number: None,
-    once: bool = False,
-) -> Any:
-    """Return the state of samples that come in chunks; None if there are none.
-
-    Sparse chunks may have fewer or more features than those before them; what is missing is 0.
-    Dense ones may not.
+    step: Any,
+    state: Any,
+    chunks: Samples,
+    after: Callable[[Any, Any], None] = lambda step, state: None,
+    n_features: int = 0,
+) -> tuple[Any, Any]:
+    """Return a step of a plan and its state with more samples, which come in chunks.
 
     Parameters
     ----------
     estimator : narrows estimator
-        Its parameters say how; it is not changed.
+        It says what y has to be.
+    step, state
+        The state is None at first, and stays so where no chunk comes.
     chunks : iterable of (X, y) or (X, y, sample_weight)
-        Iterated once for each pass that the estimator makes.
-    start : (state, int), optional
-        A state to resume from, and the number of the pass in which it was left.
+        Sparse chunks may have fewer or more features than those before them; what is missing is 0.
+        Dense ones may not.
     after : callable, optional
-        Called with the state and the number of the pass after each chunk.
-    once : bool
-        Whether to return the state of the first pass, whatever follows it.
+        Called with the step and the state after each chunk.
+    n_features : int
+        The least number of features, if more are known to come.
     """
-    estimator._check_parameters_alone()
-    state, number = start or (None, 0)
-    while True:
-        for X, *labels in chunks:  # y, and weights where there are any
-            with errors_named_after(estimator):
-                if state is None:
-                    state = route_of(estimator, Data.of(X), "chunks").empty(X.shape[1])
-                elif not Features.of(X).follow(state.n_features):
-                    raise ValueError(
-                        f"{type(estimator).__name__}: expected dense samples of "
-                        f"{state.n_features} features as before, got {X.shape[1]}. Give all "
-                        "samples the same features."
-                    )
-                elif X.shape[1] > state.n_features:
-                    state = state.widen(X.shape[1])
-                state = estimator._update_state(state, widened(X, state.n_features), *labels)
-            after(state, number)
-        if state is None or once:
-            return state
+    name = type(estimator).__name__
+    for X, y, *weight in chunks:
         with errors_named_after(estimator):
-            again = route_of_state(estimator, state).next(state, number)
-        if again is None:
-            return state
-        state, number = again, number + 1
-
-
-# -- states ----------------------------------------------------------------------------------------
-
-
-class PartialState:
-    """The state of a part, or of several; it is sent as arrays.
-
-    Parameters
-    ----------
-    state : object
-        Such as `estimator._update_state` takes and returns.
-    features : Features, optional
-        Those of the samples of one part; None where it has no samples.
-    """
-
-    def __init__(self, state: Any, features: Features | None = None):
-        self.state, self.features = state, features
-        sums = getattr(state, "stats", state)
-        if isinstance(sums, ClassStats):  # as if it was sent: the same bits wherever it is added
-            sums.sort_in()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _received, (to_arrays(self.state), type(self.state), self.features)
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + int(self.state.nbytes)
-
-
-def _received(arrays: dict[str, np.ndarray], kind: Any, features: Features | None) -> PartialState:
-    return PartialState(from_arrays(kind, arrays), features)
-
-
-def add_partial(add: Callable[..., Any], a: PartialState, b: PartialState) -> PartialState:
-    """Return the sum of two states; the narrower one has zeros in the features that it lacks."""
-    width = max(a.state.n_features, b.state.n_features)
-    states = (s if s.n_features == width else s.widen(width) for s in (a.state, b.state))
-    return PartialState(add(*states))
-
-
-def learn_part(part: Part, reading: Reading, estimator: Any, empty: Any = None) -> PartialState:
-    """Return the state of a part; without samples it has no features either.
-
-    With `empty`, that of one pass, which starts there; of a `Mapped` only what adds up.
-    """
-    with _located(part):
-        chunks = _Chunks(part, reading)
-        if empty is not None:
-            state = learn(estimator, chunks, (empty.emptied(), 0), once=True)
-            state = state.stats if isinstance(state, Mapped) else state
-        else:
-            state = learn(estimator, chunks)
+            X = as_samples(X, name)
+            before = 0 if state is None else step.n_features(state)
+            if not Features.of(X).follow(before):
+                raise ValueError(
+                    f"{name}: expected dense samples of {before} features as before, got "
+                    f"{X.shape[1]}. Give all samples the same features."
+                )
             if state is None:
-                state = estimator._empty_state(0)
-            else:
-                check_adds_up(estimator, state)
-        return PartialState(state, chunks.features)
+                state = step.empty(max(n_features, X.shape[1]))
+            if X.shape[1] > step.n_features(state):
+                step, state = step.widened(state, X.shape[1])
+            y = checked_targets(estimator, X, y, step.numeric)
+            state = step.add(state, widened(X, step.n_features(state)), y, *weight)
+        after(step, state)
+    return step, state
+
+
+class PartialState(NamedTuple):
+    """What was learned of a part, or of several, as it is sent: arrays, None without samples."""
+
+    step: Any
+    arrays: dict[str, np.ndarray] | None
+    features: Features | None = None  # of the samples of one part
+
+    @classmethod
+    def of(cls, step: Any, state: Any, features: Features | None = None) -> Self:
+        """Return what was learned, to be sent."""
+        return cls(step, None if state is None else step.to_arrays(state), features)
+
+    @property
+    def state(self) -> Any:
+        """The state; None without samples."""
+        return None if self.arrays is None else self.step.of_arrays(dict(self.arrays), self.step)[1]
+
+
+def learn_part(part: Part, reading: Reading, shared: tuple[Any, Any]) -> PartialState:
+    """Return what a step learns of a part; `shared` are an estimator and the step."""
+    estimator, step = shared
+    with _located(part):
+        seen: list[Features] = []
+        found = add_chunks(estimator, step, None, _chunks(part, reading, seen))
+        return PartialState.of(*found, seen[-1] if seen else None)
+
+
+def joined(estimator: Any, a: PartialState, b: PartialState) -> PartialState:
+    """Return what was learned of two parts; the narrower one has zeros in the other's features."""
+    with errors_named_after(estimator):
+        if a.arrays is None or b.arrays is None:
+            return (b if a.arrays is None else a)._replace(features=None)
+        states, steps = [a.state, b.state], [a.step, b.step]
+        width = max(step.n_features(state) for step, state in zip(steps, states, strict=True))
+        for k, (step, state) in enumerate(zip(steps, states, strict=True)):
+            if step.n_features(state) < width:
+                steps[k], states[k] = step.widened(state, width)
+        return PartialState.of(steps[0], steps[0].joined(*states))
 
 
 # -- the samples of a part -------------------------------------------------------------------------
 
 
-class _Chunks:
-    """The samples of a part in chunks (X, y) or (X, y, sample_weight), all finite.
+def _chunks(part: Part, reading: Reading, seen: list[Features]) -> Iterator[tuple[Any, ...]]:
+    """Yield the samples of a part in chunks (X, y) or (X, y, sample_weight), all finite.
 
-    `features` are those of the last chunk, None before the first one.
+    `seen` gets the features of each.
     """
-
-    def __init__(self, part: Part, reading: Reading):
-        self.part, self.reading = part, reading
-        self.features: Features | None = None
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        for X, y, names, weight in _read(self.part, self.reading):
-            self.features = Features.of(X, names)
-            yield (X, y) if weight is None else (X, y, weight)
+    for X, y, names, weight in _read(part, reading):
+        seen.append(Features.of(X, names))
+        yield (X, y) if weight is None else (X, y, weight)
 
 
-def first_features(part: Part, reading: Reading) -> Features | None:
-    """Return the features of the first samples of a part; None if it has none."""
+def first_features(part: Part, reading: Reading, estimator: Any) -> tuple[Features, bool] | None:
+    """Return the features of the first samples of a part; None if it has none.
+
+    And whether their targets are numbers for an estimator.
+    """
     with _located(part):
-        chunks = _Chunks(part, reading)
-        next(iter(chunks), None)
-        return chunks.features
+        for X, y, names, _ in _read(part, reading):
+            if X.shape[0]:
+                return Features.of(X, names), has_numbers(estimator, y)
+    return None
 
 
 def reduce_chunks(part: Part, reading: Reading, reduce: Callable[[Any], Any]) -> Iterator[Any]:
@@ -228,7 +201,7 @@ def write_reduced(
 ) -> str | None:
     """Write the reduced samples of a part and their labels to a file, if there are any."""
     with _located(part):
-        chunks = (chunk for chunk in _Chunks(part, reading) if chunk[0].shape[0])
+        chunks = (chunk for chunk in _read(part, reading) if chunk[0].shape[0])
         first = next(chunks, None)
         if first is None:
             return None
@@ -303,7 +276,7 @@ def _read(part: Part, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
         names = Features.of(X, X.columns).names if hasattr(X, "columns") else None
         if names is not None and options.columns is not None:
             X, names = X[feature_columns(names, None, options, name)], options.columns
-        X = checked_rows(X, finite=False)
+        X = as_samples(X, finite=False)
         y = y if y is None or sparse.issparse(y) else as_array(y)
         if options.width and X.shape[1] != options.width:
             raise DataError(name, f"expected {options.width} features, got {X.shape[1]}.")
@@ -314,7 +287,7 @@ def _read(part: Part, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
         X = chunk.X
         if maker is not None:
             with cells_named((name, _lines_in_file(data, c)) for c in [chunk]):  # only if needed
-                X = maker._samples_of(X)
+                X = maker.samples_of(X)
         # an encoder has looked at the columns of a table, and its features have other names
         yield X, chunk.y, None if is_table else chunk.columns, chunk.weight
 

@@ -17,8 +17,8 @@ from tqdm import tqdm
 
 from narrows.engines import learn
 from narrows.engines.engine import Engine, Function
-from narrows.engines.learn import Features, add_partial
-from narrows.errors import DataError, ParameterError
+from narrows.engines.learn import Features
+from narrows.errors import DataError, ParameterError, WidthError, errors_named_after
 from narrows.io.chunk import (
     DECIDED,
     LABELS,
@@ -36,6 +36,17 @@ from narrows.io.parts import SIZE, FilePart
 from narrows.io.source import Source, check_kind, check_terms, kind_of, remembered
 from narrows.io.streams import expand_patterns
 from narrows.io.table_rows import DECIDING, cells_named, joined
+from narrows.methods.base import (
+    check_alone,
+    fit_learned,
+    plan_of,
+    reducer_of,
+    refuse_parts,
+    remember,
+    wider_plan_of,
+)
+from narrows.methods.names import file_columns, source_of, use_names
+from narrows.methods.plan import learn as learn_plan
 from narrows.table import TableEncoder
 from narrows.text import Tfidf
 
@@ -43,7 +54,7 @@ _NAMED = 5  # features that a message lists
 
 
 class Parts:
-    """The parts of a data set, from whose `sum` an estimator learns.
+    """The parts of a data set, as what a plan of `narrows.methods.plan` depends on.
 
     Parameters
     ----------
@@ -64,6 +75,8 @@ class Parts:
         What each part is, and what errors call it.
     """
 
+    is_sparse = False  # where it matters, parts are refused
+
     def __init__(
         self,
         engine: Engine,
@@ -82,7 +95,8 @@ class Parts:
         self.engine, self.options, self.names, self.progress = engine, options, names, progress
         self.source: Source | None = None
         self.files = [_path_of(each) for each in data if isinstance(each, str | FilePart)]
-        data = _cut(data, options.encoding)
+        cut = (parts_of(d, SIZE, options.encoding) if isinstance(d, str) else [d] for d in data)
+        data = list(chain.from_iterable(cut))
         self._of_files = [each for each in data if isinstance(each, str | FilePart)]
         names_of = (_path_of(d) or partition(k) for k, d in enumerate(data))
         self.parts = list(zip(data, names_of, strict=True))
@@ -93,32 +107,34 @@ class Parts:
             self.options = options.replace(label=os.path.abspath(options.label))
         self._are_texts = (self._format or TABLE).is_text(options)
 
-    def sum(self, estimator: Any, empty: Any = None) -> Any:
-        """Return the sum of the states that an estimator learns from the parts.
+    def learned(self, estimator: Any) -> tuple[Any, Any]:
+        """Return the last step of the plan of an estimator, and its state for all parts."""
+        self._new = new = clone(estimator)
+        plan = plan_of(new, self, "parts")  # which looks at the first part only where it matters
+        try:
+            return learn_plan(plan, self._add_up)
+        except WidthError as error:  # later parts have more features
+            if len(plan.passes) > 1:
+                raise
+            wide = error.n_features
+        return learn_plan(wider_plan_of(new, wide) or refuse_parts(new, wide), self._add_up)
 
-        With `empty`, a state without samples, the parts are learned once, each from there.
-        """
-        alone, together = clone(estimator), PartFeatures()
-        shared = None if empty is None else self.engine.broadcast(empty)
-        given = self.parts, repeat(self._reading), repeat(alone), repeat(shared)
+    def _add_up(self, step: Any) -> tuple[Any, Any]:
+        """Return a step and the state of all parts after it; each is learned where it is."""
+        together = PartFeatures()
+        shared = self.engine.broadcast((self._new, step))
         with self._bar("learning") as bar:
 
             def seen(k: int, features: Features | None) -> None:
                 together.check(self._name_of(k), features)
                 bar.update()
 
+            given = self.parts, repeat(self._reading), repeat(shared)
             learned = self.engine.map(learn.learn_part, *given)
-            total = self.engine.reduce(partial(add_partial, alone._add_states), learned, seen)
+            total = self.engine.reduce(partial(learn.joined, self._new), learned, seen)
         if self.names is None and not self.files and together.names is not None:
             self.names = list(together.names)
-        return total.state
-
-    @property
-    def n_features(self) -> int:
-        """Return the number of features of the first part that has samples."""
-        if self.options.width:
-            return self.options.width
-        return 0 if self._first is None else self._first.number
+        return total.step, total.step.empty(0) if total.arrays is None else total.state
 
     def write(self, reduce: Function, names: list[str], folder: str) -> list[str]:
         """Write the reduced samples of each part that has any to a folder; return the files."""
@@ -204,7 +220,7 @@ class Parts:
         """Let a fitted estimator know the names and the origin of its features; return it."""
         if self.names is not None:
             estimator.feature_names_in_ = np.array(self.names, dtype=object)
-        return estimator._remember(self.source)
+        return remember(estimator, self.source)
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -215,15 +231,25 @@ class Parts:
         self.options = self.options.with_found({DECIDED: decided})
         return source
 
+    @property
+    def n_features(self) -> int:
+        """The number of features of the first part that has samples."""
+        return self.options.width or (self._first[0].number if self._first else 0)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the targets are numbers."""
+        takes: bool | None = self._new._takes_numbers
+        return takes if takes is not None else bool(self._first and self._first[1])
+
     @cached_property
-    def _first(self) -> Features | None:
-        """The features of the first part that has samples."""
-        for part in self.parts:
-            part = self.engine.head(part[0]), part[1]
-            found = self.engine.map(learn.first_features, [part], [self._reading])
-            for features in self.engine.collect(found):
-                if features is not None:
-                    return features
+    def _first(self) -> tuple[Features, bool] | None:
+        """What `learn.first_features` returns of the first part that has samples."""
+        for data, name in self.parts:
+            part = self.engine.head(data), name
+            found = self.engine.map(learn.first_features, [part], [self._reading], [self._new])
+            for first in filter(None, self.engine.collect(found)):
+                return first
         return None
 
     @cached_property
@@ -304,13 +330,14 @@ def fit(
         options = for_targets(estimator, options)
     parts = Parts(engine, data, options, names, progress)
     parts.survey(vectoriser)
-    estimator._use_names(Source(columns=tuple(parts.names)) if parts.names else parts.source)
+    use_names(estimator, Source(columns=tuple(parts.names)) if parts.names else parts.source)
     encoder: Any = getattr(parts.source, "encoder", None)
     whole = encoder is not None and getattr(estimator, "groups", ()) is None
     if whole:
         estimator.set_params(groups=encoder.groups_)  # whole columns enter
     try:
-        estimator._fit_parts(parts)
+        with errors_named_after(estimator):
+            fit_learned(estimator, *parts.learned(estimator))
     except BaseException:
         if whole:
             estimator.set_params(groups=None)
@@ -323,10 +350,10 @@ def transform(
 ) -> list[str]:
     """Write the reduced samples of each part to a file in a folder; return the files."""
     parts = Parts(engine, data, options)
-    parts.use_source(estimator._source)
+    parts.use_source(source_of(estimator))
     parts.decide_labels()
     names = [str(name) for name in estimator.get_feature_names_out()]
-    return parts.write(estimator._reducer(), names, output)
+    return parts.write(reducer_of(estimator), names, output)
 
 
 def options_to_fit(estimator: Any, **reading: Any) -> Options:
@@ -347,7 +374,7 @@ def files_to_fit(
     estimator: Any, files: Any, reading: Mapping[str, Any]
 ) -> tuple[list[Any], Options]:
     """Return the files that an estimator is to be fitted to, whose parameters are checked."""
-    estimator._check_parameters_alone()
+    check_alone(estimator)
     return list_parts(files), options_to_fit(estimator, **reading)
 
 
@@ -355,20 +382,14 @@ def options_for(estimator: Any, reading: Mapping[str, Any]) -> Options:
     """Return how to read what has the features of a fitted estimator."""
     given = _with_target(estimator, reading)
     given = {name: value for name, value in given.items() if value is not None}
-    fitted = {"width": estimator.n_features_in_, "columns": estimator._file_columns()}
+    fitted = {"width": estimator.n_features_in_, "columns": file_columns(estimator)}
     options = Options(**{**fitted, **given})
-    return as_in_model(for_targets(estimator, options, estimator._source), estimator)
+    return as_in_model(for_targets(estimator, options, source_of(estimator)), estimator)
 
 
 def partition(k: int) -> str:
     """Return what errors call a part that is no file."""
     return f"partition {k}"
-
-
-def _cut(data: Sequence[Any], encoding: str | None) -> list[Any]:
-    """Return the parts of large files; anything else is one part."""
-    cut = [parts_of(each, SIZE, encoding) if isinstance(each, str) else [each] for each in data]
-    return [part for parts in cut for part in parts]
 
 
 def _path_of(data: Any) -> str:

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from narrows.engines.engine import Engine, Function
-from narrows.engines.learn import PartialState
 from narrows.engines.parts import partition
 from narrows.errors import DataError
 
@@ -195,7 +194,7 @@ def _received(name: str) -> Any:
 
 
 def _dumps(value: Any) -> bytes:
-    """Return what Spark sends for a value; a state is plain arrays in there (`PartialState`)."""
+    """Return what Spark sends for a value; what was learned is plain arrays."""
     from pyspark.serializers import CloudPickleSerializer
 
     return bytes(CloudPickleSerializer().dumps(value))
@@ -223,7 +222,7 @@ def _rows_of(k: int, function: Function, *args: Any) -> Iterator[Any]:
 
 def _rows(k: int, value: Any) -> Iterator[Any]:
     data = _dumps(value)
-    about = value.features if isinstance(value, PartialState) else None
+    about = getattr(value, "features", None)  # of a part
     for row, start in enumerate(range(0, len(data), ROW)):
         yield _row(k, row, None if row else about, data[start : start + ROW])
 

@@ -33,13 +33,12 @@ from narrows.evaluate.splits import REPEATS, Fold, Folds, Splits, checked_test, 
 from narrows.io.source import Source
 from narrows.methods.methods import METHODS
 from narrows.methods.parameters import is_integer, real, whole
+from narrows.moments.labels import are_numeric, as_array, joined, may_be_numeric, one_a_row
+from narrows.moments.products import MOST
+from narrows.moments.targets import as_samples, numbers_of
 from narrows.solve.arrays import as_numpy, plain
 from narrows.solve.paired import BY_SCORES, MARGIN, METRICS, Outcome, gradient, metric_of, score
 from narrows.solve.sums import all_finite
-from narrows.state.class_stats import checked_rows
-from narrows.state.cross import MOST
-from narrows.state.labels import are_numeric, as_array, joined, may_be_numeric, one_a_row
-from narrows.state.targets import targets_of
 
 # each is made with `class_weight`, which is "balanced" where balanced accuracy compares, and with
 # whether samples have all their features
@@ -284,7 +283,7 @@ def _checked(X: Any, y: Any, is_raw: bool, numeric: bool) -> tuple[Any, np.ndarr
     """
     if not is_raw:
         try:
-            X = checked_rows(X, "compare")
+            X = as_samples(X, "compare")
         except ValueError as error:
             said = re.split(r" Put \w+\(\)| Use narrows\.", str(error))[0]  # no step of compare
             if said == str(error):
@@ -294,7 +293,7 @@ def _checked(X: Any, y: Any, is_raw: bool, numeric: bool) -> tuple[Any, np.ndarr
                 "narrows.table for tables."
             ) from None
     if numeric:
-        return X, targets_of(y, _num_samples(X), "compare")
+        return X, numbers_of(y, _num_samples(X), "compare")
     classes, codes = one_a_row(X, y, "compare")
     return X, classes[codes]
 

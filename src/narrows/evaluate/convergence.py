@@ -11,12 +11,13 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from narrows.criteria import BETWEEN
 from narrows.errors import ParameterError
 from narrows.evaluate.displays import COLOURS, STYLES, new_figure
-from narrows.methods.centroid import OC
-from narrows.methods.streams import OnlineProjector
-from narrows.state.class_stats import checked_rows
+from narrows.methods.base import plan_of
+from narrows.methods.plan import Data
+from narrows.methods.projectors import OC
+from narrows.methods.sequential import Sequential
+from narrows.moments.targets import as_samples
 
 _DEPENDENT = 1e-12  # relative to the largest: a smaller eigenvalue is rounding error
 _POINTS = 60  # default number of measurements, evenly on a log scale
@@ -119,7 +120,7 @@ def convergence(estimator: Any, X: Any, y: Any, target: Any, at: Any = None) -> 
     """
     X, y, order = _stream(estimator, X, y)
     points = _points(at, len(order))
-    known = isinstance(estimator, OnlineProjector) and not estimator.orthonormalize
+    known = isinstance(estimator, Sequential) and not getattr(estimator, "orthonormalize", True)
     if _is_moving(target) and repr(target) != repr(OC()):
         known = False  # other priors or fewer directions need more than inner products
     measure = (_OnSpan if known else _Outside)(clone(estimator), target, X.shape[1])
@@ -144,7 +145,7 @@ Distance = tuple[np.ndarray, float, float | None]
 
 def _stream(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray | None, np.ndarray]:
     """Return the samples, their labels, and the order in which they are learned."""
-    X = checked_rows(X, "convergence")
+    X = as_samples(X, "convergence")
     y = None if y is None else column_or_1d(y)
     check_consistent_length(X, y)
     n = X.shape[0]
@@ -228,9 +229,10 @@ class _OnSpan(_Outside):
     What is moving follows from the inner products that the projector has, and is not fitted.
     """
 
-    def __init__(self, estimator: OnlineProjector, target: Any, n_features: int):
+    def __init__(self, estimator: Sequential, target: Any, n_features: int):
         super().__init__(estimator, target, n_features)
-        self.between = estimator._criterion() == BETWEEN
+        rule = plan_of(estimator, Data(n_features), "stream").passes[0].rule
+        self.between = rule.between == 1  # the scatter of the class means, without another
         if self.moving is not None and not self.between:
             raise ParameterError(
                 "convergence: expected a fitted target, got an unfitted OC, which "
@@ -248,7 +250,7 @@ class _OnSpan(_Outside):
         kept, started = self.Q, self._started()
         before = kept[changed] if len(kept) else kept
         self.estimator.partial_fit(X, y)
-        Q = self.estimator._state.core.Q
+        Q = self.estimator._learned.state.core.Q
         if few and Q is kept and self._started() == started:
             self.TQ += self.T[:, changed] @ (Q[changed] - before)
         else:
@@ -256,10 +258,10 @@ class _OnSpan(_Outside):
         self.Q = Q
 
     def _started(self) -> int:
-        return 0 if not len(self.Q) else int((self.estimator._state.core.lengths > 0).sum())
+        return 0 if not len(self.Q) else int((self.estimator._learned.state.core.lengths > 0).sum())
 
     def distance(self) -> Distance:
-        span = self.estimator._state.core
+        span = self.estimator._learned.state.core
         p, state = span.p, span.state
         live = np.flatnonzero(span.lengths)
         length = span.lengths[live]

@@ -12,7 +12,7 @@ from narrows.evaluate.comparison import check, compare, compare_folds
 from narrows.evaluate.displays import ComparisonDisplay, ScatterDisplay, new_figure, save_figure
 from narrows.evaluate.results import Results
 from narrows.evaluate.splits import Fold, Folds, split
-from narrows.methods.srda import SRDA
+from narrows.methods.discriminants import SRDA
 
 FOR_CLASSES = "srda", "pca", "forwardfs", "ocfs", "f_classif"  # the last is SelectKBest
 DIMENSIONS = 1, 2, 3, 5, 7, 9, 14, 20, 32

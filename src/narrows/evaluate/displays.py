@@ -17,7 +17,7 @@ from narrows.evaluate.retrieval import Retrieval
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
 from narrows.methods.forward import ForwardFS
-from narrows.methods.selector import HeldOutSelector, Selector
+from narrows.methods.selectors import Selector
 
 _SVG = "http://www.w3.org/2000/svg"
 PICTURES = (".png", ".pdf", ".svg")
@@ -169,9 +169,9 @@ class EnergyDisplay:
             )
         scores = estimator.scores_[estimator.ranking_]
         display = cls(scores, estimator.energy_, estimator.n_features_)
-        if isinstance(estimator, HeldOutSelector) and len(estimator.held_out_scores_):
-            display.held_out = estimator.held_out_scores_
-            display.errors = estimator.held_out_errors_
+        held_out: Any = getattr(estimator, "held_out_scores_", ())
+        if len(held_out) == len(scores):  # not of some steps
+            display.held_out, display.errors = held_out, estimator.held_out_errors_
         return display.plot(ax, legend)
 
     def plot(self, ax: Any = None, legend: Place = "right") -> EnergyDisplay:

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from inspect import signature
 from typing import Any
 
@@ -24,27 +25,23 @@ from threadpoolctl import threadpool_limits
 from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.splits import fit_preprocessing, source_of
 from narrows.io.source import Source
-from narrows.methods import total
-from narrows.methods.base import Additive, Estimator
+from narrows.methods import projectors
+from narrows.methods.base import Reducer, plan_of, reducer_of, remember
 from narrows.methods.describe import chosen
-from narrows.methods.fisher import ILDA
+from narrows.methods.discriminants import LDA
 from narrows.methods.forward import ForwardFS
-from narrows.methods.lda import LDA
-from narrows.methods.margin import IMMC
 from narrows.methods.methods import METHODS
-from narrows.methods.online_srda import OnlineSRDA
-from narrows.methods.parameters import same
-from narrows.methods.regression import PLS
-from narrows.methods.routes import Data, Sums, route_of
-from narrows.methods.selector import Selector
-from narrows.methods.streams import OnlineProjector
-from narrows.methods.total import CCIPCA
+from narrows.methods.online import OnlineSRDA
+from narrows.methods.parameters import is_integer, same
+from narrows.methods.plan import Data, Pass
+from narrows.methods.sequential import CCIPCA, ILDA, IMMC
+from narrows.moments.moments import Moments
+from narrows.moments.targets import as_samples
 from narrows.solve.columns import take
 from narrows.solve.products import cores
-from narrows.state.class_stats import ClassStats, Second, checked_rows
 
-# of a state: presence, second moments, samples kept, and folds
-StateKind = tuple[bool, Second, int, int | None]
+# second moments of single features, each of which the next ones contain
+_SQUARES = None, "total", "class"
 # parameters that are a number of columns
 _SIZES = "n_components", "n_features", "n_features_to_select", "k"
 _MANY_COMPONENTS = 500  # components: with so many, the threads of a decomposition hardly wait
@@ -63,29 +60,36 @@ _FOR_NUMBERS = "plsregression", "f_regression"
 
 
 class States:
-    """The states of a fold's samples, one of each kind, that additive methods share."""
+    """The moments of the training samples of a split, which methods that need the same share."""
 
     def __init__(self, X: Any, y: np.ndarray, methods: Iterable[Any]):
-        self._samples, self._made = (X, _labels(y)), dict[StateKind, tuple[ClassStats, float]]()
-        kinds = [method.kind(X.shape[1]) for method in methods if method.shares_states]
-        self._kinds = {kind for kind in kinds if kind is not None}
+        self._X, self._y, self._made = X, y, dict[Pass, tuple[list[Moments], float]]()
+        needed = (m.sums(X.shape[1], y.ndim == 2) for m in methods if m.shares_states)
+        self._needed = {step for step in needed if step is not None}
 
-    def of(self, kind: StateKind) -> tuple[ClassStats, float]:
-        """Return a state of this kind, or one that holds more, and the CPU seconds it took."""
-        presence, second, kept, folds = kind
-        if second == "cross" and not kept:  # samples that are kept beside it are ignored
-            alike = [kind, *self._kinds]
-            kind = max(k for k in alike if (*k[:2], k[3]) == (presence, second, folds))
-        for more in ("total", "class"):  # the sums of squares for each class serve all but "cross"
-            if second != "cross" and (presence, more, kept, folds) in self._kinds:
-                kind = presence, more, kept, folds
-        if kind not in self._made:
+    def of(self, step: Pass) -> tuple[list[Moments], float]:
+        """Return the moments of a pass, or of another with more, and the CPU seconds they took."""
+        enough = [step, *(each for each in self._needed if _contains(each, step))]
+        step = max(enough, key=_size)
+        if step not in self._made:
             started = time.process_time()
-            stats = ClassStats.of(
-                *self._samples, second=kind[1], presence=presence, kept=kept, folds=folds
-            )
-            self._made[kind] = stats, time.process_time() - started
-        return self._made[kind]
+            y = self._y if step.numeric else _labels(self._y)
+            state = step.add(step.empty(self._X.shape[1]), self._X, y)
+            self._made[step] = state, time.process_time() - started
+        return self._made[step]
+
+
+def _contains(more: Pass, step: Pass) -> bool:
+    """Whether the moments of a pass have all that those of another one have."""
+    if step.second == "cross":  # samples that are kept are ignored by methods that need none
+        return more == replace(step, keep=more.keep) and step.keep in (0, more.keep)
+    squares = _SQUARES[_SQUARES.index(step.second) :]
+    return more.second in squares and more == replace(step, second=more.second)
+
+
+def _size(step: Pass) -> tuple[int, int]:
+    """Return what orders the passes that contain each other."""
+    return _SQUARES.index(step.second) if step.second in _SQUARES else 0, step.keep
 
 
 def _labels(y: np.ndarray) -> np.ndarray:
@@ -111,7 +115,7 @@ class Method:
     width: int | None = None  # the number of features that its own steps make
     is_sized = True  # whether it takes the dimensions that are compared, and has none of its own
     takes_anything = False  # whether it is a pipeline, whose first step makes the features
-    shares_states = False  # whether it learns from states that other methods use, too
+    shares_states = False  # whether it learns from moments that other methods use, too
 
     def __init__(self, name: str):
         self.name = name
@@ -131,8 +135,8 @@ class Method:
     def end(self, source: Source | None) -> None:
         """Note what only the first fold shows, with the source of its features."""
 
-    def kind(self, n_features: int) -> StateKind | None:
-        """Return the kind of state that the method is a function of; None if there is none."""
+    def sums(self, n_features: int, numeric: bool) -> Pass | None:
+        """Return the pass whose moments determine the method; None if there is none."""
         return None
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
@@ -175,7 +179,7 @@ class NarrowsMethod(Method):
     shares_states = True
     most = 0  # components of a method that is fitted for each number of them
 
-    def __init__(self, name: str, estimator: Estimator):
+    def __init__(self, name: str, estimator: Reducer):
         super().__init__(name)
         self.estimator, self.fitted = estimator, clone(estimator)
         self.is_sized = has_default_size(estimator)
@@ -198,17 +202,18 @@ class NarrowsMethod(Method):
         super().begin(fold, groups)
         self.groups = groups
 
-    def kind(self, n_features: int) -> StateKind | None:
-        """Return the kind of state that the method is a function of."""
+    def sums(self, n_features: int, numeric: bool) -> Pass | None:
+        """Return the pass whose moments determine the method."""
+        estimator = self.estimator
         # a half-life depends on the order of the samples, which a shared state does not keep
-        is_additive = isinstance(self.estimator, Additive) and not self.fitted._takes_numbers
-        if not is_additive or self.estimator.half_life is not None:
+        if not hasattr(estimator, "fit_moments") or estimator.get_params().get("half_life"):
             return None
-        route = route_of(self.estimator, Data(n_features, True), "memory")
-        if not isinstance(route, Sums):
+        data = Data(n_features, True, numeric and estimator._takes_numbers is not False)
+        try:
+            step, *more = plan_of(estimator, data, "memory").passes
+        except (ValueError, TypeError):  # which `fit` raises, too
             return None
-        state = route.empty(n_features)
-        return state.presence, state.second, state.kept, state.folds
+        return step if step.adds_up and not more else None
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Fit for at most `most` dimensions; return the CPU seconds."""
@@ -223,18 +228,15 @@ class NarrowsMethod(Method):
         if not self.fitted._takes_numbers:
             y = _labels(y)
         self.labels = y
-        if isinstance(self.fitted, PLS) and self.is_sized:
-            self.fitted.set_params(n_components=min(most, X.shape[1]))
         if isinstance(self.fitted, ForwardFS):  # shorter selections are its first steps
             if self.fitted.groups is None:
                 self.fitted.set_params(groups=self.groups)
             if self.is_sized:
-                steps = min(most, self.fitted._most_steps(X.shape[1]))
-                self.fitted.set_params(n_features=steps)
-        can_continue = isinstance(self.fitted, LDA) and self.fitted._continues
+                self.fitted.set_params(n_features=min(most, self._n_groups(X.shape[1])))
+        can_continue = isinstance(self.fitted, LDA) and self.fitted.solver == "regularized"
         if can_continue and self.is_sized and len(first) <= most < X.shape[1]:
             self.fitted.set_params(n_components=most)  # those after the first are nested
-        if isinstance(self.fitted, OnlineProjector) and self.is_sized:
+        if self.is_sized and is_integer(self.estimator.get_params().get("n_components"), 1):
             self.most = min(most, most_found)
             self.fitted.set_params(n_components=self.most)
         few = np.unique(np.append(first, np.arange(min(64, len(y)))))
@@ -250,13 +252,13 @@ class NarrowsMethod(Method):
     def _timed(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Fit, and compute the solution where it is not computed for each size; see `learn`."""
         started, before = time.process_time(), 0.0
-        kind = self.kind(X.shape[1])
-        if kind is not None:
-            stats, before = states.of(kind)
+        step = self.sums(X.shape[1], y.ndim == 2)
+        if step is not None:
+            state, before = states.of(step)
             started = time.process_time()
-            self.fitted.fit_stats(stats)
+            self.fitted.fit_moments(state)
         else:
-            if isinstance(self.fitted, total.PCA) and self.is_sized:  # of all there are
+            if isinstance(self.fitted, projectors.PCA) and self.is_sized:  # of all there are
                 self.fitted.set_params(n_components=min(most, min(X.shape) - 1))
             self.fitted.fit(X, y)
             _ = self.fitted._solution  # computed when first read
@@ -265,42 +267,40 @@ class NarrowsMethod(Method):
     def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
         """Return the function that reduces samples to p dimensions."""
         if p is None:
-            if isinstance(self.fitted, Selector):
-                support = self.fitted.get_support(indices=True)
-                return lambda samples: take(samples, support)
-            return self.fitted._first(len(self.fitted.components_))
+            return reducer_of(self.fitted)
         if not is_nested(self.fitted) and min(p, self.most) != self.fitted.n_components:
             self.fitted.set_params(n_components=min(p, self.most)).fit(X, self.labels)
-        if isinstance(self.fitted, Selector):
-            if isinstance(self.fitted, ForwardFS):
-                columns = self.fitted._of_steps(p)
-            else:
-                self.fitted.set_params(n_features=min(p, X.shape[1]))  # instead of any other size
-                columns = self.fitted.get_support(indices=True)
+        if isinstance(self.fitted, ForwardFS):
+            columns = self._of_steps(p)
             return lambda samples: take(samples, columns)
+        if self.fitted._selects:
+            self.fitted.set_params(n_features=min(p, X.shape[1]))  # instead of any other size
+            return reducer_of(self.fitted)
         if isinstance(self.fitted, OnlineSRDA):
             few = p < len(self.fitted.classes_)
             self.fitted.set_params(n_components=p if few else None)
-        return self.fitted._first(p)
+        return reducer_of(self.fitted, p)
 
     def keeps_all(self, Z: Any, X: Any) -> bool:
         """Whether a selection has all features."""
-        return isinstance(self.fitted, Selector) and Z.shape[1] == X.shape[1]
+        return self.fitted._selects and Z.shape[1] == X.shape[1]
 
     def n_columns(self, p: int | None) -> tuple[int, int]:
         """Return how many columns p stands for, and of how many."""
         if p is None or self.groups is None or not isinstance(self.fitted, ForwardFS):
             return 0, 0
-        n = self.fitted._most_steps(len(self.groups))
+        n = self._n_groups(len(self.groups))
         return min(p, n), n
 
     def chosen(self, p: int | None, source: Source | None) -> tuple[str, ...]:
         """Return the names of what is selected, best first."""
         source = source if self.width is None else self.source
-        if source is None or source.names is None or not isinstance(self.fitted, Selector):
+        if source is None or source.names is None or not self.fitted._selects:
             return ()
         is_forward = isinstance(self.fitted, ForwardFS) and p is not None
-        kept = self.fitted._of_steps(p) if is_forward else self.fitted.get_support(indices=True)
+        kept = self.fitted.get_support(indices=True)
+        if p is not None and is_forward:
+            kept = self._of_steps(p)
         order = self.fitted.ranking_[np.isin(self.fitted.ranking_, kept)]
         if is_forward and self.groups is not None and source.encoder is not None:
             columns = dict.fromkeys(np.asarray(self.groups)[order].tolist())
@@ -312,12 +312,21 @@ class NarrowsMethod(Method):
         fitted = self.fitted
         is_done = isinstance(fitted, ForwardFS) and fitted.__sklearn_is_fitted__()
         if is_done and self.groups is not None and fitted.groups is self.groups:
-            fitted._remember(source)
+            remember(fitted, source)
             self.in_order = [entry["name"] for entry in chosen(fitted)]
 
     def projection(self, p: int) -> Callable[[Any], Any]:
         """Return the function that reduces samples to the first p components, or all there are."""
-        return self.fitted._first(p)
+        return reducer_of(self.fitted, p)
+
+    def _n_groups(self, n_features: int) -> int:
+        """Return how many steps a forward selection can make: the number of features, or groups."""
+        return len(np.unique(self.fitted.group_of(n_features)))
+
+    def _of_steps(self, p: int) -> np.ndarray:
+        """Return the features of the first p steps of a forward selection, or of all, sorted."""
+        found = self.fitted._solution
+        return np.sort(found.order[: found.ends[min(p, len(found.ends)) - 1]])
 
     @property
     def documented(self) -> Any:
@@ -347,7 +356,7 @@ class NarrowsPipeline(NarrowsMethod):
         """Fit for at most `most` dimensions; return the CPU seconds."""
         started = time.process_time()
         self._before, Z = fit_preprocessing(self.steps, X, y)
-        Z = checked_rows(Z, "compare")
+        Z = as_samples(Z, "compare")
         self._samples, self.source, self.width = (X, Z), source_of(self._before), Z.shape[1]
         before = time.process_time() - started
         return before + super().learn(Z, y, States(Z, y, []), most)
@@ -471,9 +480,9 @@ def method_of(method: Any, seed: int = 0) -> Method:
                 f"compare: expected methods, got the class {method.__name__}, which needs "
                 f"arguments: {error}. Pass an estimator."
             ) from None
-    if isinstance(method, Estimator):
+    if isinstance(method, Reducer):
         return NarrowsMethod(repr(method), method)
-    if isinstance(method, Pipeline) and isinstance(method.steps[-1][1], Estimator):
+    if isinstance(method, Pipeline) and isinstance(method.steps[-1][1], Reducer):
         return NarrowsPipeline(method) if len(method.steps) > 1 else method_of(method.steps[-1][1])
     if all(hasattr(method, needed) for needed in ("fit", "transform", "get_params")):
         return OtherTransformer(method)

@@ -12,9 +12,10 @@ import numpy as np
 from scipy.linalg import subspace_angles
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.errors import ParameterError
-from narrows.methods.aligned import check_same_features, components_of
-from narrows.methods.selector import Selector
+from narrows.errors import ParameterError, feature_name
+from narrows.methods.align import check_same_features, components_of
+from narrows.methods.names import column_names
+from narrows.methods.selectors import Selector
 
 
 @dataclass(frozen=True)
@@ -134,9 +135,9 @@ def selection_overlap(
             "selection_overlap: expected selectors fitted to the same features, got "
             f"{' and '.join(map(str, sorted(widths)))} features."
         )
-    names_of_columns = [selector._column_names() for _, selector in named]
-    known = [names for names in names_of_columns if names is not None]
-    if any(not np.array_equal(names, known[0]) for names in known):
+    columns = [column_names(selector) for _, selector in named]
+    known = [each for each in columns if each is not None]
+    if any(not np.array_equal(each, known[0]) for each in known):
         raise ParameterError(
             "selection_overlap: expected selectors fitted to the same features, got other names or "
             "another order."
@@ -159,7 +160,7 @@ def _overlap(selectors: Mapping[str, Selector], p: int, d: int) -> Overlap:
         list(best),
         np.array([[len(np.intersect1d(a, b)) for b in best.values()] for a in best.values()]),
         {
-            name: [selectors[name]._column_name(int(k)) for k in columns if taken[int(k)] == 1]
+            name: [feature_name(selectors[name], int(k)) for k in columns if taken[int(k)] == 1]
             for name, columns in best.items()
         },
     )

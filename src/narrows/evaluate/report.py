@@ -38,11 +38,11 @@ from narrows.evaluate.splits import Splits
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
 from narrows.io.table_rows import take_rows
+from narrows.methods.base import remember
 from narrows.methods.describe import details, ends, summary
 from narrows.methods.forward import ForwardFS
-from narrows.methods.selector import PerClassSelector, Selector
+from narrows.moments.labels import joined
 from narrows.solve.paired import BY_SCORES, METRICS
-from narrows.state.labels import joined
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
 _KEPT = 1000  # selected features that are listed
@@ -285,18 +285,18 @@ def _model(method: NarrowsMethod, data: Splits) -> dict[str, Any]:
     fitted = method.fitted
     source = data.source(method.fold) if method.width is None else method.source
     if source is not None:
-        fitted._remember(source)
+        remember(fitted, source)
     found = {"name": method.name, **summary(fitted)}
-    if not isinstance(fitted, Selector):
+    if not fitted._selects:
         return found | {"directions": ends(fitted, _TERMS, _DIRECTIONS)}
     kept = min(fitted.n_features_, _KEPT)
     found |= {"kept": details(fitted, kept)["top"], "energy": _energy(fitted)}
-    if isinstance(fitted, PerClassSelector):
+    if hasattr(type(fitted), "class_scores_"):
         found |= {"per_class": details(fitted, _TERMS, per_class=True)["per_class"]}
     return found
 
 
-def _energy(selector: Selector) -> dict[str, Any]:
+def _energy(selector: Any) -> dict[str, Any]:
     energy = selector.energy_
     points = np.unique(np.geomspace(1, len(energy), _POINTS).round().astype(int))
     points = np.union1d(points, selector.n_features_)
@@ -380,7 +380,7 @@ def _map(lines: Results, data: Splits, methods: Sequence[Method]) -> dict[str, A
     if data.y.ndim == 2:  # there are no classes to show
         return None
     drawn = 1 if len(np.unique(data.y)) == 2 else 2
-    projectors = [m for m in _fitted(methods) if not isinstance(m.fitted, Selector)]
+    projectors = [m for m in _fitted(methods) if not m.fitted._selects]
     makers = {m.name: m for m in projectors if len(m.fitted.components_) >= drawn}
     done = [line for line in lines if not line.skipped and lines.is_ranked(line)]
     mine = [line for line in done if line.method in makers]
@@ -482,7 +482,7 @@ def _pictures(lines: Results, methods: Sequence[Method]) -> list[dict[str, str]]
             "CPU seconds to fit the reduction, without reading the data.",
             lambda ax: ComparisonDisplay(lines).plot(ax, "learn", legend="below"),
         )
-    selectors = [m for m in _fitted(methods) if isinstance(m.fitted, Selector)]
+    selectors = [m for m in _fitted(methods) if m.fitted._selects]
     selector = next((m for m in selectors if not isinstance(m.fitted, ForwardFS)), None)
     if selector is not None:
         add(

@@ -19,14 +19,14 @@ from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.methods import RIVALS, is_nested
 from narrows.evaluate.results import ALL, against, as_numbers, named
 from narrows.evaluate.splits import checked_test
-from narrows.methods.lda import LDA
+from narrows.methods.discriminants import LDA
 from narrows.methods.methods import METHODS
-from narrows.methods.online_srda import OnlineSRDA
+from narrows.methods.online import OnlineSRDA
 from narrows.methods.parameters import real, whole, word
+from narrows.moments.labels import joined, one_a_row, some
+from narrows.moments.targets import as_samples
 from narrows.solve.paired import MARGIN, Difference, standard_error
 from narrows.solve.sums import number_in_class, stacked
-from narrows.state.class_stats import checked_rows
-from narrows.state.labels import joined, one_a_row, some
 
 COMPARED = ("lda", "pca")
 SIZES = (16, 32, 64, 128)
@@ -338,9 +338,9 @@ def _method(method: Any, seed: int) -> _Method:
 def _joined(X: Any, y: Any, test: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Return indexed samples and queries, their labels, and which are queries, if that is given."""
     if test is None:
-        return checked_rows(X, "retrieval"), y, None
+        return as_samples(X, "retrieval"), y, None
     Q, queried = checked_test(test, X, "retrieval")
-    X, Q = (checked_rows(rows, "retrieval") for rows in (X, Q))
+    X, Q = (as_samples(rows, "retrieval") for rows in (X, Q))
     if Q.shape[1] != X.shape[1]:
         raise ParameterError(
             f"retrieval: expected queries with {X.shape[1]} features, got {Q.shape[1]}."

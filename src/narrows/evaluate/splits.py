@@ -21,10 +21,10 @@ from narrows.io.source import Source, check_kind, of_maker
 from narrows.io.streams import display_name
 from narrows.io.table_rows import cells_named, take_rows
 from narrows.io.table_rows import joined as concatenated
+from narrows.moments.labels import joined, some
+from narrows.moments.targets import as_samples
 from narrows.solve.cells import CellError
 from narrows.solve.sums import stacked, widened
-from narrows.state.class_stats import checked_rows
-from narrows.state.labels import joined, some
 from narrows.text import FeatureMaker
 
 Fold = tuple[Any, np.ndarray, Any, np.ndarray]
@@ -153,7 +153,7 @@ class Splits(Folds):
                     fitted, X = fit_preprocessing(self.preprocess, X, y)
                 with _rows_named(rows[1], places[1]):
                     X_test = fitted.transform(X_test)
-                X, X_test = checked_rows(X, "compare"), checked_rows(X_test, "compare")
+                X, X_test = as_samples(X, "compare"), as_samples(X_test, "compare")
             self._kept = k, (X, y, X_test, y_test), fitted
         return self._kept[1:]
 

@@ -3,45 +3,31 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from narrows.errors import DataError, ParameterError, named
-from narrows.io.container import (
-    ESTIMATOR,
-    THEN,
-    facts_of,
-    get,
-    read_file,
-    solution_of,
-)
+from narrows.io.container import FORMAT, THEN, read_file
+from narrows.io.entries import names_in, solution_in, then_in
 from narrows.io.source import Source
-from narrows.methods.names import column_names, file_columns
-from narrows.solve.codec import SchemaError, check_plain, taken
+from narrows.methods.names import column_names, predictor
+from narrows.methods.then import Then
+from narrows.moments.labels import log_change
+from narrows.solve.codec import SchemaError
 from narrows.solve.columns import take
-from narrows.state.labels import log_change
-
-# of the arrays that are needed; other priors than those of the fit need the weights of the classes
-_GROUPS = "input.", "source.", "solution.", "facts.class_count_"
+from narrows.solve.solution import Solution
 
 
-def _is_needed(groups: tuple[str, ...], predicts: bool, header: dict[str, Any], name: str) -> bool:
-    """Whether an array is in one of these groups, or shared by state and solution.
+class _Learned(NamedTuple):
+    """What `narrows.methods.names` reads of a model."""
 
-    To predict takes no directions, and by selected features what predicts by these.
-    """
-    entry, then = header, header.get("then")
-    if name == f"{THEN}chosen":
-        return True
-    if name.startswith(THEN) and predicts:
-        entry, name = then if isinstance(then, dict) else {}, name.removeprefix(THEN)
-    applied = entry.get("applied")
-    shared = applied.get("of_state") if isinstance(applied, dict) else None
-    if isinstance(shared, list) and name.removeprefix("state.") in shared:
-        return True
-    return name.startswith(groups) and not (predicts and name == "solution.W")
+    solution: Solution | None
+    source: Source | None
+    then: Then | None
+    state: None = None
 
 
 class Model:
@@ -50,80 +36,65 @@ class Model:
     Parameters
     ----------
     path : str
-        A file that has the solution.
-    predicts : bool
-        Whether it has to predict, or to reduce.
-    facts : bool
-        Whether `narrows info` shows it.
+        The file.
+    header : dict
+        Its header, or the part of it for what predicts by selected features.
+    arrays : dict of str to ndarray
+        The solution and the names, or those of what predicts.
 
     Raises
     ------
-    SchemaError, ParameterError
+    SchemaError
         It has to be read as an estimator, which says what is wrong if something is.
     """
 
-    _column_names, _file_columns = column_names, file_columns
-
-    def __init__(self, path: str, predicts: bool = False, facts: bool = False):
-        groups = _GROUPS + ("facts.",) * facts
-        header, arrays = read_file(path, partial(_is_needed, groups, predicts))
-        if "applied" not in header:
-            raise SchemaError("applied: expected a solution, got none.")
-        then, chosen = header.get("then"), np.zeros(0)
-        if then is not None:
-            check_plain(then, ESTIMATOR, "then")
-            own = {n.removeprefix(THEN): a for n, a in arrays.items() if n.startswith(THEN)}
-            chosen = taken(dict(own), "chosen", ("i8",), ("k",), {}, ("sorted",))
-        entry, of_entry, applied = header, arrays, solution_of(header, arrays, not predicts)
-        self.n_features_in_, self._chosen = applied.n_features, None
-        if predicts and then is not None:
-            entry, of_entry, self._chosen = then, own, chosen
-            if "applied" not in then:
-                raise SchemaError("then.applied: expected a solution, got none.")
-            applied = solution_of(then, own, reduces=False)
-            if not 0 < len(chosen) == applied.n_features or chosen[-1] >= self.n_features_in_:
-                raise SchemaError("then.chosen: expected the features of then, got others.")
-        if predicts and applied.decision is None:
-            raise SchemaError("applied: expected what predicts, got none.")
-        parameters = entry["parameters"]
-        are_plain = not any(isinstance(value, dict) for value in parameters.values())
-        if facts and not (are_plain and parameters.get("groups") is None):
-            raise SchemaError("parameters: expected plain ones, got arrays or groups.")
-        self._path, self._method, self._parameters = path, entry["estimator"], parameters
-        self._applied: Any = applied
-        self._saved = applied
-        self._facts = facts_of(entry, of_entry, applied if facts else None)
-        names = get(arrays, "input")
-        if names:
-            self.feature_names_in_ = taken(names, "names", ("O",), ("d",))
-        source = header["source"]
-        self._source = None if source is None else Source.of(source, get(arrays, "source"))
-        self._selects, self._then = applied.chosen is not None, (then, chosen)
-        self._needs_y, self._takes_numbers = (entry["applied"][k] for k in ("needs_y", "numbers"))
-        self._has_text_labels = entry["labels"].lstrip("<>|=")[:1] in ("O", "U")
-        if applied.decision is not None and applied.decision.classes is not None:
-            classes = applied.decision.classes
-            self.classes_, self._several = classes.labels, classes.several
+    def __init__(self, path: str, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]):
+        solution, then = solution_in(header, arrays), None
+        names, source = names_in(header, arrays)
+        if "then" in header and any(name.startswith(THEN) for name in arrays):
+            entry, own, chosen = then_in(header, arrays)
+            then = Then(chosen, Model(path, entry, own))
+        elif solution is None:
+            raise SchemaError("solution: expected one, got none.")
+        size = header["size"]
+        self._solution: Any = solution if size is None or solution is None else solution.first(size)
+        self._learned = _Learned(solution, source, then)
+        self._path, self._method, self._parameters = path, header["estimator"], header["parameters"]
+        self._of_directions, self._targets = header["directions"], header["targets"]
+        self._needs_y, self._takes_numbers = header["needs_y"], self._targets is not None
+        self._selects = solution is None or solution.chosen is not None
+        self.n_features_in_ = header["n_features"]
+        self.kept = header["kept"], header["lost"]
+        if header["score"] is not None:
+            self.score_ = header["score"]
+        if names is not None:
+            self.feature_names_in_ = names
         self._last: tuple[Any, Any] = None, None
-
-    def __getattr__(self, name: str) -> Any:
-        if name in vars(self).get("_facts", ()):
-            return self._facts[name]
-        raise AttributeError(name)
 
     # -- verbs ----------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Any:
         """Return reduced samples."""
-        return self._applied.reduce(X if self._selects else self._checked(X))
+        return self._solution.reduce(X if self._selects else self._checked(X))
 
     def predict(self, X: Any, priors: Any = None) -> np.ndarray:
         """Return the classes, or the targets."""
-        return self._applied.decision.predicted(self._scores(X), self._change(priors))
+        if self._learned.then is not None:
+            return self._learned.then.estimator.predict(self._of_then(X), priors)
+        return self._solution.predicted(self._scores(X), self._change(priors))
 
     def predict_proba(self, X: Any, priors: Any = None) -> np.ndarray:
         """Return the probabilities of classes."""
-        return self._applied.decision.probabilities(self._scores(X), self._change(priors))
+        if self._learned.then is not None:
+            return self._learned.then.estimator.predict_proba(self._of_then(X), priors)
+        return self._solution.probabilities(self._scores(X), self._change(priors))
+
+    def _of_then(self, X: Any) -> Any:
+        """Return the features by which to predict; those of the same samples once."""
+        then: Any = self._learned.then
+        if self._last[0] is not X:
+            self._last = X, take(self._checked(X), then.chosen)
+        return self._last[1]
 
     def _checked(self, X: Any) -> Any:
         """Return samples in a type that the estimator takes, too."""
@@ -137,69 +108,88 @@ class Model:
     def _scores(self, X: Any) -> Any:
         """Return the scores of classes, or the targets; those of the same samples once."""
         if self._last[0] is not X:
-            samples = self._checked(X)
-            samples = samples if self._chosen is None else take(samples, self._chosen)
-            self._last = X, self._applied.decision.scores(samples)
+            self._last = X, self._solution.scores(self._checked(X))
         return self._last[1]
 
     def _change(self, priors: Any) -> np.ndarray | None:
         """Return what other priors than those of the fit add to log posteriors."""
         if priors is None:
             return None
-        classes, counts = self._applied.decision.classes, self._facts["class_count_"]
-        if len(counts) != len(classes.labels):
-            raise DataError(self._path, "damaged: expected a weight for each class, got others.")
+        classes = self._solution.classes
         try:
-            return log_change(priors, classes.labels, counts, classes.several)
+            return log_change(priors, classes.labels, classes.counts, bool(classes.n_labels))
         except ParameterError as error:
             raise ParameterError(named(str(error), self._method)) from None
 
     # -- what is shown --------------------------------------------------------------------------
 
     @property
-    def components_(self) -> np.ndarray:
-        """The directions, of shape (n_components, n_features)."""
-        return self._applied.padded(self._applied.W).T
+    def classes_(self) -> np.ndarray:
+        """The classes."""
+        return self._solution.classes.labels
 
     @property
-    def _predictor(self) -> dict[str, Any] | None:
-        """What `narrows info` shows of what predicts by selected features."""
-        then, chosen = self._then
-        if then is None:
-            return None
-        is_same = np.array_equal(chosen, self._applied.chosen)
-        shown = {"method": then["estimator"], "parameters": then["parameters"]}
-        return {**shown, "is_of_selection": is_same}
+    def class_count_(self) -> np.ndarray:
+        """The weight of each class."""
+        return self._solution.classes.counts
 
     def get_feature_names_out(self) -> np.ndarray:
         """Return the names of the columns of reduced samples."""
-        chosen = self._applied.chosen
+        chosen, names = self._solution.chosen, column_names(self)
         if chosen is None:
-            found = [f"{self._method.lower()}{k}" for k in range(self._applied.width)]
+            found = [f"{self._method.lower()}{k}" for k in range(self._solution.width)]
         else:
-            names = self._column_names()
             found = [f"x{k}" for k in chosen] if names is None else names[chosen]
         return np.asarray(found, dtype=object)
-
-    def _column_name(self, k: int) -> str:
-        names = self._column_names()
-        return f"x{k}" if names is None else str(names[k])
-
-    def get_support(self) -> np.ndarray:
-        """Return which features are kept."""
-        return self._applied.mask
 
     def get_params(self) -> dict[str, Any]:
         """Return the parameters of the estimator."""
         return self._parameters
 
 
+def kept_by(model: Any) -> tuple[int, str]:
+    """Return how many samples a model or an estimator holds, and what it cannot do without."""
+    if isinstance(model, Model):
+        return model.kept
+    from narrows.methods.base import n_kept, what_is_lost  # which takes time to import
+
+    return n_kept(model), what_is_lost(model)
+
+
+def _is_needed(predicts: bool, facts: bool, header: dict[str, Any], name: str) -> bool:
+    """Whether an array is needed: to predict by selected features takes no other solution."""
+    if name.startswith(THEN) and "then" in header:
+        return (predicts or facts) and name.startswith((f"{THEN}solution.", f"{THEN}chosen"))
+    of_solution = facts or not (predicts and "then" in header)
+    return name.startswith(("input.", "source.", "solution.")[: 2 + of_solution])
+
+
 def open_model(path: str, predicts: bool = False, facts: bool = False) -> Any:
-    """Return a `Model`, or the estimator of a file that has no solution, or none that predicts."""
+    """Return a `Model`, or the estimator of a file that has no solution, or none that predicts.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    predicts : bool
+        Whether it has to predict, or to reduce.
+    facts : bool
+        Whether `narrows info` shows it.
+    """
     collects = gc.isenabled()
     gc.disable()  # a tenth of the time of imports looks for garbage, and there is none
     try:
-        return Model(path, predicts, facts)
+        header, arrays = read_file(path, partial(_is_needed, predicts, facts))
+        if header["format"] != FORMAT or "progress" in header:
+            raise SchemaError("format: expected that of one method of this version, got another.")
+        given = header["parameters"]
+        are_plain = not any(isinstance(value, dict) for value in given.values())
+        if facts and not (are_plain and given.get("groups") is None):
+            raise SchemaError("parameters: expected plain ones, got arrays or groups.")
+        model = Model(path, header, arrays)
+        if predicts and predictor(model)._solution.rule is None:
+            raise SchemaError("solution: expected one that predicts, got another.")
+        return model
     except (SchemaError, ParameterError):
         from narrows.io.models import load_model
 

@@ -21,8 +21,9 @@ from narrows.io.chunk import Chunk, Options, Position, names_as_json
 from narrows.io.container import read_header
 from narrows.io.models import identity, load_checkpoint, save_checkpoint
 from narrows.io.streams import BEGINNING
+from narrows.methods.base import most_passes, settle
+from narrows.methods.learned import Learned
 from narrows.methods.parameters import same
-from narrows.methods.routes import route_of_state
 from narrows.solve.codec import SchemaError, check_plain
 
 _PROGRESS = {
@@ -38,10 +39,9 @@ _START_OVER = "Leave out --resume to start from the beginning."
 
 
 class ResumePoint(NamedTuple):
-    """What was learned before a stop, and the position in the input."""
+    """An estimator with what was learned before a stop, the pass, and the position in the input."""
 
     estimator: Any
-    state: Any
     passes: int
     at: Position
     several_labels: bool
@@ -97,14 +97,15 @@ class Checkpoint:
         }
         self._rows = 0  # since the file was written
         self._read: Version = version(path)
-        self._last: tuple[Any, Any, Any, dict[str, Any]] | None = None
+        self._last: tuple[Learned, dict[str, Any]] | None = None
 
-    def record(self, state: Any, source: Any, then: Any, passes: int, chunk: Chunk) -> None:
-        """Note the state after a chunk, and write it where `every` rows have been learned."""
+    def record(self, learned: Learned, passes: int, chunk: Chunk) -> None:
+        """Note what was learned after a chunk, and write it where there are `every` more rows."""
         several = bool(sparse.issparse(chunk.y))
         at = {"passes": passes, "at": chunk.at, "several_labels": several}
-        self.estimator._settle(state)  # after each chunk, so that a run that goes on is the same
-        self._last = state, source, then, at
+        if not getattr(learned.step, "keep", 0):  # so that a run that goes on is the same
+            settle(self.estimator, learned)
+        self._last = learned, at
         self._rows += len(chunk.lines)
         if self._rows >= self.every:
             self.save()
@@ -116,9 +117,8 @@ class Checkpoint:
     def save(self) -> None:
         """Write the state that was recorded last."""
         if self._last is not None:
-            state, source, then, at = self._last
-            progress = {**self.run, **at}
-            save_checkpoint(self.estimator, state, source, self.path, progress, self._read, then)
+            learned, at = self._last
+            save_checkpoint(self.estimator, learned, self.path, {**self.run, **at}, self._read)
             self._read = version(self.path)
         self._rows = 0
 
@@ -135,13 +135,12 @@ class Checkpoint:
         clear_unfinished(os.path.dirname(os.path.realpath(self.path)))
         if not os.path.exists(self.path):
             return None
-        estimator, state, progress = self._load()
+        estimator, progress = self._load()
         self._check_run(estimator, progress)
         self._check_inputs(progress["heads"])
-        self._check_position(estimator, state, progress)
-        at = Position(*progress["at"])
-        several = progress["several_labels"]
-        return ResumePoint(estimator, state, progress["passes"], at, several)
+        self._check_position(estimator, progress)
+        at, several = Position(*progress["at"]), progress["several_labels"]
+        return ResumePoint(estimator, progress["passes"], at, several)
 
     def is_finished(self) -> bool:
         """Whether the model to be updated is already the result of this run.
@@ -152,7 +151,7 @@ class Checkpoint:
         last, run = self._last_run, self.run
         if last is None:
             return False
-        left = self._load()[2] if os.path.exists(self.path) else {}
+        left = self._load()[1] if os.path.exists(self.path) else {}
         if left.get("base_crc32") == run["base_crc32"]:  # the run was started once more
             return False
         names = ("base", "base_crc32", "inputs", "options")
@@ -165,14 +164,14 @@ class Checkpoint:
             self.remove()
         return True
 
-    def _load(self) -> tuple[Any, Any, dict[str, Any]]:
-        """Return the estimator, state and progress of the file."""
-        estimator, state, progress = load_checkpoint(self.path)
+    def _load(self) -> tuple[Any, dict[str, Any]]:
+        """Return the estimator and the progress of the file."""
+        estimator, progress = load_checkpoint(self.path)
         try:
             check_plain(progress, _PROGRESS, "progress")
         except SchemaError as error:
             raise DataError(self.path, f"{error} {_START_OVER}") from None
-        return estimator, state, progress
+        return estimator, progress
 
     def _check_run(self, estimator: Any, progress: dict[str, Any]) -> None:
         """Raise ParameterError where the checkpoint belongs to another run."""
@@ -212,17 +211,13 @@ class Checkpoint:
                 problem = f"expected the file that {self.path} was written for, got a changed one."
                 raise DataError(path, f"{problem} {_START_OVER}")
 
-    def _check_position(self, estimator: Any, state: Any, progress: dict[str, Any]) -> None:
+    def _check_position(self, estimator: Any, progress: dict[str, Any]) -> None:
         """Raise DataError where this run cannot have been at such a position."""
         at, number = progress["at"], progress["passes"]
-        if self.run["base"] is None:
-            route = route_of_state(estimator, state)
-            fits, passes = route.is_of_pass(state, number), route.passes
-        else:
-            fits, passes = estimator._is_finished(state), 1
+        is_fit = self.run["base"] is None
+        passes = most_passes(estimator, estimator.n_features_in_) if is_fit else 1
         if not (
-            fits
-            and 0 <= number < passes
+            0 <= number < passes
             and len(at) == len(Position())
             and min(at) >= 0
             and at[0] < len(self.run["inputs"])

@@ -1,7 +1,7 @@
 """Named arrays and a header in a safetensors file, with checksums of both.
 
 Arrays are C-contiguous. An array of text ``name`` is stored as ``name.text``, its UTF-8 bytes, and
-``name.ends``, the end of each piece.
+``name.ends``, the end of each piece; a single word ``name`` as ``name.word``.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -22,16 +21,7 @@ from narrows.errors import DataError
 from narrows.io.atomic import Version, replacing
 from narrows.io.streams import check_address
 from narrows.methods import MODULES
-from narrows.solve.applied import Applied
-from narrows.solve.codec import (
-    SchemaError,
-    Sizes,
-    check_known,
-    check_plain,
-    declared,
-    from_arrays,
-    taken,
-)
+from narrows.solve.codec import SchemaError, check_plain, taken
 from narrows.solve.sums import blocks
 
 _UTF8 = "utf-8", "surrogatepass"  # labels may have half a surrogate pair
@@ -45,7 +35,9 @@ def put(arrays: dict[str, np.ndarray], group: str, more: Mapping[str, np.ndarray
     """
     for name, array in more.items():
         key = f"{group}.{name}"
-        if array.dtype.kind in "OU":
+        if array.dtype.kind == "U" and not array.ndim:
+            arrays[f"{key}.word"] = np.frombuffer(array.item().encode(*_UTF8), dtype=np.uint8)
+        elif array.dtype.kind in "OU":
             pieces = [str(piece).encode(*_UTF8) for piece in array]
             arrays[f"{key}.text"] = np.frombuffer(b"".join(pieces), dtype=np.uint8)
             arrays[f"{key}.ends"] = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
@@ -60,7 +52,10 @@ def get(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
         name = key.removeprefix(f"{group}.")
         if name == key or name.endswith(".ends"):
             continue
-        if name.endswith(".text"):
+        if name.endswith(".word"):
+            taken({key: array}, key, ("u1",), ("t",))
+            found[name.removesuffix(".word")] = np.array(array.tobytes().decode(errors="replace"))
+        elif name.endswith(".text"):
             name = name.removesuffix(".text")
             taken({key: array}, key, ("u1",), ("t",))
             ends = taken(dict(arrays), f"{group}.{name}.ends", ("i8",), ("n",))
@@ -100,59 +95,42 @@ ESTIMATOR = {
     "labels": str,  # type of the class labels, as NumPy writes it
     "source": (dict, None),  # how files became columns: `Source.settings`
 }
-STEP = {"name": str, "estimator": str}  # and of an estimator the rest of `ESTIMATOR`
+# what commands ask for that is neither in the solution nor among the parameters
+_ASKED = {
+    "n_features": int,
+    "needs_y": bool,  # whether the method uses labels
+    "targets": ([str], None),  # names of numeric targets; null for classes
+    "directions": [str],  # what is shown of each: names of attributes
+    "kept": int,  # how many samples are held as they are
+    "lost": str,  # what the model cannot do without samples
+    "score": (int, float, None),  # the share predicted correctly before learning
+    "size": (int, None),  # how many directions to apply of those in the file; all if null
+}
+SOLVED = ESTIMATOR | _ASKED  # of this version
+STEP = {"name": str, "estimator": str}  # and of an estimator the rest of `SOLVED`
 PASSES = "passthrough"
 THEN = "then."  # before the arrays of what predicts by selected features
 _SPARE_CHARACTERS = 1 << 27  # that the type of labels may have beyond the longest label, in all
 VECTORISERS = {"Tfidf", "HashedTfidf"}
 ENCODER = "TableEncoder"
-FORMAT, FORMAT_OF_STEPS = 1, 2  # of an estimator; of a pipeline, or a vectoriser alone
-SOLUTION = {
-    "n_features": int,
-    "needs_y": bool,  # whether the method uses labels
-    "numbers": (bool, None),  # whether its targets are numbers
-    "of_state": [str],  # arrays that are those of the state, and not stored twice
-    "facts": dict,  # `NUMBERS`; the arrays are `SHOWN`
-}
-# what `narrows info` shows: numbers, and arrays
-NUMBERS = {
-    "n_samples_seen_": int, "_n_targets": int, "alpha_": (int, float), "mu_": (int, float),
-    "score_": (int, float), "_separating": (int, None), "_is_linear": bool, "_rows_kept": int,
-    "_lost": str,
-}  # fmt: skip
-
-
-@dataclass
-class Shown:
-    """Arrays that `narrows info` shows."""
-
-    classes_: Annotated[np.ndarray | None, "labels", "l"]
-    class_count_: Annotated[np.ndarray | None, "f8 >=0", "c"]
-    eigenvalues_: Annotated[np.ndarray | None, "f8 infinite", "p"]
-    explained_variance_ratio_: Annotated[np.ndarray | None, "f8 infinite", "p"]
-    scores_: Annotated[np.ndarray | None, "f8 infinite", "d"]
-    ranking_: Annotated[np.ndarray | None, "i8 numbering", "d"]
-    _explained: Annotated[np.ndarray | None, "f8 infinite", "k", "_explained"]
-
-
-SHOWN = [each.name for each in declared(Shown)]
+FORMAT, FORMAT_OF_STEPS = 3, 4  # of an estimator; of a pipeline, or a vectoriser alone
+OLD = 1, 2  # the same, of 0.3
 _FIRST_KEYS = {"format": int, "library": str, "crc32": int}  # in every format; crc32 of the others
-_HEADER = {
-    **ESTIMATOR,
+_REST = {
     "library": str,  # version of narrows that wrote the file
     "checksums": dict,  # crc32 of each array
-    # "applied": see `SOLUTION`; absent from checkpoints. Files of 0.3 call it "solution", and its
-    # directions have other lengths: it is computed again
-    # "then": `ESTIMATOR` of what predicts by selected features, see `THEN`
+    # "then": `SOLVED` of what predicts by selected features, see `THEN`
     # "progress": in checkpoints only, see `narrows.io.checkpoint`
     # "finished": the run that made a model of an update in place, see `save_model`
 }
-_HEADER_OF_STEPS = {
-    "library": str,
-    "checksums": dict,
+_REST_OF_STEPS = {
     "pipeline": bool,  # whether the steps are those of a pipeline, or one vectoriser or encoder
     "steps": list,  # each with a name; the arrays of step k begin with "step{k}."
 }
+_FORMS = {
+    1: ESTIMATOR | _REST, 2: _REST | _REST_OF_STEPS,
+    FORMAT: SOLVED | _REST, FORMAT_OF_STEPS: _REST | _REST_OF_STEPS,
+}  # fmt: skip
 
 
 # -- writing -------------------------------------------------------------------------------------
@@ -235,65 +213,15 @@ def is_checkpoint(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def as_type(labels: np.ndarray, dtype: str) -> np.ndarray:
-    """Return labels in the type that they had when they were saved."""
-    if labels.dtype.kind == "O":
-        width = re.fullmatch(r"[<>]U(\d{1,9})", dtype)
-        longest = max(map(len, labels), default=0)
-        widest = longest + _SPARE_CHARACTERS // (len(labels) or 1)
-        if dtype == "|O" or (width and longest <= int(width[1]) <= widest):
-            return labels.astype(dtype)
-    elif dtype == labels.dtype.str:
-        return labels
-    raise SchemaError(f"labels: expected the type of {labels.dtype} in classes, got {dtype!r:.20}.")
-
-
-def solution_of(
-    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], reduces: bool = True
-) -> Applied:
-    """Return the solution of an estimator in a file; SchemaError where it does not fit.
-
-    One that need not reduce may be without directions, and has then none.
-    """
-    entry = header["applied"]
-    check_plain(entry, SOLUTION, "applied")
-    of_state = {f"state.{name}": f"solution.{name}" for name in entry["of_state"]}
-    found = get({of_state.get(name, name): array for name, array in arrays.items()}, "solution")
-    if not reduces and "weights" in found:
-        found.setdefault("W", np.zeros((*found["weights"].shape[:1], 0)))
-    if "classes" in found:
-        found["classes"] = as_type(found["classes"], header["labels"])
-    return Applied.of(found, entry["n_features"])
-
-
-def facts_of(
-    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], applied: Applied | None = None
-) -> dict[str, Any]:
-    """Return what `narrows info` shows of an estimator; SchemaError where it does not fit.
-
-    With its solution all that is shown has to be there, and to fit it.
-    """
-    entry, shown = header["applied"], get(arrays, "facts")
-    numbers = entry["facts"]
-    check_known("facts", numbers, NUMBERS)
-    check_plain(numbers, {name: NUMBERS[name] for name in numbers}, "facts")
-    if "classes_" in shown:
-        shown["classes_"] = as_type(shown["classes_"], header["labels"])
-    sizes, left = Sizes(), dict(shown)
-    from_arrays(Shown, left, sizes)
-    check_known("facts", left, ())
-    if applied is not None:
-        always = ["n_samples_seen_", "_rows_kept", "_lost"]
-        always += ["_n_targets"] if entry["numbers"] else ["classes_", "class_count_"]
-        selects = applied.chosen is not None
-        always += ["scores_", "ranking_"] if selects else ["_is_linear"]
-        always += ["explained_variance_ratio_"] if entry["numbers"] and not selects else []
-        always += ["_explained"] if header["estimator"] == "ForwardFS" else []
-        missing = set(always) - {*numbers, *shown}
-        width = applied.n_features if selects else applied.width
-        if missing or sizes.get("d" if selects else "p", width) != width:
-            raise SchemaError("facts: expected those of the solution, got others.")
-    return numbers | shown
+def labels_in(arrays: dict[str, np.ndarray], dtype: str) -> dict[str, np.ndarray]:
+    """Return arrays, those of text in the type that labels had when they were saved."""
+    texts = {name: a for name, a in arrays.items() if a.dtype.kind == "O"}
+    longest = max((len(label) for array in texts.values() for label in array), default=0)
+    spare = _SPARE_CHARACTERS // (sum(map(len, texts.values())) or 1)
+    width = re.fullmatch(r"[<>]U(\d{1,9})", dtype)
+    if texts and dtype != "|O" and not (width and longest <= int(width[1]) <= longest + spare):
+        raise SchemaError(f"labels: expected the type of text in classes, got {dtype!r:.20}.")
+    return arrays | {name: array.astype(dtype) for name, array in texts.items()}
 
 
 def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[str, Any]:
@@ -307,7 +235,7 @@ def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[s
         written = json.dumps(header)
     except (ValueError, RecursionError):
         raise DataError(path, "expected a narrows header, got a damaged one.") from None
-    if header["format"] > FORMAT_OF_STEPS:
+    if header["format"] not in _FORMS:
         raise DataError(
             path,
             f"expected format {FORMAT_OF_STEPS} or lower, got format {header['format']} of narrows "
@@ -318,8 +246,7 @@ def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[s
     if checksum != _crc_of_text(written):
         raise DataError(path, "expected a header that matches its checksum, got a damaged one.")
     try:
-        form = _HEADER_OF_STEPS if header["format"] == FORMAT_OF_STEPS else _HEADER
-        check_plain(header, form, "header")
+        check_plain(header, _FORMS[header["format"]], "header")
     except SchemaError as error:
         raise DataError(path, f"damaged, or of another version: {error}") from None
     return header

@@ -10,7 +10,8 @@ import numpy as np
 
 from narrows.errors import Asked, DataError
 from narrows.io.chunk import DECIDED, MAY_HAVE_MORE, Chunk, Options
-from narrows.state.labels import integer_of, is_integer, text_of
+from narrows.methods.names import has_text_labels
+from narrows.moments.labels import integer_of, is_integer, text_of
 
 _IN_MODEL, _BEFORE = ", as the model has", ", as in the rows before"
 
@@ -20,7 +21,7 @@ def as_in_model(options: Options, estimator: Any) -> Options:
 
     At the command line, columns that are not those of its fit are ignored.
     """
-    is_text = estimator._has_text_labels if estimator._needs_y else None
+    is_text = has_text_labels(estimator) if estimator._needs_y else None
     return options.with_found({MAY_HAVE_MORE: Asked.by_command, **decided_by(is_text)})
 
 

@@ -22,31 +22,44 @@ from narrows.io.container import (
     ESTIMATOR,
     FORMAT,
     FORMAT_OF_STEPS,
-    NUMBERS,
+    OLD,
     PASSES,
-    SHOWN,
+    SOLVED,
     STEP,
     THEN,
     VECTORISERS,
-    as_type,
     get,
+    labels_in,
     put,
     read_file,
     read_header,
-    solution_of,
     write_file,
 )
-from narrows.io.source import Source, encoder_of, source_of_step, vectoriser_of
-from narrows.methods.base import Estimator, Fitted, lock_of
-from narrows.methods.discriminant import Classifier
+from narrows.io.entries import names_in, solution_in, then_in
+from narrows.io.source import encoder_of, source_of_step, vectoriser_of
+from narrows.methods.base import (
+    Reducer,
+    check_alone,
+    most_passes,
+    n_kept,
+    reducer_of,
+    remember,
+    settle,
+    solution_of,
+    state_of,
+    what_is_lost,
+)
+from narrows.methods.describe import shown_of_directions
+from narrows.methods.learned import Learned, lock_of
 from narrows.methods.methods import METHODS
+from narrows.methods.names import column_names, labels_of, targets_of
 from narrows.methods.parameters import copied, same
-from narrows.methods.selector import Selector
+from narrows.methods.plan import Data
 from narrows.methods.then import Then
-from narrows.removed import RemovedError, check_removed_state, without_removed
-from narrows.solve.applied import Applied
+from narrows.moments.labels import by_class, union
+from narrows.removed import RemovedError, without_removed
 from narrows.solve.codec import SchemaError, check_known, check_plain, taken, to_arrays
-from narrows.state.labels import by_class
+from narrows.solve.solution import Solution
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
@@ -63,53 +76,50 @@ def described(estimator: Any, arrays: dict[str, np.ndarray], solved: bool = True
 
     With `solved` also its solution, where there is one.
     """
-    put(arrays, "state", to_arrays(estimator._to_save()))
-    fitted, more = estimator._fitted, dict[str, Any]()
-    if fitted.then is not None:
-        own = {"chosen": fitted.then.chosen}
-        more["then"] = described(fitted.then.estimator, own, solved)
-        arrays |= {f"{THEN}{name}": array for name, array in own.items()}
-    solution = _solution(estimator, arrays) if solved else None
+    settle(estimator, estimator._learned)
+    learned, more = estimator._learned, dict[str, Any]()
+    if learned.state is not None:
+        put(arrays, "state", learned.step.to_arrays(learned.state))
+    found = _solution(estimator) if solved else None
+    if found is not None:
+        put(arrays, "solution", to_arrays(found))
     if hasattr(estimator, "feature_names_in_"):
         put(arrays, "input", {"names": estimator.feature_names_in_})
-    if fitted.source is not None:
-        put(arrays, "source", fitted.source.to_arrays())
-    if solution is not None:
-        more["applied"] = solution
+    if learned.known is not None:
+        put(arrays, "known", {"labels": learned.known})
+    if learned.source is not None:
+        put(arrays, "source", learned.source.to_arrays())
+    if learned.then is not None:
+        own = {"chosen": learned.then.chosen}
+        more["then"] = described(learned.then.estimator, own, solved)
+        arrays |= {f"{THEN}{name}": array for name, array in own.items()}
+    labels = labels_of(estimator)
+    labels = labels if learned.known is None else union(labels, learned.known)
+    numeric, at_once = estimator._takes_numbers, learned.state is None
     return {
         **constructor(estimator),
-        "labels": fitted.state.classes.dtype.str,
-        "source": None if fitted.source is None else fitted.source.settings(),
+        "labels": labels.dtype.str,
+        "source": None if learned.source is None else learned.source.settings(),
+        "n_features": int(estimator.n_features_in_),
+        "needs_y": bool(estimator._needs_y),
+        "targets": targets_of(estimator) if numeric else None,
+        "directions": shown_of_directions(estimator),
+        "kept": n_kept(estimator),
+        "lost": what_is_lost(estimator),
+        "score": getattr(estimator, "score_", None),
+        "size": solution_of(estimator).width if at_once and not estimator._selects else None,
         **more,
     }
 
 
-def _solution(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any] | None:
-    """Return the entry of the header that describes a solution, and put in its arrays."""
+def _solution(estimator: Any) -> Solution | None:
+    """Return the solution that a file has; None where there is none yet, or no room for it."""
     try:
-        found = (estimator._saved or estimator._to_apply()).to_arrays()
-    except (ValueError, AttributeError, MemoryError):  # there is none yet, or no room for it
+        reducer_of(estimator)
+        found = solution_of(estimator, calibrated=True)
+    except (ValueError, MemoryError):
         return None
-    same = [name for name, array in found.items() if _is_in(arrays, f"state.{name}", array)]
-    put(arrays, "solution", {name: found[name] for name in found if name not in same})
-    numbers, shown = (
-        {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
-        for names in (NUMBERS, SHOWN)
-    )
-    put(arrays, "facts", shown)
-    return {
-        "facts": {name: _plain(estimator, name, value) for name, value in numbers.items()},
-        "n_features": int(estimator.n_features_in_),
-        "needs_y": bool(estimator._needs_y),
-        "numbers": estimator._takes_numbers,
-        "of_state": same,
-    }
-
-
-def _is_in(arrays: Mapping[str, np.ndarray], name: str, array: np.ndarray) -> bool:
-    """Whether an array is stored under this name."""
-    other = arrays.get(name)
-    return other is not None and array.dtype == other.dtype and np.array_equal(array, other)
+    return found if estimator._learned.state is not None else estimator._learned.solution
 
 
 def constructor(estimator: Any) -> dict[str, Any]:
@@ -135,7 +145,7 @@ def steps_described(
         if not is_passing(step):
             check_is_fitted(step)
             entry = {"estimator": type(step).__name__}
-        if isinstance(step, Estimator):
+        if isinstance(step, Reducer):
             locks.enter_context(lock_of(step))
             entry = described(step, own)
         elif isinstance(step, Vectoriser):
@@ -191,10 +201,9 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
         kind, name = entry["estimator"], entry["name"]
         step: Any
         if kind in METHODS:
-            check_plain(entry, ESTIMATOR, f"steps[{k}]")
-            step = of_estimator(entry, own)
-            if not step._is_finished(step._fitted.state):
-                raise SchemaError(f"steps[{k}]: expected a finished fit, got another.")
+            is_old = header["format"] in OLD
+            check_plain(entry, ESTIMATOR if is_old else SOLVED, f"steps[{k}]")
+            step = of_estimator(entry, own, is_old)
         elif kind in VECTORISERS:
             step = vectoriser_of(get(own, "tfidf"))
             if type(step).__name__ != kind:
@@ -220,65 +229,88 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
     return pipeline
 
 
-def of_estimator(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
+def of_estimator(
+    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], is_old: bool = False
+) -> Any:
     """Return the estimator that a header and arrays describe; SchemaError where they do not."""
-    estimator = constructed(header)
-    state = get(arrays, "state")
-    if state.get("classes", np.zeros(())).ndim != 1:
-        raise SchemaError("classes: expected an array of labels, got none.")
-    check_removed_state(header["estimator"], state)
-    state["classes"] = as_type(state["classes"], header["labels"])
-    state = as_now(state)
-    fitted = Fitted(estimator._state_from(state))
-    check_known("state", state, ())  # what was not taken
-    _check_parameters(estimator, fitted.state.n_features)
-    estimator.n_features_in_ = fitted.state.n_features
-    if header["source"] is not None:
-        fitted.source = Source.of(header["source"], get(arrays, "source"))
-    given = get(arrays, "input")
-    if given:
-        estimator.feature_names_in_ = taken(given, "names", ("O",), ("d",))
-    estimator._fitted = fitted
-    if "applied" in header:
-        fitted.saved = solution_of(header, arrays)
-        fitted.checked = copied(estimator._parameters())
-        _check_solution(estimator, fitted.saved)
+    estimator, solution = constructed(header), None
+    names, source = names_in(header, arrays)
+    if is_old:
+        header, state, solution = as_now(estimator, header, get(arrays, "state"))
+    else:
+        state, solution = get(arrays, "state"), solution_in(header, arrays)
+    state = labels_in(state, header["labels"])
+    d, numeric, step, held = header["n_features"], header["targets"] is not None, None, None
+    _check_parameters(estimator, d)
+    if state:
+        step, held = _state(estimator, state, Data(d, False, numeric), header.get("progress"))
+        check_known("state", state, ())  # what was not taken
+    elif solution is None:
+        raise SchemaError("solution: expected one, or a state, got none.")
+    known = labels_in(get(arrays, "known"), header["labels"])
+    estimator.n_features_in_ = d
+    if names is not None:
+        estimator.feature_names_in_ = names
+    learned = Learned(step, held, solution, source)
+    if known:
+        learned.known = taken(known, "labels", ("labels",), ("k",))
+    learned.checked = copied(estimator.get_params(deep=False))
+    estimator._learned = learned
+    if solution is not None:
+        _check_solution(estimator, solution)
     if "then" in header:
-        if not isinstance(estimator, Selector):
+        if not estimator._selects:
             raise SchemaError("then: expected a method that selects features, got another.")
-        own = {n.removeprefix(THEN): arrays[n] for n in arrays if n.startswith(THEN)}
-        fitted.then = _then_of(header["then"], own, fitted.state.n_features)
-    names, d = estimator._column_names(), estimator.n_features_in_
+        learned.then = _then_of(header, arrays)
+    names = column_names(estimator)
     if names is not None and len(names) != d:
         raise SchemaError(f"names: expected those of {d} features, got {len(names)}.")
     return estimator
 
 
-def _then_of(header: Any, arrays: Mapping[str, np.ndarray], n_features: int) -> Then:
+def _state(
+    estimator: Any, arrays: dict[str, np.ndarray], data: Data, progress: Any
+) -> tuple[Any, Any]:
+    """Return the step and the state of a model, or of a fit that is not finished."""
+    number = None
+    if isinstance(progress, dict) and progress.get("base") is None:
+        check_plain(progress, {"passes": int}, "progress")
+        number = progress["passes"]
+    try:
+        return state_of(estimator, arrays, data, number)
+    except SchemaError:
+        raise
+    except ValueError as error:  # there is no plan for so many features
+        raise SchemaError(f"state: {error!s:.300}") from None
+
+
+def _then_of(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Then:
     """Return what predicts by selected features, of a header and arrays."""
-    check_plain(header, ESTIMATOR, "then")
-    if header["estimator"] not in METHODS or "then" in header:
-        raise SchemaError(f"then: expected a method, got {header['estimator']!r:.100}.")
-    chosen = taken(dict(arrays), "chosen", ("i8",), ("k",), {}, ("sorted",))
-    estimator = of_estimator(header, arrays)
-    fits = 0 < len(chosen) == estimator.n_features_in_ and 0 <= chosen[0] <= chosen[-1] < n_features
-    if not fits or not hasattr(estimator, "predict"):
-        raise SchemaError("then: expected a method that predicts by selected features, got others.")
+    entry, own, chosen = then_in(header, arrays)
+    if entry["estimator"] not in METHODS or "then" in entry:
+        raise SchemaError(f"then: expected a method, got {entry['estimator']!r:.100}.")
+    estimator = of_estimator(entry, own)
+    if not hasattr(estimator, "predict"):
+        raise SchemaError("then: expected a method that predicts, got another.")
     return Then(chosen, estimator)
 
 
-def _check_solution(estimator: Any, saved: Applied) -> None:
+def _check_solution(estimator: Any, found: Solution) -> None:
     """Raise SchemaError where a solution is not of the kind of an estimator and its state."""
-    alike, rule = True, saved.decision
-    if rule is not None:
-        classes = estimator._classes if isinstance(estimator, Classifier) else ()
-        alike = len(rule.classes or ()) == len(classes) and all(
-            map(same, rule.classes or (), classes)
-        )
-    is_selector = isinstance(estimator, Selector)
-    n_features = estimator.n_features_in_
-    if saved.n_features != n_features or is_selector != (saved.chosen is not None) or not alike:
+    learned = estimator._learned
+    fits = estimator._selects == (found.chosen is not None)
+    if learned.state is None:
+        fits = fits and (found.rule is not None or not hasattr(estimator, "predict"))
+        fits = fits and (found.classes is not None or bool(estimator._takes_numbers))
+    elif found.classes is not None:
+        pairs = zip(_parts(found.classes), _parts(learned.classes), strict=True)
+        fits = fits and all(same(a, b) for a, b in pairs)
+    if not fits:
         raise SchemaError("solution: expected that of the estimator, got another one.")
+
+
+def _parts(classes: Any) -> tuple[Any, ...]:
+    return classes.labels, classes.counts, classes.n_labels
 
 
 def constructed(header: Mapping[str, Any]) -> Any:
@@ -296,7 +328,7 @@ def _check_parameters(estimator: Any, n_features: int) -> None:
         estimator._check_parameters(n_features)
     except _PARAMETER_ERRORS:  # more features may come
         try:
-            estimator._check_parameters_alone()
+            check_alone(estimator)
         except _PARAMETER_ERRORS as error:
             raise SchemaError(f"parameters: {error!s:.300}") from None
 
@@ -428,12 +460,19 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> oc.partial_fit(X[1::2], y[1::2]).n_samples_seen_
     150
     """
-    estimator, _ = _read(path)
-    if isinstance(estimator, Estimator) and not estimator._is_finished(estimator._fitted.state):
+    estimator, header = _read(path)
+    if "progress" in header and not _is_finished(estimator, header["progress"]):
         raise DataError(
             path, "expected a model, got a checkpoint of an unfinished fit. Resume the fit first."
         )
     return estimator
+
+
+def _is_finished(estimator: Any, progress: Any) -> bool:
+    """Whether the state of a checkpoint is that of a model."""
+    if not isinstance(progress, dict) or progress.get("base") is not None:
+        return True
+    return progress["passes"] + 1 == most_passes(estimator, estimator.n_features_in_)
 
 
 # -- for the command line ------------------------------------------------------------------------
@@ -448,7 +487,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         The pipeline has several estimators, or none.
     """
     model = load(path)
-    if isinstance(model, Estimator):
+    if isinstance(model, Reducer):
         return model
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     steps = [step for step in steps if not is_passing(step)]
@@ -462,34 +501,35 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     (estimator,) = steps
     if maker is None:
         return estimator
-    return estimator._remember(source_of_step(maker))
+    return remember(estimator, source_of_step(maker))
 
 
 def save_checkpoint(
     estimator: Any,
-    state: Any,
-    source: Any,
+    learned: Learned,
     path: str,
     progress: dict[str, Any],
     read: Version | None = None,
-    then: Then | None = None,
 ) -> None:
-    """Save a state in the middle of a fit, and `progress`, ready for JSON."""
+    """Save what was learned in the middle of a fit, and `progress`, ready for JSON."""
     copy = clone(estimator)
     if hasattr(estimator, "feature_names_in_"):
         copy.feature_names_in_ = estimator.feature_names_in_
-    copy._fitted = Fitted(state, source)
-    copy._fitted.then = then
+    copy._learned, copy.n_features_in_ = learned, learned.n_features
     _write(copy, path, read, progress=progress)
 
 
-def load_checkpoint(path: str | os.PathLike[str]) -> tuple[Any, Any, dict[str, Any]]:
-    """Return the estimator, the state in the middle of a fit, and the progress."""
+def load_checkpoint(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    """Return the estimator, with the state in the middle of a fit, and the progress."""
     estimator, header = _read(path)
     if "progress" not in header or "steps" in header:
         problem = "expected a checkpoint, got a finished model. There is nothing to resume."
         raise DataError(path, problem)
-    return estimator, estimator._fitted.state, header["progress"]
+    try:
+        check_plain(header["progress"], {"base": (str, None), "passes": int}, "progress")
+    except SchemaError as error:
+        raise DataError(path, f"damaged, or of another version: {error}") from None
+    return estimator, header["progress"]
 
 
 def save_model(
@@ -554,7 +594,7 @@ def _write(
                 f"save: expected an estimator of narrows, or a pipeline of these, got "
                 f"{type(step).__name__}. {advice}"
             )
-    if isinstance(estimator, Estimator):
+    if isinstance(estimator, Reducer):
         check_is_fitted(estimator)
         with lock_of(estimator):  # no other thread changes the state meanwhile
             solved = "progress" not in more
@@ -574,7 +614,9 @@ def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     """Return an estimator and its header."""
     header, arrays = read_file(path)
     try:
-        return (of_steps if "steps" in header else of_estimator)(header, arrays), header
+        if "steps" in header:
+            return of_steps(header, arrays), header
+        return of_estimator(header, arrays, header["format"] in OLD), header
     except RemovedError as error:
         raise DataError(path, str(error)) from None
     except (SchemaError, ParameterError) as error:

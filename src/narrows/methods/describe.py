@@ -3,49 +3,69 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from narrows.errors import ParameterError, printable
-from narrows.methods.names import method_of, targets_of
+from narrows.methods.names import column_name, method_of, source_of, targets_of
+from narrows.solve.solution import Solution
 
 _RIDGES = "alpha", "mu"
+_OF_DIRECTIONS: dict[str, tuple[str, Callable[[Solution], np.ndarray]]] = {
+    "eigenvalues_": ("eigenvalue", lambda found: found.padded(found.values)),
+    "explained_variance_ratio_": ("explained variance", lambda found: found.explained),
+}
 _SHOWN = 10  # values of a list
 _IN_ORDER = "gain, and share explained up to here"
 
 
-def summary(estimator: Any) -> dict[str, Any]:
+def summary(model: Any) -> dict[str, Any]:
     """Return the method, its parameters and the data it was fitted to, as plain data for JSON."""
-    if estimator._takes_numbers:
-        of_y: dict[str, Any] = {"targets": targets_of(estimator)}
+    found, then = model._solution, model._learned.then
+    if model._takes_numbers:
+        of_y: dict[str, Any] = {"targets": targets_of(model)}
     else:
-        of_y = {"classes": estimator.classes_, "class_count": estimator.class_count_}
-    then = estimator._predictor if estimator._selects else None
+        of_y = {"classes": model.classes_, "class_count": model.class_count_}
     return _json({
-        "method": method_of(estimator),
-        "parameters": estimator.get_params(),
-        "rows": estimator.n_samples_seen_,
-        "columns": estimator.n_features_in_,
-        "dimensions": len(estimator.get_feature_names_out()),
+        "method": method_of(model),
+        "parameters": model.get_params(),
+        "rows": found.n_samples,
+        "columns": model.n_features_in_,
+        "dimensions": len(model.get_feature_names_out()),
         **of_y,
-        **({} if then is None else {"then": then}),
-        **({"score": estimator.score_} if hasattr(estimator, "score_") else {}),
+        **({} if then is None else {"then": _then(then, found)}),
+        **({"score": model.score_} if hasattr(model, "score_") else {}),
     })  # fmt: skip
 
 
-def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]:
+def _then(then: Any, found: Solution) -> dict[str, Any]:
+    """Return what predicts by selected features."""
+    return {
+        "method": method_of(then.estimator),
+        "parameters": then.estimator.get_params(),
+        "is_of_selection": np.array_equal(then.chosen, found.chosen),
+    }
+
+
+def details(model: Any, top: int, per_class: bool = False) -> dict[str, Any]:
     """Return the ridge, and the best features per component, or overall and per class, for JSON."""
-    if per_class and not hasattr(type(estimator), "class_scores_"):
+    if per_class and not hasattr(type(model), "class_scores_"):
         raise ParameterError(
             "per_class (--per-class): expected a method with class scores, such as OCFS, IG, CHI "
-            f"or MI, got {method_of(estimator)}. Leave it out."
+            f"or MI, got {method_of(model)}. Leave it out."
         )
-    more = {"per_class": _per_class(estimator, top)} if per_class else {}
-    ridges = {name: getattr(estimator, f"{name}_", 0.0) for name in _RIDGES}
-    ridge = {name: value for name, value in ridges.items() if value}
-    return _json({**ridge, "top": _top(estimator, top), **more})
+    more = {"per_class": _per_class(model, top)} if per_class else {}
+    ridge = {name: model._solution.alpha for name in _RIDGES if name in model.get_params()}
+    ridge = {name: value for name, value in ridge.items() if value}
+    return _json({**ridge, "top": _top(model, model._solution, top), **more})
+
+
+def shown_of_directions(model: Any) -> list[str]:
+    """Return what is shown of each direction: names of attributes."""
+    known: list[str] | None = vars(model).get("_of_directions")
+    return [n for n in _OF_DIRECTIONS if hasattr(type(model), n)] if known is None else known
 
 
 def _json(value: Any) -> Any:
@@ -61,50 +81,55 @@ def _json(value: Any) -> Any:
     return value if isinstance(value, float) and np.isfinite(value) else str(value)
 
 
-def _top(estimator: Any, top: int) -> list[Any]:
+def _top(model: Any, found: Solution, top: int) -> list[Any]:
     """Return features by score, or for each component the features of largest weight."""
-    if estimator._selects and estimator.get_params().get("groups") is not None:
-        return _groups(estimator, top)
-    if estimator._selects:
-        ranked = _ranked(estimator, estimator.scores_, estimator.ranking_[:top])
-        if method_of(estimator) == "ForwardFS":
-            for entry, share in zip(ranked, estimator._explained, strict=False):
-                entry["explained"] = float(share)
-        return ranked
-    top = top if estimator._is_linear else 0
-    return [
-        {**direction, "columns": _ranked(estimator, w, _largest(np.abs(w), top))}
-        for direction, w in zip(_directions(estimator), estimator.components_, strict=True)
-    ]
+    if found.order is None:
+        top = top if found.map is None else 0
+        return [
+            {**direction, "columns": _ranked(model, w, _largest(np.abs(w), top))}
+            for direction, w in _directions(model, found)
+        ]
+    if model.get_params().get("groups") is not None:
+        return _groups(model, found, top)
+    ranked = _ranked(model, found.values, found.order[:top], found.mask)
+    if found.gains is not None:
+        for entry, share in zip(ranked, _shares(found), strict=False):
+            entry["explained"] = float(share)
+    return ranked
 
 
-def _groups(estimator: Any, top: int) -> list[dict[str, Any]]:
+def _groups(model: Any, found: Solution, top: int) -> list[dict[str, Any]]:
     """Return one entry for each group: of a table its column, else the first of its features."""
-    group, source = estimator._group_of(estimator.n_features_in_), estimator._source
+    group, source = model.group_of(model.n_features_in_), source_of(model)
     encoder = None if source is None else source.encoder
-    if encoder is not None and encoder.groups_.tolist() != list(estimator.groups):
+    if encoder is not None and encoder.groups_.tolist() != list(model.groups):
         encoder = None  # other groups than the columns
     first, places = dict[int, int](), dict[int, int]()
-    for place, k in enumerate(estimator.ranking_.tolist()):
+    for place, k in enumerate(found.order.tolist()):
         first.setdefault(int(group[k]), k)
         places.setdefault(int(group[k]), place)  # those of constant features come last
-    sizes, shares = np.bincount(group), estimator._explained
-    ranked = _ranked(estimator, estimator.scores_, list(first.values())[:top])
+    sizes, shares = np.bincount(group), _shares(found)
+    ranked = _ranked(model, found.values, list(first.values())[:top], found.mask)
     for number, entry in zip(first, ranked, strict=False):
         entry["features"] = int(sizes[number])
         if places[number] < len(shares):
             entry["explained"] = float(shares[places[number]])
         if encoder is not None:
-            entry["name"] = encoder.decisions_[estimator.groups[entry["column"]]].column
+            entry["name"] = encoder.decisions_[model.groups[entry["column"]]].column
     return ranked
 
 
-def chosen(estimator: Any) -> list[dict[str, Any]]:
+def _shares(found: Solution) -> np.ndarray:
+    """Return the share of the targets that is explained with each feature of a selection."""
+    return np.repeat(found.gain_curve, np.diff(found.ends, prepend=0))
+
+
+def chosen(model: Any) -> list[dict[str, Any]]:
     """Return the columns of a table that `ForwardFS` selected, in order; none of other samples."""
-    source = estimator._source
+    source = source_of(model)
     if source is None or source.encoder is None:
         return []
-    ranked: list[dict[str, Any]] = _json(_top(estimator, estimator.n_features_in_))
+    ranked: list[dict[str, Any]] = _json(_top(model, model._solution, model.n_features_in_))
     return [entry for entry in ranked if entry["kept"]]
 
 
@@ -113,50 +138,52 @@ def in_order(chosen: list[dict[str, Any]]) -> str:
     return "\n".join([f"selected columns in order: {_IN_ORDER}", *_listed(chosen)])
 
 
-def ends(estimator: Any, top: int, most: int) -> list[dict[str, Any]]:
+def ends(model: Any, top: int, most: int) -> list[dict[str, Any]]:
     """Return the features with the largest and the smallest weights of the first directions."""
+    found = model._solution
     return [
         _json({
             **direction,
-            "positive": _ranked(estimator, w, [k for k in _largest(w, top) if w[k] > 0]),
-            "negative": _ranked(estimator, w, [k for k in _largest(-w, top) if w[k] < 0]),
+            "positive": _ranked(model, w, [k for k in _largest(w, top) if w[k] > 0]),
+            "negative": _ranked(model, w, [k for k in _largest(-w, top) if w[k] < 0]),
         })
-        for direction, w in zip(_directions(estimator)[:most], estimator.components_, strict=False)
-    ] if estimator._is_linear else []  # fmt: skip
+        for direction, w in _directions(model, found)[:most]
+    ] if found.map is None else []  # fmt: skip
 
 
-def _directions(estimator: Any) -> list[dict[str, Any]]:
-    """Return the eigenvalue of each direction and its share of the variance, or its class."""
-    values = getattr(estimator, "eigenvalues_", None)
-    shares = getattr(estimator, "explained_variance_ratio_", None)
-    if values is not None or shares is not None:
-        found = ("eigenvalue", values), ("explained variance", shares)
-        known = [(name, each) for name, each in found if each is not None]
-        count = len(known[0][1])
-        directions: list[dict[str, Any]] = [
-            {name: float(each[k]) for name, each in known} for k in range(count)
-        ]
-        separating = None if shares is None else estimator._separating
-        for direction in directions[count if separating is None else separating :]:
-            del direction["explained variance"]  # it is 0
+def _directions(model: Any, found: Solution) -> list[tuple[dict[str, Any], np.ndarray]]:
+    """Return the eigenvalue of each direction and its share of the variance, or its class.
+
+    Beside each of them is the direction.
+    """
+    components = found.padded(found.W).T
+    directions: list[dict[str, Any]] = [{} for _ in components]
+    for name in shown_of_directions(model):
+        title, read = _OF_DIRECTIONS[name]
+        for direction, value in zip(directions, read(found), strict=True):
+            direction[title] = float(value)
+    if shown_of_directions(model):
+        for direction in directions[found.separating :] if found.separating is not None else []:
+            direction.pop("explained variance", None)  # it is 0
             direction["scatter"] = "within the classes"
-        return directions
-    if len(estimator.components_) < len(estimator.classes_):
-        return [{}] * len(estimator.components_)
-    classes = [{"class": label} for label in estimator.classes_.tolist()]
-    return classes + [{}] * (len(estimator.components_) - len(classes))  # components still 0
+    elif len(components) >= len(model.classes_):
+        for direction, label in zip(directions, model.classes_.tolist(), strict=False):
+            direction["class"] = label
+    return list(zip(directions, components, strict=True))
 
 
 def _largest(values: np.ndarray, top: int) -> np.ndarray:
     return np.argsort(-values, kind="stable")[:top]
 
 
-def _ranked(estimator: Any, values: np.ndarray, order: Iterable[int]) -> list[dict[str, Any]]:
-    kept = estimator.get_support() if estimator._selects else None
+def _ranked(
+    model: Any, values: np.ndarray, order: Iterable[int], kept: np.ndarray | None = None
+) -> list[dict[str, Any]]:
+    """Return features in this order; `kept` are those that are selected."""
     return [
         {
             "column": int(k),
-            "name": estimator._column_name(k),
+            "name": column_name(model, k),
             "value": float(values[k]),
             **({} if kept is None else {"kept": bool(kept[k])}),
         }
@@ -169,15 +196,15 @@ def _per_class(estimator: Any, top: int) -> dict[str, Any]:
 
     The mean of all is that of the class means, weighted by the priors.
     """
-    stats = estimator.stats_
-    live, sums, p = np.flatnonzero(stats.counts > 0), stats.sums, stats.priors(estimator._priors())
-    mean = p[live] / stats.counts[live] @ sums[live]
+    m, kept = estimator.moments_, estimator._solution.mask
+    live, sums, p = np.flatnonzero(m.counts > 0), m.sums, m.priors(estimator.priors)
+    mean = p[live] / m.counts[live] @ sums[live]
     answer = {}
     for j, label, scores in zip(live, estimator.classes_, estimator.class_scores_, strict=True):
-        best = _ranked(estimator, scores, _largest(scores, top))
+        best = _ranked(estimator, scores, _largest(scores, top), kept)
         for entry in best:
             k = entry["column"]
-            entry["more"] = bool(sums[j, k] / stats.counts[j] > mean[k])
+            entry["more"] = bool(sums[j, k] / m.counts[j] > mean[k])
         answer[str(label)] = best
     return answer
 

@@ -2,91 +2,104 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
-from typing import Annotated, Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.methods.base import Fitted, accepts_collections, atomic
+from narrows.methods.attributes import EXPLAINED
+from narrows.methods.in_order import InOrder, Iterates, Labels
+from narrows.methods.learned import Learned, atomic
 from narrows.methods.parameters import NOT_NEGATIVE, Constraint, parameters, word
-from narrows.methods.projector import EIGENVALUES, EXPLAINED, Directions
-from narrows.methods.routes import InOrder
-from narrows.methods.streams import Sequential, Stream
-from narrows.solve.codec import PART, SchemaError, Sizes, from_arrays
+from narrows.methods.plan import Data, Plan, Where
+from narrows.methods.projectors import Projector
+from narrows.methods.sequential import Missing, Sequential
+from narrows.solve.codec import SchemaError, taken
 from narrows.solve.idr_qr import CentroidQR
-from narrows.state.class_stats import checked_rows
+from narrows.solve.solution import Solution
 
 
-class CentroidStream(Stream):
-    """The class means in the order of arrival, and the scatter in their span."""
+@dataclass(frozen=True)
+class Updates(InOrder):
+    """One pass in which each sample updates the class means and the scatter in their span.
 
-    core: Annotated[CentroidQR, PART]
+    Parameters
+    ----------
+    transport : bool
+        Whether the scatter is transported into each new basis.
+    """
 
+    transport: bool = False
 
-class TwoPasses:
-    """Batch IDR/QR: the first pass computes the class means, the second the scatter about them."""
+    def new(self, n_features: int) -> Iterates:
+        """Return the state before the first sample."""
+        return Iterates(CentroidQR(n_features))
 
-    stream: Annotated[CentroidStream, PART]
-    basis: Annotated[np.ndarray, "f8", "d k"]  # of the means, after the first pass
+    def learn(
+        self, state: Iterates, X: Any, labels: Labels, *, reducing: bool = False,
+        undo: bool = False, register: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Learn samples in order, in place."""
+        state.learn(X, labels, self.transport, undo=undo)
 
-    def __init__(self, stream: CentroidStream):
-        self.stream = stream
-        self.basis = np.zeros((stream.n_features, 0))
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether this is the second pass."""
-        return bool(self.basis.shape[1])
-
-    def check_arrays(self, sizes: Sizes) -> None:
-        """Raise SchemaError where the basis is not of the class means."""
-        if sizes["k"] not in (0, sizes["c"]):
-            raise SchemaError(f"basis: expected one column for each class, got {sizes['k']}.")
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return self.stream.n_features
-
-    def widen(self, n_features: int) -> TwoPasses:
-        """Append features that are 0 in all samples so far, in place."""
-        self.stream.widen(n_features)
-        self.basis = np.zeros((n_features, 0))
-        return self
-
-    @property
-    def classes(self) -> np.ndarray:
-        """The sorted class labels so far."""
-        return self.stream.classes
-
-    def settle(self) -> None:
-        """Fix the class means, and start the second pass."""
-        self.basis = self.stream.core.settle()
-
-    def update(self, X: Any, classes: np.ndarray, codes: np.ndarray) -> None:
-        """Add samples to the means in the first pass, and to the scatter in the second."""
-        stream = self.stream
-        stream._own()
-        places = stream.places(classes, codes)
-        if not self.is_settled:
-            stream.core.add(X, stream.column[places])
-            stream.counts += np.bincount(places, minlength=len(stream.counts))
-        else:
-            stream.core.spread(X, stream.column[places], self.basis)
+    @classmethod
+    def of_arrays(cls, arrays: dict[str, np.ndarray], expected: Any) -> tuple[InOrder, Iterates]:
+        """Return the pass and the state of named arrays, which are taken out of the dict."""
+        state = Iterates.of_arrays(arrays, CentroidQR, by_class=True)
+        if "basis" not in arrays:
+            return expected, state
+        sizes = {"d": state.n_features}
+        basis = taken(arrays, "basis", ("f8",), ("d", "k"), sizes)
+        if sizes["k"] not in (0, len(state.classes)):
+            raise SchemaError(f"basis: expected a column for each class, got {sizes['k']}.")
+        return (Scatter(basis=basis) if sizes["k"] else Means()), state
 
 
-class MeansThenScatter(InOrder):
-    """The two passes of `fit` over a data set in chunks."""
+@dataclass(frozen=True)
+class Means(Updates):
+    """The first pass of `fit`: class means."""
 
-    passes = 2  # for the means, and for the scatter about them
+    def learn(
+        self, state: Iterates, X: Any, labels: Labels, *, reducing: bool = False,
+        undo: bool = False, register: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Add samples to the means, in place."""
+        state.core.add(X, state.count(*labels))
 
-    def next(self, state: Any, number: int) -> Any:
-        """Fix the class means."""
-        if state.is_settled:
-            return None
-        state.settle()
-        return state
+    def to_arrays(self, state: Iterates) -> dict[str, np.ndarray]:
+        """Return the state as named arrays, for `of_arrays`."""
+        return super().to_arrays(state) | {"basis": np.zeros((state.n_features, 0))}
+
+
+@dataclass(frozen=True)
+class Scatter(Updates):
+    """The second pass of `fit`: the scatter about the class means.
+
+    Parameters
+    ----------
+    basis : ndarray of shape (n_features, n_classes)
+        Of the span of the class means.
+    """
+
+    basis: Any = None
+
+    def after(self, state: Iterates, map_of: Any) -> InOrder:
+        """Return the pass over samples whose means the state has."""
+        return replace(self, going_on=state, basis=state.core.settle())
+
+    def learn(
+        self, state: Iterates, X: Any, labels: Labels, *, reducing: bool = False,
+        undo: bool = False, register: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Add samples to the scatter, in place."""
+        state.core.spread(X, state.columns(*labels), self.basis)
+
+    def to_arrays(self, state: Iterates) -> dict[str, np.ndarray]:
+        """Return the state and the basis as named arrays, for `of_arrays`."""
+        return super().to_arrays(state) | {"basis": self.basis}
 
 
 @parameters
@@ -183,18 +196,16 @@ class IDRQR(Sequential):
         "mu": NOT_NEGATIVE,
         "update": word("paper", "transport"),
     }
-    _state_type = CentroidStream
-    _only_route = MeansThenScatter
-    eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
     _instead = "OCM, which has the same span, is exact on a stream and supports merge"
+    transform_while_learning: ClassVar[Any] = Missing()
+    n_samples_still_: ClassVar[Any] = Missing()
+    explained_variance_ratio_ = EXPLAINED
 
     n_components: int | None = None
     mu: float = 0.5
     update: str = "paper"
 
-    @accepts_collections
-    @atomic
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
         """Fit to all samples at once, by the batch algorithm.
 
         Parameters
@@ -219,15 +230,7 @@ class IDRQR(Sequential):
         --------
         partial_fit : Learn from a batch, with approximate scatter within the classes.
         """
-        X = self._check_X(X, reset=True)
-        self._check_parameters(X.shape[1])
-        classes, codes = self._encode(X, y)
-        state = self._empty_state(X.shape[1])
-        state.update(X, classes, codes)
-        state.settle()
-        state.update(X, classes, codes)
-        self._store(state.stream)._warn_of_numbers(y)
-        return self
+        return super().fit(X, y)
 
     @atomic
     def refresh(self, X: Any, y: Any) -> Self:
@@ -264,12 +267,12 @@ class IDRQR(Sequential):
         **Cost**, for c classes and d features: O(nnz c + c^2 d).
         """
         check_is_fitted(self)
-        X = self._check_X(X, reset=False)
-        classes, codes = self._encode(X, y)
-        stream = self._fitted.state
+        X, learned = self._check_X(X, reset=False), self._learned
+        classes, codes = learned.step.encoded(X, self._labels(X, y))
+        state = learned.state
         counts = np.bincount(codes, minlength=len(classes))
         given = dict(zip(classes.tolist(), counts.tolist(), strict=True))
-        fitted = dict(zip(stream.classes.tolist(), stream.counts.tolist(), strict=True))
+        fitted = dict(zip(state.classes.tolist(), state.counts.tolist(), strict=True))
         for label in {**fitted, **given}:
             got, most = given.get(label, 0), fitted.get(label, 0)
             if not 0 < got <= most:
@@ -279,55 +282,35 @@ class IDRQR(Sequential):
                     f"{got}. Pass samples of every class that the estimator was fitted to, each at "
                     "most once."
                 )
-        columns = stream.column[stream.places(classes, codes)]
-        weight = stream.core.N / np.bincount(columns, minlength=len(stream.core.N))
-        fresh = deepcopy(stream)
+        columns = state.columns(classes, codes)
+        weight = state.core.N / np.bincount(columns, minlength=len(state.core.N))
+        fresh = deepcopy(state)
         fresh.core.spread(X, columns, fresh.core.settle(), weight)
-        self._fitted = Fitted(fresh, self._fitted.source)
+        self._learned = Learned(learned.step, fresh, source=learned.source)
         return self
-
-    # -- files ------------------------------------------------------------------------------
-
-    def _empty_state(self, n_features: int) -> TwoPasses:
-        """Return an empty state for the passes of `fit` over a data set in chunks."""
-        return TwoPasses(self._new_stream(n_features, np.float64))
-
-    def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
-        """Return the state of these arrays; with a basis, one between the two passes."""
-        return from_arrays(TwoPasses if "basis" in arrays else CentroidStream, arrays)
-
-    def _update_state(self, state: TwoPasses, X: Any, y: Any) -> TwoPasses:
-        """Add samples, in place, as the current pass requires."""
-        X = checked_rows(X, type(self).__name__)
-        state.update(X, *self._encode(X, y))
-        return state
-
-    def _finished(self, state: Any) -> Any:
-        return state.stream if isinstance(state, TwoPasses) else state
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _new_stream(self, n_features: int, dtype: Any) -> CentroidStream:
-        return CentroidStream(CentroidQR(n_features))
+    def _sums(self, data: Data) -> Updates:
+        return Updates(transport=self.update == "transport")
 
-    def _how(self, stream: Stream, y: Any) -> tuple[Any, ...]:
-        return (self.update == "transport",)
+    def _plan(self, data: Data, where: Where, samples: Any) -> Plan:
+        if where == "stream":
+            return super()._plan(data, where, samples)
+        return Plan((Means(), Scatter()))
 
-    def _store(self, stream: Stream) -> Self:
-        super()._store(stream)
-        found = self._solution
-        if not (found.available or self.mu):
+    def _check_solution(self, found: Solution) -> None:
+        if not (found.rank or self.mu):
             raise ValueError(
                 f"{type(self).__name__}: expected scatter within the classes for mu=0, got none in "
                 "the span of the class means. Use mu > 0."
             )
-        separating = found.available if (found.eigenvalues > 0).any() else 0
-        self._check_rank(separating, len(stream.classes))
-        return self
+        separates = bool((found.values > 0).any())
+        Projector._check_solution(self, found if separates else replace(found, rank=0))
 
     def _limit(self, classes: int) -> tuple[int, str]:
         return classes, ""
 
-    def _solve(self, state: Stream) -> Directions:
-        eigenvalues, G = state.core.discriminants(float(self.mu))
-        return Directions.best(G, eigenvalues, self.n_components)
+    def _solve(self, learned: Learned) -> Solution:
+        eigenvalues, G = learned.state.core.discriminants(float(self.mu))
+        return Solution.of_directions(eigenvalues, G, self.n_components)

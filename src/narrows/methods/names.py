@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from difflib import get_close_matches
+from functools import reduce
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from narrows.errors import ParameterError
+from narrows.moments.labels import are_text, union
 
 _DIGITS = re.compile("[0-9]{1,15}")  # of an index
 
@@ -20,11 +22,47 @@ def method_of(model: Any) -> str:
     return vars(model).get("_method", type(model).__name__)
 
 
+def predictor(model: Any) -> Any:
+    """Return what predicts: the model, or what was fitted to the features that it selects."""
+    then = model._learned.then
+    return model if then is None else then.estimator
+
+
+def source_of(model: Any) -> Any:
+    """Return how files became features, for a model that was fitted to files; else None."""
+    learned = vars(model).get("_learned")
+    return None if learned is None else learned.source
+
+
+def labels_of(model: Any) -> np.ndarray:
+    """Return the labels that a model has learned, also those without weight; none of numbers."""
+    state, solution = model._learned.state, model._learned.solution
+    if state is not None:
+        return reduce(union, (m.classes for m in (state if isinstance(state, list) else [state])))
+    if solution is None or solution.classes is None:
+        return np.empty(0, np.int64)
+    return solution.classes.labels
+
+
+def has_text_labels(model: Any) -> bool | None:
+    """Return whether the classes of a model are text; None without classes."""
+    labels = labels_of(predictor(model))
+    return are_text(labels) if len(labels) else None
+
+
+def n_targets_of(model: Any) -> int:
+    """Return the number of numeric targets that a model was fitted to."""
+    learned = model._learned
+    if learned.state is None:
+        return len(learned.solution.rule.intercept)
+    return int(learned.moments.n_targets)
+
+
 def column_names(model: Any) -> np.ndarray | None:
     """Return the names of the features in the data, of shape (n_features,), if any."""
     names = getattr(model, "feature_names_in_", None)
-    if names is None and model._source is not None:
-        names = model._source.names
+    if names is None and source_of(model) is not None:
+        names = source_of(model).names
     return names
 
 
@@ -33,16 +71,24 @@ def file_columns(model: Any) -> tuple[str, ...] | None:
 
     Those of which an encoder makes no features are not read.
     """
-    names, source = getattr(model, "feature_names_in_", None), model._source
+    names, source = getattr(model, "feature_names_in_", None), source_of(model)
     if source is not None:
         spare = set(source.spare)
         return source.columns and tuple(name for name in source.columns if name not in spare)
     return None if names is None else tuple(names)
 
 
-def targets_of(estimator: Any) -> list[str]:
-    """Return the names of the targets of an estimator of numbers; y, or y0, y1, … without names."""
-    names, n = getattr(estimator._source, "target", None), estimator._n_targets
+def column_name(model: Any, k: int) -> str:
+    """Return the name of a feature; x0, x1, … without names."""
+    names = column_names(model)
+    return f"x{k}" if names is None else str(names[k])
+
+
+def targets_of(model: Any) -> list[str]:
+    """Return the names of the targets of a model of numbers; y, or y0, y1, … without names."""
+    if "_targets" in vars(model):
+        return list(model._targets)
+    names, n = getattr(source_of(model), "target", None), n_targets_of(model)
     if names is not None and len(names) == n:
         return list(names)
     return [f"y{k}" for k in range(n)] if n > 1 else ["y"]
@@ -58,7 +104,7 @@ def listed_indices(model: Any, n_features: int) -> list[int]:
     """Return the indices of the features that a parameter lists by indices or names."""
     names = getattr(model, "feature_names_in_", None)
     if names is None and model.__sklearn_is_fitted__():
-        names = model._column_names()
+        names = column_names(model)
     known = _numbered(names)
     return [_index(model, each, known, n_features) for each in listed(model)]
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 import numpy as np
 
 from narrows.errors import ParameterError, did_you_mean, named
+from narrows.moments.labels import by_class, check_word
 from narrows.removed import check_removed, check_removed_value
-from narrows.state.labels import by_class, check_word
 
 T = TypeVar("T")
 KEPT = 2000  # samples, by default
@@ -209,6 +209,7 @@ LIST = Constraint(lambda value: np.ndim(value) == 1, ("a list",))
 PRIORS = Priors(lambda value: True, ())
 NOT_NEGATIVE = real(0).said("a finite number >= 0")
 KEEP = whole(0, _MOST)
+EPS = real(0, LARGEST).said("a finite number >= 0")
 HALF_LIFE = real(0, above=True).said("a number of samples > 0") | NONE
 
 
@@ -250,9 +251,6 @@ def check_parts(who: str, half_life: Any) -> None:
         )
 
 
-FOLDS = 5  # of the state of an estimator with such a parameter
-
-
 def is_cv(value: Any) -> bool:
     """Whether a parameter is to be chosen by cross-validation."""
     return isinstance(value, str) and value == "cv"
@@ -266,22 +264,3 @@ def check_keep(estimator: Any, *names: str) -> None:
                 f'{type(estimator).__name__}: expected keep > 0 for {name}="cv", which needs kept '
                 f"samples, got keep=0. Keep some, or set {name} to a number."
             )
-
-
-def check_folds(who: str, what: str, stats: Any) -> None:
-    """Raise ParameterError unless a state has folds, from which `what` can be chosen."""
-    if not stats.folds:
-        raise ParameterError(
-            f'{who}: expected a state with folds for {what}="cv", got one without. Fit again with '
-            f'{what}="cv", or use {type(stats).__name__}.of(X, y, …, folds={FOLDS}) for fit_stats.'
-        )
-
-
-def check_filled(who: str, what: str, fold: Any, n_samples: int) -> None:
-    """Raise ValueError unless a fold has samples."""
-    if not fold.n:
-        raise ValueError(
-            f'{who}: expected samples of positive weight in each fold for {what}="cv", got '
-            f"{n_samples} samples, and none in one of the folds. Fit to more samples, or set "
-            f"{what} to a number."
-        )

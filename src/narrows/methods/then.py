@@ -37,7 +37,7 @@ class Then(NamedTuple):
     @classmethod
     def merged(cls, models: Sequence[Any]) -> Self | None:
         """Return the sum of those of some models; None where they are not alike."""
-        found = [model._fitted.then for model in models]
+        found = [model._learned.then for model in models]
         if not any(found):
             return None
         first, *others = found

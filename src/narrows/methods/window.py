@@ -14,14 +14,11 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, cl
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from narrows.errors import ParameterError, WidthError, errors_named_after
-from narrows.methods.base import Additive, Fitted, Method, atomic, where
+from narrows.methods.base import checked_targets, fit_learned, has_numbers, plan_of, where
+from narrows.methods.learned import Learned, Method, atomic
 from narrows.methods.parameters import Hinting, check_whole, copied, same
-from narrows.methods.routes import Data, route_of
-from narrows.solve.arrays import checked_samples
-from narrows.solve.sums import blocks
-from narrows.state.class_stats import ClassStats
-from narrows.state.cross import MOST
-from narrows.state.labels import (
+from narrows.methods.plan import Data, Pass
+from narrows.moments.labels import (
     FEW_CLASSES,
     as_array,
     check_among,
@@ -30,6 +27,10 @@ from narrows.state.labels import (
     warn_of_numbers,
     weights,
 )
+from narrows.moments.moments import Moments
+from narrows.moments.products import MOST
+from narrows.solve.arrays import checked_samples
+from narrows.solve.sums import blocks
 
 _PIECES = 16  # of a window, each with a state
 _NO_CLASSES = np.empty(0, dtype=np.int64)
@@ -37,30 +38,44 @@ _NO_CLASSES = np.empty(0, dtype=np.int64)
 
 @dataclass
 class _Piece:
-    """Samples in their order, the number of the first one in the stream, and their state."""
+    """Samples in their order, the number of the first one in the stream, and their moments."""
 
-    rows: list[tuple[Any, ...]]  # (X, y, sample_weight), batch by batch
+    rows: list[tuple[Any, ...]]  # (X, targets, sample_weight), batch by batch
     first: int
     n: int
-    stats: ClassStats
+    step: Pass
+    state: list[Moments]  # of each fold
 
     def __add__(self, later: _Piece) -> _Piece:
-        rows, stats = self.rows + later.rows, self.stats + later.stats._later(self.n)
-        return _Piece(rows, self.first, self.n + later.n, stats)
+        rows, state = self.rows + later.rows, self.step.joined(self.state, later.state)
+        return _Piece(rows, self.first, self.n + later.n, self.step, state)
 
-    def last(self, estimator: Additive, n: int) -> ClassStats:
-        """Return the state of the last n samples."""
+    def check_kind(self, other: _Piece) -> None:
+        """Raise ValueError where another piece has moments of another kind."""
+        self.state[0].check_kind(other.state[0])
+        if len(self.state) != len(other.state):
+            raise ValueError(
+                f"expected moments of {len(self.state)} folds as before, got those of "
+                f"{len(other.state)}. Use fit to start again."
+            )
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The classes; none of numbers."""
+        return reduce(union, (each.classes for each in self.state))
+
+    def last(self, n: int) -> list[Moments]:
+        """Return the moments of the last n samples."""
         if n == self.n:
-            return self.stats
-        state = estimator._empty_state(self.stats.n_features)
-        state.count_from(self.first + self.n - n)
-        before = self.n - n  # samples that have left
-        for part in self.rows:
-            size = part[0].shape[0]
+            return self.state
+        state = self.step.empty(self.step.n_features(self.state))
+        before, first = self.n - n, self.first  # samples that have left
+        for X, *others in self.rows:
+            size = X.shape[0]
             if before < size:
-                cut = (None if a is None else a[before:] for a in part)
-                state = estimator._update_state(state, *cut)
-            before = max(0, before - size)
+                y, weight = (None if a is None else a[before:] for a in others)
+                state = self.step.add(state, X[before:], y, weight, first + before)
+            before, first = max(0, before - size), first + size
         return state
 
 
@@ -115,7 +130,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     See Also
     --------
     OC : Supports `half_life`, with which old samples decay instead.
-    ClassStats : The states that are added.
+    Moments : The moments that are added.
 
     Notes
     -----
@@ -126,7 +141,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     References
     ----------
-    Specific to narrows: a sum of states (`ClassStats`).
+    Specific to narrows: a sum of moments (`Moments`).
 
     Examples
     --------
@@ -174,8 +189,10 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """
         for name in ("_pieces", "_answer"):
             self.__dict__.pop(name, None)
-        self._learn(X, y, sample_weight, 1)
-        self.estimator_._store(self.estimator_.stats_)
+        self._add(X, y, sample_weight, 1)
+        learned = self.estimator_._learned
+        fit_learned(self.estimator_, learned.step, learned.state)
+        self._name_features(self.estimator_)
         return self
 
     @atomic
@@ -210,33 +227,35 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """
         if classes is not None:
             check_among(classes, y, _NO_CLASSES, "Window")
-        return self._learn(X, y, sample_weight, 0)
+        return self._add(X, y, sample_weight, 0)
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:
-        self._check_parameters()
+    def _add(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:
+        self._check_estimator()
         fitted = hasattr(self, "_pieces")
         X = checked_samples(
             self, X, inner=self.estimator, ensure_min_samples=least, reset=not fitted
         )
         if sample_weight is not None:
             sample_weight = weights(sample_weight, X.shape[0], "Window")
-        parts = [_sliceable(y), sample_weight]
-        check_consistent_length(X, *parts)
+        y = _sliceable(y)
+        check_consistent_length(X, y, sample_weight)
+        step = self._step(X, y)
+        parts = [checked_targets(self.estimator, X, y, step.numeric), sample_weight]
         pieces, seen = [], self.n_samples_seen_ if fitted else 0
-        for rows in blocks(X.shape[0], self._size):
-            state = self._state_of(X, parts, rows, seen)
+        for rows in blocks(X.shape[0], self._piece_size):
+            cut, first = [None if a is None else a[rows] for a in parts], seen + rows.start
+            state = step.add(step.empty(X.shape[1]), X[rows], cut[0], cut[1], first)
             if X.shape[0] - rows.stop < self.samples:
-                copies = tuple(None if a is None else a[rows].copy() for a in (X, *parts))
-                first, n = seen + rows.start, rows.stop - rows.start
-                pieces.append(_Piece([copies], first, n, state))
+                copies = tuple(None if a is None else a.copy() for a in (X[rows], *cut))
+                pieces.append(_Piece([copies], first, rows.stop - rows.start, step, state))
         if not fitted:
             self._pieces: list[_Piece] = []
             self.n_samples_seen_ = 0
-        known = reduce(union, (piece.stats.classes for piece in self._pieces), _NO_CLASSES)
-        classes = reduce(union, (piece.stats.classes for piece in pieces), known)
+        known = reduce(union, (piece.classes for piece in self._pieces), _NO_CLASSES)
+        classes = reduce(union, (piece.classes for piece in pieces), known)
         for before, piece in product(self._pieces, pieces):
             with errors_named_after(self.estimator):
-                before.stats._check_kind(piece.stats)
+                before.check_kind(piece)
         all_pieces = self._pieces
         for piece in pieces:
             all_pieces = self._with(all_pieces, piece)
@@ -245,7 +264,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         self._answer: Any = None
         self._answered: dict[str, Any] = {}
         late = not least and (classes.dtype.kind != "f" or len(known) > FEW_CLASSES)
-        of_classes = self.estimator._needs_y and not self.estimator._takes_numbers
+        of_classes = self.estimator._needs_y and not step.numeric
         if of_classes and not late and not is_matrix(y):
             warn_of_numbers(classes, self.n_samples_seen_)
         return self
@@ -276,19 +295,18 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         now = {"": (type(self.estimator), self.samples)} | self.estimator.get_params()
         if self._answer is None or not all(same(self._answered.get(k), now[k]) for k in now):
-            self._check_parameters()
-            answer = clone(self.estimator)
-            states, left = list[Any](), self.samples
+            self._check_estimator()
+            answer, d = clone(self.estimator), self.n_features_in_
+            states, left = list[list[Moments]](), self.samples
             for piece in reversed(self._pieces):
                 n = min(left, piece.n)
                 left -= n
-                states.append(piece.last(answer, n)._later(left))
-            states = states or [answer._empty_state(self.n_features_in_)]
+                states.append([each.later(left) for each in piece.last(n)])
+            step = self._pieces[0].step if self._pieces else self._pass_of(Data(d))
             with errors_named_after(self):
-                state = type(states[0]).summed(states)
-            answer._fitted, answer.n_features_in_ = Fitted(state), self.n_features_in_
-            if hasattr(self, "feature_names_in_"):
-                answer.feature_names_in_ = self.feature_names_in_
+                state = step.summed(states or [step.empty(d)])
+            answer._learned, answer.n_features_in_ = Learned(step, state), d
+            self._name_features(answer)
             self._answer, self._answered = answer, copied(now)
         return self._answer
 
@@ -408,13 +426,13 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     # -- inside ---------------------------------------------------------------------------------
 
     @property
-    def _size(self) -> int:
+    def _piece_size(self) -> int:
         """The number of samples of a piece."""
         return -(-self.samples // _PIECES)
 
     def _with(self, pieces: list[_Piece], new: _Piece) -> list[_Piece]:
         """Return the pieces with a new one at the end, without those that leave the window."""
-        if pieces and pieces[-1].n + new.n <= self._size:
+        if pieces and pieces[-1].n + new.n <= self._piece_size:
             pieces = [*pieces[:-1], pieces[-1] + new]
         else:
             pieces = [*pieces, new]
@@ -422,24 +440,30 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             pieces = pieces[1:]
         return pieces
 
-    def _empty_state(self, n_features: int) -> ClassStats:
+    def _name_features(self, answer: Any) -> None:
+        """Give an estimator the names of the features, if they have any."""
+        if hasattr(self, "feature_names_in_"):
+            answer.feature_names_in_ = self.feature_names_in_
+
+    def _step(self, X: Any, y: Any) -> Pass:
+        """Return the pass that learns samples: that of those before, or by the estimator."""
+        pieces = vars(self).get("_pieces")
+        numeric = pieces[0].step.numeric if pieces else has_numbers(self.estimator, y)
+        return self._pass_of(Data.of(X, numeric))
+
+    def _pass_of(self, data: Data) -> Pass:
+        """Return the pass by which the estimator learns streams."""
         try:
-            route = route_of(self.estimator, Data(n_features, False), "stream")
-            state: ClassStats = route.empty(n_features)
+            (step,) = plan_of(self.estimator, data, "stream").passes
         except WidthError:
             raise ParameterError(
                 f"Window: expected at most {MOST:,} features for {type(self.estimator).__name__}, "
-                f"got {n_features:,}. Use OC, or select features first."
+                f"got {data.n_features:,}. Use OC, or select features first."
             ) from None
-        return state
+        return step
 
-    def _state_of(self, X: Any, parts: list[Any], rows: slice, seen: int) -> ClassStats:
-        state = self._empty_state(X.shape[1]).count_from(seen + rows.start)
-        cut = [None if a is None else a[rows] for a in parts]
-        return self.estimator._update_state(state, X[rows], *cut)
-
-    def _check_parameters(self) -> None:
-        if not isinstance(self.estimator, Additive):
+    def _check_estimator(self) -> None:
+        if not hasattr(type(self.estimator), "fit_moments"):  # moments add up
             raise ParameterError(
                 "Window: expected an estimator whose states add up (OC, SRDA, PCA, a selector, …), "
                 f"got {type(self.estimator).__name__}. Use its half_life if it has one."
@@ -449,13 +473,6 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
                 "Window: expected an estimator whose states add up, got "
                 f"{self.estimator!r}, which needs all samples at once. Use another solver."
             )
-        try:
-            route_of(self.estimator, Data(1, False), "stream")
-        except ParameterError:
-            raise ParameterError(
-                "Window: expected an estimator that learns samples once, got "
-                f"{self.estimator!r}, which needs all samples twice. Use another solver."
-            ) from None
         if self.estimator.half_life is not None:
             raise ParameterError(
                 "Window: expected an estimator without a half_life, got "

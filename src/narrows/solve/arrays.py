@@ -28,7 +28,7 @@ def check_not_masked(array: Any, what: str, who: str) -> None:
         )
 
 
-def samples_as_numpy(X: Any, who: str = "ClassStats") -> Any:
+def samples_as_numpy(X: Any, who: str = "Moments") -> Any:
     """Return samples as `as_numpy` does; float16 becomes float32, which holds the same numbers."""
     X = as_numpy(X, "X", who)
     half = type(X) is np.ndarray and X.dtype == np.float16
@@ -69,7 +69,7 @@ def beyond_floats(numbers: np.ndarray) -> bool:
     return bool((np.abs(numbers) >= EXACT).any())
 
 
-def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
+def as_numpy(array: Any, what: str, who: str = "Moments") -> Any:
     """Return an array of another library as one of NumPy, and anything else as it is.
 
     Such an array has `__array__` or `__dlpack__`. It is not copied, unless it is of bfloat16, which
@@ -195,7 +195,7 @@ def numbers_expected(X: Any, who: str, inner: Any = None, estimator: Any = None)
             raise ValueError(f"{who}: expected numbers, got text{where}. {fitted}") from None
         name = who if inner is None else type(inner).__name__
         step, of = ("TableEncoder()", " of narrows.table") if where else ("Tfidf()", "")
-        example = "" if name == "ClassStats" else f", as in make_pipeline({step}, {name}())"
+        example = "" if name == "Moments" else f", as in make_pipeline({step}, {name}())"
         raise ValueError(
             f"{who}: expected numbers, got text{where}. Put {step}{of} before it{example}."
         ) from None
@@ -271,3 +271,10 @@ def wider(array: np.ndarray, more: int) -> np.ndarray:
     new = np.zeros((len(array), array.shape[1] + more), array.dtype)
     new[:, : array.shape[1]] = array
     return new
+
+
+def read_only(a: np.ndarray) -> np.ndarray:
+    """Return a view that cannot be written to."""
+    view = a.view()
+    view.flags.writeable = False
+    return view

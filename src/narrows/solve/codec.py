@@ -5,14 +5,17 @@ A class declares its arrays by annotations; attributes without these are not sto
     class Means:
         counts: Annotated[np.ndarray, "f8 >=0", "c"]
         sums: Annotated[np.ndarray, "f8", "c d"]
-        origin: Annotated[np.ndarray | None, "f8", "d"]  # may be absent
+        origin: Annotated[np.ndarray | None, "f8", "d"]  # may be absent, as what is None by default
         core: Annotated[Span, PART]  # its arrays lie beside these
+        table: Annotated[Table | None, PART, "c d"]  # the names of its arrays begin with "table"
 
 First come the types of an array, and conditions on its numbers; floating-point numbers are finite
 in any case. The names in its shape stand for one size each in the whole object, parts included;
-single numbers have no shape. ``check_arrays(sizes)``, if a class has it, checks the rest, such as
-indices that compiled loops use, which do not check these themselves. Where an object has other
-forms than can be declared, its class has ``to_arrays`` and ``read_from`` of its own.
+single numbers have no shape, and "..." is any rest of one. ``check_arrays(sizes)``, if a class has
+it, checks the rest, such as indices that compiled loops use, which do not check these themselves.
+Where an object has other forms than can be declared, its class has ``to_arrays`` and ``read_from``
+of its own; those of a part with a shape also take the start of its names. Where the class of such a
+part has ``kinds``, the part is of one of these classes, by the word that is their ``kind``.
 """
 
 from __future__ import annotations
@@ -88,7 +91,7 @@ def declared(kind: Any) -> tuple[Declared, ...]:
                 attribute,
                 name[0] if name else attribute.lstrip("_"),
                 options[0],
-                type(None) in options,
+                type(None) in options or getattr(kind, attribute, ...) is None,
                 tuple(
                     w for w, condition in zip(words, are_conditions, strict=True) if not condition
                 ),
@@ -104,16 +107,23 @@ def to_arrays(item: Any, prefix: str = "") -> dict[str, np.ndarray]:
     if hasattr(item, "to_arrays"):
         own: dict[str, np.ndarray] = item.to_arrays()
         return own
+    return declared_to_arrays(item, prefix)
+
+
+def declared_to_arrays(item: Any, prefix: str = "") -> dict[str, np.ndarray]:
+    """Return what a class declares, as `to_arrays` does where it has no form of its own."""
     arrays: dict[str, np.ndarray] = {}
     kind: Any = type(item)
     for each in declared(kind):
         value, name = getattr(item, each.attribute), prefix + each.name
-        if each.types == (PART,):
+        if each.types == (PART,) and not each.shape:
             arrays |= to_arrays(value, prefix)
+        elif each.types == (PART,):
+            arrays |= _part_to_arrays(each.kind, value, name)
         elif each.types == (SAMPLES,):
             arrays |= samples_to_arrays(value, name)
         elif value is not None:
-            arrays[name] = np.asarray(value)
+            arrays[name] = np.asarray(value if each.shape else np.asarray(value).item())
     return arrays
 
 
@@ -127,11 +137,20 @@ def from_arrays(
     """
     if hasattr(kind, "read_from"):
         return kind.read_from(arrays)
+    return declared_from_arrays(kind, arrays, sizes, prefix)
+
+
+def declared_from_arrays(
+    kind: Any, arrays: dict[str, np.ndarray], sizes: Sizes | None = None, prefix: str = ""
+) -> Any:
+    """Return the object that a class declares, as `from_arrays` does."""
     sizes, values = {} if sizes is None else sizes, {}
     for each in declared(kind):
         name, value = prefix + each.name, None
-        if each.types == (PART,):
+        if each.types == (PART,) and not each.shape:
             value = from_arrays(each.kind, arrays, sizes, prefix)
+        elif each.types == (PART,):
+            value = _part_from_arrays(each, arrays, sizes, name)
         elif each.types == (SAMPLES,):
             value = samples_from(arrays, name, each.shape, sizes)
         elif name in arrays or not each.optional:
@@ -147,6 +166,32 @@ def from_arrays(
     if hasattr(item, "check_arrays"):
         item.check_arrays(sizes)
     return item
+
+
+def _part_to_arrays(kind: Any, value: Any, name: str) -> dict[str, np.ndarray]:
+    """Return a part as arrays whose names begin with `name`; none of None."""
+    if value is None:
+        return {}
+    word = {name: np.array(value.kind or "")} if hasattr(kind, "kinds") else {}
+    has_own = hasattr(value, "to_arrays")
+    return word | (value.to_arrays(name) if has_own else declared_to_arrays(value, f"{name}_"))
+
+
+def _part_from_arrays(
+    each: Declared, arrays: dict[str, np.ndarray], sizes: Sizes, name: str
+) -> Any:
+    """Return a part that has the arrays whose names begin with `name`."""
+    kind = each.kind
+    if each.optional and not any(key == name or key.startswith(f"{name}_") for key in arrays):
+        return None
+    if hasattr(kind, "kinds"):
+        word = taken(arrays, name, ("U",)).item() or None
+        if word not in kind.kinds:
+            raise SchemaError(f"{name}: expected one of {list(kind.kinds)}, got {word!r:.40}.")
+        kind = kind.kinds[word]
+    if hasattr(kind, "read_from"):
+        return kind.read_from(arrays, name, each.shape, sizes)
+    return declared_from_arrays(kind, arrays, sizes, f"{name}_")
 
 
 def taken(
@@ -190,6 +235,11 @@ def taken(
             f"{name}: expected shape {expected}{f' with {known}' if known else ''}, "
             f"got {array.shape}."
         )
+    if array.dtype.kind == "U":
+        try:
+            array.tolist()
+        except (SystemError, ValueError):  # bytes that are no text
+            raise SchemaError(f"{name}: expected text, got other bytes.") from None
     if array.dtype.kind == "f" and INFINITE not in conditions and not np.isfinite(array).all():
         raise SchemaError(f"{name}: expected finite numbers, got others.")
     for condition in conditions:
@@ -208,6 +258,8 @@ def taken(
 
 def _fits(array: np.ndarray, shape: tuple[str, ...], sizes: Sizes) -> bool:
     """Return whether the sizes match the known ones, and add new ones to these."""
+    if shape[-1:] == ("...",):
+        shape = (*shape[:-1], *map(str, array.shape[len(shape) - 1 :]))
     if array.ndim != len(shape):
         return False
     for names, size in zip(shape, array.shape, strict=True):

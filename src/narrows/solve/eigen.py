@@ -14,7 +14,6 @@ Blocks = Iterable[tuple[slice, np.ndarray]]
 DROPPED = 1e-12  # eigenvalues below this share of the largest are rounding
 _TINY = 1e-200
 _SUSPECT = 1e-8  # below this share the vectors from a Gram matrix need another orthogonalisation
-_SAME = 1e-6  # entries of a direction that differ by less, relative to the largest, count as equal
 
 
 def triangle(F: np.ndarray) -> np.ndarray:
@@ -133,29 +132,6 @@ def orthogonal_part(
     if length <= share * max(scale, float(np.linalg.norm(w))):
         return np.empty((len(w), 0))
     return rest[:, None] / length
-
-
-def set_signs(W: np.ndarray, unit: np.ndarray | None = None) -> np.ndarray:
-    """Set each column's sign, in place, so that its entry of largest magnitude is positive."""
-    signs = signs_of(W, unit)
-    if (signs < 0).any():
-        W *= signs
-    return W
-
-
-def signs_of(W: np.ndarray, unit: np.ndarray | None = None) -> np.ndarray:
-    """Return 1 or -1 for each column: the sign of its entry of largest magnitude.
-
-    Entries that differ by rounding count as equal, and the first of them decides: features that
-    mirror each other have opposite entries, and the last bit must not choose between them. With a
-    unit, these are the entries for features that are divided by it.
-    """
-    V = W if unit is None else W * np.where(np.isfinite(unit), unit, 0.0)[:, None]
-    high, low = V.max(axis=0, initial=0.0), V.min(axis=0, initial=0.0)
-    turned, least = -low > high, (1 - _SAME) * np.maximum(high, -low)
-    for j in np.flatnonzero((np.minimum(high, -low) >= least) & (high > 0)):
-        turned[j] = V[(np.abs(V[:, j]) >= least[j]).argmax(), j] < 0
-    return np.where(turned, -1.0, 1.0)
 
 
 def best_ratios(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,8 @@ from narrows.solve.eigen import (
     triangle,
 )
 from narrows.solve.products import Products, each
-from narrows.solve.scatter import Answer, Scatter, far_apart, leading, of_samples
+from narrows.solve.scatter import Scatter, far_apart, leading, of_samples
+from narrows.solve.solution import Solution
 from narrows.solve.sums import BLOCK, blocks, class_sums, row_squares, with_values
 
 _ROUNDING = 1e-15
@@ -404,21 +406,25 @@ def lsqr_regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tup
     return W, max((n_iter for _, n_iter in found), default=0)
 
 
-def by_discriminant_power(A: Centred, W: np.ndarray, alpha: float) -> Answer:
-    """Rotate solutions into the order of w'S_b w / w'(C + alpha/n I) w, as `discriminants`."""
+def by_discriminant_power(A: Centred, W: np.ndarray, alpha: float) -> Solution:
+    """Rotate solutions into the order of w'S_b w / w'(C + alpha/n I) w, as `discriminants`.
+
+    Where there are more features than samples, classes are predicted by outputs of regressions.
+    """
     Z = A.matmat(W)
     ratios, V = best_ratios(A.indicators().T @ Z, np.vstack([Z, np.sqrt(alpha) * W]))
-    answer = with_rule(A, Answer(ratios, W @ V, regresses=A.shape[1] > A.shape[0]), alpha)
-    answer.within = np.diag(np.maximum(1 - ratios, 0.0))
-    return answer
+    found = with_scatters(A, ratios, W @ V, alpha)
+    return replace(
+        found, within=np.diag(np.maximum(1 - ratios, 0.0)), regresses=A.shape[1] > A.shape[0]
+    )
 
 
-def with_rule(A: Centred, answer: Answer, alpha: float) -> Answer:
-    """Add to an answer what a classifier needs; one product with the samples."""
-    Z = A.matmat(answer.W)
-    answer.between = A.indicators().T @ Z
-    answer.within = Z.T @ Z - answer.between.T @ answer.between + alpha * answer.W.T @ answer.W
-    return answer
+def with_scatters(A: Centred, values: np.ndarray, W: np.ndarray, alpha: float) -> Solution:
+    """Return directions with what a classifier needs; one product with the samples."""
+    Z = A.matmat(W)
+    between = A.indicators().T @ Z
+    within = Z.T @ Z - between.T @ between + alpha * W.T @ W
+    return Solution.of_all(values, W, between=between, within=within, alpha=alpha)
 
 
 def lsqr(

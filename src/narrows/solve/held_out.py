@@ -13,23 +13,22 @@ from scipy.linalg import blas, lapack
 from scipy.optimize import brentq, root_scalar
 
 from narrows.errors import no_samples_have
+from narrows.solve.curve import NO_CURVE, Curve
 from narrows.solve.eigen import DROPPED
 from narrows.solve.scatter import (
-    Answer,
     Scatter,
     discriminants,
     leading,
     regressions,
     rule,
 )
+from narrows.solve.solution import Solution
 from narrows.solve.sums import number_in_class
 
 GRID = 10.0 ** np.arange(-7, 3)  # of alpha, times the mean squared length of samples
 EPS_GRID = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of eps, times `unit`
 _SHARE = 4  # at most 1 / 4 of the samples are held out at a time
 _TOO_WIDE = 1_000  # coordinates: with more, one part has to do
-_HELD = 0.5  # standard errors: as good as the best
-_LEAST = 0.9  # of the best score, at an elbow
 _CLEAR = 2.5  # standard errors: better scores
 TIMID = 1.0  # the weight of (log T)^2 beside the log-losses while alpha is chosen
 SURE = 5.0  # and at the end
@@ -41,87 +40,6 @@ _LIGHT = 1e-200  # below all weights
 _NONE = np.empty(0)
 
 Posterior = Callable[..., np.ndarray]  # of a ridge
-
-
-class Curve(NamedTuple):
-    """The mean score of held-out samples for each of several values of a number.
-
-    Parameters
-    ----------
-    values, scores, errors : ndarray of shape (n_values,)
-        The values, such as ridges or sizes; the means, and their standard errors.
-    each : ndarray of shape (n_values, n_held)
-        The scores of single samples, if they are kept.
-    weight : ndarray of shape (n_held,)
-        The weights of these samples.
-    """
-
-    values: np.ndarray = _NONE
-    scores: np.ndarray = _NONE
-    errors: np.ndarray = _NONE
-    each: np.ndarray = _NONE
-    weight: np.ndarray = _NONE
-
-    @classmethod
-    def of_folds(cls, curves: np.ndarray, weight: np.ndarray) -> Curve:
-        """Return the mean of curves over the sizes 1, 2, …, and its standard error.
-
-        Parameters
-        ----------
-        curves : ndarray of shape (n_folds, n_sizes)
-            The curve of each fold; two folds at least.
-        weight : ndarray of shape (n_folds,)
-            The weight of the samples of each fold, > 0.
-        """
-        share, count = weight / weight.sum(), len(weight)
-        unit = np.ldexp(1.0, np.frexp(np.abs(curves).max(initial=0.0))[1] - 1)  # for the squares
-        curves = curves / unit
-        scores = share @ curves
-        squares = share**2 @ (curves - scores) ** 2
-        errors = unit * np.sqrt(squares * (count / (count - 1)))
-        return cls(np.arange(1, len(scores) + 1), unit * scores, errors)
-
-    def at(self, value: float) -> np.ndarray:
-        """Return the score of each held-out sample with one of the values."""
-        return self.each[int(np.abs(self.values - value).argmin())]
-
-    def nearest(self, near: float) -> float:
-        """Return the value nearest to `near` among those half a standard error from the best."""
-        best = int(self.scores.argmax())
-        values = self.values[self.scores >= self.scores[best] - _HELD * self.errors[best]]
-        if len(values) == 1:  # it may be 0
-            return float(values[0])
-        return float(values[np.abs(np.log(values / near)).argmin()])
-
-    def smallest(self) -> int:
-        """Return the smallest value whose score is within one standard error of the best.
-
-        That of the difference where the scores of single samples are kept.
-        """
-        best = int(self.scores.argmax())
-        error = self.errors[best]
-        if len(self.each):
-            behind = self.each - self.each[best]
-            away = behind - (self.scores - self.scores[best])[:, None]
-            error = np.sqrt(away**2 @ self.weight) / self.weight.sum()
-        good = self.scores >= self.scores[best] - error
-        return int(self.values[int(good.argmax())])
-
-    def elbow(self) -> int:
-        """Return the size where the curve is farthest above the line from 0 to its best score.
-
-        The line ends at the last size. It is the smallest size with 0.9 of the best score if that
-        is larger, and `smallest` if that is less.
-        """
-        best = self.scores.max()
-        if not best > 0:
-            return self.smallest()
-        share = self.scores / best
-        bend = share[int((share - self.values / len(self.values)).argmax())]
-        return min(self.smallest(), int(self.values[int((share >= max(bend, _LEAST)).argmax())]))
-
-
-NO_CURVE = Curve()
 
 
 # -- samples that are held out ---------------------------------------------------------------------
@@ -375,8 +293,8 @@ def by_leading(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
 
     def posterior(eps: float) -> np.ndarray:
         _, V = leading(S, 1 + eps, -eps, max(1, int(live.sum()) - 1))
-        answer = Answer(np.empty(0), V, 0, S.H[live] @ V, V.T @ within @ V)
-        coef, intercept = rule(answer, counts[live], np.zeros(V.shape[1]))
+        along = Solution.of_all(np.empty(0), V, between=S.H[live] @ V, within=V.T @ within @ V)
+        coef, intercept = rule(along, counts[live], np.zeros(V.shape[1]))
         found = np.full((len(Z), len(counts)), -np.inf)
         found[:, live] = (Z @ V) @ coef + intercept
         return found
@@ -433,14 +351,14 @@ class _Posteriors:
     """The log posteriors of samples, to which each direction adds a term."""
 
     def __init__(self, S: Scatter, counts: np.ndarray, Z: np.ndarray, alpha: float):
-        answer, live = discriminants(S, alpha, total=True), counts > 0
-        assert answer.between is not None
-        assert answer.within is not None
-        within = answer.within.diagonal()
-        spread = max(within.max(initial=0.0), (answer.between**2).sum(axis=0).max(initial=0.0))
+        all_of, live = discriminants(S, alpha, total=True), counts > 0
+        assert all_of.between is not None
+        assert all_of.within is not None
+        within = all_of.within.diagonal()
+        spread = max(within.max(initial=0.0), (all_of.between**2).sum(axis=0).max(initial=0.0))
         self.scale = S.n / np.maximum(within, DROPPED * spread)  # as for prediction
-        self.D = answer.between / np.sqrt(np.where(live, counts, np.inf))[:, None]
-        self.Z, self.count = Z @ answer.W, len(within)
+        self.D = all_of.between / np.sqrt(np.where(live, counts, np.inf))[:, None]
+        self.Z, self.count = Z @ all_of.W, len(within)
         self.sums = np.full((len(Z), len(counts)), -np.inf)
         self.sums[:, live] = np.log(counts[live] / S.n)
 

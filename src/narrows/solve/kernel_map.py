@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
 
 import numpy as np
 
-from narrows.solve.codec import SchemaError, Sizes, taken
+from narrows.solve.codec import PART, SchemaError, Sizes, taken
 from narrows.solve.products import cores, each
 from narrows.solve.sums import blocks, divided
 
@@ -87,7 +88,7 @@ class KernelMap:
         hidden, linear = found[:, : self.n_hidden], found[:, self.n_hidden :]
         is_dense = isinstance(X, np.ndarray)
         linear[:] = divided((X if is_dense else X.toarray()) - self.centre, self.scale)
-        W, shift = self._weights(dtype)
+        W, shift = self.weights(dtype)
         if is_dense:
             projected = linear @ W
         else:
@@ -110,11 +111,7 @@ class KernelMap:
             np.matmul(self.coordinates(X[part]), V, out=found[part])
         return found
 
-    def about(self, mean: np.ndarray) -> AboutMean:
-        """Return the map to coordinates less their mean, for products."""
-        return AboutMean(self, mean)
-
-    def _weights(self, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    def weights(self, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the weights of shape (n_features, k), and what is added to the products."""
         if dtype not in self._made:
             raw, d = np.random.PCG64(self.seed), self.n_features
@@ -178,11 +175,12 @@ def _relu(values: np.ndarray, hidden: np.ndarray) -> None:
 _KERNELS = {"rbf": _rbf, "relu": _relu}
 
 
-class AboutMean(NamedTuple):
+@dataclass(frozen=True)
+class AboutMean:
     """Coordinates less their mean."""
 
-    map: KernelMap
-    mean: np.ndarray
+    map: Annotated[KernelMap, PART]
+    mean: Annotated[np.ndarray, "f8", "m"]
 
     def times(self, X: Any, V: np.ndarray) -> np.ndarray:
         """Return the coordinates of samples, less their mean, times V."""

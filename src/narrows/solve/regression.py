@@ -334,6 +334,13 @@ class DiagonalRLS:
         self.W = self.W.astype(dtype)
         self.reservoir.promote(dtype)
 
+    def without_kept(self) -> DiagonalRLS:
+        """Return the regression without the samples held and without class sums; it shares W."""
+        new = copy(self)
+        new.reservoir, new.sums = Reservoir(0, 0, self.reservoir.arena.dtype), None
+        new.reservoir.add_classes(len(self.b))
+        return new
+
     def cost(self, X: Any, classes: int) -> float:
         """Return about how many operations one of the samples X of so many classes takes."""
         return 50 + entries(X) * (RANDOM + max(classes, len(self.b)))

@@ -14,7 +14,9 @@ from narrows.solve.held_out import SURE, by_time, calibrated, leads
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.regression import DiagonalRLS
 from narrows.solve.regression_rule import MEMORY
-from narrows.solve.scatter import UNIT, Answer, rule
+from narrows.solve.scatter import UNIT, rule
+from narrows.solve.signs import with_signs
+from narrows.solve.solution import Rule, Solution
 from narrows.solve.sums import blocks
 
 _FULL = 0.1  # of the entries: from this density on products are made by dense blocks
@@ -107,6 +109,8 @@ class Reading:
 
     Attributes
     ----------
+    wanted : bool
+        The parameter `polish`.
     whole : bool
         Whether all samples are held: W is then the ridge regression on these, in whatever order.
     odd : bool
@@ -115,8 +119,6 @@ class Reading:
         One for each class.
     model : Model
         The classifier. O(m^3 + m^2 nnz) for m samples held.
-    rule : tuple of ndarray
-        Its W and b: O(1) without polish.
 
     Notes
     -----
@@ -124,7 +126,7 @@ class Reading:
     """
 
     def __init__(self, core: DiagonalRLS, several: bool = False, polish: bool = True):
-        self.core, self.several = core, several
+        self.core, self.several, self.wanted = core, several, polish
         held = n_held(core)
         self.polish = polish and held >= _ENOUGH and core.clock[at.S2] > 0
         self._W, self._b = core.W, core.b
@@ -143,10 +145,34 @@ class Reading:
         held, start = held_samples(self.core, self.several), (self._W, self._b)
         return polished(self.core, held, None, start, held.targets, 0.0, spread)
 
-    @property
-    def rule(self) -> tuple[np.ndarray, np.ndarray]:
-        """W and b of the classifier; without polish they need none of the samples held."""
-        return (self.model.W, self.model.b) if self.polish else (self._W, self._b)
+    def solution(self, live: np.ndarray, p: int | None) -> Solution:
+        """Return p directions, and the classifier before samples held improve it.
+
+        The p leading singular directions of W, or W where it has no more. Each is divided by the
+        deviation of samples within the classes along it. Only columns `live` count.
+        """
+        best = W = self.directions[:, live]
+        if p is not None and p < W.shape[1]:
+            scaled = W.astype(np.float64) / (np.abs(W).max(initial=0.0) or 1.0)
+            best = with_signs(W @ np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :p])
+        deviation = deviations_within(self.core, best, self.several)
+        best = np.ascontiguousarray((best / deviation).astype(W.dtype, copy=False))
+        rule: Any = self.rule(live, polished=False)
+        return Solution(len(W), np.zeros(0), best, p, rank=W.shape[1], rule=rule)
+
+    def rule(self, live: np.ndarray, polished: bool) -> Rule | None:
+        """Return the classifier of samples as they are, for the outputs `live`; None without.
+
+        It is that of the steps, without a temperature, or the one that samples held improve, in
+        O(m^3 + m^2 nnz) for m of them. Scores of several labels are positive for outputs above 1/2.
+        """
+        if not len(live):
+            return None
+        W, b, temperature = self.model if polished else Model(self._W, self._b, 0.0)
+        if self.core.origin is not None:
+            b = b - self.core.origin @ W
+        b = b[live] - 0.5 if self.several else b[live]
+        return Rule(np.ascontiguousarray(W[:, live]), b, temperature)  # later steps change W
 
     @cached_property
     def model(self) -> Model:
@@ -521,7 +547,8 @@ def _posteriors(
     F, m = np.sqrt(weight)[:, None] * (Z - T @ M), counts @ M / counts.sum()
     within = F.T @ F
     within[np.diag_indices_from(within)] += added * within.trace() / len(within)
-    answer = Answer(counts, Z, 0, np.sqrt(counts)[:, None] * (M - m), within)
+    between = np.sqrt(counts)[:, None] * (M - m)
+    found = Solution.of_all(counts, Z, between=between, within=within)
     A, a = np.zeros((Z.shape[1], len(live))), np.full(len(live), -np.inf)
-    A[:, live], a[live] = rule(answer, counts, m)
+    A[:, live], a[live] = rule(found, counts, m)
     return A, a

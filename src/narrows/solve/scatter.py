@@ -17,6 +17,7 @@ from scipy.linalg import blas, lapack
 
 from narrows.errors import no_samples_have, warn
 from narrows.solve.eigen import DROPPED, orthonormal
+from narrows.solve.solution import Solution
 from narrows.solve.sums import TINY, divided
 
 _FIRM = 1e6  # times the noise: a ridge of less needs the span of the samples
@@ -25,44 +26,6 @@ _ATTEMPTS = 12  # at a Cholesky factorisation
 _FAR = 1e3  # times: lengths of features that are in units far apart
 _GRADED = 1e-9  # eigenvalues below this share of the largest need the Jacobi method then
 UNIT = 0.1  # the temperature of the outputs of regressions, if there is nothing to judge by
-
-
-@dataclass
-class Answer:
-    """Directions, and what a classifier by them needs.
-
-    Parameters
-    ----------
-    eigenvalues : ndarray of shape (k,)
-        The value of the criterion for each direction, descending.
-    W : ndarray of shape (n_features, k)
-        One direction in each column.
-    more : int
-        A number of the method: directions that gain margin, or iterations.
-    between : ndarray of shape (n_classes, k), optional
-        N_j^(1/2) (m_j - m)'W.
-    within : ndarray of shape (k, k), optional
-        W'(n S_w + alpha I) W.
-    alpha : float, optional
-        The ridge that was used, where there is one.
-    separating : int, optional
-        How many of the directions, the first ones, separate the classes; all by default.
-    regresses : bool
-        Whether they are solutions of regressions, by whose outputs to predict.
-    """
-
-    eigenvalues: np.ndarray
-    W: np.ndarray
-    more: int = 0
-    between: np.ndarray | None = None
-    within: np.ndarray | None = None
-    alpha: float | None = None
-    separating: int | None = None
-    regresses: bool = False
-
-    def of_features(self, unit: np.ndarray | None) -> Answer:
-        """Return the directions of the features, from those of features divided by their unit."""
-        return self if unit is None else replace(self, W=self.W / unit[:, None])
 
 
 @dataclass
@@ -398,7 +361,9 @@ def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray) -> Scat
     )  # fmt: skip
 
 
-def discriminants(S: Scatter, alpha: float, total: bool = False, overwrite: bool = False) -> Answer:
+def discriminants(
+    S: Scatter, alpha: float, total: bool = False, overwrite: bool = False
+) -> Solution:
     """Return the v that maximise v'H'H v / v'D v one after the other, with V'D V = I.
 
     D = n S_w + alpha I, or C + alpha I with `total`: the same directions in the same order, and the
@@ -417,23 +382,23 @@ def discriminants(S: Scatter, alpha: float, total: bool = False, overwrite: bool
 
 def discriminants_of_span(
     S: Scatter, alpha: float, total: bool = False, overwrite: bool = False
-) -> Answer:
+) -> Solution:
     """Return `discriminants` of scatters without directions of rounding."""
     if not S.C.size:
-        return _nothing(S)
+        return _nothing(S, alpha)
     factor = _factor(S, alpha, total, overwrite)
     T = lapack.dtrtrs(factor, np.asfortranarray(S.H.T), lower=1)[0]
     _, t, Ut = linalg.svd(T.T, full_matrices=False)
     found = t**2 > DROPPED * (t[:1] ** 2).max(initial=0.0)
     if not found.any():
-        return _nothing(S)
+        return _nothing(S, alpha)
     V = lapack.dtrtrs(factor, np.asfortranarray(Ut[found].T), lower=1, trans=1)[0]
     ratios, between = t[found] ** 2, S.H @ V
     within = np.diag(np.maximum(1 - ratios, 0.0)) if total else np.eye(len(ratios))
-    return Answer(ratios, S.basis(V), 1, between, within, alpha=alpha)
+    return Solution.of_all(ratios, S.basis(V), between=between, within=within, alpha=alpha)
 
 
-def continued(S: Scatter, answer: Answer, alpha: float, p: int) -> Answer:
+def continued(S: Scatter, found: Solution, alpha: float, p: int) -> Solution:
     """Return p directions: those of `discriminants`, and then others, as far as there are any.
 
     The others maximise w'n S_w w / w'D w one after the other, for D = n S_w + alpha I, among the w
@@ -445,28 +410,27 @@ def continued(S: Scatter, answer: Answer, alpha: float, p: int) -> Answer:
     -----
     **Cost**: O(k^3), an eigenproblem.
     """
-    r, k = len(answer.eigenvalues), len(S.C)
+    r, k = len(found.values), len(S.C)
     q = min(p, k) - r
     if q <= 0 or not r:  # without a direction that separates classes, none is of use
-        return answer
-    assert answer.between is not None
-    assert answer.within is not None
+        return found
     Q = linalg.svd(S.H.T, full_matrices=False)[0][:, :r]  # what separates the class means
     CQ = blas.dsymm(1.0, S.C, Q, lower=1)
     T = CQ - Q @ (0.5 * (Q.T @ CQ))
     rest = blas.dsyr2k(-1.0, Q, T, beta=1.0, c=S.C, lower=1)  # (I - QQ') C (I - QQ')
     s, U = linalg.eigh(rest, lower=True, subset_by_index=[k - q, k - 1])
-    found = s > max(S.noise.sum(), DROPPED * s.max(initial=0.0))
-    s, U = s[found][::-1], U[:, found][:, ::-1]
-    between = np.zeros((len(answer.between), len(s)))
-    within = np.append(answer.within.diagonal(), np.ones(len(s)))
+    more = s > max(S.noise.sum(), DROPPED * s.max(initial=0.0))
+    s, U = s[more][::-1], U[:, more][:, ::-1]
+    between = np.zeros((len(found.between), len(s)))
+    within = np.append(found.within.diagonal(), np.ones(len(s)))
     return replace(
-        answer,
-        eigenvalues=np.append(answer.eigenvalues, s / (s + alpha)),
-        W=np.hstack([answer.W, S.basis(U / np.sqrt(s + alpha))]),
-        between=np.hstack([answer.between, between]),
+        found,
+        values=np.append(found.values, s / (s + alpha)),
+        W=np.hstack([found.W, S.basis(U / np.sqrt(s + alpha))]),
+        between=np.hstack([found.between, between]),
         within=np.diag(within),
         separating=r,
+        rank=r + len(s),
     )
 
 
@@ -487,13 +451,14 @@ def _factor(S: Scatter, alpha: float, total: bool, overwrite: bool) -> np.ndarra
     raise np.linalg.LinAlgError(no_samples_have("a scatter that is not positive"))
 
 
-def _nothing(S: Scatter) -> Answer:
-    """Return the answer without directions."""
+def _nothing(S: Scatter, alpha: float) -> Solution:
+    """Return the solution without directions."""
     W = S.basis(np.empty((len(S.C), 0)))
-    return Answer(np.empty(0), W, 0, np.empty((len(S.H), 0)), np.empty((0, 0)))
+    between, within = np.empty((len(S.H), 0)), np.empty((0, 0))
+    return Solution.of_all(np.empty(0), W, between=between, within=within, alpha=alpha)
 
 
-def lengths(answer: Answer, n: float) -> np.ndarray:
+def lengths(found: Solution, n: float) -> np.ndarray:
     """Return what to multiply directions by for unit variance within the classes.
 
     For w'(S_w + alpha/n I) w = 1, with the scatter S_w within the classes divided by n. Of a
@@ -501,20 +466,18 @@ def lengths(answer: Answer, n: float) -> np.ndarray:
 
     Parameters
     ----------
-    answer : Answer
+    found : Solution
         With `between` and `within`.
     n : float
         The weight of all samples.
     """
-    assert answer.within is not None
-    assert answer.between is not None
-    within, between = answer.within.diagonal(), (answer.between**2).sum(axis=0)
+    within, between = found.within.diagonal(), (found.between**2).sum(axis=0)
     varies = within > DROPPED * (within + between)
     return np.sqrt(n / np.where(varies, within, within + between))
 
 
 def rule(
-    answer: Answer, counts: np.ndarray, centre: np.ndarray, regresses: bool = False
+    found: Solution, counts: np.ndarray, centre: np.ndarray, regresses: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the linear functions that classify: log posteriors of normal classes.
 
@@ -526,7 +489,7 @@ def rule(
 
     Parameters
     ----------
-    answer : Answer
+    found : Solution
         With `between` and `within`.
     counts : ndarray of shape (n_classes,)
         N_j.
@@ -539,7 +502,7 @@ def rule(
     intercept : ndarray of shape (n_classes,)
         The log posteriors of x are W'x @ coef + intercept.
     """
-    n, between, within = float(counts.sum()), answer.between, answer.within
+    n, between, within = float(counts.sum()), found.between, found.within
     assert between is not None
     assert within is not None
     difference = between / np.sqrt(counts)[:, None]
@@ -613,7 +576,7 @@ def leading(S: Scatter, between: float, total: float, p: int) -> tuple[np.ndarra
         L, V = _leading(S, between, total, p)
         if hides and between and len(L) and np.abs(L).min() <= DROPPED * S.C.max():
             warn(
-                "ClassStats: expected features in units less far apart, got directions whose "
+                "Moments: expected features in units less far apart, got directions whose "
                 "eigenvalues are rounding beside the largest. Use standardize=True, or fewer "
                 "components."
             )

@@ -15,7 +15,8 @@ from scipy.linalg import blas
 
 from narrows.solve.exact import Centred, lsqr
 from narrows.solve.forward import explained
-from narrows.solve.scatter import Answer, Few, Scatter
+from narrows.solve.scatter import Few, Scatter
+from narrows.solve.solution import Solution
 
 _EPS = float(np.finfo(np.float64).eps)
 _STEPS, _TOL = 1000, 1e-12  # of LSQR
@@ -26,7 +27,7 @@ Product = Callable[[np.ndarray], np.ndarray]
 
 def pls(
     times: Product, XY: np.ndarray, most: int, noise: np.ndarray, squares: np.ndarray
-) -> Answer:
+) -> Solution:
     """Return the components of partial least squares, by improved kernel PLS.
 
     Parameters
@@ -45,7 +46,7 @@ def pls(
 
     Returns
     -------
-    answer : Answer
+    found : Solution
         The rotations, of which X W are the scores, and the loadings of the targets. The eigenvalues
         are the sums of squares of the targets that each component explains.
 
@@ -85,10 +86,11 @@ def pls(
             explained[k] = float(np.sum((np.sqrt(square) * Q[:, k]) ** 2))
             k += 1
         XY -= W @ (W.T @ XY)
-    return Answer(np.ldexp(explained[:k], 2 * power), R[:, :k], k, np.ldexp(Q[:, :k], power))
+    loadings = np.ascontiguousarray(np.ldexp(Q[:, :k], power).T)
+    return Solution.of_all(np.ldexp(explained[:k], 2 * power), R[:, :k], loadings=loadings)
 
 
-def pls_of_scatter(S: Scatter, most: int, squares: np.ndarray) -> Answer:
+def pls_of_scatter(S: Scatter, most: int, squares: np.ndarray) -> Solution:
     """Return `pls` of a scatter and its products with the targets.
 
     Of few samples, it is that of the samples, whose inner products hide features of small units.
@@ -100,18 +102,19 @@ def pls_of_scatter(S: Scatter, most: int, squares: np.ndarray) -> Answer:
     def times(v: np.ndarray) -> np.ndarray:
         return np.asarray(blas.dsymv(1.0, S.C, v, lower=1))
 
-    answer = pls(times, S.H.T, min(most, len(S.C)), S.noise, squares)
-    return replace(answer, W=S.basis(answer.W))
+    found = pls(times, S.H.T, min(most, len(S.C)), S.noise, squares)
+    W = S.basis(found.W)
+    return replace(found, n_features=len(W), W=W)
 
 
-def pls_of_samples(A: Centred, Y: np.ndarray, most: int) -> Answer:
+def pls_of_samples(A: Centred, Y: np.ndarray, most: int) -> Solution:
     """Return `pls` of samples, by products with them; Y are the targets of the rows of A."""
     few = Few(A.X, A.root**2, A.m, A.rmatmat(Y).T)
     squares = np.einsum("ij,ij->j", Y, Y)
     return pls(few.times, few.H.T, min(most, *A.shape), few.squares()[1], squares)
 
 
-def reduced_rank_of_samples(A: Centred, Y: np.ndarray, alpha: float) -> Answer:
+def reduced_rank_of_samples(A: Centred, Y: np.ndarray, alpha: float) -> Solution:
     """Return the components of ridge regression, best first, from that of each target by LSQR.
 
     The first p of them minimise ``|Y - X B|^2 + alpha |B|^2`` over all B of rank p. Their
@@ -143,11 +146,12 @@ def reduced_rank_of_samples(A: Centred, Y: np.ndarray, alpha: float) -> Answer:
     found[: len(found) - rank] = False
     squares, V = squares[found][::-1], V[:, found][:, ::-1]
     length = np.sqrt(squares)
-    return Answer(squares, B @ V / length, steps, V * length)
+    loadings = np.ascontiguousarray((V * length).T)
+    return Solution.of_all(squares, B @ V / length, loadings=loadings, n_iter=steps)
 
 
 def held_out_shares(
-    fold: Scatter, answer: Answer, away: np.ndarray, off: np.ndarray, total: float
+    fold: Scatter, found: Solution, away: np.ndarray, off: np.ndarray, total: float
 ) -> np.ndarray:
     """Return the share of the targets of other samples that the first p directions explain.
 
@@ -155,22 +159,16 @@ def held_out_shares(
     ----------
     fold : Scatter
         Of the other samples, in the features.
-    answer : Answer
-        The directions and their coefficients.
+    found : Solution
+        The directions and their loadings.
     away, off : ndarray of shape (n_features,) and (n_targets,)
         The mean of the other samples, and of their targets, less those of the samples that the
         answer is of.
     total : float
         The mean of |t|^2 of the targets of the other samples, about the latter mean.
     """
-    W, Q = answer.W, transposed(answer)
+    W, Q = found.W, found.loadings
     a = away @ W
     C = W.T @ blas.dsymm(1.0, fold.C, W, lower=1) / fold.n + np.outer(a, a)
     K = (fold.H @ W).T / fold.n + np.outer(a, off)
     return explained(K, C, Q) / (total or 1.0)
-
-
-def transposed(answer: Answer) -> np.ndarray:
-    """Return the coefficients of the directions, of shape (k, n_targets)."""
-    assert answer.between is not None
-    return np.ascontiguousarray(answer.between.T)

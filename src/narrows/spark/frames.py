@@ -7,12 +7,14 @@ import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import is_classifier
 
 from narrows.engines import learn, parts
 from narrows.engines.spark import NAME, Spark, stream_of
@@ -21,8 +23,9 @@ from narrows.io.chunk import Options
 from narrows.io.extras import needing
 from narrows.io.formats.arrow import DENSE, FIELDS, INDICES, SPARSE, VALUES, pyarrow
 from narrows.io.source import is_of_texts, kind_of
-from narrows.methods.base import Estimator
-from narrows.solve.applied import Decision
+from narrows.methods.base import Reducer, check_alone, predictor_of, reducer_of
+from narrows.methods.names import file_columns, source_of
+from narrows.solve.solution import Solution
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
@@ -128,14 +131,14 @@ def fit(
         df, *given = df
         label_col, weight_col = _columns_given(given, label_col)
     check_frame(df)
-    if not isinstance(estimator, Estimator):
+    if not isinstance(estimator, Reducer):
         raise TypeError(f"{NAME}: expected an estimator of narrows, got {estimator!r:.100}.")
     if df.isStreaming:
         raise TypeError(
             f"{NAME}: expected a DataFrame with an end, got a stream. Fit the DataFrame of each "
             "batch in foreachBatch, and merge the estimators."
         )
-    estimator._check_parameters_alone()
+    check_alone(estimator)
     is_table = vectoriser is not None and vectoriser.takes == "tables"
     columns = columns_of(df, features_col, (label_col, weight_col), is_table)
     if weight_col is not None:
@@ -206,7 +209,7 @@ def transform(
     check_absent(df, output_col, "output_col")
     columns, options = _read_as_fitted(estimator, df, features_col)
     kind, convert = (ARRAY, as_arrays) if columns.kind == "arrays" else (VECTOR, as_vectors)
-    reduce = Spark(df.sparkSession).broadcast(estimator._reducer())
+    reduce = Spark(df.sparkSession).broadcast(reducer_of(estimator))
     new = partial(_reduced, reduce=reduce, convert=convert)
     return _with_columns(df, estimator, columns.names, options, {output_col: kind}, new)
 
@@ -262,7 +265,7 @@ def predict(
     >>> predict(srda, df).groupBy("label", "prediction").count().show()  # doctest: +SKIP
     """
     name = type(estimator).__name__
-    if not hasattr(estimator, "_decision"):
+    if not is_classifier(estimator):
         raise ParameterError(
             f"{name}: expected an estimator that predicts, such as SRDA, got another. Use "
             "transform, and a classifier of Spark."
@@ -274,15 +277,16 @@ def predict(
     columns, options = _read_as_fitted(estimator, df, features_col)
     if output_col == probability_col:
         raise _refused(f"expected different new columns, got {output_col!r} twice. Change one.")
-    if estimator._several:
+    rule = predictor_of(estimator)
+    if rule.classes.n_labels:
         raise ParameterError(
             f"{name}: expected one label for each sample, got several. Use its predict locally."
         )
-    kinds = {output_col: _LABELS.get(estimator.classes_.dtype.kind, "string")}
+    kinds = {output_col: _LABELS.get(rule.classes.labels.dtype.kind, "string")}
     if probability_col is not None:
         kinds[probability_col] = VECTOR
-    rule = Spark(df.sparkSession).broadcast(estimator._decision())
-    new = partial(_predicted, rule=rule, with_probability=probability_col is not None)
+    sent = Spark(df.sparkSession).broadcast(replace(rule, W=None))
+    new = partial(_predicted, rule=sent, with_probability=probability_col is not None)
     return _with_columns(df, estimator, columns.names, options, kinds, new)
 
 
@@ -607,10 +611,10 @@ def _columns_given(given: Sequence[Any], label_col: str | None) -> tuple[str | N
 
 def _read_as_fitted(estimator: Any, df: Any, features_col: Any) -> tuple[Any, Options]:
     """Return the columns that hold the features of a fit, and how to read them."""
-    source = estimator._source
+    source = source_of(estimator)
     if features_col is None and source is not None:
         features_col = source.text or source.vector
-    features_col = features_col or estimator._file_columns()
+    features_col = features_col or file_columns(estimator)
     is_table = kind_of(source) == "tables"
     columns = columns_of(df, features_col, (source.label if source else "label",), is_table)
     if (columns.kind == "texts") != is_of_texts(source):
@@ -635,7 +639,7 @@ def _reduced(X: Any, reduce: Callable[[Any], Any], convert: Callable[[Any], Any]
     return [convert(reduce(X))]
 
 
-def _predicted(X: Any, rule: Decision, with_probability: bool) -> list[Any]:
+def _predicted(X: Any, rule: Solution, with_probability: bool) -> list[Any]:
     scores, pa = rule.scores(X), pyarrow()
     kinds = {"i": pa.int64(), "u": pa.int64(), "f": pa.float64()}
     labels = rule.predicted(scores)
@@ -658,7 +662,7 @@ def _with_columns(
     `kinds` has their names and types, in the order of the arrays that the function returns.
     """
     check_names([*df.columns, *kinds])
-    source = estimator._source
+    source = source_of(estimator)
     reading = options, source and Spark(df.sparkSession).broadcast(source)
 
     def widened(batches: Iterator[Any]) -> Iterator[Any]:

@@ -36,7 +36,7 @@ from sklearn.utils.validation import check_is_fitted
 from narrows.engines.spark import GATHER, ROW
 from narrows.errors import DataError, ParameterError
 from narrows.io.models import constructed, constructor, load, save
-from narrows.methods.base import Estimator as Reduction
+from narrows.methods.base import Reducer as Reduction
 from narrows.methods.methods import METHODS
 from narrows.solve.codec import SchemaError
 from narrows.spark.frames import fit, predict, transform

@@ -67,7 +67,7 @@ def laws(estimator: Any) -> dict[str, str]:
 
     Notes
     -----
-    **Cost**: microseconds. One fit of 60 samples if a law needs `scores_` or `stats_`, and the
+    **Cost**: microseconds. One fit of 60 samples if a law needs `scores_` or `moments_`, and the
     class has no such property.
 
     Examples
@@ -219,13 +219,13 @@ def check_method(
       them, `offset`, `copying` and `save_and_load`.
     - `merge`, as in ``first.merge(*others)`` with any number of others, which an estimator that was
       not fitted has too: `merge` and `merge_shares_nothing`.
-    - `fit_stats`, with `stats_` that it takes: `forgetting` (g * stats), `scale`, and `unlearning`
-      (stats - stats).
+    - `fit_moments`, with `moments_` that it takes: `forgetting` (g * moments_), `scale`, and
+      `unlearning` (moments_ - moments_).
     - A parameter `sample_weight` of `fit`: `weights` and `zero_weight`. A parameter `half_life`:
       `half_life`; if it is set, laws that are about equal weights do not apply.
     - The tags: `input_tags.sparse` for `sparse_formats`, `untidy_sparse` and `never_dense`;
       `transformer_tags.preserves_dtype` for `float32`; `target_tags.required` for `two_classes`;
-      `target_tags.multi_output`, or `fit_stats`, for `multi_label`.
+      `target_tags.multi_output`, or `fit_moments`, for `multi_label`.
     - `save_and_load` is for the methods of narrows only.
 
     Results that depend on rounding are not compared: `n_iter_`, `ranking_`, `n_positive_` where a
@@ -242,8 +242,8 @@ def check_method(
     - `merge`: The merge of parts in any order = fit of all samples; the parts stay as they are.
     - `merge_shares_nothing`: What a merged estimator learns later does not reach those it was
       merged from.
-    - `unlearning`: The state of all samples less that of some = the state of the others.
-    - `forgetting`: A state times g > 0 has the answer of the state; only weights and scores may
+    - `unlearning`: The moments of all samples less those of some = the moments of the others.
+    - `forgetting`: Moments times g > 0 have the answer of the moments; only weights and scores may
       grow by g.
     - `scale`: Scores do not grow with the weight of the samples.
     - `half_life`: A half-life = weights of 0.5 ** (age / half_life), in one fit and in batches.

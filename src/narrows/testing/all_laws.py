@@ -1,4 +1,4 @@
-"""The laws: of streams, states that add up, forms and orders of samples, answers, and edges."""
+"""The laws: of streams, moments that add up, forms and orders of samples, answers, and edges."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def failing_partial_fit(it: Subject, rng: Any) -> None:
                 check(vars(fresh).keys() == vars(it.new()).keys(), f"{what} set an attribute")
 
 
-# -- states that add up ----------------------------------------------------------------------------
+# -- moments that add up ---------------------------------------------------------------------------
 
 
 @law("merge", "partial_fit", "no half_life")
@@ -128,23 +128,23 @@ def merge_shares_nothing(it: Subject, rng: Any) -> None:
     it.untouched(b, before, X)
 
 
-@law("fit_stats", "partial_fit", "no half_life", "stats_")
+@law("fit_moments", "partial_fit", "no half_life", "moments_")
 def unlearning(it: Subject, rng: Any) -> None:
-    """The state of all samples less that of some = the state of the others."""
+    """The moments of all samples less those of some = the moments of the others."""
     (X, y), cut = it.data(rng), int(rng.integers(10, 51))
     if not it.numeric:
         y[cut:] = np.where(y[cut:] == "bee", "yak", y[cut:])  # a class that comes and goes
     made = it.form(X, rng.random() < 0.5)
-    whole, gone = (it.new().partial_fit(made[i:], y[i:]).stats_ for i in (0, cut))
-    it.same(it.new().fit_stats(whole - gone), it.new().fit(X[:cut], y[:cut]), X)
+    whole, gone = (it.new().partial_fit(made[i:], y[i:]).moments_ for i in (0, cut))
+    it.same(it.new().fit_moments(whole - gone), it.new().fit(X[:cut], y[:cut]), X)
 
 
-@law("fit_stats", "stats_")
+@law("fit_moments", "moments_")
 def forgetting(it: Subject, rng: Any) -> None:
-    """A state times g > 0 has the answer of the state; only weights and scores may grow by g."""
+    """Moments times g > 0 have the answer of the moments; only weights and scores may grow by g."""
     (X, y), g = it.data(rng), 10 ** rng.uniform(-3, 3)
     fitted = it.new().fit(X, y)
-    scaled, factors = it.new().fit_stats(g * fitted.stats_), {"class_count_": g}
+    scaled, factors = it.new().fit_moments(g * fitted.moments_), {"class_count_": g}
     if hasattr(fitted, "explained_variance_"):  # normalised by 1/(n - 1)
         n = float(fitted.class_count_.sum())
         factors["explained_variance_"] = (n - 1) / (n - 1 / g) if g * n > 1 else (n - 1) / n
@@ -158,12 +158,12 @@ def forgetting(it: Subject, rng: Any) -> None:
         it.near(name, getattr(scaled, name), factors[name] * getattr(fitted, name))
 
 
-@law("fit_stats", "get_support", "stats_", "scores_")
+@law("fit_moments", "get_support", "moments_", "scores_")
 def scale(it: Subject, rng: Any) -> None:
     """Scores do not grow with the weight of the samples."""
     (X, y), g = it.data(rng), 10 ** rng.uniform(1, 3)
     fitted = it.new().fit(X, y)
-    it.near("scores_", it.new().fit_stats(g * fitted.stats_).scores_, fitted.scores_)
+    it.near("scores_", it.new().fit_moments(g * fitted.moments_).scores_, fitted.scores_)
 
 
 @law("half_life", "sample_weight", "partial_fit")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from narrows.errors import ParameterError
 from narrows.methods.methods import METHODS
 
 N, D = 60, 7  # samples and features of the data
@@ -74,10 +76,11 @@ class Subject:
         preserved = tags.transformer_tags.preserves_dtype if tags.transformer_tags else []
         own = METHODS.get(type(estimator).__name__) is type(estimator)
         self.numeric = is_regressor(estimator) or bool(getattr(estimator, "_takes_numbers", False))
-        one = self.numeric or not (hasattr(estimator, "fit_stats") or tags.target_tags.multi_output)
+        several = hasattr(estimator, "fit_moments") or tags.target_tags.multi_output
+        one = self.numeric or not several
         self._missing = {
             verb: "" if hasattr(estimator, verb) else f"the estimator has no {verb}"
-            for verb in ("partial_fit", "merge", "fit_stats", "get_support")
+            for verb in ("partial_fit", "merge", "fit_moments", "get_support")
         } | {
             word: "" if available else reason
             for word, available, reason in (
@@ -110,8 +113,15 @@ class Subject:
         """
         if not need.endswith("_"):
             return self._missing[need]
-        found = hasattr(type(self.estimator), need) or hasattr(self.fitted, need)
-        return "" if found else f"the fitted estimator has no {need}"
+        if not (hasattr(type(self.estimator), need) or hasattr(self.fitted, need)):
+            return f"the fitted estimator has no {need}"
+        if need == "moments_" and hasattr(self.estimator, "fit_moments"):
+            with suppress(ValueError):  # which the laws show
+                try:
+                    quietly(self.new().fit_moments, self.fitted.moments_)
+                except ParameterError as error:  # it needs the moments of folds, or a map
+                    return f"fit_moments does not take moments_: {error}"
+        return ""
 
     @cached_property
     def fitted(self) -> Any:
@@ -235,10 +245,10 @@ class Subject:
         """Raise AssertionError where an estimator is not, to the bit, the copy made before."""
         self.same(found, before, X, exact=True)
         check(vars(found).keys() == vars(before).keys(), "an attribute was set or deleted")
-        if hasattr(found, "stats_") and hasattr(found.stats_, "to_arrays"):
-            arrays = before.stats_.to_arrays()
-            for name, array in found.stats_.to_arrays().items():
-                self.near(f"stats_, {name}", array, arrays[name], exact=True)
+        if hasattr(found, "moments_") and hasattr(found.moments_, "to_arrays"):
+            arrays = before.moments_.to_arrays()
+            for name, array in found.moments_.to_arrays().items():
+                self.near(f"moments_, {name}", array, arrays[name], exact=True)
 
     def near(self, name: str, found: Any, expected: Any, exact: bool = False) -> None:
         """Raise AssertionError where an array is not what is expected."""

@@ -38,10 +38,10 @@ from narrows.io.formats.base import Format, Writer, column_names, whole_as_int
 from narrows.io.parts import SEPARATOR_LINE, by_rows
 from narrows.io.streams import MARK, Lines, entry_bytes
 from narrows.io.table_rows import TableRows, of_strings
+from narrows.moments.labels import is_integer, number_of
 from narrows.solve.arrays import EXACT as EXACT_UP_TO
 from narrows.solve.arrays import beyond_floats
 from narrows.solve.cells import reads_as_number
-from narrows.state.labels import is_integer, number_of
 
 _CELLS = 1_000_000  # in a chunk, at most
 _FOR_PYARROW = 3 << 20  # bytes that are worth loading pyarrow

@@ -15,7 +15,7 @@ from narrows.io.chunk import OTHER_ENCODING, TEXT, Chunk, Options, as_targets
 from narrows.io.formats.base import Format, Writer
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
-from narrows.state.labels import number_of
+from narrows.moments.labels import number_of
 
 
 def _refuse_constant(constant: str) -> None:

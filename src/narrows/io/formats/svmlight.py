@@ -21,9 +21,9 @@ from narrows.io.chunk import CLASSES, Chunk, Options, as_targets, indicator, row
 from narrows.io.formats.base import Format, Writer, whole_as_int
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
+from narrows.moments.labels import integer_of, number_of
 from narrows.solve.arrays import EXACT, beyond_floats
 from narrows.solve.products import compiled_pays
-from narrows.state.labels import integer_of, number_of
 
 _TOKEN = re.compile(rb"[^\s#]*")
 _HEAD = re.compile(rb"\A\s*([^\s#]*)")

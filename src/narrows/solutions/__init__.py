@@ -1,0 +1,1 @@
+"""Solutions of moments: one function for each method, which returns a `Solution`."""

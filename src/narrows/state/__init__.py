@@ -1,1 +1,0 @@
-"""What is fitted: weights and moments of labelled samples, which add up."""

@@ -1,0 +1,372 @@
+"""Moments say what samples say, and they add up."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import itertools
+import pickle
+import signal
+import tracemalloc
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tests.inside import (
+    Moments,
+    SchemaError,
+    Second,
+    Squares,
+    Targets,
+    about,
+    hashes,
+    pretend,
+)
+
+KINDS = "plain", "offset", "float32", "sparse"
+SECONDS = None, "total", "class", "cross"
+BOTH = [(each, False) for each in SECONDS] + [(each, True) for each in (None, "total", "cross")]
+CLASSES = np.array(["ant", "bee", "cat", "dog"])
+
+
+def samples(kind="plain", n=300, d=8, seed=0):
+    """Samples with a constant feature, their labels, numbers and weights."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 4, n)
+    X = rng.normal(size=(n, d)) * np.logspace(-1, 2, d) + rng.normal(size=(4, d))[y]
+    X[:, 3] = 2.5
+    T = X[:, :2] @ rng.normal(size=(2, 2)) + rng.normal(size=(n, 2)) + 5
+    if kind == "offset":
+        X, T = X + 1e8, T + 1e8
+    if kind == "float32":
+        X = X.astype(np.float32)
+    if kind == "sparse":
+        X[rng.random(X.shape) < 0.6] = 0
+        X = odd(X, rng)
+    return X, CLASSES[y], T, rng.choice([0, 0.5, 1, 3.3], n)
+
+
+def odd(X, rng):
+    """Return samples as an unsorted CSR array with duplicates and explicit zeros."""
+    order = rng.permutation(X.shape[1])
+    A = sparse.csr_array(X[:, order])
+    A.data[::9] = 0
+    data, indices = np.repeat(A.data / 2, 2), np.repeat(order[A.indices], 2)
+    return sparse.csr_array((data, indices, 2 * A.indptr), shape=X.shape)
+
+
+def dense(X):
+    return (X.toarray() if sparse.issparse(X) else np.asarray(X)).astype(np.float64)
+
+
+def close(a, b, tolerance=1e-9):
+    a, b = dense(a), dense(b)
+    assert a.shape == b.shape
+    assert np.abs(a - b).max(initial=0) <= tolerance * max(np.abs(b).max(initial=0), 1e-300)
+
+
+def batches(n, sizes=(1, 20, 90)):
+    ends = np.cumsum([0, *(sizes * n)])
+    return [slice(a, min(b, n)) for a, b in itertools.pairwise(ends) if a < n]
+
+
+def alike(m, s):
+    """Moments of classes say what other moments, or a `ClassStats` of 0.3, say."""
+    assert m.classes.tolist() == s.classes.tolist()
+    assert (m.n_samples, m.n_held) == (s.n_samples, s.n_held)
+    for name in ("counts", "sums", "total", "mean", "means"):
+        close(getattr(m, name), getattr(s, name))
+    p = m.priors()
+    if not p.any():
+        return
+    for what in ("deviations", "joint"):
+        for (at, a), (there, b) in zip(getattr(m, what)(p), getattr(s, what)(p), strict=True):
+            assert at == there
+            close(a, b)
+    if m.second is not None:
+        chosen = np.arange(m.n_features) % 2 == 0
+        close(m.squares, s.squares)
+        close(m.variances(p), s.variances(p))
+        assert (m.varying(p) == s.varying(p)).all()
+        assert np.allclose(m.units(chosen), s.units(chosen), rtol=1e-9, atol=0)
+        close(m.mean_square(), s.mean_square())
+    if m.second == "class":
+        close(m.variances(m.priors("balanced")), s.variances(s.priors("balanced")))
+    if m.second == "cross":
+        close(m.cross, s.cross)
+        S, T = m.scatters(), s.scatters()
+        assert (m.few() is None) == (s.few() is None)
+        for name in ("C", "H", "m", "noise", "n"):
+            close(getattr(S, name), getattr(T, name))
+        for a, b in zip(m.held_out(S, 30), s.held_out(T, 30), strict=True):
+            close(a.Z, b.Z)
+            assert (a.code == b.code).all()
+    if m.keep:
+        for a, b in zip(m.samples[:5], s.samples[:5], strict=True):
+            close(a, b)
+
+
+# -- against formulas ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("several", [False, True])
+def test_moments_are_what_formulas_say(kind, several):
+    X, y, T, w = samples(kind)
+    Y = np.random.default_rng(1).integers(0, 2, (len(y), 3)) if several else y
+    labels = np.arange(3) if several else CLASSES
+    E = w[:, None] * (Y if several else y[:, None] == labels)
+    A, n, W = dense(X), E.sum(), E.sum(axis=1)
+    m, C = W @ A / n, (A - W @ A / n).T * W @ (A - W @ A / n) / n
+    for second in SECONDS:
+        got = sum(Moments.of(X[b], Y[b], w[b], second=second) for b in batches(len(y)))
+        assert got.classes.tolist() == labels.tolist()
+        close(got.counts, E.sum(axis=0))
+        close(got.means, E.T @ A / E.sum(axis=0)[:, None])
+        close(got.mean, m)
+        if second:
+            close(got.variances(), C.diagonal(), 1e-7 if kind == "offset" else 1e-9)
+            assert got.varying().tolist() == [k != 3 or kind == "sparse" for k in range(8)]
+        if second == "cross":
+            close(got.covariance(), C, 1e-7 if kind == "offset" else 1e-9)
+    numbers = Moments.of(X, T, w, second="total", numeric=True)
+    of_T, of_A = (B - w @ B / w.sum() for B in (T, A))
+    close(numbers.covariances(), (of_T.T * w) @ of_A / w.sum(), 1e-6 if kind == "offset" else 1e-9)
+    close(numbers.target_mean, w @ T / w.sum())
+
+
+# -- laws ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("second", SECONDS)
+def test_dense_and_sparse_samples_add_up_in_any_order(second):
+    X, y, _, w = samples("sparse", d=400)
+    whole = Moments.of(dense(X), y, w, second=second, keep=50)
+    for forms in ([dense, sparse.csr_array], [sparse.csr_array, dense]):
+        m = Moments(400, second=second, keep=50)
+        for k, b in enumerate(batches(len(y))):
+            m.update(forms[k % 2](X[b]), y[b], w[b])
+        close(m.means, whole.means)
+        if second:
+            close(m.variances(), whole.variances())
+        assert (m.samples.keys == whole.samples.keys).all()
+
+
+@pytest.mark.parametrize(("second", "numeric"), BOTH)
+def test_subtraction_leaves_nothing_of_what_was_added(second, numeric):
+    X, y, T, _ = samples("offset")
+    y, args = T if numeric else y, {"second": second, "numeric": numeric}
+    first, more = X.copy(), X * 1e3
+    first[:, 5] = 0
+    a, b = Moments.of(first, y, **args), Moments.of(more, y, **args)
+    close((a + b - b).mean, a.mean, 1e-6)
+    assert numeric or not (a - a).means.any()
+    with pytest.raises(ValueError, match="at most"):
+        a - 2 * b
+    with pytest.raises(ValueError, match="one kind"):
+        a - Moments.of(X, y, keep=3, **args)
+    with pytest.raises(TypeError, match="other moments"):
+        a - 3
+    if second:
+        with pytest.raises(ValueError, match="negative variance"):
+            a - Moments.of(first + np.arange(len(first))[:, None] * 1e6, y, **args) * 0.9
+
+
+@pytest.mark.parametrize(("second", "numeric"), BOTH)
+@pytest.mark.parametrize("kind", ["plain", "sparse"])
+def test_results_share_nothing_with_what_they_are_made_of(second, kind, numeric):
+    X, y, T, _ = samples(kind, n=40, d=60)
+    y, args = T if numeric else y, {"second": second, "keep": 9, "numeric": numeric}
+
+    def made():
+        m, other = Moments.of(X[:30], y[:30], **args), Moments.of(X[30:], y[30:], **args)
+        found = [m.copy(), m + other, m + m.emptied(), m * 1.0, Moments.summed([m]), m.widen(60)]
+        found += [m.about(None), m.about(np.ones(60)), m.later(2), m.without_kept(), m.sums_only()]
+        found += [m.moved(np.zeros(60)), m.reduced(second), m.reduced(None), sum([m])]
+        if not numeric:
+            found += [m.renamed(np.array(["a", "b", "c", "d"])), m.with_labels(np.array(["x"]))]
+        return m, other, found
+
+    for k in range(len(made()[2])):
+        m, other, found = made()
+        new, before = found[k], bits(found[k])
+        for each in (m, other):
+            each.update(X, y)
+        assert bits(new) == before, k
+        m, other, found = made()
+        before = bits(m), bits(other)
+        found[k].update(X, y)
+        assert (bits(m), bits(other)) == before, k
+
+
+def bits(m):
+    return {name: (a.shape, a.tobytes()) for name, a in copy.deepcopy(m).to_arrays().items()}
+
+
+def test_kept_samples_do_not_depend_on_batches_and_may_be_other_ones():
+    X, y, _, _ = samples()
+    whole, order = Moments.of(X, y, keep=50), np.random.default_rng(0).permutation(len(y))
+    parts = sum(Moments.of(X[order[b]], y[order[b]], keep=50) for b in batches(len(y)))
+    assert (parts.samples.X == whole.samples.X).all()
+    m = Moments.of_coordinates(2, 50, 8)
+    m.add(X[:, :2], Targets.of_labels(X, y), (X, hashes(X)))
+    assert (m.samples.X == whole.samples.X).all()
+    assert m.emptied().kept.width == 8
+
+
+def test_memory_of_sparse_samples_and_of_large_tables():
+    X = sparse.random_array((2000, 20_000), density=1e-3, format="csr", rng=0)
+    y = np.arange(2000) % 300
+    tracemalloc.start()
+    m = Moments.of(X, y, second="class")  # 300 x 20,000: more than 4 million numbers
+    assert tracemalloc.get_traced_memory()[1] < 20e6  # dense samples: 320 MB; sums: 48 MB each
+    tracemalloc.stop()
+    assert m.nbytes < 2e6
+    alike(Moments.from_arrays((m + m - m).to_arrays()), m)
+    numbers = Moments.of(X, y % 7, second="total", numeric=True)
+    close(numbers.mean, m.mean)
+
+
+# -- in place --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("second", ["class", "cross"])
+def test_errors_leave_moments_as_they_were(kind, second, monkeypatch):
+    X, y, _, _ = samples(kind)
+    m = Moments.of(X, y, second=second, keep=9)
+    before, bad = bits(m), dense(X)
+    bad[-1, 0] = 1e200
+    for wrong in ((bad, y), (bad * np.nan, y), (X[:, :3], y), (X, y[:9]), (X, np.arange(300) / 7)):
+        with pytest.raises(ValueError):
+            m.update(*wrong)
+        assert bits(m) == before
+    monkeypatch.setattr(type(m.second_moment), "add", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        m.update(X, y)
+    assert bits(m) == before
+
+
+@pytest.mark.timeout(60)
+def test_an_interrupt_waits_for_the_block(monkeypatch):
+    X, y, _, _ = samples(n=6000)
+    m, n = Moments(8, second="cross"), len(y)
+    pretend(monkeypatch, "tiny blocks")
+    add = type(m.second_moment).add
+
+    def interrupted(self, *args):
+        signal.raise_signal(signal.SIGINT)
+        add(self, *args)
+
+    monkeypatch.setattr(type(m.second_moment), "add", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        m.update(X, y)
+    monkeypatch.undo()
+    assert 0 < m.n_samples < n
+    alike(m, Moments.of(X[: m.n_samples], y[: m.n_samples], second="cross"))
+
+
+def test_unpickled_moments_own_what_they_write_to():
+    X, y, _, _ = samples()
+    m = Moments.of(X, y, second="cross", keep=9)
+    m.second_moment = m.second_moment.settled()
+    other = pickle.loads(pickle.dumps(m))
+    other.tx.array.flags.writeable = other.second_moment.held[0].flags.writeable = False
+    alike(other.update(X, y), m + m)
+
+
+# -- storage ---------------------------------------------------------------------------------------
+
+
+def stored():
+    for kind in ("plain", "sparse"):
+        X, y, T, w = samples(kind, n=30, d=40)
+        for second in SECONDS:
+            yield Moments.of(X, y, w, second=second, keep=9)
+            if second != "class":
+                yield Moments.of(X, T, w, second=second, keep=9, numeric=True)
+    yield Moments(3, second="cross", keep=2)
+    yield Moments(3, numeric=True)
+    yield Moments.of(X, y, second="cross").sums_only()
+
+
+@pytest.mark.timeout(120)
+def test_stored_moments_keep_all_bits_and_forged_ones_are_refused():
+    rng, refused, n = np.random.default_rng(0), 0, 0
+    for m in stored():
+        arrays = m.to_arrays()
+        assert bits(Moments.from_arrays(arrays)) == bits(m)
+        for name, a in arrays.items():
+            flat = a.ravel()
+            shapes = [flat, a[None], np.repeat(a[None], 3, 0), flat[1:], flat[:1]]
+            forged = [None, np.array("x"), a.astype(object), a.astype("S"), np.zeros(0), *shapes]
+            for value in (-1, 2**31, 2**62, np.nan, 1e300) if a.dtype.kind in "fiu" else ():
+                with np.errstate(invalid="ignore"):
+                    changed = np.full_like(a, value) if a.dtype.kind == "f" else a.copy()
+                    if a.dtype.kind != "f" and value == value and 0 <= value < 2**63:
+                        changed[...] = int(value) % np.iinfo(a.dtype).max
+                some = rng.random(a.shape) < 0.3
+                forged += [changed, np.where(some, changed, a).astype(a.dtype)]
+            for one in forged:
+                left = {key: b for key, b in arrays.items() if key != name}
+                n += 1
+                try:
+                    odd = Moments.from_arrays(left if one is None else left | {name: one})
+                except SchemaError:
+                    refused += 1
+                    continue
+                use(odd)
+    assert refused > n / 2
+
+
+@np.errstate(all="ignore")
+def use(m):
+    """Do what may be done with moments, which may be wrong but must not crash."""
+    acts = (lambda: m + m, lambda: m - m, m.sums_only, m.variances, lambda: m.scatters().C.sum())
+    for act in acts:
+        with contextlib.suppress(ValueError, np.linalg.LinAlgError):
+            act()
+
+
+# -- a new second moment ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["plain", "sparse"])
+def test_a_new_second_moment_is_one_class(kind):
+    @dataclass(eq=False)
+    class Cubes(Squares):
+        kind = "cubes"
+
+        cubes: Annotated[np.ndarray, "f8", "d"]
+
+        @classmethod
+        def zeros(cls, n_classes, n_features):
+            return cls(Squares.zeros(n_classes, n_features).table, np.zeros(n_features))
+
+        def add(self, X, T, weight, origin):
+            Z = about(X, origin)
+            self.cubes += weight @ (Z.power(3) if sparse.issparse(Z) else Z**3)
+
+        def about(self, shift, weights, sums):
+            more = 3 * self.squares + 3 * shift * sums.sum(axis=0) + weights.sum() * shift**2
+            new = super().about(shift, weights, sums)
+            new.cubes = self.cubes + shift * more
+            return new
+
+    try:
+        (X, y, _, w), d = samples(kind), 8
+        each = [Moments.of(X[b], y[b], w[b], second="cubes", keep=5) for b in batches(len(y))]
+        m = Moments.summed(each) + 0.5 * each[2] - 0.5 * each[2]
+        for got in (m, m.widen(d), Moments.from_arrays(m.to_arrays())):
+            close(got.about(None).second_moment.cubes, w @ dense(X) ** 3)
+            close(got.variances(), Moments.of(X, y, w, second="total").variances())
+        close((m * 2).widen(d + 1).about(None).second_moment.cubes[:d], 2 * w @ dense(X) ** 3)
+        before = bits(m)
+        m.copy().update(X, y)
+        assert bits(m) == before
+        assert m.reduced("total").second == "total"
+    finally:
+        del Second.kinds["cubes"]
