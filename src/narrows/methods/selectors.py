@@ -162,7 +162,7 @@ class Selector(SelectorMixin, Reducer):
         return super().get_feature_names_out(input_features)
 
     def _get_support_mask(self) -> np.ndarray:
-        return self._applied().mask.copy()
+        return self._read().mask.copy()  # none where `transform` says why
 
     def _applied(self) -> Solution:
         found = self._read()
