@@ -884,11 +884,11 @@ def test_a_killed_worker_is_replaced(client, tmp_path):
 
 @pytest.mark.nightly
 def test_what_a_worker_was_sent_is_sent_again_if_it_dies(client):
-    thing = engine.Dask(client).broadcast(np.arange(3.0))
+    thing = engine.Dask(client).broadcast(np.ones(3000))
     thing.result(LIMIT)
     (holder,) = client.who_has([thing]).popitem()[1]
     os.kill(client.run(os.getpid)[holder], signal.SIGKILL)
-    assert client.submit(np.sum, thing).result(LIMIT) == 3.0
+    assert client.submit(np.sum, thing).result(LIMIT) == 3000.0
     client.wait_for_workers(2, LIMIT)
 
 

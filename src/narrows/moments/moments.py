@@ -240,6 +240,9 @@ class Moments(Reading):
 
         `keep` is what is kept of the samples, with its hashes, if not the samples themselves.
         """
+        if self.labels is None and not X.shape[0]:  # numbers of none have no middle
+            self._check_targets(targets.T.shape[1] - 1)
+            return self
         self._own()
         for rows in in_blocks(X, self.cost(X)):
             kept = None if keep is None else (some(keep[0], rows), keep[1][rows])
@@ -359,7 +362,7 @@ class Moments(Reading):
         """Make room for targets, in new arrays, and return the numbers of their classes."""
         if self.labels is None:
             self._check_targets(targets.T.shape[1] - 1)
-            if not self.n_targets and len(targets.T):
+            if not self.n_targets:
                 self._begin_targets(near(targets.T[:, 1:]))
             return np.zeros(1, np.intp)
         assert targets.labels is not None
