@@ -74,8 +74,8 @@ SITUATIONS = {
     "blocks of the regression": {"solve.regression.BLOCK": 50},
     "the scatter within classes is not shrunk": {"solve.regression_read._SHRUNK": 0.0},
     "models in small pieces": {"spark.reducer._ROW": 100, "spark.reducer._AT_ONCE": 700},
-    "small files are large": {"io.formats.csv._MANY": 0},  # so that pyarrow reads them
-    "large files are small": {"io.formats.csv._MANY": 1 << 60},  # so that it reads none
+    "small files are large": {"io.formats.csv._FOR_PYARROW": 0},  # so that pyarrow reads them
+    "large files are small": {"io.formats.csv._FOR_PYARROW": 1 << 60},  # so that it reads none
     "few rows decide": {  # what the columns of a table are
         "command.runs.DECIDING": 100,
         "engines.parts.DECIDING": 100,
@@ -234,7 +234,7 @@ def show(model, per_class):
 
 def samples_of(vectoriser, texts):
     """Return the samples of texts as commands make them."""
-    return vectoriser._samples_of(texts)
+    return vectoriser.samples_of(texts)
 
 
 def encoder_of(model):

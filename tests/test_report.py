@@ -13,6 +13,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.decomposition import FactorAnalysis
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from narrows import OC, OCFS
 from narrows.command import cli
@@ -246,3 +250,11 @@ def test_more_classes_are_mapped_by_the_best_method(tmp_path):
     assert "first two dimensions of SRDA" in page
     assert re.search(r'<td title="Spectral regression [^"]+">SRDA</td>', page)
     assert "With 3 dimensions of it" in page
+
+
+def test_transformers_of_other_libraries_are_reported(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    others = [FactorAnalysis(), make_pipeline(StandardScaler(), FactorAnalysis())]
+    compare(X, y, ["oc", *others], dims=[2], classifiers=["knn"]).report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert page.count('title="Factor Analysis (FA)."') >= 2

@@ -37,7 +37,8 @@ from benchmarks.tables import Table, figure
 from narrows import PLS
 from narrows.evaluate import compare
 from narrows.evaluate.results import ALL, title
-from narrows.evaluate.splits import pairs_of, prepared, taken
+from narrows.evaluate.splits import fit_preprocessing, pairs_of
+from narrows.io.table_rows import take_rows
 from narrows.text import Tfidf
 
 SIZES = (1, 2, 5, 10, 20)
@@ -188,12 +189,12 @@ def _elastic_net(X: Any, y: np.ndarray, steps: Any) -> float:
     """The mean R^2 on the same splits, with the penalty chosen by scikit-learn."""
     y, found = y.reshape(len(y), -1), []
     for train, test in pairs_of(y):
-        fitted, Z = prepared(steps, taken(X, train), y[train])
+        fitted, Z = fit_preprocessing(steps, take_rows(X, train), y[train])
         if y.shape[1] > 1:
             net = MultiTaskElasticNetCV(cv=5).fit(Z, y[train])
         else:
             net = ElasticNetCV(cv=5).fit(Z, y[train, 0])
-        found.append(r2_score(y[test], net.predict(fitted.transform(taken(X, test)))))
+        found.append(r2_score(y[test], net.predict(fitted.transform(take_rows(X, test)))))
     return float(np.mean(found))
 
 

@@ -22,9 +22,9 @@ from benchmarks.studies.classifiers import TITLES, by_classifier, f1
 from benchmarks.studies.online import RESERVOIRS, SEEDS, reservoir
 from benchmarks.tables import Table, figure
 from narrows import CHI, IG, MMCFS, OC, OCFS, SRDA, OnlineSRDA
-from narrows.evaluate.comparison import over
-from narrows.evaluate.results import ALL, Line
-from narrows.evaluate.splits import Fold, split
+from narrows.evaluate.comparison import check, compare_folds
+from narrows.evaluate.results import ALL, Line, Results
+from narrows.evaluate.splits import Fold, Folds, split
 from narrows.solve.paired import difference
 
 FOLDS = 5
@@ -112,7 +112,7 @@ class ToTheBest:
         for data in sets():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of columns that do not vary
-                lines = over(data.folds, methods, [data.classes - 1], list(TITLES))
+                lines = _over(data, methods, [data.classes - 1])
             for judge, name in TITLES.items():
                 mine = (line for line in lines if line.classifier == judge)
                 every, *reduced = [line for line in mine if not line.skipped]
@@ -279,15 +279,16 @@ def compared(title: str) -> list[Line]:
         online = _online(data)
         seeded = [model for models in online.values() for model in models]
         batch = [name for name in PROJECTORS if name not in online]
-        lines = over(
-            data.folds,
-            [*batch, *seeded, "truncatedsvd", "sklearn-pca", RIVALS[-1]],
-            [few],
-            list(TITLES),
-        )
+        rivals = "truncatedsvd", "sklearn-pca", RIVALS[-1]
+        lines = _over(data, [*batch, *seeded, *rivals], [few])
         lines = _medians(lines, {name: list(map(repr, made)) for name, made in online.items()})
         chosen = [*SELECTORS, *RIVALS[:2]]
-        return lines + over(data.folds, chosen, sorted({few, 3, 10, 100}), list(TITLES))
+        return lines + _over(data, chosen, sorted({few, 3, 10, 100}))
+
+
+def _over(data: Set, methods: list[Any], dims: list[int]) -> Results:
+    """The comparison of methods over the folds of a set."""
+    return compare_folds(Folds(data.folds), check(methods, dims), dims, list(TITLES))
 
 
 def _online(data: Set) -> dict[str, list[OnlineSRDA]]:

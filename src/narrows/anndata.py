@@ -196,7 +196,9 @@ def _chosen(
     return chosen, compared[0] if compared else None
 
 
-def _learned(data: Data, names: np.ndarray, y: np.ndarray, n_classes: int, size: int) -> Moments:
+def _learned(
+    data: CellMatrix, names: np.ndarray, y: np.ndarray, n_classes: int, size: int
+) -> Moments:
     """Return the moments of the cells, also of classes 0, 1, … without cells."""
     m = Moments(data.n_features, second="class").with_labels(np.arange(n_classes))
     for rows, X in data.chunks(size):
@@ -269,7 +271,7 @@ def _adjusted(pvals: np.ndarray, corr_method: str) -> np.ndarray:
 
 
 def _selected(
-    data: Data, code: np.ndarray, chosen: list[int], method: str, other: int | None, size: int
+    data: CellMatrix, code: np.ndarray, chosen: list[int], method: str, other: int | None, size: int
 ) -> Iterator[Results]:
     """Yield the scores that a selector gives genes for each group, without p-values."""
     estimator = estimator_of(method, _RANK, lambda kind: hasattr(kind, "class_scores_"), _TESTS)
@@ -390,7 +392,7 @@ def reduce(
     else:
         check_known(_REDUCE, "use_rep", use_rep, list(adata.obsm))
         cells = adata.obsm[use_rep]
-        data = Data(cells.tocsr() if sparse.issparse(cells) else np.asarray(cells))
+        data = CellMatrix(cells.tocsr() if sparse.issparse(cells) else np.asarray(cells))
     if n_components is not None:
         estimator.set_params(n_components=n_components)
     genes = tuple(map(str, adata.var_names))
@@ -433,7 +435,7 @@ def reduce(
 # -- what both read of an AnnData ------------------------------------------------------------------
 
 
-class Data(NamedTuple):
+class CellMatrix(NamedTuple):
     """A matrix of an AnnData, in memory, or in a file that is read in chunks."""
 
     X: Any
@@ -459,7 +461,7 @@ class Data(NamedTuple):
 class Labelled:
     """The cells that have a group, in chunks, which can be iterated again and again."""
 
-    data: Data
+    data: CellMatrix
     code: np.ndarray
     classes: np.ndarray
     size: int
@@ -471,7 +473,7 @@ class Labelled:
                 yield X if has.all() else X[has], self.classes[self.code[rows][has]]
 
 
-def matrix_of(adata: Any, layer: str | None, who: str) -> Data:
+def matrix_of(adata: Any, layer: str | None, who: str) -> CellMatrix:
     """Return the values of cells; `adata` may be `adata.raw`."""
     if layer is not None:
         check_known(who, "layer", layer, list(adata.layers))
@@ -480,8 +482,8 @@ def matrix_of(adata: Any, layer: str | None, who: str) -> Data:
         raise ParameterError(f"{who}: expected adata.X, got None. Name a layer.")
     stored = getattr(X, "group", X)  # of a sparse matrix in a file
     if type(stored).__module__.startswith("h5py"):
-        return Data(stored_matrix(stored, str(stored.file.filename)), in_memory=False)
-    return Data(sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X))
+        return CellMatrix(stored_matrix(stored, str(stored.file.filename)), in_memory=False)
+    return CellMatrix(sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X))
 
 
 def groups_of(adata: Any, key: str, who: str, copy: bool) -> tuple[np.ndarray, Any]:

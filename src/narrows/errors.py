@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -209,8 +209,8 @@ def feature_name(estimator: Any, k: int) -> str:
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn of the line that called: the first one outside of the package."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_CALLER:
+    level, frame = 1, inspect.currentframe()
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_CALLER:
         if frame.f_back is None:
             break
         level, frame = level + 1, frame.f_back

@@ -17,15 +17,13 @@ from narrows.errors import ParameterError
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
 from narrows.io.models import is_passing
-from narrows.io.source import is_of_texts
 from narrows.methods.align import Aligned
 from narrows.methods.base import Reducer, solution_of
 from narrows.methods.methods import METHODS
 from narrows.methods.names import column_names, source_of
 from narrows.methods.window import Window
 from narrows.solve.kernel_map import AboutMean, KernelMap
-from narrows.table import TableEncoder
-from narrows.text import Vectoriser
+from narrows.text import FeatureMaker
 
 __all__ = ["register_converters", "to_onnx", "to_sentence_transformers"]
 
@@ -111,24 +109,25 @@ def _model_of(estimator: Any) -> Any:
     import onnx
     from onnx import TensorProto, helper
 
-    own = Reducer | Aligned | Window | Vectoriser | TableEncoder
-    if isinstance(estimator, Pipeline) and not all(isinstance(x, own) for x in passed(estimator)):
+    own, maker = Reducer | Aligned | Window, maker_of(estimator)
+    others = (step for step in active_steps(estimator) if step is not maker)
+    if isinstance(estimator, Pipeline) and not all(isinstance(step, own) for step in others):
         return _by_skl2onnx(estimator)
     steps = steps_of(estimator, "to_onnx")
     for step in steps:
         check_is_fitted(step)
     graph, X, last = Graph(), "X", steps[-1]
     for step in steps[:-1]:
-        X = reduced(graph, X, step)
+        X = add_reduction(graph, X, step)
     names = [str(name) for name in last.get_feature_names_out()]
-    outputs = [("transformed", reduced(graph, X, last), TensorProto.FLOAT, [len(names)])]
+    outputs = [("transformed", add_reduction(graph, X, last), TensorProto.FLOAT, [len(names)])]
     learned = getattr(last, "_learned", None)
     then = None if learned is None else learned.then
     rule = last if then is None else then.estimator
     if is_classifier(rule):
         if then is not None:
             X = graph.node("Gather", X, graph.constant(then.chosen.astype(np.int64)), axis=1)
-        label, probabilities = predicted(graph, X, rule)
+        label, probabilities = add_prediction(graph, X, rule)
         labels, n_labels = as_labels(rule.classes_), solution_of(rule).classes.n_labels
         kind = TensorProto.STRING if labels.dtype == object else TensorProto.INT64
         each = [n_labels] if n_labels else []
@@ -155,7 +154,7 @@ def _model_of(estimator: Any) -> Any:
         graph.constants,
     )
     features = column_names(steps[0])
-    about = {
+    metadata = {
         "estimator": " + ".join(type(step).__name__ for step in steps),
         "narrows": version("narrows"),
         "features": None if features is None else [str(name) for name in features],
@@ -163,7 +162,7 @@ def _model_of(estimator: Any) -> Any:
         "classes": rule.classes_.tolist() if hasattr(rule, "classes_") else None,
     }
     said = f"X: samples of {width:,} features."
-    if of_texts(estimator):
+    if maker is not None and maker.takes == "texts":
         said = f"X: texts as vectors of {width:,} terms, which the vectoriser of narrows makes."
     model = helper.make_model(
         found,
@@ -174,7 +173,7 @@ def _model_of(estimator: Any) -> Any:
         ir_version=IR_VERSION,
     )
     helper.set_model_props(
-        model, {name: json.dumps(value) for name, value in about.items() if value is not None}
+        model, {name: json.dumps(value) for name, value in metadata.items() if value is not None}
     )
     onnx.checker.check_model(model)
     return model
@@ -186,7 +185,7 @@ def _by_skl2onnx(pipeline: Any) -> Any:
     import skl2onnx
 
     check_is_fitted(pipeline)
-    if isinstance(pipeline[0], Vectoriser | TableEncoder):
+    if pipeline[0] is maker_of(pipeline):
         pipeline = pipeline[1:]
     fitted = (step.estimator_ if isinstance(step, Window) else step for _, step in pipeline.steps)
     pipeline = Pipeline([*zip(pipeline.named_steps, fitted, strict=True)])
@@ -294,13 +293,15 @@ def _shapes_of_classifier(operator: Any) -> None:
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add what `transform` does."""
     graph = _Container(scope, operator, container)
-    graph.end(reduced(graph, operator.inputs[0].full_name, _own(operator)), operator.outputs[0])
+    graph.end(
+        add_reduction(graph, operator.inputs[0].full_name, _own(operator)), operator.outputs[0]
+    )
 
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     """Add what `predict` and `predict_proba` do."""
     graph = _Container(scope, operator, container)
-    found = predicted(graph, operator.inputs[0].full_name, _own(operator))
+    found = add_prediction(graph, operator.inputs[0].full_name, _own(operator))
     for tensor, output in zip(found, operator.outputs, strict=True):
         graph.end(tensor, output)
 
@@ -401,7 +402,7 @@ def _map_of(step: Any) -> AboutMean | None:
 # -- fitted estimators -----------------------------------------------------------------------------
 
 
-def passed(estimator: Any) -> list[Any]:
+def active_steps(estimator: Any) -> list[Any]:
     """Return the steps that samples pass through: those of a pipeline, or the estimator."""
     if not isinstance(estimator, Pipeline):
         return [estimator]
@@ -413,9 +414,8 @@ def steps_of(estimator: Any, who: str) -> list[Any]:
 
     TypeError where one of them is not of narrows.
     """
-    steps = passed(estimator)
-    if steps and isinstance(steps[0], Vectoriser | TableEncoder):
-        steps = steps[1:]
+    maker = maker_of(estimator)
+    steps = [step for step in active_steps(estimator) if step is not maker]
     steps = [step.estimator_ if isinstance(step, Window) else step for step in steps]
     for step in steps:
         if not isinstance(step, Reducer | Aligned):
@@ -428,11 +428,13 @@ def steps_of(estimator: Any, who: str) -> list[Any]:
     return steps
 
 
-def of_texts(estimator: Any) -> bool:
-    """Whether samples are made of texts."""
-    if isinstance(estimator, Pipeline):
-        return isinstance(estimator.steps[0][1], Vectoriser) or of_texts(estimator.steps[0][1])
-    return is_of_texts(source_of(estimator))
+def maker_of(estimator: Any) -> FeatureMaker | None:
+    """Return what makes features of texts or tables: the first step, or that of the files."""
+    first = next(iter(active_steps(estimator)), None)
+    if isinstance(first, FeatureMaker):
+        return first
+    source = None if first is None else source_of(first)
+    return None if source is None else source.maker
 
 
 # -- graphs ----------------------------------------------------------------------------------------
@@ -511,7 +513,7 @@ class _Container(Graph):
         self.container.add_node(kind, inputs, [output], name=name, **attributes)
 
 
-def reduced(graph: Graph, X: str, estimator: Any) -> str:
+def add_reduction(graph: Graph, X: str, estimator: Any) -> str:
     """Add what `transform` does to samples."""
     if hasattr(estimator, "get_support"):
         columns = graph.constant(estimator.get_support(indices=True).astype(np.int64))
@@ -520,7 +522,7 @@ def reduced(graph: Graph, X: str, estimator: Any) -> str:
     return _product(graph, X, estimator, _map_of(estimator), W, np.zeros(W.shape[1]))
 
 
-def predicted(graph: Graph, X: str, estimator: Any) -> tuple[str, str]:
+def add_prediction(graph: Graph, X: str, estimator: Any) -> tuple[str, str]:
     """Add what `predict` and `predict_proba` do; return the labels and the probabilities."""
     found = solution_of(estimator, calibrated=True)
     rule, classes, seen = found.rule, found.classes.labels, found.classes.seen

@@ -6,7 +6,6 @@ a transformer, and as a classifier or regressor if its estimator predicts.
 
 from __future__ import annotations
 
-import copyreg
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
@@ -353,7 +352,7 @@ class OneByOne(BaseEstimator):
         return kind
 
     def __reduce__(self) -> Any:  # that of object compares type(self) with __class__
-        return copyreg._reconstructor, (type(self), object, None), self.__getstate__()  # type: ignore[attr-defined]
+        return object.__new__, (type(self),), self.__getstate__()
 
     def __getattr__(self, name: str) -> Any:
         base = getattr(sys.modules.get("river"), "base", None)

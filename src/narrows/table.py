@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError, did_you_mean, warn
 from narrows.methods.parameters import (
     NONE,
     Constraint,
-    Hinting,
     check_constraints,
     is_integer,
     whole,
@@ -43,11 +42,11 @@ from narrows.solve.table_columns import (
     ANY_CASE,
     OTHER,
     Column,
-    Decision,
+    ColumnDecision,
     TableMap,
     days_of,
 )
-from narrows.text import Tfidf
+from narrows.text import FeatureMaker, Tfidf
 
 __all__ = ["TableEncoder"]
 
@@ -377,7 +376,7 @@ _NAMES = NONE | Constraint(
 )
 
 
-class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
+class TableEncoder(FeatureMaker):
     """Encoder of tables with numbers, dates, categories, texts and missing values.
 
     The encoder decides by the first samples what each column is. The map of columns to features is
@@ -525,6 +524,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         **dict.fromkeys(LISTS, _NAMES),
         "dates": word("auto", DAY_FIRST, MONTH_FIRST),
     }
+    takes = "tables"
     _map: TableMap
 
     def __init__(
@@ -671,9 +671,10 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         get_feature_names_out : Return the names of the features.
         """
         check_is_fitted(self)
-        return as_asked(self._samples_of(X), self, X, to_dense=True)
+        return as_asked(self.samples_of(X), self, X, to_dense=True)
 
-    def _samples_of(self, X: Any) -> Any:
+    def samples_of(self, X: Any) -> sparse.csr_array:
+        """Return samples of a table, whatever scikit-learn's settings are."""
         return self._map.encoded(self._map.checked(X))
 
     def merge(self, *others: Self) -> Self:
@@ -699,10 +700,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         """
         fitted: list[Self] = []
         for each in (self, *others):
-            if not isinstance(each, TableEncoder):
-                raise ValueError(
-                    f"TableEncoder: expected another TableEncoder, got {type(each).__name__}."
-                )
+            self.check_same_kind(each)
             if each.__sklearn_is_fitted__():
                 fitted.append(each)
         for each in fitted[1:]:
@@ -721,7 +719,7 @@ class TableEncoder(Hinting, TransformerMixin, BaseEstimator):
         return type(self)(**self.get_params())._take(self._map, 0)
 
     @property
-    def decisions_(self) -> list[Decision]:
+    def decisions_(self) -> list[ColumnDecision]:
         """What each column was taken for: (column, kind, reason, n_features)."""
         check_is_fitted(self)
         return self._map.decisions

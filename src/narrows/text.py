@@ -1,4 +1,4 @@
-"""TF-IDF with document frequencies that add up: vectorisers for streams and pipelines of texts."""
+"""TF-IDF with document frequencies that add up, and the base of what makes features."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from narrows.methods.parameters import (
 from narrows.solve.arrays import as_asked, plain
 from narrows.solve.cells import is_missing
 from narrows.solve.in_place import ChangesInPlace
-from narrows.solve.terms import Counted, Kept, Words, count, idf, weighed, with_feature
+from narrows.solve.terms import Counted, KeptEntries, Words, count, idf, weighed, with_feature
 
 __all__ = ["HashedTfidf", "Tfidf"]
 
@@ -67,7 +67,23 @@ _TEXTS = whole(1) | Constraint(
 )
 
 
-class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
+class FeatureMaker(Hinting, TransformerMixin, BaseEstimator, ABC):
+    """Base of what makes features, in front of all estimators: of texts, or of tables."""
+
+    takes: ClassVar[str]  # "texts" or "tables"
+
+    @abstractmethod
+    def samples_of(self, X: Any) -> sparse.csr_array:
+        """Return samples of texts or of a table, whatever scikit-learn's settings are."""
+
+    def check_same_kind(self, other: object) -> None:
+        """Raise ValueError for an object of another class, which has nothing to merge."""
+        name = type(self).__name__
+        if type(other) is not type(self):
+            raise ValueError(f"{name}: expected another {name}, got {type(other).__name__}.")
+
+
+class Vectoriser(ChangesInPlace, FeatureMaker):
     """Base of the vectorisers: counts the texts that hold each term, and transforms texts.
 
     The vectorisers of scikit-learn support neither fitting in chunks nor merging. Samples
@@ -81,6 +97,7 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
         "token_pattern": Constraint(_is_pattern, ("a regular expression with at most one group",)),
         "analyzer": word("word", "char", "char_wb") | Constraint(callable, ("a callable",)),
     }
+    takes = "texts"
     stop_words: StopWords
     ngram_range: tuple[int, int]
     token_pattern: str
@@ -210,8 +227,8 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
     def __sub__(self, other: Self) -> Self:
         return self._combined(other, -1)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Vectoriser) or type(other) is not type(self):
+    def __eq__(self, other: Any) -> bool:
+        if type(other) is not type(self):
             return False
         mine, theirs = self._arrays(), other._arrays()
         settings = zip(self._settings().values(), other._settings().values(), strict=True)
@@ -248,10 +265,11 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
         get_feature_names_out : Return the names of the features.
         """
         check_is_fitted(self)
-        return as_asked(self._samples_of(X), self, X)
+        return as_asked(self.samples_of(X), self, X)
 
-    def _samples_of(self, texts: Iterable[str]) -> sparse.csr_array:
-        parts = count(self._texts(texts), self._words(), self._counts, True, False)
+    def samples_of(self, X: Iterable[str]) -> sparse.csr_array:
+        """Return samples of texts, whatever scikit-learn's settings are."""
+        parts = count(self._texts(X), self._words(), self._counts, True, False)
         return self._weighed([(None, entries) for _, entries in parts])
 
     @property
@@ -294,12 +312,10 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
     def _arrays(self) -> dict[str, np.ndarray]:
         """Return the counts as named arrays."""
 
-    def _check_settings(self, other: object) -> None:
+    def check_same_settings(self, other: Any) -> None:
         """Raise ValueError if another vectoriser has other settings."""
-        name = type(self).__name__
-        if not isinstance(other, Vectoriser) or type(other) is not type(self):
-            raise ValueError(f"{name}: expected another {name}, got {type(other).__name__}.")
-        theirs = other._settings()
+        self.check_same_kind(other)
+        name, theirs = type(self).__name__, other._settings()
         for setting, mine in self._settings().items():
             if not same(mine, theirs[setting]):
                 raise ValueError(
@@ -358,9 +374,9 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
         width, most = (getattr(self, name, None) for name in ("n_features", "max_features"))
         return Counted(width=int(width or 0), totals=most is not None)
 
-    def _learn(self, X: Iterable[str], keep: bool = False) -> Kept:
+    def _learn(self, X: Iterable[str], keep: bool = False) -> KeptEntries:
         """Count texts; return the entries of each part if asked to."""
-        words, texts, kept = self._words(), self._texts(X), Kept()
+        words, texts, kept = self._words(), self._texts(X), KeptEntries()
         (low, high), start = self.ngram_range, 0
         size = np.cumsum([len(text) for text in texts]) // (_CHARACTERS // (high - low + 1))
         for end in [*(np.flatnonzero(np.diff(size)) + 1).tolist(), len(texts)]:
@@ -393,7 +409,7 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
 
     def _combined(self, other: Self, sign: int) -> Self:
         """Return a new vectoriser with the sum or difference of the counts."""
-        self._check_settings(other)
+        self.check_same_settings(other)
         new = type(self)(**self.get_params())
         new.n_documents_ = self.n_documents + sign * other.n_documents
         new._counts = self._known.copy()
@@ -411,7 +427,7 @@ class Vectoriser(ChangesInPlace, Hinting, TransformerMixin, BaseEstimator, ABC):
         return self._counts if hasattr(self, "_counts") else self._empty()
 
     @abstractmethod
-    def _weighed(self, kept: Kept) -> sparse.csr_array:
+    def _weighed(self, kept: KeptEntries) -> sparse.csr_array:
         """Return the samples of texts whose entries were kept."""
 
     def _settings(self) -> dict[str, Any]:
@@ -526,7 +542,7 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
             )
         return idf(self.document_frequency, self.n_documents)
 
-    def _weighed(self, kept: Kept) -> sparse.csr_array:
+    def _weighed(self, kept: KeptEntries) -> sparse.csr_array:
         weights = self._computed
         return weighed(kept, np.arange(len(weights), dtype=np.int32), weights)
 
@@ -735,7 +751,7 @@ class Tfidf(Vectoriser):
         chosen = order[with_feature(counts.frequency[order], n, *limits, total)]
         return _Features(counts, chosen, idf(counts.frequency[chosen], n))
 
-    def _weighed(self, kept: Kept) -> sparse.csr_array:
+    def _weighed(self, kept: KeptEntries) -> sparse.csr_array:
         features = self._computed
         if not len(features.chosen):
             limits = [f"min_df={self.min_df}"]

@@ -74,9 +74,12 @@ def _run(arguments: list[str] | None) -> int:
         path = "" if error.filename is None else f": {error.filename}"
         say(problem[:1].lower() + problem[1:] + path)
         return 2 if isinstance(error, FileNotFoundError | PermissionError) else 1
-    except (ImportError, ValueError, TypeError) as error:
+    except (ImportError, ParameterError) as error:
         say(str(error))
-        return 2 if isinstance(error, ParameterError | ImportError) else 1
+        return 2
+    except (ValueError, TypeError) as error:
+        say(str(error))
+        return 1
     finally:
         Asked.by_command, warnings.showwarning = False, showwarning
 

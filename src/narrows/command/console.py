@@ -25,7 +25,7 @@ def say(message: str) -> None:
 
 def say_decisions(encoder: Any) -> None:
     """Print what was decided for each column of a table, on standard error."""
-    lines = decided(encoder)
+    lines = described_columns(encoder)
     say(f"columns of the table ({len(lines)}):")
     for line in lines:
         print(f"  {escaped(line)}", file=sys.stderr)  # noqa: T201
@@ -78,7 +78,7 @@ def say_if_numbers(classes: Any, n_rows: int, how: str = "") -> None:
         )
 
 
-def decided(encoder: Any) -> list[str]:
+def described_columns(encoder: Any) -> list[str]:
     """Return a line for each column of a table: what it is, why, and how many features it has."""
     return [
         f"{each.column}: {each.kind} ({each.reason}), {each.n_features} "

@@ -376,8 +376,10 @@ class Run:
                 raise ValueError(f"the input can be read once. {how}.")
             local.fit(then, _Chosen(self.samples, chosen, selection.n_features_in_))
             selection._learned.then = Then(chosen, then)
+        except DataError:
+            raise
         except ValueError as error:
-            if asked or isinstance(error, DataError):
+            if asked:
                 raise
             values.say_selects(selection, str(error))
 
@@ -538,7 +540,7 @@ class _Chosen:
         self.samples, self.chosen, self.n_features = samples, chosen, n_features
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        for X, y in self.samples.again("learning to predict"):
+        for X, y in self.samples.extra_pass("learning to predict"):
             yield take(widened(X, self.n_features), self.chosen), y
 
 
@@ -560,7 +562,7 @@ def _warn_of_repeated(
 
 def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None:
     try:
-        before._check_settings(now)
+        before.check_same_settings(now)
     except ValueError as error:
         raise another_run(path, str(error)) from None
 

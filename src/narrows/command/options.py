@@ -38,7 +38,7 @@ INSTEAD = {
     },
 }  # fmt: skip
 Work = Callable[..., Any]
-METHODS = {name.lower(): name for name in sorted(MODULES, key=str.lower)}
+METHOD_NAMES = {name.lower(): name for name in sorted(MODULES, key=str.lower)}
 
 
 def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
@@ -120,8 +120,8 @@ class Method(click.ParamType):
 
     def convert(self, value: str, param: Any, ctx: Any) -> str:
         """Return the name in lower case."""
-        if value.lower() not in METHODS:
-            hint = did_you_mean(value.lower(), METHODS)
+        if value.lower() not in METHOD_NAMES:
+            hint = did_you_mean(value.lower(), METHOD_NAMES)
             if value.lower() in RIVALS:
                 hint = "That is a method of scikit-learn, for compare alone. " + hint
             raise click.BadParameter(f"expected a method, got {value!r}. {hint}")
@@ -129,7 +129,9 @@ class Method(click.ParamType):
 
     def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
         """Return the names that begin like this."""
-        return [CompletionItem(name) for name in METHODS if name.startswith(incomplete.lower())]
+        return [
+            CompletionItem(name) for name in METHOD_NAMES if name.startswith(incomplete.lower())
+        ]
 
 
 class MethodOrNone(Method):
@@ -220,8 +222,8 @@ MODEL_OUTPUT = click.option(
 FOR_CLASSES, FOR_TARGETS = "srda", "reducedrank"  # the methods without --method
 METHOD = click.option(
     "--method", type=Method(), metavar="NAME",
-    help=f"One of {', '.join(METHODS)}. Instead of srda, onlinesrda is fitted to sparse files of "
-    f"more than 8,192 columns.  [default: {FOR_CLASSES}; with --target: {FOR_TARGETS}]",
+    help=f"One of {', '.join(METHOD_NAMES)}. Instead of srda, onlinesrda is fitted to sparse files "
+    f"of more than 8,192 columns.  [default: {FOR_CLASSES}; with --target: {FOR_TARGETS}]",
 )  # fmt: skip
 THEN = click.option(
     "--then", type=MethodOrNone(), metavar="NAME",

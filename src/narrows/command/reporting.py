@@ -9,7 +9,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from narrows.command import values
-from narrows.command.console import decided, n_empty, say, say_decisions, say_empty, say_if_numbers
+from narrows.command.console import (
+    described_columns,
+    n_empty,
+    say,
+    say_decisions,
+    say_empty,
+    say_if_numbers,
+)
 from narrows.command.console import report as show
 from narrows.errors import DataError, ParameterError, escaped
 from narrows.io.applied import kept_by, open_model
@@ -31,7 +38,7 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
     found |= {"solution": solved, "rows_kept": kept, "lost": lost}
     text, source = described(found), source_of(estimator)
     if source is not None and source.encoder is not None:
-        found["table"] = decided(source.encoder)
+        found["table"] = described_columns(source.encoder)
         text += "\n\ncolumns of the table:\n  " + "\n  ".join(found["table"])
     show(found, text, as_json)
 
@@ -66,8 +73,8 @@ def _classify(
     sizes = None if dims is None else values.listed("--dims", dims)
     numeric, metric = bool(given["target"]), (metric or "auto").replace("-", "_")
     asked = None if classifier is None else classifier.split(",")
-    classifiers = runs.judges(asked, numeric)
-    usual = runs.FOR_NUMBERS if numeric else runs.METHODS
+    classifiers = runs.checked_classifiers(asked, numeric)
+    usual = runs.FOR_NUMBERS if numeric else runs.FOR_CLASSES
     names = usual if methods is None else methods.split(",")
     compared = runs.check(names, sizes, classifiers, seed, metric, repeats, numeric)
     files, tests = _files(inputs, test)
@@ -95,7 +102,7 @@ def _classify(
     stopped = False
     with _steps(total, len(data)) as advance:
         try:
-            runs.over(data, compared, sizes, asked, advance, found, metric, notes)
+            runs.compare_folds(data, compared, sizes, asked, advance, found, metric, notes)
         except KeyboardInterrupt:
             stopped = True
     lines = averaged(found.values(), metric, why)

@@ -17,10 +17,9 @@ from narrows.command.console import n_empty, say_decisions
 from narrows.errors import DataError, ParameterError, RangeError
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
-from narrows.io.skipping import part
 from narrows.io.source import Source, check_terms
 from narrows.io.streams import display_name, prefetch
-from narrows.io.table_rows import DECIDING, TableRows, cells_named, joined
+from narrows.io.table_rows import DECIDING, TableRows, cells_named, in_file, joined
 from narrows.solve.cells import CellError
 
 if TYPE_CHECKING:
@@ -78,39 +77,39 @@ class Samples:
 
         return self._given or Tfidf()
 
-    def of(self, chunk: Chunk) -> Any:
+    def samples_of(self, chunk: Chunk) -> Any:
         """Return the samples of a chunk, made of texts or of a table."""
         if self.maker is None:
             return chunk.X
         with self._cells_named([chunk]):
-            return self.maker._samples_of(chunk.X)
+            return self.maker.samples_of(chunk.X)
 
-    def made(self, chunk: Chunk) -> Iterator[Chunk]:
+    def transformed(self, chunk: Chunk) -> Iterator[Chunk]:
         """Yield a chunk with its samples; in parts where cells cannot be read and this is allowed.
 
         The rows of these cells are left out, or the cells are missing.
         """
-        skipped = self.dataset.skipped
+        skipped, name = self.dataset.skipped, display_name(self.inputs[chunk.at.file])
+        if skipped is None or self.maker is None:
+            yield chunk.replace(X=self.samples_of(chunk))
+            return
         try:
-            yield chunk._replace(X=self.of(chunk))
-        except (DataError, CellError) as error:
-            if skipped is None or not isinstance(error, DataError) or error.line is None:
-                raise
+            yield chunk.replace(X=self.maker.samples_of(chunk.X))
+        except CellError as error:
             n = len(chunk.lines)
             if n > 1:
                 for rows in (np.arange(n // 2), np.arange(n // 2, n)):
-                    yield from self.made(part(chunk, rows))
+                    yield from self.transformed(chunk.take(rows))
                 return
-            cause = error.__context__
-            if skipped.how == "missing" and isinstance(cause, CellError):
-                cells = {name: chunk.X[name].copy() for name in chunk.X}
-                if cells[cause.column].dtype == object and cells[cause.column][0] is not None:
-                    cells[cause.column][0] = None
-                    name = display_name(self.inputs[chunk.at.file])
-                    skipped.add_cell(name, int(chunk.lines[0]), cause.column)
-                    yield from self.made(chunk._replace(X=TableRows(cells)))
+            if skipped.how == "missing":
+                cells = {column: chunk.X[column].copy() for column in chunk.X}
+                cell = cells[error.column]
+                if cell.dtype == object and cell[0] is not None:
+                    cell[0] = None
+                    skipped.add_cell(name, int(chunk.lines[0]), error.column)
+                    yield from self.transformed(chunk.replace(X=TableRows(cells)))
                     return
-            skipped.add(error)
+            skipped.add(in_file(error, name, chunk.lines))
 
     def source(self) -> Source | None:
         """Return what a model of these samples remembers of the files."""
@@ -147,7 +146,7 @@ class Samples:
             self.chunk, self.at = chunk, chunk.at
             yield chunk.X, chunk.y
 
-    def again(self, description: str) -> Iterator[tuple[Any, Any]]:
+    def extra_pass(self, description: str) -> Iterator[tuple[Any, Any]]:
         """Yield (X, y) of each chunk in one more pass, which is not where the fit has come to."""
         self.dataset.store_stdin()
         self._passes += 1
@@ -178,7 +177,7 @@ class Samples:
         for chunk in chain(first, chunks):
             if self.dataset.is_text and self._passes == 1:
                 self.n_empty += n_empty(chunk.X)
-            yield from self.made(chunk)
+            yield from self.transformed(chunk)
 
     def _use_counter(self) -> None:
         """Turn texts into samples by the terms counted so far; DataError where there are none."""
@@ -203,11 +202,13 @@ class Samples:
             yield
         except (DataError, ParameterError):
             raise
-        except ValueError as error:
+        except RangeError as error:
             source = self.source()
             names = None if source is None else source.names
-            if names is not None and isinstance(error, RangeError) and error.feature is not None:
+            if names is not None and error.feature is not None:
                 error = error.named(error.who, str(names[error.feature]))
+            raise DataError(", ".join(self.inputs), str(error)) from None
+        except ValueError as error:
             raise DataError(", ".join(self.inputs), str(error)) from None
 
 

@@ -203,7 +203,7 @@ def _write(
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         try:
             for chunk in progress(samples.dataset, None if flush else description):
-                for made in samples.made(chunk):
+                for made in samples.transformed(chunk):
                     X, y = of_samples(made.X, made.y)
                     out.write(X, y, samples.inputs[made.at.file], made.lines)
                     rows += X.shape[0]
@@ -245,10 +245,8 @@ def export(model: str, output: str, as_json: bool) -> None:
     """Export a saved model to ONNX, for programs without Python."""
     from sklearn.pipeline import Pipeline
 
-    from narrows.export import steps_of, to_onnx
+    from narrows.export import maker_of, steps_of, to_onnx
     from narrows.io.models import load
-    from narrows.table import TableEncoder
-    from narrows.text import Vectoriser
 
     if not output.lower().endswith(".onnx"):
         raise ParameterError(
@@ -260,12 +258,12 @@ def export(model: str, output: str, as_json: bool) -> None:
     outputs = [each.name for each in found.graph.output]
     width = steps_of(estimator, "export")[0].n_features_in_
     text = f"{width:,} columns -> {', '.join(outputs)}; exported to {output}"
+    maker = maker_of(estimator)
     is_pipeline = isinstance(estimator, Pipeline)
-    first = estimator[0] if is_pipeline else getattr(source_of(estimator), "maker", None)
-    if isinstance(first, Vectoriser | TableEncoder):
-        loaded, name = f"narrows.load({model!r})", next(iter(of_maker(first)))
-        maker = f"{loaded}[0]" if is_pipeline else f"narrows.read.source_of({loaded}).{name}"
-        what = "terms, not texts" if name == "tfidf" else "features, not rows of a table"
-        text += f"\nX holds vectors of {width:,} {what}; {maker} makes them"
+    if maker is not None and (not is_pipeline or estimator[0] is maker):
+        loaded, name = f"narrows.load({model!r})", next(iter(of_maker(maker)))
+        shown = f"{loaded}[0]" if is_pipeline else f"narrows.read.source_of({loaded}).{name}"
+        what = "terms, not texts" if maker.takes == "texts" else "features, not rows of a table"
+        text += f"\nX holds vectors of {width:,} {what}; {shown} makes them"
     result = {"output": output, "features": width, "outputs": outputs}
     report(result, text, as_json)

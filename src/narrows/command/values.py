@@ -14,8 +14,7 @@ import click
 from click.core import ParameterSource
 
 from narrows.command.console import say
-from narrows.command.options import FOR_CLASSES, FOR_TARGETS, PARAMETERS, int_or_float
-from narrows.command.options import METHODS as NAMES
+from narrows.command.options import FOR_CLASSES, FOR_TARGETS, METHOD_NAMES, PARAMETERS, int_or_float
 from narrows.errors import DataError, ParameterError, did_you_mean, some_names
 from narrows.io.chunk import MAY_BE_TABLE, Options, for_targets
 from narrows.io.container import is_checkpoint
@@ -63,7 +62,7 @@ def listed(flag: str, value: str, kind: type = int) -> list[Any]:
 
 def class_of(method: str) -> Any:
     """Return the class of a method as it is named at the command line."""
-    return METHODS[NAMES[method]]
+    return METHODS[METHOD_NAMES[method]]
 
 
 def method_of(method: str | None, target: tuple[str, ...]) -> Any:
@@ -73,7 +72,7 @@ def method_of(method: str | None, target: tuple[str, ...]) -> Any:
 
 def predicting(numeric: bool) -> str:
     """Return the names of the methods that predict numbers, or of those that predict classes."""
-    every = {name: class_of(name)() for name in NAMES}
+    every = {name: class_of(name)() for name in METHOD_NAMES}
     return ", ".join(
         name
         for name, each in every.items()
@@ -87,7 +86,7 @@ def check_then(given: dict[str, Any], estimator: Any) -> None:
     if name is None:
         return
     if not estimator._selects:
-        selecting = ", ".join(name for name in NAMES if class_of(name)()._selects)
+        selecting = ", ".join(name for name in METHOD_NAMES if class_of(name)()._selects)
         got = f"got {type(estimator).__name__.lower()}. Leave it out."
         raise ParameterError(f"--then: expected a method that selects columns ({selecting}), {got}")
     numeric = bool(estimator._takes_numbers)
@@ -156,7 +155,7 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
     for key in unknown:
         near = _SIZES[key] if _SIZES.get(key) in known else key
         hint = did_you_mean(near, known, _shown)
-        others = [name for name in NAMES if key in class_of(name)().get_params()]
+        others = [name for name in METHOD_NAMES if key in class_of(name)().get_params()]
         if others and near == key:
             hint = f"Methods with {_shown(key)}: {', '.join(others)}."
         raise ParameterError(f"{method.__name__}: expected a parameter of it, got {key!r}. {hint}")
@@ -437,7 +436,7 @@ def to_fit(inputs: Sequence[str], method: str, dimensions: int, *more: str) -> s
 
     `inputs` are files and patterns as they were typed; `more` are further words of the command.
     """
-    if method not in NAMES:
+    if method not in METHOD_NAMES:
         return None
     chooses = class_of(method)().get_params()
     size = "n_components" if "n_components" in chooses else "n_features"

@@ -287,7 +287,7 @@ def _read(part: Part, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
         X = chunk.X
         if maker is not None:
             with cells_named((name, _lines_in_file(data, c)) for c in [chunk]):  # only if needed
-                X = maker._samples_of(X)
+                X = maker.samples_of(X)
         # an encoder has looked at the columns of a table, and its features have other names
         yield X, chunk.y, None if is_table else chunk.columns, chunk.weight
 

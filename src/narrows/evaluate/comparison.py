@@ -26,13 +26,12 @@ from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean, printable, warn
 from narrows.evaluate.leaks import notes_of
-from narrows.evaluate.methods import RIVALS, Ours, Rival, States, is_for, method_of, takes_anything
+from narrows.evaluate.methods import RIVALS, Method, States, method_of
 from narrows.evaluate.report import write
 from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged, value
-from narrows.evaluate.splits import REPEATS, Fold, Splits, held_out, pairs_of
+from narrows.evaluate.splits import REPEATS, Fold, Folds, Splits, checked_test, pairs_of
 from narrows.io.source import Source
-from narrows.io.table_rows import TableRows
-from narrows.methods.methods import METHODS as ALL_METHODS
+from narrows.methods.methods import METHODS
 from narrows.methods.parameters import is_integer, real, whole
 from narrows.moments.labels import are_numeric, as_array, joined, may_be_numeric, one_a_row
 from narrows.moments.products import MOST
@@ -41,21 +40,22 @@ from narrows.solve.arrays import as_numpy, plain
 from narrows.solve.paired import BY_SCORES, MARGIN, METRICS, Outcome, gradient, metric_of, score
 from narrows.solve.sums import all_finite
 
-# each is made with `class_weight`, which is "balanced" where balanced accuracy compares
-CLASSIFIERS: dict[str, Callable[[str | None], Any]] = {
-    "svm": lambda weight: _SVM(weight),
-    "logistic": lambda weight: _Logistic(weight),
-    "knn": lambda weight: _Neighbours(KNeighborsClassifier()),
-    "knn1": lambda weight: _Neighbours(KNeighborsClassifier(1)),
-    "smo": lambda weight: SVC(kernel="linear", class_weight=weight),
+# each is made with `class_weight`, which is "balanced" where balanced accuracy compares, and with
+# whether samples have all their features
+CLASSIFIERS: dict[str, Callable[[str | None, bool], Any]] = {
+    "svm": lambda weight, of_all: _SVM(weight),
+    "logistic": lambda weight, of_all: _Logistic(weight),
+    "knn": lambda weight, of_all: _Neighbours(KNeighborsClassifier(), of_all),
+    "knn1": lambda weight, of_all: _Neighbours(KNeighborsClassifier(1), of_all),
+    "smo": lambda weight, of_all: SVC(kernel="linear", class_weight=weight),
 }
-REGRESSORS: dict[str, Callable[[str | None], Any]] = {
-    "ridge": lambda weight: _Ridge(),
-    "knn": lambda weight: _Neighbours(KNeighborsRegressor()),
+REGRESSORS: dict[str, Callable[[str | None, bool], Any]] = {
+    "ridge": lambda weight, of_all: _Ridge(),
+    "knn": lambda weight, of_all: _Neighbours(KNeighborsRegressor(), of_all),
 }
 # without names: the first one ranks reductions, and the others are left out where they take long
 USUAL = ("svm", "logistic", "knn")
-METHODS = ("ocfs", "forwardfs", "oc", "srda", "onlinesrda")
+FOR_CLASSES = ("ocfs", "forwardfs", "oc", "srda", "onlinesrda")
 FOR_NUMBERS = ("correlationfs", "forwardfs", "pca", "pls", "reducedrank")
 # values times classes from which LinearSVC stops early, and after how many iterations
 _LARGE, _ITERATIONS = 2e7, 30
@@ -208,16 +208,16 @@ def compare(
         )
     if cv is not None:
         whole(2).check("compare", "cv", cv)
-    if isinstance(X, Mapping) and not isinstance(X, TableRows):
+    if isinstance(X, Mapping):
         raise ParameterError(
             "compare: expected samples in an array or a table, got a mapping. Make a table, such "
             "as pandas.DataFrame(X)."
         )
     numeric = _are_numbers(y, target)
-    names = (FOR_NUMBERS if numeric else METHODS) if methods is None else methods
+    names = (FOR_NUMBERS if numeric else FOR_CLASSES) if methods is None else methods
     real(0).check("compare", "margin", margin)
     made = check(names, dims, classifiers, seed, metric, repeats, numeric)
-    is_raw = preprocess is not None or all(takes_anything(method) for method in made)
+    is_raw = preprocess is not None or all(method.takes_anything for method in made)
     columns = getattr(X, "columns", None)
     parts: tuple[Any, ...] = _checked(X, y, is_raw, numeric)
     if numeric and not np.ptp(parts[1], axis=0).any():
@@ -239,7 +239,7 @@ def compare(
         )
     pairs: list[Any] = []
     if test is not None:
-        pair = held_out(test, () if is_raw else X, "compare")
+        pair = checked_test(test, () if is_raw else X, "compare")
         parts = (*parts, *_checked(*pair, is_raw, numeric))
         if not len(parts[3]):
             raise ParameterError("compare: expected a test set with samples, got none.")
@@ -260,7 +260,7 @@ def compare(
         made = without_costly(made, splits)
     metric, why = metric_of(splits.y, metric)
     notes = list[str]()
-    found = over(splits, made, dims, classifiers, progress, metric=metric, notes=notes)
+    found = compare_folds(splits, made, dims, classifiers, progress, metric=metric, notes=notes)
     lines = Comparison(found, splits, made)
     lines.metric, lines.why, lines.margin, lines.notes = metric, why, margin, notes
     return lines
@@ -353,7 +353,7 @@ class Comparison(Results):
         self,
         iterable: Iterable[Line] = (),
         splits: Splits | None = None,
-        methods: Sequence[Ours | Rival] = (),
+        methods: Sequence[Method] = (),
     ):
         super().__init__(iterable)
         self.__dict__.update(getattr(iterable, "__dict__", {}))
@@ -402,9 +402,9 @@ def _width(X: Any) -> int | None:
     return X.shape[1] if is_numbers and X.ndim == 2 and all_finite(X) else None
 
 
-def over(
-    folds: Sequence[Fold],
-    methods: Sequence[Any] = METHODS,
+def compare_folds(
+    folds: Folds,
+    methods: Sequence[Method],
     dims: Sequence[int] | None = None,
     classifiers: Sequence[str] | None = None,
     progress: Callable[[str], None] | None = None,
@@ -412,50 +412,51 @@ def over(
     metric: str = "accuracy",
     notes: list[str] | None = None,
 ) -> Results:
-    """`compare` over folds (X, y, X_test, y_test); `found` keeps the lines if it is interrupted.
+    """Compare methods, which `check` has made; they stay fitted to the last fold.
 
-    `notes` gets what makes the results of the first fold too good.
-
-    Methods may come from `check`; they then stay fitted to the last fold.
+    `found` keeps the lines if it is interrupted. `notes` gets what makes the results of the first
+    fold too good.
     """
-    made, say = check(methods, dims), progress or (lambda what: None)
+    say = progress or (lambda what: None)
     found = {} if found is None else found
     numeric, weight = folds[0][1].ndim == 2, None
     if metric == "balanced_accuracy":
         weight = "balanced"
     known = REGRESSORS if numeric else CLASSIFIERS
-    machines = {name: partial(known[name], weight) for name in judges(classifiers, numeric)}
+    machines = {
+        name: partial(known[name], weight) for name in checked_classifiers(classifiers, numeric)
+    }
     may_skip = USUAL[1:] if classifiers is None else ()
     with threadpool_limits(1):  # CPU seconds would count waiting threads
         for number, (X, y, X_test, y_test) in enumerate(folds):
             fold = (_narrow(X), y, _narrow(X_test), y_test)
             if y.ndim == 1:
                 joined([y, y_test])  # labels of another type would all be predicted wrong
-            states = States(fold[0], y, made)
-            groups = folds.groups(number) if isinstance(folds, Splits) else None
+            states = States(fold[0], y, methods)
+            groups = folds.groups(number)
             if dims is None:
                 dims = sizes_of(X)  # of all folds, also if others have more or fewer terms
             sizes = sorted({int(p) for p in dims})
             ranked = y.ndim == 1 and (metric in BY_SCORES or len(np.unique(y)) == 2)
             found.setdefault(ALWAYS, []).append(_constant(y, y_test, ranked))
             of_all: dict[str, dict[str, Any]] = {}  # what a classifier has with all columns
-            for method in (None, *made) if sizes else (None,):
-                if isinstance(method, Ours):
-                    method.fold, method.groups = number, groups
-                source = folds.source(number) if isinstance(folds, Splits) and not number else None
+            source = None if number else folds.source(0)
+            for method in (None, *methods) if sizes else (None,):
+                if method is not None:
+                    method.begin(number, groups)
                 for line in _of_method(
                     method, fold, states, sizes, machines, say, source, of_all, ranked, may_skip
                 ):
                     found.setdefault((line.method, line.asked, line.classifier), []).append(line)
-                if isinstance(method, Ours) and number == 0 and isinstance(folds, Splits):
-                    method.note_order(folds.source(0))
-            if number == 0 and notes is not None and isinstance(folds, Splits):
+                if method is not None and number == 0:
+                    method.end(source)
+            if number == 0 and notes is not None:
                 done = [each[0] for each in found.values() if not each[0].skipped]
                 best = max((value(line, _SHARE.get(metric, metric)) for line in done), default=0)
                 if _width(X) is not None:
-                    notes += notes_of(fold, best, metric, folds.source(0), folds.parts[0])
+                    notes += notes_of(fold, best, metric, source, folds.samples)
     lines = averaged(found.values())
-    lines.columns_in_order_ = in_order(made)
+    lines.columns_in_order_ = in_order(methods)
     lines.ranked_by = ranked_by(classifiers, numeric)
     return lines
 
@@ -465,12 +466,12 @@ def ranked_by(classifiers: Sequence[str] | None, numeric: bool) -> str:
     return USUAL[0] if classifiers is None and not numeric else ""
 
 
-def in_order(made: Sequence[Ours | Rival]) -> list[str]:
+def in_order(made: Sequence[Method]) -> list[str]:
     """Return the columns of a table in the order of forward selection; none of other methods."""
-    return list(next((m.in_order for m in made if isinstance(m, Ours) and m.in_order), ()))
+    return list(next((method.in_order for method in made if method.in_order), ()))
 
 
-def without_costly(made: Sequence[Ours | Rival], data: Sequence[Fold]) -> list[Ours | Rival]:
+def without_costly(made: Sequence[Method], data: Sequence[Fold]) -> list[Method]:
     """Return the default methods that are compared with so many features."""
     few = data[0][0].shape[1] <= MOST
     return [method for method in made if few or method.name not in _NARROW]
@@ -493,13 +494,13 @@ def check(
     metric: str = "auto",
     repeats: int | None = None,
     numeric: bool | None = None,
-) -> list[Ours | Rival]:
+) -> list[Method]:
     """Return the methods, each once; raise ParameterError for an unknown or invalid argument.
 
     `numeric` is whether the targets are numbers, None where this is checked elsewhere.
     """
     if numeric is not None:
-        judges(classifiers, numeric)
+        checked_classifiers(classifiers, numeric)
         if metric != "auto" and (metric == "r2") != numeric:
             expected = "auto or r2 for numeric targets" if numeric else "a metric of classes"
             raise ParameterError(f"compare: expected {expected}, got {metric!r}.")
@@ -518,16 +519,16 @@ def check(
             )
     if isinstance(methods, str):
         raise ParameterError(f"compare: expected a list of methods, got {methods!r}.")
-    made: dict[str, Ours | Rival] = {}
+    made: dict[str, Method] = {}
     for method in (method_of(method, seed) for method in methods):
         name, number = method.name, 1
-        while method.name in made and not method.is_like(made[method.name]):
+        while method.name in made and not method.is_same(made[method.name]):
             number += 1
             method.name = f"{name} ({number})"  # a repr may be shortened
         made.setdefault(method.name, method)
-        if numeric is not None and not is_for(method, numeric):
-            known = [each for each in [*map(str.lower, ALL_METHODS), *RIVALS]
-                     if is_for(method_of(each), numeric)]  # fmt: skip
+        if numeric is not None and not method.is_for(numeric):
+            known = [each for each in [*map(str.lower, METHODS), *RIVALS]
+                     if method_of(each).is_for(numeric)]  # fmt: skip
             kind = "numeric targets" if numeric else "classes"
             advice = "" if numeric else " For numbers set target (--target)."
             raise ParameterError(
@@ -537,7 +538,7 @@ def check(
     return list(made.values())
 
 
-def judges(names: Sequence[str] | None, numeric: bool) -> list[str]:
+def checked_classifiers(names: Sequence[str] | None, numeric: bool) -> list[str]:
     """Return the classifiers, or the regressors of numbers, each once."""
     known, what = (REGRESSORS, "regressor") if numeric else (CLASSIFIERS, "classifier")
     if isinstance(names, str):
@@ -597,7 +598,7 @@ class _Neighbours:
     with `of_all`, samples with all their features stay as they are.
     """
 
-    def __init__(self, machine: Any, of_all: bool = False):
+    def __init__(self, machine: Any, of_all: bool):
         self.machine, self.of_all = machine, of_all
 
     def fit(self, Z: Any, y: np.ndarray) -> _Neighbours:
@@ -664,11 +665,11 @@ def _constant(y: np.ndarray, y_test: np.ndarray, ranked: bool) -> Line:
 
 
 def _of_method(
-    method: Ours | Rival | None,
+    method: Method | None,
     fold: Fold,
     states: States,
     dims: Sequence[int],
-    machines: Mapping[str, Callable[[], Any]],
+    machines: Mapping[str, Callable[[bool], Any]],
     progress: Callable[[str], None],
     source: Source | None,
     of_all: dict[str, dict[str, Any]],
@@ -693,10 +694,7 @@ def _of_method(
                 why = f"{classifier} takes long here: to have it, name it among the classifiers."
                 yield Line(ALL, classifier, None, skipped=why)
                 continue
-            made = machine()
-            if isinstance(made, _Neighbours):
-                made.of_all = True
-            scores = of_all[classifier] = _scores(made, *fold, ranked)
+            scores = of_all[classifier] = _scores(machine(True), *fold, ranked)
             yield Line(ALL, classifier, None, features, 0.0, 0.0, features=features, **scores)
         return
 
@@ -720,7 +718,7 @@ def _of_method(
     for asked in sizes:
         started = time.process_time()
         try:
-            reduce = method.at(asked, X)
+            reduce = method.reducer(asked, X)
             fitted = time.process_time()
             Z, Z_test = reduce(X), None
         except (ValueError, TypeError) as error:
@@ -732,11 +730,11 @@ def _of_method(
             key, (columns, n_columns) = (Z.shape[1], classifier), method.n_columns(asked)
             if key not in done:
                 every = 0 < columns == n_columns
-                if classifier in of_all and (every or _keeps_all(method, Z, X)):
+                if classifier in of_all and (every or method.keeps_all(Z, X)):
                     scores = of_all[classifier]
                 else:
                     Z_test = reduce(X_test) if Z_test is None else Z_test
-                    scores = _scores(machine(), Z, y, Z_test, y_test, ranked)
+                    scores = _scores(machine(False), Z, y, Z_test, y_test, ranked)
                 done[key] = Line(
                     method.name,
                     classifier,
@@ -751,12 +749,6 @@ def _of_method(
                     **scores,
                 )
             yield replace(done[key], asked=asked)
-
-
-def _keeps_all(method: Ours | Rival, Z: Any, X: Any) -> bool:
-    """Whether a selection has all features, with which a classifier predicts what it does."""
-    is_selection = type(method) is Ours and method.fitted._selects
-    return is_selection and Z.shape[1] == X.shape[1]
 
 
 def _scores(machine: Any, Z: Any, y: Any, Z_test: Any, y_test: Any, ranked: bool) -> dict[str, Any]:
@@ -813,7 +805,7 @@ def _scored(
     known = [y_test, found] if classes is None else [y_test, found, classes]
     labels, codes = np.unique(np.concatenate(known), return_inverse=True)
     codes = codes.astype(np.int32)
-    outcome, more = Outcome(codes[:n], codes[n : 2 * n], len(y)), {}
+    given, more = dict[str, Any](), {}
     if by_class is not None and probabilities is not None:
         place = codes[2 * n :]  # of the classes of the fit
         widened = np.full((2, n, len(labels)), -np.inf)
@@ -822,7 +814,9 @@ def _scored(
         rarer = None
         if len(labels) == 2:
             rarer = int(np.bincount(np.searchsorted(labels, y), minlength=2)[::-1].argmin() == 0)
-        outcome = outcome._replace(scores=widened[0], probabilities=widened[1], rarer=rarer)
+        given = {"scores": widened[0], "probabilities": widened[1], "rarer": rarer}
+    outcome = Outcome(codes[:n], codes[n : 2 * n], len(y), **given)
+    if given:
         more = {name: score(outcome, name) for name in BY_SCORES}
         more["log_loss"] = -more["log_loss"]
     return (

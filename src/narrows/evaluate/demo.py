@@ -8,13 +8,13 @@ import warnings
 import numpy as np
 from sklearn.datasets import load_diabetes, load_digits
 
-from narrows.evaluate.comparison import compare, over
+from narrows.evaluate.comparison import check, compare, compare_folds
 from narrows.evaluate.displays import ComparisonDisplay, ScatterDisplay, new_figure, save_figure
 from narrows.evaluate.results import Results
-from narrows.evaluate.splits import Fold, split
+from narrows.evaluate.splits import Fold, Folds, split
 from narrows.methods.discriminants import SRDA
 
-METHODS = "srda", "pca", "forwardfs", "ocfs", "f_classif"  # the last is SelectKBest
+FOR_CLASSES = "srda", "pca", "forwardfs", "ocfs", "f_classif"  # the last is SelectKBest
 DIMENSIONS = 1, 2, 3, 5, 7, 9, 14, 20, 32
 SHOWN = 2, 9, 20  # in the table
 FOR_NUMBERS = "pls", "pca", "forwardfs", "correlationfs"
@@ -31,7 +31,7 @@ def run() -> Results:
     """Compare methods on the held-out digits."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # f_classif warns of pixels that are always white
-        return over([digits()], METHODS, DIMENSIONS)
+        return compare_folds(Folds([digits()]), check(FOR_CLASSES, DIMENSIONS), DIMENSIONS)
 
 
 def numbers() -> Results:

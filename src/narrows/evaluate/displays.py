@@ -359,8 +359,8 @@ class ComparisonDisplay:
                 f"ComparisonDisplay: expected what to be one of {', '.join(_WORDS)}, got {what!r}."
             )
         self.ax_, self.figure_ = axes_of(ax, (7, 4.4))
-        judge = classifier or next((line.classifier for line in self.lines), "")
-        mine = [line for line in self.lines if line.classifier == judge]
+        shown = classifier or next((line.classifier for line in self.lines), "")
+        mine = [line for line in self.lines if line.classifier == shown]
         found = {
             title(method): [(line.dimensions, getattr(line, what), _error(line, what))
                             for line in lines]
@@ -370,7 +370,7 @@ class ComparisonDisplay:
         every = next((line for line in mine if line.method == ALL and not of_reduction), None)
         _plot_curves(self.ax_, found, every and (every.dimensions, getattr(every, what)))
         scale = "log" if what in ("learn", "transform", "train") else "linear"
-        words = _WORDS[what] + ("" if of_reduction else f", {judge}")
+        words = _WORDS[what] + ("" if of_reduction else f", {shown}")
         self.ax_.set(yscale=scale, ylabel=words)
         if scale == "log":
             _plain_ticks(self.ax_.yaxis)

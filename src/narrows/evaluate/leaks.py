@@ -37,8 +37,8 @@ def notes_of(
     X, y, X_test, y_test = fold
     X, X_test = (each if sparse.issparse(each) else np.asarray(each) for each in (X, X_test))
     notes = []
-    if best >= _PERFECT and (alone := _alone(X, y, X_test, y_test, best, metric, source)):
-        name, score = alone
+    if best >= _PERFECT and (found := _telltale(X, y, X_test, y_test, best, metric, source)):
+        name, score = found
         notes.append(
             f"Column {printable(name)} alone predicts the target (score {score:.3f} by a tree): "
             "check whether it is known before the target, or leave it out."
@@ -122,7 +122,7 @@ def ids_of(raw: Any) -> list[str]:
     return found
 
 
-def _alone(
+def _telltale(
     X: Any,
     y: np.ndarray,
     X_test: Any,

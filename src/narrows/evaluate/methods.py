@@ -1,4 +1,4 @@
-"""Methods as `compare` runs them: those of narrows, and rivals from scikit-learn."""
+"""Methods as `compare` runs them: of narrows, of scikit-learn by name, and any transformer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sklearn.utils.validation import _num_samples
 from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean
-from narrows.evaluate.splits import prepared, source_of
+from narrows.evaluate.splits import fit_preprocessing, source_of
 from narrows.io.source import Source
 from narrows.methods import projectors
 from narrows.methods.base import Reducer, plan_of, reducer_of, remember
@@ -44,7 +44,7 @@ from narrows.solve.products import cores
 _SQUARES = None, "total", "class"
 # parameters that are a number of columns
 _SIZES = "n_components", "n_features", "n_features_to_select", "k"
-_MANY = 500  # components: with so many, the threads of a decomposition hardly wait
+_MANY_COMPONENTS = 500  # components: with so many, the threads of a decomposition hardly wait
 RIVALS: dict[str, Callable[[int], Any]] = {
     "truncatedsvd": lambda p: TruncatedSVD(p, random_state=0),
     "sklearn-pca": lambda p: PCA(p, random_state=0),  # "pca" is that of narrows
@@ -64,7 +64,7 @@ class States:
 
     def __init__(self, X: Any, y: np.ndarray, methods: Iterable[Any]):
         self._X, self._y, self._made = X, y, dict[Pass, tuple[list[Moments], float]]()
-        needed = (m.sums(X.shape[1], y.ndim == 2) for m in methods if type(m) is Ours)
+        needed = (m.sums(X.shape[1], y.ndim == 2) for m in methods if m.shares_states)
         self._needed = {step for step in needed if step is not None}
 
     def of(self, step: Pass) -> tuple[list[Moments], float]:
@@ -102,36 +102,108 @@ def is_nested(method: Any) -> bool:
     return not isinstance(method, ILDA)
 
 
-class Ours:
-    """A method of narrows, fitted once for all numbers of dimensions.
+class Method:
+    """A method that is compared, as it is run on each fold.
 
-    `fold` is the number of the fold that it was last fitted to, `groups` the column of each feature
-    of a table there, and `source` where its features come from, if steps of its own made them.
-    `in_order` has the columns of a table as forward selection took them in the first fold.
+    `fold` is the number of the fold that it was last fitted to.
     """
 
     fold = 0
-    groups: np.ndarray | None = None
-    source: Source | None = None
-    in_order: Sequence[str] = ()
+    fitted: Any = None  # the estimator of narrows, fitted to the last fold
+    source: Source | None = None  # where its features come from, if steps of its own made them
+    in_order: Sequence[str] = ()  # columns of a table as forward selection took them
     width: int | None = None  # the number of features that its own steps make
-    labels: Any = None  # of the samples of the fit
     is_sized = True  # whether it takes the dimensions that are compared, and has none of its own
+    takes_anything = False  # whether it is a pipeline, whose first step makes the features
+    shares_states = False  # whether it learns from moments that other methods use, too
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def is_same(self, other: Method) -> bool:
+        """Whether another method of this name is the same one with the same parameters."""
+        return type(other) is type(self)
+
+    def is_for(self, numeric: bool) -> bool:
+        """Whether it learns from numeric targets, or from classes; some need neither."""
+        return True
+
+    def begin(self, fold: int, groups: np.ndarray | None) -> None:
+        """Note the number of the fold that follows, and the column of each feature of a table."""
+        self.fold = fold
+
+    def end(self, source: Source | None) -> None:
+        """Note what only the first fold shows, with the source of its features."""
+
+    def sums(self, n_features: int, numeric: bool) -> Pass | None:
+        """Return the pass whose moments determine the method; None if there is none."""
+        return None
+
+    def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
+        """Learn for at most `most` dimensions; return the CPU seconds."""
+        raise NotImplementedError
+
+    def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
+        """Return the function that reduces samples to p dimensions, or to as many as there are.
+
+        p is None for a method with a size of its own.
+        """
+        raise NotImplementedError
+
+    def keeps_all(self, Z: Any, X: Any) -> bool:
+        """Whether reduced samples have all features, with which a classifier predicts the same."""
+        return False
+
+    def n_columns(self, p: int | None) -> tuple[int, int]:
+        """Return how many columns of a table p stands for, and of how many; 0 where of none."""
+        return 0, 0
+
+    def chosen(self, p: int | None, source: Source | None) -> tuple[str, ...]:
+        """Return the names of the selected columns of a table, or features, best first."""
+        return ()
+
+    @property
+    def documented(self) -> Any:
+        """The class whose documentation describes the method."""
+        raise NotImplementedError
+
+
+class NarrowsMethod(Method):
+    """A method of narrows, fitted once for all numbers of dimensions.
+
+    `groups` is the column of each feature of a table.
+    """
+
+    groups: np.ndarray | None = None
+    labels: Any = None  # of the samples of the fit
+    shares_states = True
     most = 0  # components of a method that is fitted for each number of them
 
     def __init__(self, name: str, estimator: Reducer):
-        self.name, self.estimator, self.fitted = name, estimator, clone(estimator)
+        super().__init__(name)
+        self.estimator, self.fitted = estimator, clone(estimator)
         self.is_sized = has_default_size(estimator)
 
-    def is_like(self, other: Any) -> bool:
-        """Whether this is the same method with the same parameters."""
-        if not isinstance(other, Ours) or type(other.estimator) is not type(self.estimator):
+    def is_same(self, other: Any) -> bool:
+        """Whether another method of this name has the same parameters."""
+        if not super().is_same(other) or type(other.estimator) is not type(self.estimator):
             return False
         mine, theirs = self.estimator.get_params(), other.estimator.get_params()
         return all(same(mine[name], theirs[name]) for name in mine)
 
+    def is_for(self, numeric: bool) -> bool:
+        """Whether it learns from numeric targets, or from classes."""
+        if self.estimator._takes_numbers is not False:
+            return numeric or self.estimator._takes_numbers is None
+        return not (numeric and self.estimator._needs_y)
+
+    def begin(self, fold: int, groups: np.ndarray | None) -> None:
+        """Note the fold that follows, and the column of each feature."""
+        super().begin(fold, groups)
+        self.groups = groups
+
     def sums(self, n_features: int, numeric: bool) -> Pass | None:
-        """Return the pass whose moments determine the method; None if there is none."""
+        """Return the pass whose moments determine the method."""
         estimator = self.estimator
         # a half-life depends on the order of the samples, which a shared state does not keep
         if not hasattr(estimator, "fit_moments") or estimator.get_params().get("half_life"):
@@ -192,11 +264,8 @@ class Ours:
             _ = self.fitted._solution  # computed when first read
         return before + time.process_time() - started
 
-    def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
-        """Return the function that reduces samples to p dimensions, or to all there are.
-
-        p is None for a method with a size of its own.
-        """
+    def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
+        """Return the function that reduces samples to p dimensions."""
         if p is None:
             return reducer_of(self.fitted)
         if not is_nested(self.fitted) and min(p, self.most) != self.fitted.n_components:
@@ -212,15 +281,19 @@ class Ours:
             self.fitted.set_params(n_components=p if few else None)
         return reducer_of(self.fitted, p)
 
+    def keeps_all(self, Z: Any, X: Any) -> bool:
+        """Whether a selection has all features."""
+        return self.fitted._selects and Z.shape[1] == X.shape[1]
+
     def n_columns(self, p: int | None) -> tuple[int, int]:
-        """Return how many columns of a table p stands for, and of how many; 0 where of none."""
+        """Return how many columns p stands for, and of how many."""
         if p is None or self.groups is None or not isinstance(self.fitted, ForwardFS):
             return 0, 0
         n = self._n_groups(len(self.groups))
         return min(p, n), n
 
     def chosen(self, p: int | None, source: Source | None) -> tuple[str, ...]:
-        """Return the names of the selected columns of a table, or features, best first."""
+        """Return the names of what is selected, best first."""
         source = source if self.width is None else self.source
         if source is None or source.names is None or not self.fitted._selects:
             return ()
@@ -234,7 +307,7 @@ class Ours:
             return tuple(source.encoder.decisions_[column].column for column in columns)
         return tuple(source.names[order].tolist())
 
-    def note_order(self, source: Source | None) -> None:
+    def end(self, source: Source | None) -> None:
         """Set `in_order`, if the method has selected whole columns of this source."""
         fitted = self.fitted
         is_done = isinstance(fitted, ForwardFS) and fitted.__sklearn_is_fitted__()
@@ -242,7 +315,7 @@ class Ours:
             remember(fitted, source)
             self.in_order = [entry["name"] for entry in chosen(fitted)]
 
-    def first(self, p: int) -> Callable[[Any], Any]:
+    def projection(self, p: int) -> Callable[[Any], Any]:
         """Return the function that reduces samples to the first p components, or all there are."""
         return reducer_of(self.fitted, p)
 
@@ -255,35 +328,46 @@ class Ours:
         found = self.fitted._solution
         return np.sort(found.order[: found.ends[min(p, len(found.ends)) - 1]])
 
+    @property
+    def documented(self) -> Any:
+        """The class of the estimator."""
+        return type(self.estimator)
 
-class Piped(Ours):
+
+class NarrowsPipeline(NarrowsMethod):
     """A pipeline that ends in a method of narrows; its other steps are fitted in each fold."""
+
+    takes_anything, shares_states = True, False
 
     def __init__(self, pipeline: Pipeline):
         steps = [step for _, step in pipeline.steps if step not in (None, "passthrough")]
         super().__init__(" + ".join(map(repr, steps)), steps[-1])
         self.steps = pipeline[:-1]
 
-    def is_like(self, other: Any) -> bool:
+    def is_same(self, other: Any) -> bool:
         """Whether this is the same pipeline; others may have a shortened name in common."""
         return other is self
 
+    def keeps_all(self, Z: Any, X: Any) -> bool:
+        """Whether a selection has all features."""
+        return False  # of samples that its steps have changed
+
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
-        """Fit the other steps and the method; return the CPU seconds."""
+        """Fit for at most `most` dimensions; return the CPU seconds."""
         started = time.process_time()
-        self._before, Z = prepared(self.steps, X, y)
+        self._before, Z = fit_preprocessing(self.steps, X, y)
         Z = as_samples(Z, "compare")
         self._samples, self.source, self.width = (X, Z), source_of(self._before), Z.shape[1]
         before = time.process_time() - started
         return before + super().learn(Z, y, States(Z, y, []), most)
 
-    def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
-        """Return the function that transforms samples and reduces them to p dimensions."""
-        return self._after_steps(super().at(p, self._samples[1]))
+    def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
+        """Return the function that reduces samples to p dimensions."""
+        return self._after_steps(super().reducer(p, self._samples[1]))
 
-    def first(self, p: int) -> Callable[[Any], Any]:
+    def projection(self, p: int) -> Callable[[Any], Any]:
         """Return the function that transforms samples and projects them onto p components."""
-        return self._after_steps(super().first(p))
+        return self._after_steps(super().projection(p))
 
     def _after_steps(self, reduce: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def both(samples: Any) -> Any:
@@ -293,36 +377,22 @@ class Piped(Ours):
         return both
 
 
-class Rival:
+class Rival(Method):
     """A method of scikit-learn, fitted once for each number of dimensions.
 
     It may use all cores for many components; CPU seconds are summed over the cores.
     """
 
-    width: int | None = None
-    is_sized = True
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def is_like(self, other: Any) -> bool:
-        """Whether this is the same method, as another of the same name is."""
-        return isinstance(other, Rival)
+    def is_for(self, numeric: bool) -> bool:
+        """Whether it learns from numeric targets, or from classes."""
+        return self.name not in (_FOR_CLASSES if numeric else _FOR_NUMBERS)
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
-        """Keep the samples for `at`."""
+        """Keep the samples for `reducer`."""
         self.samples = X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         return 0.0
 
-    def chosen(self, p: int | None, source: Source | None) -> tuple[str, ...]:
-        """Return no names."""
-        return ()
-
-    def n_columns(self, p: int | None) -> tuple[int, int]:
-        """Return zeros: whole columns of a table do not enter."""
-        return 0, 0
-
-    def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
+    def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
         """Fit p dimensions, or as many as the data allow; return `transform`."""
         assert p is not None
         X, y = self.samples
@@ -330,11 +400,16 @@ class Rival:
         if self.name == "lineardiscriminantanalysis":
             limit = min(limit, len(np.unique(y)) - 1)
         few = min(p, limit)
-        with threadpool_limits(1 if few < _MANY else cores()):
+        with threadpool_limits(1 if few < _MANY_COMPONENTS else cores()):
             return RIVALS[self.name](few).fit(X, y).transform
 
+    @property
+    def documented(self) -> Any:
+        """The class of the estimator."""
+        return type(RIVALS[self.name](1))
 
-class Foreign(Rival):
+
+class OtherTransformer(Rival):
     """A transformer of another library or of one's own, or a pipeline that ends in one.
 
     It is fitted once for each number of dimensions if a parameter of it is a number of columns that
@@ -350,13 +425,22 @@ class Foreign(Rival):
         if has_default_size(last):
             start = f"{transformer.steps[-1][0]}__" if is_pipeline else ""
             self.size = next((start + name for name in _SIZES if name in known), "")
-        self.is_sized = bool(self.size)
+        self.is_sized, self._last = bool(self.size), last
 
-    def is_like(self, other: Any) -> bool:
+    @property
+    def documented(self) -> Any:
+        """The class of the last step."""
+        return type(self._last)
+
+    def is_same(self, other: Any) -> bool:
         """Whether this is the same transformer; others may have a shortened name in common."""
-        return isinstance(other, Foreign) and other.transformer is self.transformer
+        return super().is_same(other) and other.transformer is self.transformer
 
-    def at(self, p: int | None, X: Any) -> Callable[[Any], Any]:
+    def is_for(self, numeric: bool) -> bool:
+        """Whether it learns from numeric targets, or from classes."""
+        return True
+
+    def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
         """Fit a copy with p dimensions, or with its own; return `transform`."""
         X, y = self.samples
         made = clone(self.transformer)
@@ -379,11 +463,6 @@ class Foreign(Rival):
         return reduce
 
 
-def takes_anything(method: Ours | Rival) -> bool:
-    """Whether it is a pipeline, whose first step makes the features."""
-    return isinstance(method, Piped) or getattr(method, "takes_anything", False)
-
-
 def has_default_size(estimator: Any) -> bool:
     """Whether the parameters that set the number of columns have their defaults."""
     given, defaults = estimator.get_params(deep=False), signature(type(estimator)).parameters
@@ -391,21 +470,8 @@ def has_default_size(estimator: Any) -> bool:
     return all(name in defaults and same(given[name], defaults[name].default) for name in names)
 
 
-def is_for(method: Ours | Rival, numeric: bool) -> bool:
-    """Whether a method learns from numeric targets, or from classes; some need neither."""
-    if isinstance(method, Foreign):
-        return True
-    if isinstance(method, Rival):
-        return method.name not in (_FOR_CLASSES if numeric else _FOR_NUMBERS)
-    if method.estimator._takes_numbers is not False:
-        return numeric or method.estimator._takes_numbers is None
-    return not (numeric and method.estimator._needs_y)
-
-
-def method_of(method: Any, seed: int = 0) -> Ours | Rival:
+def method_of(method: Any, seed: int = 0) -> Method:
     """Return the method that a name, with a seed, an estimator or a pipeline stands for."""
-    if isinstance(method, Ours | Rival):
-        return method
     if isinstance(method, type):
         try:
             method = method()
@@ -415,11 +481,11 @@ def method_of(method: Any, seed: int = 0) -> Ours | Rival:
                 f"arguments: {error}. Pass an estimator."
             ) from None
     if isinstance(method, Reducer):
-        return Ours(repr(method), method)
+        return NarrowsMethod(repr(method), method)
     if isinstance(method, Pipeline) and isinstance(method.steps[-1][1], Reducer):
-        return Piped(method) if len(method.steps) > 1 else method_of(method.steps[-1][1])
+        return NarrowsPipeline(method) if len(method.steps) > 1 else method_of(method.steps[-1][1])
     if all(hasattr(method, needed) for needed in ("fit", "transform", "get_params")):
-        return Foreign(method)
+        return OtherTransformer(method)
     if not isinstance(method, str):
         got = " ".join(repr(method).split())
         raise ParameterError(
@@ -432,7 +498,7 @@ def method_of(method: Any, seed: int = 0) -> Ours | Rival:
         made = ours[name]()
         if "random_state" in made.get_params():
             made.set_params(random_state=seed)
-        return Ours(name, made)
+        return NarrowsMethod(name, made)
     if name in RIVALS:
         return Rival(name)
     hint = did_you_mean(name, [*ours, *RIVALS])

@@ -31,12 +31,13 @@ from narrows.evaluate.displays import (
     lift,
     new_figure,
 )
-from narrows.evaluate.methods import RIVALS, Ours, Rival
+from narrows.evaluate.methods import Method, NarrowsMethod
 from narrows.evaluate.results import ALL, FIELDS, Line, Results, constant, curves, title
 from narrows.evaluate.retrieval import SCORES, Retrieval
-from narrows.evaluate.splits import Splits, taken
+from narrows.evaluate.splits import Splits
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
+from narrows.io.table_rows import take_rows
 from narrows.methods.base import remember
 from narrows.methods.describe import details, ends, summary
 from narrows.methods.forward import ForwardFS
@@ -95,7 +96,7 @@ def write(
     path: str | os.PathLike[str],
     lines: Results,
     data: Splits,
-    methods: Sequence[Ours | Rival],
+    methods: Sequence[Method],
     inputs: Sequence[str] = (),
     command: str = "",
     fit: str | None = None,
@@ -129,17 +130,17 @@ def write(
         field=FIELDS[lines.metric],
         more=_more(lines),
         numeric=lines.metric == "r2",
-        judge="regressor" if lines.metric == "r2" else "classifier",
+        predictor="regressor" if lines.metric == "r2" else "classifier",
         metric=METRICS[lines.metric],
         chosen=chosen,
-        columns=lines._columns(),
-        about={method.name: _about(method) for method in methods},
+        columns=lines.chosen_columns(),
+        descriptions={method.name: _description(method) for method in methods},
         margin=lines.margin,
-        several=len(lines._judges()) > 1,
-        judges=lines._judges(),
+        several=len(lines.classifiers()) > 1,
+        classifiers=lines.classifiers(),
         table=_by_reduction(lines),
         ranked_by=lines.ranked_by,
-        classifiers_said=lines._said_of_classifiers(),
+        classifiers_said=lines.notes_on_classifiers(),
         matrix=_matrix(lines, data),
         map=_map(lines, data, methods),
         texts=data.is_text,
@@ -159,7 +160,7 @@ def write_retrieval(
 ) -> None:
     """Write a page of `retrieval` to `path`, and its contents as JSON beside it."""
     twin, chosen, rows = twin_of(os.fspath(path)), lines.best(), lines.as_dicts()
-    near = [] if chosen is None else lines._near(chosen.best, chosen.classes, chosen.metric)
+    near = [] if chosen is None else lines.equivalent_to(chosen.best, chosen.classes, chosen.metric)
     found = {
         "command": command or None,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -190,10 +191,9 @@ def write_retrieval(
 # -- contents --------------------------------------------------------------------------------
 
 
-def _fitted(methods: Sequence[Ours | Rival]) -> list[Ours]:
+def _fitted(methods: Sequence[Method]) -> list[Any]:
     """Return the methods of narrows that are fitted; an interrupted or failed one is not."""
-    ours = [method for method in methods if isinstance(method, Ours)]
-    return [method for method in ours if hasattr(method.fitted, "n_samples_seen_")]
+    return [method for method in methods if hasattr(method.fitted, "n_samples_seen_")]
 
 
 def _data(data: Splits, done: int, inputs: Sequence[str]) -> dict[str, Any]:
@@ -280,7 +280,7 @@ def _curves(lines: Sequence[Line]) -> list[dict[str, Any]]:
     ]
 
 
-def _model(method: Ours, data: Splits) -> dict[str, Any]:
+def _model(method: NarrowsMethod, data: Splits) -> dict[str, Any]:
     """Describe a method fitted to the last fold: its components, or the selected features."""
     fitted = method.fitted
     source = data.source(method.fold) if method.width is None else method.source
@@ -320,10 +320,9 @@ def _template(page: str = "report.html") -> Any:
     return environment.from_string(source)
 
 
-def _about(method: Ours | Rival) -> str:
+def _description(method: Method) -> str:
     """Return the first line of the documentation of a method, which has its full name."""
-    estimator = method.estimator if isinstance(method, Ours) else RIVALS[method.name](1)
-    return (getdoc(type(estimator)) or "").partition("\n")[0]
+    return (getdoc(method.documented) or "").partition("\n")[0]
 
 
 def _name(value: Any) -> str:
@@ -337,11 +336,12 @@ def _by_reduction(lines: Results) -> list[tuple[Line, list[tuple[Line | None, bo
 
     None stands for a classifier without a line.
     """
-    near = dict(zip(map(id, lines), lines.near(), strict=True))
+    good = dict(zip(map(id, lines), lines.near(), strict=True))
+    classifiers = lines.classifiers()
     return [
         (next(iter(row.values())),
-         [(row.get(judge), near.get(id(row.get(judge)), False)) for judge in lines._judges()])
-        for row in lines._by_reduction()
+         [(line, good.get(id(line), False)) for line in map(row.get, classifiers)])
+        for row in lines.by_reduction()
     ]  # fmt: skip
 
 
@@ -372,7 +372,7 @@ def _matrix(lines: Results, data: Splits) -> dict[str, Any] | None:
     return {"classes": known, "rows": rows}
 
 
-def _map(lines: Results, data: Splits, methods: Sequence[Ours | Rival]) -> dict[str, Any] | None:
+def _map(lines: Results, data: Splits, methods: Sequence[Method]) -> dict[str, Any] | None:
     """Draw the held-out samples by the best projection: in one dimension for two classes, or two.
 
     A method with more dimensions is better than one that has two, and its first two are drawn.
@@ -382,17 +382,17 @@ def _map(lines: Results, data: Splits, methods: Sequence[Ours | Rival]) -> dict[
     drawn = 1 if len(np.unique(data.y)) == 2 else 2
     projectors = [m for m in _fitted(methods) if not m.fitted._selects]
     makers = {m.name: m for m in projectors if len(m.fitted.components_) >= drawn}
-    done = [line for line in lines if not line.skipped and lines._ranks(line)]
+    done = [line for line in lines if not line.skipped and lines.is_ranked(line)]
     mine = [line for line in done if line.method in makers]
     if not mine:
         return None
     best = max(mine, key=lines.score)
     method = makers[best.method]
     X, y_train, X_test, y_test = data[method.fold]
-    texts, reduce = data.texts(method.fold), method.first(drawn)
+    texts, reduce = data.texts(method.fold), method.projection(drawn)
     few = np.sort(np.random.default_rng(0).permutation(len(y_test))[:_DRAWN])
     y = y_test[few]
-    Z = reduce(taken(X_test, few)).astype(float)
+    Z = reduce(take_rows(X_test, few)).astype(float)
     names = [f"{title(best.method)} {k + 1}" for k in range(drawn)]
     cut = threshold(np.asarray(reduce(X), dtype=float)[:, 0], y_train) if drawn == 1 else None
     display = ScatterDisplay(Z, y, names, cut).plot(new_figure((10, 6.5)).subplots())
@@ -442,7 +442,7 @@ def threshold(z: np.ndarray, y: np.ndarray) -> float:
     return float(z[k : k + 2].mean())
 
 
-def _pictures(lines: Results, methods: Sequence[Ours | Rival]) -> list[dict[str, str]]:
+def _pictures(lines: Results, methods: Sequence[Method]) -> list[dict[str, str]]:
     done = [line for line in lines if not line.skipped and line.method != ALL]
     pictures, metric = [], METRICS[lines.metric]
     plain = metric not in (METRICS["accuracy"], METRICS["r2"])
@@ -454,12 +454,12 @@ def _pictures(lines: Results, methods: Sequence[Ours | Rival]) -> list[dict[str,
         encoded = base64.b64encode(as_svg(ax.figure)).decode()
         pictures.append({"title": title, "caption": caption, "svg": encoded})
 
-    for judge in dict.fromkeys(line.classifier for line in done):
+    for classifier in dict.fromkeys(line.classifier for line in done):
         add(
-            f"{metric[:1].upper()}{metric[1:]} by number of dimensions, {judge}",
+            f"{metric[:1].upper()}{metric[1:]} by number of dimensions, {classifier}",
             f"On the held-out samples, with {bars}. Dotted: all features.",
-            lambda ax, judge=judge: ComparisonDisplay(lines).plot(
-                ax, FIELDS[lines.metric], judge, legend="below"
+            lambda ax, classifier=classifier: ComparisonDisplay(lines).plot(
+                ax, FIELDS[lines.metric], classifier, legend="below"
             ),
         )
     two, chosen = _of_two(lines), lines.recommendation_

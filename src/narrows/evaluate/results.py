@@ -50,7 +50,7 @@ _WIDTH = 100  # of the table, unless names of methods get too short
 _SHORTEST = 20  # characters of such a name
 _SHORT = {"roc_auc": "ROC area", "average_precision": "av. precision"}  # in the table
 _ITERATIONS = 100  # max_iter of LogisticRegression
-_MANY = 3  # reductions that may be equally good
+_FEWEST_EQUAL = 3  # reductions that may be equally good
 _CLEAR = 2  # standard errors that a result must be better than the largest class
 # A constant prediction has a lower macro-F1 than random ones, but not a lower balanced accuracy
 _AGAINST_CONSTANT = {"macro_f1": "balanced_accuracy"}
@@ -418,7 +418,7 @@ class Recommendation:
             "ties": list(self.ties),
             "best": _place(self.best),
             "differences": {
-                name: _place(line) | self._from(line)._asdict()
+                name: _place(line) | as_numbers(self._from(line))
                 for name, line in places.items()
                 if line is not None
             },
@@ -467,7 +467,7 @@ class Results(list[Line]):
     def recommendation_(self) -> Recommendation | None:
         """The reduction to use, and why; None if no reduction was compared."""
         every_one = [line for line in self if not line.skipped]
-        done = [line for line in every_one if self._ranks(line)]
+        done = [line for line in every_one if self.is_ranked(line)]
         reductions = [line for line in done if line.is_reduction]
         if not reductions:
             return None
@@ -501,7 +501,7 @@ class Results(list[Line]):
             max(beat, key=lambda line: (value(line, against), -line.dimensions), default=None),
         )
 
-    def _ranks(self, line: Line) -> bool:
+    def is_ranked(self, line: Line) -> bool:
         """Whether the recommendation depends on the classifier of a line."""
         return self.ranked_by in ("", line.classifier)
 
@@ -559,7 +559,7 @@ class Results(list[Line]):
     def as_dicts(self) -> list[dict[str, Any]]:
         """Return the lines ready for JSON, with their differences from the best ones."""
         return [
-            line.as_dict() | ({} if apart is None else {"to_best": apart._asdict()})
+            line.as_dict() | ({} if apart is None else {"to_best": as_numbers(apart)})
             for line, apart in zip(self, self.differences(), strict=True)
         ]
 
@@ -582,9 +582,9 @@ class Results(list[Line]):
 
     def _all_equal(self, chosen: Recommendation) -> list[str]:
         """Say that all reductions are equivalent, if that is so and there are several methods."""
-        lines = [line for line in self if line.is_reduction and self._ranks(line)]
+        lines = [line for line in self if line.is_reduction and self.is_ranked(line)]
         best, several = chosen.best_reduction, len({line.method for line in lines}) > 1
-        if chosen.verdict != "use" or not several or len(lines) < _MANY:
+        if chosen.verdict != "use" or not several or len(lines) < _FEWEST_EQUAL:
             return []
         if any(self._is_worse(line, best) for line in lines):
             return []
@@ -595,20 +595,20 @@ class Results(list[Line]):
 
         A row has the scores by all classifiers behind one reduction. Long names lose their middle.
         """
-        said = [self.sentence_, *self._columns(), *filter(None, [self.why]), ""]
+        said = [self.sentence_, *self.chosen_columns(), *filter(None, [self.why]), ""]
         return "\n".join([*said, *self._table(), *self._notes(), *self._in_order()])
 
     def _table(self) -> list[str]:
         """Return a header and a row for each reduction, and one for the largest class."""
-        judges, rows = self._judges() or [""], self._by_reduction()
+        classifiers, rows = self.classifiers() or [""], self.by_reduction()
         apart = dict(zip(map(id, self), self.differences(), strict=True))
-        several, name = len(judges) > 1, _SHORT.get(self.metric, METRICS[self.metric])
-        first, second = judges[0], [] if len(judges) > 1 else [_TITLES[self._second]]
-        header = [*(judges if several else [name]), f"{first} to the best" if several else
+        several, name = len(classifiers) > 1, _SHORT.get(self.metric, METRICS[self.metric])
+        first, second = classifiers[0], [] if len(classifiers) > 1 else [_TITLES[self._second]]
+        header = [*(classifiers if several else [name]), f"{first} to the best" if several else
                   "to the best", *second, "bytes/row", "seconds"]  # fmt: skip
         cells = [
             [line.skipped] if line.skipped else [
-                *(self._score(row.get(judge), apart, several) for judge in judges),
+                *(self._score(row.get(each), apart, several) for each in classifiers),
                 str(apart.get(id(line)) or ""), *([self._other(line)] if second else []),
                 f"{line.row_bytes:,.0f}", f"{line.learn + line.transform:.3f}",
             ]
@@ -643,18 +643,18 @@ class Results(list[Line]):
         score = getattr(line, FIELDS[self._second])
         return f"{score:,.{3 if score < 1e4 else 0}f}"  # the RMSE of a price may be long
 
-    def _judges(self) -> list[str]:
+    def classifiers(self) -> list[str]:
         """Return the classifiers or regressors that have results."""
         return list(dict.fromkeys(line.classifier for line in self if not line.skipped))
 
-    def _by_reduction(self) -> list[dict[str, Line]]:
+    def by_reduction(self) -> list[dict[str, Line]]:
         """Return the lines of each reduction by classifier, and last those of the largest class."""
         rows: dict[Any, dict[str, Line]] = {}
         for line in self._without_left_out():
             key = line.method, line.skipped or line.dimensions
             rows.setdefault(key, {})[line.classifier] = line
         largest = self.largest_class_
-        last = [] if largest is None else [dict.fromkeys(self._judges() or [""], largest)]
+        last = [] if largest is None else [dict.fromkeys(self.classifiers() or [""], largest)]
         return [*rows.values(), *last]
 
     def _without_left_out(self) -> list[Line]:
@@ -662,7 +662,7 @@ class Results(list[Line]):
         known = any(line.method == ALL and not line.skipped for line in self)
         return [line for line in self if not (known and line.method == ALL and line.skipped)]
 
-    def _said_of_classifiers(self) -> list[str]:
+    def notes_on_classifiers(self) -> list[str]:
         """Return what was done otherwise than with each classifier's defaults, in sentences."""
         known = set(map(id, self._without_left_out()))
         said = [f"{ALL}: {line.skipped}" for line in self if id(line) not in known]
@@ -681,7 +681,7 @@ class Results(list[Line]):
             )
         return said
 
-    def _columns(self) -> list[str]:
+    def chosen_columns(self) -> list[str]:
         """Return a line with the columns that the recommended selection keeps, by name."""
         recommended = self.recommendation_
         if recommended is None or recommended.verdict == "nothing":
@@ -697,7 +697,7 @@ class Results(list[Line]):
     def _in_order(self) -> list[str]:
         """Return a line with the first columns of a table, if they were selected in order."""
         names, n = self.columns_in_order_[:_SHOWN], len(self.columns_in_order_)
-        if not names or self._columns():
+        if not names or self.chosen_columns():
             return []
         first = "" if n == len(names) else f"the first {_SHOWN} of {n:,}, "
         split = "" if self.n_folds == 1 else " of the first split"
@@ -712,14 +712,14 @@ class Results(list[Line]):
     def _notes(self) -> list[str]:
         """Return lines below the table that explain it."""
         several = len({line.classifier for line in self}) > 1
-        judge = "regressor" if self.metric == "r2" else "classifier"
+        what = "regressor" if self.metric == "r2" else "classifier"
         split = f"means over {self.n_folds} splits{' +- standard deviation' * (not several)}; "
         margin = f", or by more than {self.margin:g}" * bool(self.margin)
         return [
-            f"{split * (self.n_folds > 1)}to the best{f' with the same {judge}' * several}: paired "
+            f"{split * (self.n_folds > 1)}to the best{f' with the same {what}' * several}: paired "
             f"difference +- standard error; * not worse by more than that{margin}; seconds: to fit "
             "and to reduce",
-            *self._said_of_classifiers(),
+            *self.notes_on_classifiers(),
         ]
 
 
@@ -759,6 +759,11 @@ def averaged(found: Iterable[Sequence[Line]], metric: str = "accuracy", why: str
         else:
             lines.append(line)
     return lines
+
+
+def as_numbers(difference: Difference) -> dict[str, float]:
+    """Return a difference ready for JSON."""
+    return {"mean": difference.mean, "standard_error": difference.standard_error}
 
 
 def _place(line: Line) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from sklearn.utils.extmath import row_norms
 
 from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.methods import RIVALS, is_nested
-from narrows.evaluate.results import ALL, against, named
-from narrows.evaluate.splits import held_out
+from narrows.evaluate.results import ALL, against, as_numbers, named
+from narrows.evaluate.splits import checked_test
 from narrows.methods.discriminants import LDA
-from narrows.methods.methods import METHODS as OURS
+from narrows.methods.methods import METHODS
 from narrows.methods.online import OnlineSRDA
 from narrows.methods.parameters import real, whole, word
 from narrows.moments.labels import joined, one_a_row, some
@@ -28,7 +28,7 @@ from narrows.moments.targets import as_samples
 from narrows.solve.paired import MARGIN, Difference, standard_error
 from narrows.solve.sums import number_in_class, stacked
 
-METHODS = ("lda", "pca")
+COMPARED = ("lda", "pca")
 SIZES = (16, 32, 64, 128)
 LEFT_OUT, REPEATS = 0.5, 5
 SCORES = ("recall@1", "recall@10", "precision@10", "overlap@10")
@@ -104,7 +104,7 @@ class RetrievalLine:
 def retrieval(
     X: Any,
     y: Any,
-    methods: Sequence[Any] = METHODS,
+    methods: Sequence[Any] = COMPARED,
     dims: Sequence[int] | None = None,
     *,
     ridges: Sequence[float] = (),
@@ -275,7 +275,7 @@ def n_steps(
 
 
 def check(
-    methods: Sequence[Any] = METHODS,
+    methods: Sequence[Any] = COMPARED,
     dims: Sequence[int] | None = None,
     left_out: float = LEFT_OUT,
     ridges: Sequence[float] = (),
@@ -319,7 +319,7 @@ def _method(method: Any, seed: int) -> _Method:
         return _Method(" ".join(repr(method).split()), method, size if is_open else "")
     name = method.lower()
     makers: dict[str, Callable[[], Any]] = {TRUNCATION: FunctionTransformer}
-    for_classes = {known: kind for known, kind in OURS.items() if not kind()._takes_numbers}
+    for_classes = {known: kind for known, kind in METHODS.items() if not kind()._takes_numbers}
     makers |= {known.lower(): kind for known, kind in for_classes.items()}
     makers |= {
         known: lambda make=make: make(1)  # type: ignore[misc]
@@ -339,7 +339,7 @@ def _joined(X: Any, y: Any, test: Any) -> tuple[Any, np.ndarray, np.ndarray | No
     """Return indexed samples and queries, their labels, and which are queries, if that is given."""
     if test is None:
         return as_samples(X, "retrieval"), y, None
-    Q, queried = held_out(test, X, "retrieval")
+    Q, queried = checked_test(test, X, "retrieval")
     X, Q = (as_samples(rows, "retrieval") for rows in (X, Q))
     if Q.shape[1] != X.shape[1]:
         raise ParameterError(
@@ -557,7 +557,7 @@ class Chosen:
             "dimensions": self.line.dimensions,
             "classes": self.classes,
             "metric": self.metric,
-            **{name: apart._asdict() for name, apart in self.scores.items()},
+            **{name: as_numbers(apart) for name, apart in self.scores.items()},
             "best": {"method": self.best.method, "dimensions": self.best.dimensions},
             "margin": self.margin,
             "are_all_worse": self.are_all_worse,
@@ -663,7 +663,9 @@ class Retrieval(list[RetrievalLine]):
             return None
         by = classes, metric
         best = min(lines, key=lambda line: (-line.mean(*by), line.dimensions))
-        line = min(self._near(best, *by), key=lambda line: (line.dimensions, -line.mean(*by)))
+        line = min(
+            self.equivalent_to(best, *by), key=lambda line: (line.dimensions, -line.mean(*by))
+        )
         every = next(line for line in self if line.method == ALL)
         others = {"score": None, "to_best": best, "to_all": every}
         scores = {name: self.score(line, *by, than) for name, than in others.items()}
@@ -676,7 +678,7 @@ class Retrieval(list[RetrievalLine]):
         word(*SCORES).check("Retrieval", "metric", metric)
         word(*self.classes).check("Retrieval", "classes", classes)
 
-    def _near(self, best: RetrievalLine, classes: str, metric: str) -> list[RetrievalLine]:
+    def equivalent_to(self, best: RetrievalLine, classes: str, metric: str) -> list[RetrievalLine]:
         """Return the reductions that are equivalent to the best."""
         return [
             line
@@ -696,7 +698,7 @@ class Retrieval(list[RetrievalLine]):
         return [
             {"method": line.method, "dimensions": line.dimensions}
             | ({"skipped": line.skipped} if line.skipped else {})
-            | {name: {metric: self.score(line, name, metric)._asdict() for metric in SCORES}
+            | {name: {metric: as_numbers(self.score(line, name, metric)) for metric in SCORES}
                for name in line.found}
             for line in self
         ]  # fmt: skip
@@ -704,7 +706,9 @@ class Retrieval(list[RetrievalLine]):
     def __str__(self) -> str:
         """Return the choice, and a table with a header."""
         chosen, width = self.best(), max(len(line.method) for line in self)
-        near = [] if chosen is None else self._near(chosen.best, chosen.classes, chosen.metric)
+        near = (
+            [] if chosen is None else self.equivalent_to(chosen.best, chosen.classes, chosen.metric)
+        )
         header = f"{'method':<{width}}  dimensions"
         header += len(self.classes) * "  {:<16}  {:>9}  {:>12}  {:>10}".format(*SCORES)
         above = "".join(f"  {f'{name} classes':<53}" for name in self.classes).rstrip()

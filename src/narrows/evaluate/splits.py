@@ -19,14 +19,13 @@ from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
 from narrows.io.source import Source, check_kind, of_maker
 from narrows.io.streams import display_name
-from narrows.io.table_rows import TableRows, cells_named
+from narrows.io.table_rows import cells_named, take_rows
 from narrows.io.table_rows import joined as concatenated
 from narrows.moments.labels import joined, some
 from narrows.moments.targets import as_samples
 from narrows.solve.cells import CellError
 from narrows.solve.sums import stacked, widened
-from narrows.table import TableEncoder
-from narrows.text import Vectoriser
+from narrows.text import FeatureMaker
 
 Fold = tuple[Any, np.ndarray, Any, np.ndarray]
 Pairs = Sequence[tuple[np.ndarray, np.ndarray]]
@@ -35,7 +34,33 @@ REPEATS = 5
 _SHOWN = 100  # characters of a text
 
 
-class Splits(Sequence[Fold]):
+class Folds(Sequence[Fold]):
+    """Folds (X, y, X_test, y_test) of numbers whose features have no names."""
+
+    samples: Any = None  # as they were given, before they are split and preprocessed
+
+    def __init__(self, folds: Sequence[Fold]):
+        self._folds = folds
+
+    def __len__(self) -> int:
+        return len(self._folds)
+
+    def __getitem__(self, k: Any) -> Any:
+        return self._folds[k]
+
+    def source(self, k: int) -> Source | None:
+        """Return where the features of a fold come from, if that is known."""
+        return None
+
+    def groups(self, k: int) -> np.ndarray | None:
+        """Return the column of each feature of a table that was read from a file.
+
+        There `narrows fit` selects whole columns by forward selection.
+        """
+        return None
+
+
+class Splits(Folds):
     """Splits (X, y, X_test, y_test), each made when it is read; the last one read is kept.
 
     Parameters
@@ -50,6 +75,8 @@ class Splits(Sequence[Fold]):
         Where the features come from, if there is no `preprocess`.
     places : tuple of sequences of (file, lines), optional
         Of samples that were read, and of read held-out samples: the files, and their lines there.
+    holds : str, optional
+        What the samples are that were read from files: "numbers", "texts" or "tables".
     """
 
     def __init__(
@@ -59,9 +86,10 @@ class Splits(Sequence[Fold]):
         preprocess: Any = None,
         source: Source | None = None,
         places: tuple[Places, Places] = ((), ()),
+        holds: str = "",
     ):
         self.parts, self.pairs, self.preprocess, self._source = parts, pairs, preprocess, source
-        self._places = places
+        self._places, self._holds = places, holds
         self._kept: tuple[int, Fold, Any] | None = None
 
     def __len__(self) -> int:
@@ -71,6 +99,11 @@ class Splits(Sequence[Fold]):
         if not 0 <= k < len(self):
             raise IndexError(k)
         return self._made(k)[0]
+
+    @property
+    def samples(self) -> Any:
+        """The samples as they were given, before they are split and preprocessed."""
+        return self.parts[0]
 
     @property
     def y(self) -> np.ndarray:
@@ -84,18 +117,15 @@ class Splits(Sequence[Fold]):
     @property
     def is_text(self) -> bool:
         """Whether the samples are texts."""
-        return isinstance(self.preprocess, Vectoriser)
+        return isinstance(self.preprocess, FeatureMaker) and self.preprocess.takes == "texts"
 
     def source(self, k: int) -> Source | None:
         """Return where the features of a split come from, if that is known."""
         return self._source if self.preprocess is None else source_of(self._made(k)[1])
 
     def groups(self, k: int) -> np.ndarray | None:
-        """Return the column of each feature of a table that was read from a file.
-
-        There `narrows fit` selects whole columns by forward selection.
-        """
-        source = self.source(k) if isinstance(self.parts[0], TableRows) else None
+        """Return the column of each feature of a table that was read from a file."""
+        source = self.source(k) if self._holds == "tables" else None
         encoder = None if source is None else source.encoder
         return None if encoder is None else encoder.groups_
 
@@ -110,7 +140,7 @@ class Splits(Sequence[Fold]):
             X, y, X_test, y_test = self.parts
             return X, y, X_test, y_test
         (X, y), (train, test) = self.parts, self.pairs[k]
-        return taken(X, train), y[train], taken(X, test), y[test]
+        return take_rows(X, train), y[train], take_rows(X, test), y[test]
 
     def _made(self, k: int) -> tuple[Fold, Any]:
         if self._kept is None or self._kept[0] != k:
@@ -120,7 +150,7 @@ class Splits(Sequence[Fold]):
                 rows = self.pairs[k] if len(self.pairs) else (range(len(y)), range(len(y_test)))
                 places = (self._places[0],) * 2 if len(self.pairs) else self._places
                 with _rows_named(rows[0], places[0]):
-                    fitted, X = prepared(self.preprocess, X, y)
+                    fitted, X = fit_preprocessing(self.preprocess, X, y)
                 with _rows_named(rows[1], places[1]):
                     X_test = fitted.transform(X_test)
                 X, X_test = as_samples(X, "compare"), as_samples(X_test, "compare")
@@ -138,7 +168,7 @@ def _rows_named(rows: Sequence[int] | np.ndarray, places: Places) -> Iterator[No
             raise error.at(int(rows[error.row])) from None
 
 
-def prepared(steps: Any, X: Any, y: np.ndarray) -> tuple[Any, Any]:
+def fit_preprocessing(steps: Any, X: Any, y: np.ndarray) -> tuple[Any, Any]:
     """Return a copy of a transformer that is fitted to training samples, and these transformed."""
     pipeline = make_pipeline(clone(steps))
     return pipeline, pipeline.fit_transform(X, y)
@@ -147,23 +177,12 @@ def prepared(steps: Any, X: Any, y: np.ndarray) -> tuple[Any, Any]:
 def source_of(fitted: Any) -> Source | None:
     """Return the names of the features that a fitted transformer makes, if it has some."""
     last = fitted.steps[-1][1]
-    if isinstance(last, Vectoriser | TableEncoder):
+    if isinstance(last, FeatureMaker):
         return Source(**of_maker(last))
     try:
         return Source(columns=tuple(map(str, fitted.get_feature_names_out())))
     except (AttributeError, ValueError):
         return None
-
-
-def taken(X: Any, rows: np.ndarray) -> Any:
-    """Return some samples of an array, a sparse matrix, a table or a list."""
-    if isinstance(X, TableRows):
-        return X.rows(rows)
-    if isinstance(X, list | tuple):
-        return [X[row] for row in rows]
-    if hasattr(X, "column_names"):  # of Arrow
-        return X.take(rows)
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def pairs_of(
@@ -196,7 +215,7 @@ def pairs_of(
     return list(StratifiedShuffleSplit(repeats, test_size=0.2, random_state=seed).split(rows, y))
 
 
-def held_out(test: Any, X: Any, who: str) -> tuple[Any, Any]:
+def checked_test(test: Any, X: Any, who: str) -> tuple[Any, Any]:
     """Return the samples and labels of `test`; ParameterError if they do not fit to samples X."""
     if not isinstance(test, tuple | list) or len(test) != 2:
         raise ParameterError(
@@ -240,22 +259,22 @@ def read_folds(
     split.
     """
     has_split = not (tests or cv or repeats or options.split) and _support(paths, "split")
-    parts, source, places = read_parts(paths, tests, options, has_split)
-    _check_counts(named(paths), parts[1], len(parts) == 2, cv)
+    parts, source, places, holds = read_parts(paths, tests, options, has_split)
+    _check_counts(display_names(paths), parts[1], len(parts) == 2, cv)
     pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed) if len(parts) == 2 else []
-    if isinstance(parts[0], TableRows) or parts[0].dtype == object:  # texts
-        several = len(paths) + len(tests) > 1  # of one file, the row is enough
-        return Splits(parts, pairs, maker, places=places if several else ((), ()))
-    return Splits(parts, pairs, source=source)
+    if holds == "numbers":
+        return Splits(parts, pairs, source=source)
+    several = len(paths) + len(tests) > 1  # of one file, the row is enough
+    return Splits(parts, pairs, maker, places=places if several else ((), ()), holds=holds)
 
 
 def read_parts(
     paths: Sequence[str], tests: Sequence[str], options: Options, has_split: bool = False
-) -> tuple[tuple[Any, ...], Source | None, tuple[Places, Places]]:
+) -> tuple[tuple[Any, ...], Source | None, tuple[Places, Places], str]:
     """Read (X, y) of files, or a `Fold` of them and of test files or, with `has_split`, of them.
 
-    Texts are an array of objects. Also return where the features come from, if that is known, and
-    the places of both kinds of samples.
+    Texts are an array of objects. Also return where the features come from, if that is known, the
+    places of both kinds of samples, and what they are: "numbers", "texts" or "tables".
     """
     both = [*paths, *tests]
     if tests and options.zero_based is None and _support(both, "zero_based"):
@@ -264,34 +283,37 @@ def read_parts(
     parts: tuple[Any, ...]
     places: tuple[Places, Places]
     if found is not None:
-        parts, places = found
+        parts, places, holds = found
     else:
-        X, y, dataset, at = rows(paths, options)
+        X, y, dataset, at = read_samples(paths, options)
+        holds = dataset.holds
         parts, source, places = (X, y), dataset.source(), (at, ())
         if tests:
             columns = None if source is None else source.columns
             options = options.replace(columns=columns).with_found(_decided(dataset))
             if dataset.is_text and _support(tests, "text"):
                 options = options.replace(text=options.text or (TEXT,))
-            X_test, y_test, held_out, at_test = rows(tests, options, source)
-            check_kind(named(tests), held_out.holds, dataset.holds, named(paths))
+            X_test, y_test, held_out, at_test = read_samples(tests, options, source)
+            check_kind(display_names(tests), held_out.holds, holds, display_names(paths))
             if y.ndim == 1 and not np.isin(y_test, y).any():
                 had, got = some(np.unique(y)), some(np.unique(y_test))
-                expected = f"expected labels that {named(paths)} has ({had}), got {got}."
-                raise DataError(named(tests), f"{expected} Check which column has the labels.")
+                expected = f"expected labels that {display_names(paths)} has ({had}), got {got}."
+                raise DataError(
+                    display_names(tests), f"{expected} Check which column has the labels."
+                )
             parts, places = (X, y, X_test, y_test), (at, at_test)
-    if len(parts) == 4 and not isinstance(parts[0], TableRows) and parts[0].dtype != object:
+    if len(parts) == 4 and holds == "numbers":
         width = max(parts[0].shape[1], parts[2].shape[1])
         parts = widened(parts[0], width), parts[1], widened(parts[2], width), parts[3]
-    return parts, source, places
+    return parts, source, places, holds
 
 
-def named(paths: Sequence[str]) -> str:
+def display_names(paths: Sequence[str]) -> str:
     """Return files as errors name them."""
     return ", ".join(map(display_name, paths))
 
 
-def rows(
+def read_samples(
     paths: Sequence[str], options: Options, source: Source | None = None
 ) -> tuple[Any, np.ndarray, Dataset, Places]:
     """Return the samples of files (texts as an array of objects), labels, data set and places."""
@@ -300,13 +322,14 @@ def rows(
     places = [(display_name(paths[chunk.at.file]), chunk.lines) for chunk in chunks]
     if sparse.issparse(chunks[0].y):
         raise ParameterError(
-            f"{named(paths)}: expected one label per sample to compare, got several. Keep one."
+            f"{display_names(paths)}: expected one label per sample to compare, got several. Keep "
+            "one."
         )
     found = [chunk.y for chunk in chunks]
     try:
         y = np.concatenate(found) if found[0].ndim == 2 else joined(found)
     except ValueError as error:  # labels of several types
-        raise DataError(named(paths), str(error)) from None
+        raise DataError(display_names(paths), str(error)) from None
     X = [chunk.X for chunk in chunks]
     if options.table:
         return concatenated(X), y, dataset, places
@@ -361,18 +384,18 @@ def _are_numbers(classes: np.ndarray) -> bool:
 
 def _splits(
     paths: Sequence[str], options: Options
-) -> tuple[tuple[Any, ...], tuple[Places, Places]] | None:
+) -> tuple[tuple[Any, ...], tuple[Places, Places], str] | None:
     """Return the samples with `split` train and test, if the JSON lines have both."""
     try:  # a file may hold one of them
         of_train, of_test = (options.replace(split=name) for name in ("train", "test"))
-        train = rows(_files_of_split(paths, of_train), of_train)
+        train = read_samples(_files_of_split(paths, of_train), of_train)
         of_test = of_test.with_found(_decided(train[2]))
-        test = rows(_files_of_split(paths, of_test), of_test)
+        test = read_samples(_files_of_split(paths, of_test), of_test)
     except DataError as error:
         if error.line is not None:
             raise
         return None
-    return (train[0], train[1], test[0], test[1]), (train[3], test[3])
+    return (train[0], train[1], test[0], test[1]), (train[3], test[3]), train[2].holds
 
 
 def _decided(dataset: Dataset) -> dict[str, Any]:

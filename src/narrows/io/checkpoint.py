@@ -17,7 +17,7 @@ from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
 from narrows.io.atomic import Version, clear_unfinished, version
-from narrows.io.chunk import Chunk, Options, Position, plain
+from narrows.io.chunk import Chunk, Options, Position, names_as_json
 from narrows.io.container import read_header
 from narrows.io.models import identity, load_checkpoint, save_checkpoint
 from narrows.io.streams import BEGINNING
@@ -86,7 +86,7 @@ class Checkpoint:
         if base is not None:
             base_crc32, self._last_run = identity(base)
         all_options = asdict(options)
-        all_options |= {name: plain(all_options[name]) for name in ("text", "target")}
+        all_options |= {name: names_as_json(all_options[name]) for name in ("text", "target")}
         more = [name for name in _MORE_OPTIONS if all_options[name] is not None]
         self.run: dict[str, Any] = {
             "base": base,

@@ -1,4 +1,4 @@
-"""The options that a reader gets, the chunks that it returns, and the labels or targets in them."""
+"""What a reader gets, `Options`, and returns, a `Chunk`; and which columns hold what."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from narrows.errors import (
 )
 from narrows.io.kinds import LABEL_TYPES
 from narrows.io.streams import MAX_LINE_MB
-from narrows.io.table_rows import TableRows
+from narrows.io.table_rows import TableRows, take_rows
 from narrows.methods.names import method_of
 from narrows.solve.cells import reads_as_number
 
@@ -39,7 +39,7 @@ def names_of(columns: Any, what: str = "text") -> tuple[str, ...] | None:
     return names
 
 
-def plain(names: tuple[str, ...] | None) -> str | list[str] | None:
+def names_as_json(names: tuple[str, ...] | None) -> str | list[str] | None:
     """Return the names of columns as JSON stores them: a name, or a list of several."""
     return names if names is None else names[0] if len(names) == 1 else list(names)
 
@@ -175,6 +175,27 @@ class Chunk(NamedTuple):
     weight: np.ndarray | None = None
     label: str | None = None
 
+    def replace(self, **changes: Any) -> Chunk:
+        """Return a copy with other values."""
+        return self._replace(**changes)
+
+    def take(self, rows: np.ndarray) -> Chunk:
+        """Return some of the samples, by their indices."""
+        y, weight = self.y, self.weight
+        return self.replace(
+            X=take_rows(self.X, rows),
+            y=None if y is None else take_rows(y, rows),
+            lines=[self.lines[k] for k in rows],
+            weight=None if weight is None else weight[rows],
+        )
+
+    @property
+    def holds(self) -> str:
+        """What the samples are: numbers, texts, or rows of a table."""
+        if isinstance(self.X, list):
+            return "texts"
+        return "tables" if isinstance(self.X, TableRows) else "numbers"
+
 
 def row_of(entry: int, indptr: np.ndarray) -> int:
     """Return the row of an entry of a CSR matrix."""
@@ -183,9 +204,9 @@ def row_of(entry: int, indptr: np.ndarray) -> int:
 
 def check_finite(chunk: Chunk, name: str) -> None:
     """Raise DataError, with the row, where a number is not finite."""
-    X = chunk.X
-    if isinstance(X, list | TableRows):
+    if chunk.holds != "numbers":
         return
+    X = chunk.X
     finite = np.isfinite(X.data if sparse.issparse(X) else X)
     if not finite.all():
         first = np.flatnonzero(~finite)[0]

@@ -167,7 +167,7 @@ class Dataset:
                     self.position = done + raw.tell() if raw.seekable() else 0
                     at = Position(number, int(chunk.lines[-1]), rows)
                     self._warn_of_null(chunk.y, name, chunk.lines)
-                    yield chunk._replace(at=at)
+                    yield chunk.replace(at=at)
             options = options.replace(after=0)
             if rows == before and not resumed and not options.may_be_empty:
                 raise DataError(name, "expected at least one row, got none.")
@@ -244,7 +244,7 @@ class Dataset:
             if self.skipped is not None:
                 yield from self.skipped.labelled(chunks, labels, may_lack)
             else:
-                yield from (chunk._replace(y=labels.of(chunk)) for chunk in chunks)
+                yield from (chunk.replace(y=labels.of(chunk)) for chunk in chunks)
 
     def _pieces(self, stream: Any, name: str, options: Options) -> Iterator[list[Chunk]]:
         """Return the chunks that are read together: several only if rows are skipped."""
@@ -267,9 +267,9 @@ class Dataset:
                 return
 
     def _check(self, chunk: Chunk, name: str, before: int) -> None:
-        X = chunk.X
-        if isinstance(X, list | TableRows):
+        if chunk.holds != "numbers":
             return
+        X = chunk.X
         width = self.options.width or (0 if sparse.issparse(X) else before)
         if width and X.shape[1] != width:
             problem = f"expected rows of {width} columns, got {X.shape[1]}."
@@ -348,5 +348,4 @@ def first_cells(path: str, options: Options) -> TableRows | None:
                 first = next((chunk for chunks in pieces for chunk in chunks), None)
         except (DataError, ParameterError, OSError):  # which another reader words better
             return None
-    X = None if first is None else first.X
-    return X if isinstance(X, TableRows) else None
+    return first.X if first is not None and first.holds == "tables" else None

@@ -122,7 +122,7 @@ def labelled(chunks: Iterable[Chunk], name: str, options: Options) -> Iterator[C
     """Yield the chunks of a table with labels of one type."""
     labels = Labels(name, options)
     for chunk in chunks:
-        yield chunk._replace(y=labels.of(chunk))
+        yield chunk.replace(y=labels.of(chunk))
 
 
 def _are_integers(y: np.ndarray) -> bool:

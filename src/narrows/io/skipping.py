@@ -82,15 +82,15 @@ class Tolerance:
         labels.decide(chunk.y for chunk in chunks)
         for chunk in chunks:
             try:
-                yield chunk._replace(y=labels.of(chunk))
+                yield chunk.replace(y=labels.of(chunk))
             except DataError as error:
                 n = len(chunk.lines)
                 if n > 1:
                     halves = np.arange(n // 2), np.arange(n // 2, n)
-                    parts = [part(chunk, rows) for rows in halves]
+                    parts = [chunk.take(rows) for rows in halves]
                     yield from self.labelled(parts, labels, may_lack)
                 elif may_lack and isinstance(chunk.y, list) and chunk.y[0] is None:
-                    yield chunk._replace(y=None)
+                    yield chunk.replace(y=None)
                 else:
                     self.add(error)
 
@@ -106,9 +106,9 @@ class Tolerance:
             for chunk in format.read(stream, name, options):
 
                 def some(rows: Any, of: Chunk = chunk) -> list[Chunk]:
-                    return [part(of, rows)]
+                    return [of.take(rows)]
 
-                yield self._halves(np.arange(len(chunk.lines)), some)
+                yield self._without_wrong_rows(np.arange(len(chunk.lines)), some)
             return
         lines = Lines(stream, name, options.max_line_mb)
         held: list[tuple[int, Any]] = []
@@ -136,7 +136,7 @@ class Tolerance:
                 except DataError as error:
                     at = None if error.line is None else error.line + before
                     raise DataError(error.path, error.problem, at) from None
-                return [c._replace(lines=[int(n) + before for n in c.lines]) for c in chunks]
+                return [c.replace(lines=[int(n) + before for n in c.lines]) for c in chunks]
 
         def text_of(row: Any) -> bytes:
             return row if isinstance(row, bytes) else _as_csv(row, lines.delimiter)
@@ -145,13 +145,13 @@ class Tolerance:
             held.append(row)
             if len(held) >= options.chunk_rows:
                 self._latest.append(({(name, n): each for n, each in held}, text_of))
-                yield self._halves(held, read, text_of)
+                yield self._without_wrong_rows(held, read, text_of)
                 held = []
         if held:
             self._latest.append(({(name, n): each for n, each in held}, text_of))
-            yield self._halves(held, read, text_of)
+            yield self._without_wrong_rows(held, read, text_of)
 
-    def _halves(
+    def _without_wrong_rows(
         self,
         rows: Any,
         read: Callable[[Any], list[Chunk]],
@@ -169,7 +169,9 @@ class Tolerance:
             if len(rows) > 1:
                 n = len(rows) // 2
                 return [
-                    c for half in (rows[:n], rows[n:]) for c in self._halves(half, read, text_of)
+                    c
+                    for half in (rows[:n], rows[n:])
+                    for c in self._without_wrong_rows(half, read, text_of)
                 ]
             self.add(error, text_of(rows[0][1]) if isinstance(rows, list) else b"")
             return []
@@ -189,10 +191,10 @@ class Tolerance:
                 except DataError as error:
                     at = None if error.line is None else error.line + before
                     raise DataError(error.path, error.problem, at) from None
-                return [c._replace(lines=[int(n) + before for n in c.lines]) for c in chunks]
+                return [c.replace(lines=[int(n) + before for n in c.lines]) for c in chunks]
 
             done += len(table)
-            yield self._halves(range(max(0, options.after - first), len(table)), read)
+            yield self._without_wrong_rows(range(max(0, options.after - first), len(table)), read)
 
     def write(self, path: str) -> None:
         """Write the rows that were skipped, behind their header if they have one."""
@@ -203,24 +205,6 @@ class Tolerance:
                     file.write(self._heads[each.file])
                 before = each.file
                 file.write(each.row)
-
-
-def part(chunk: Chunk, rows: np.ndarray) -> Chunk:
-    """Return some rows of a chunk."""
-    y, weight = chunk.y, chunk.weight
-    X: Any = chunk.X
-    X = (
-        X.rows(rows)
-        if hasattr(X, "rows")
-        else [X[k] for k in rows]
-        if isinstance(X, list)
-        else X[rows]
-    )
-    return chunk._replace(
-        X=X, y=[y[k] for k in rows] if isinstance(y, list) else None if y is None else y[rows],
-        lines=[chunk.lines[k] for k in rows],
-        weight=None if weight is None else weight[rows],
-    )  # fmt: skip
 
 
 def _as_csv(row: Sequence[str], delimiter: str) -> bytes:

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 
 from narrows.errors import DataError, ParameterError
-from narrows.io.chunk import SPARE, TEXT, Options, names_of, plain
+from narrows.io.chunk import SPARE, TEXT, Options, names_as_json, names_of
 from narrows.io.formats.base import Format
 from narrows.solve.codec import SchemaError, Sizes, check_known, check_plain, from_arrays, taken
 from narrows.solve.terms import Counted, Table
 
 if TYPE_CHECKING:
     from narrows.table import TableEncoder
-    from narrows.text import Vectoriser
+    from narrows.text import FeatureMaker, Vectoriser
 
 _SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, [str], None)}
+_NAMES = {"texts": "tfidf", "tables": "encoder"}  # of what makes features of them
 _MORE = {"vector": (str, None), "target": (str, [str], None)}  # only where it was set
 
 
@@ -86,8 +87,12 @@ class Source:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings for a JSON header."""
-        settings = {"zero_based": self.zero_based, "label": self.label, "text": plain(self.text)}
-        more = {"vector": self.vector, "target": plain(self.target)}
+        settings = {
+            "zero_based": self.zero_based,
+            "label": self.label,
+            "text": names_as_json(self.text),
+        }
+        more = {"vector": self.vector, "target": names_as_json(self.target)}
         return settings | {name: value for name, value in more.items() if value is not None}
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -102,14 +107,14 @@ class Source:
         return arrays
 
     @property
-    def maker(self) -> Any:
+    def maker(self) -> FeatureMaker | None:
         """What makes samples of texts or of a table; None where files hold numbers."""
         return self.encoder if self.tfidf is None else self.tfidf
 
     @property
     def holds(self) -> str:
         """What the files hold: numbers, texts, or tables with columns of any kind."""
-        return "texts" if self.tfidf is not None else "tables" if self.encoder else "numbers"
+        return "numbers" if self.maker is None else self.maker.takes
 
     @classmethod
     def of(cls, settings: Any, arrays: Mapping[str, np.ndarray]) -> Source:
@@ -135,17 +140,17 @@ class Source:
         return cls(**settings, columns=columns, **made)
 
 
-def of_maker(maker: Any) -> dict[str, Any]:
+def of_maker(maker: FeatureMaker | None) -> dict[str, Any]:
     """Return what makes samples, if anything does, by its name in a `Source`."""
     if maker is None:
         return {}
-    return {"encoder" if hasattr(maker, "decisions_") else "tfidf": maker}
+    return {_NAMES[maker.takes]: maker}
 
 
-def source_of_step(maker: Any) -> Source:
+def source_of_step(maker: FeatureMaker) -> Source:
     """Return the source of a model with a step of a pipeline in front that makes its samples."""
-    made = of_maker(maker)
-    return Source(columns=tuple(maker.feature_names_in_) if "encoder" in made else None, **made)
+    columns = tuple(maker.feature_names_in_) if maker.takes == "tables" else None
+    return Source(columns=columns, **of_maker(maker))
 
 
 def remembered(source: Source, options: Options, format: Format) -> dict[str, Any]:
@@ -200,7 +205,7 @@ def check_kind(path: str, got: str, expected: str, before: str) -> None:
 # -- stored vectorisers and encoders -------------------------------------------------------------
 
 
-class _Stored(NamedTuple):
+class _StoredVectoriser(NamedTuple):
     """What is stored of a vectoriser: its parameters, and what it counted."""
 
     n_documents: Annotated[int, "i8 whole"]
@@ -235,12 +240,13 @@ def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
     from narrows.methods.parameters import check_constraints
     from narrows.text import ENGLISH, HashedTfidf, Tfidf
 
-    stored: _Stored = from_arrays(_Stored, left := dict(arrays))
+    stored: _StoredVectoriser = from_arrays(_StoredVectoriser, left := dict(arrays))
     check_known("tfidf", left, ())
-    values = stored._asdict()
-    settings = {name: values[name] for name in _Stored._fields[5:8]}
-    for name in ("token_pattern", "analyzer"):
-        settings[name] = None if values[name] is None else values[name][0]
+    settings: dict[str, Any] = {
+        "min_df": stored.min_df, "max_df": stored.max_df, "max_features": stored.max_features,
+    }  # fmt: skip
+    for name, given in (("token_pattern", stored.token_pattern), ("analyzer", stored.analyzer)):
+        settings[name] = None if given is None else given[0]
     if stored.ngram_range is not None:
         settings["ngram_range"] = tuple(stored.ngram_range.tolist())
     words = stored.stop_words

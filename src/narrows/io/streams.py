@@ -1,4 +1,4 @@
-"""The lines of text files, none longer than a limit, which bounds the memory, too."""
+"""Streams of bytes: lines of limited length, compression, encodings, and standard input."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Lines:
             stop = first if end else len(piece)
             length += stop
             if length > self.long:
-                length += weight(piece, stop)
+                length += entry_bytes(piece, stop)
                 if length > self.longest:
                     self.refuse()
             if end:
@@ -111,12 +111,12 @@ class Lines:
         )
 
 
-def weight(text: bytes, stop: int) -> int:
+def entry_bytes(text: bytes, stop: int) -> int:
     """Return the bytes that the entries of a long line count for, besides its length."""
     return _ENTRY * sum(text.count(c, 0, stop) for c in b",[{\t")
 
 
-class Kind(NamedTuple):
+class Compression(NamedTuple):
     """A kind of compression.
 
     Parameters
@@ -136,27 +136,27 @@ class Kind(NamedTuple):
     write: Callable[[IO[bytes]], Any]
 
 
-KINDS = {
-    ".gz": Kind(
+COMPRESSIONS = {
+    ".gz": Compression(
         "gzip", b"\x1f\x8b", lambda raw: gzip.GzipFile(fileobj=raw),
         lambda raw: gzip.GzipFile("", "wb", 6, raw, mtime=0)
     ),
-    ".bz2": Kind("bzip2", b"BZh", bz2.BZ2File, lambda raw: bz2.BZ2File(raw, "wb")),
-    ".xz": Kind("xz", b"\xfd7zXZ\x00", lzma.LZMAFile, lambda raw: lzma.LZMAFile(raw, "wb")),  # noqa: SIM115
+    ".bz2": Compression("bzip2", b"BZh", bz2.BZ2File, lambda raw: bz2.BZ2File(raw, "wb")),
+    ".xz": Compression("xz", b"\xfd7zXZ\x00", lzma.LZMAFile, lambda raw: lzma.LZMAFile(raw, "wb")),  # noqa: SIM115
 }  # fmt: skip
-SUFFIXES = f"{', '.join(list(KINDS)[:-1])} or {list(KINDS)[-1]}"
+SUFFIXES = f"{', '.join(list(COMPRESSIONS)[:-1])} or {list(COMPRESSIONS)[-1]}"
 _ARCHIVE = b"PK\x03\x04"  # that .npz files are
 
 
 def suffix_of(path: str) -> tuple[str, str]:
     """Return the suffix that names the format, in lower case, and that of the compression or ""."""
     root, suffix = os.path.splitext(path.lower())
-    return (os.path.splitext(root)[1], suffix) if suffix in KINDS else (suffix, "")
+    return (os.path.splitext(root)[1], suffix) if suffix in COMPRESSIONS else (suffix, "")
 
 
 def is_compressed(head: bytes) -> bool:
     """Whether a file that starts like this is compressed."""
-    return head.startswith((_ARCHIVE, *(kind.start for kind in KINDS.values())))
+    return head.startswith((_ARCHIVE, *(kind.start for kind in COMPRESSIONS.values())))
 
 
 def in_utf8(stream: Any, name: str, encoding: str | None) -> Any:
@@ -230,7 +230,7 @@ def decompressed(raw: IO[bytes], name: str, suffix: str) -> Iterator[Any]:
     if not suffix:
         yield raw
         return
-    kind = KINDS[suffix]
+    kind = COMPRESSIONS[suffix]
     try:
         with kind.read(raw) as stream:
             yield stream
@@ -244,7 +244,7 @@ def decompressed(raw: IO[bytes], name: str, suffix: str) -> Iterator[Any]:
 
 def compressed(raw: IO[bytes], suffix: str) -> AbstractContextManager[Any]:
     """Give the stream to write a file to."""
-    return KINDS[suffix].write(raw) if suffix else nullcontext(raw)
+    return COMPRESSIONS[suffix].write(raw) if suffix else nullcontext(raw)
 
 
 def display_name(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Rows of a table whose columns hold anything, as an encoder takes them."""
+"""Rows of tables whose columns hold anything, as an encoder takes them, and of other samples."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from narrows.errors import DataError
+from narrows.solve.arrays import beyond_floats
 from narrows.solve.cells import NULLS, CellError, reads_as_number
 
 DECIDING = 50_000  # rows of a table, the first ones, that decide what its columns are
@@ -36,6 +37,21 @@ class TableRows(Mapping[str, np.ndarray]):
         return len(self._columns)
 
     @property
+    def T(self) -> list[np.ndarray]:
+        """The columns."""
+        return list(self._columns.values())
+
+    @property
+    def dtype(self) -> np.dtype:
+        """One type for all columns: of integers if there are such as floats would round."""
+        large = max(
+            (int(x.max()) for x in self.T if x.dtype.kind in "iu" and beyond_floats(x)), default=0
+        )
+        if large and all((x == np.floor(x)).all() for x in self.T):
+            return np.dtype(np.int64 if large < 2**63 else np.uint64)
+        return np.result_type(*self.T)
+
+    @property
     def shape(self) -> tuple[int, int]:
         """The numbers of rows and of columns."""
         return len(next(iter(self._columns.values()), ())), len(self._columns)
@@ -51,11 +67,27 @@ def of_strings(names: Sequence[str], rows: Sequence[Sequence[str]]) -> TableRows
     return TableRows(dict(zip(names, columns, strict=True)))
 
 
+def take_rows(X: Any, which: Any) -> Any:
+    """Return some rows, by their indices, of a table, an array, a sparse matrix or a list."""
+    if isinstance(X, TableRows):
+        return X.rows(which)
+    if isinstance(X, list | tuple):
+        return [X[row] for row in which]
+    if hasattr(X, "column_names"):  # of Arrow
+        return X.take(which)
+    return X.iloc[which] if hasattr(X, "iloc") else X[which]
+
+
 def joined(parts: Sequence[TableRows]) -> TableRows:
     """Return the rows of several tables with the same columns."""
     if len(parts) == 1:
         return parts[0]
     return TableRows({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+
+
+def in_file(error: CellError, name: str, lines: Sequence[int] | np.ndarray) -> DataError:
+    """Return an error of a cell as one of a file, whose rows have these lines."""
+    return DataError(name, f"{error.problem}. {error.advice}", int(lines[error.row]))
 
 
 @contextmanager
@@ -67,11 +99,10 @@ def cells_named(places: Iterable[tuple[str, Sequence[int] | np.ndarray]]) -> Ite
     try:
         yield
     except CellError as error:
-        row = error.row
         for name, lines in places:
-            if row < len(lines):
-                raise DataError(name, f"{error.problem}. {error.advice}", int(lines[row])) from None
-            row -= len(lines)
+            if error.row < len(lines):
+                raise in_file(error, name, lines) from None
+            error = error.at(error.row - len(lines))
         raise
 
 

@@ -1,4 +1,4 @@
-"""Samples to files, chunk by chunk, in any of the formats; texts to JSON lines."""
+"""Samples are written to files of any format, chunk by chunk; texts to JSON lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from narrows.io.chunk import Chunk, Options, row_of
 from narrows.io.formats.base import Writer, label_name
 from narrows.io.kinds import output_kind
 from narrows.io.table_rows import TableRows
-from narrows.solve.arrays import beyond_floats
 from narrows.solve.sums import blocks, widened
 
 _CELLS = 4_000_000  # of sparse samples that become dense at a time, at most
@@ -26,7 +25,7 @@ _BY_COLUMN = "Write to .csv, where each column may hold integers."
 _AS_TEXT = 'Set labels="text", or write to separate outputs.'
 
 
-class Rows:
+class SampleWriter:
     """Passes samples to a writer; the first chunk decides the types of all of them.
 
     These are the types of values and labels, whether labels are present, whether they are text,
@@ -63,17 +62,20 @@ class Rows:
         DataError, ParameterError
             Samples or labels unlike those of the first chunk; a DataError names the file.
         """
-        texts = isinstance(X, list)
+        texts, are_columns = isinstance(X, list), isinstance(X, TableRows)
+        by_column = are_columns and self.writer.by_column
         if self._labels is None:  # these are the first samples
-            of_columns = [x.dtype for x in X.values()] if isinstance(X, TableRows) else []
-            self._dtypes = of_columns if self.writer.by_column else []
-            self._dtype: Any = None if texts else self._fixed(_one_type(X))
+            self._dtypes = [x.dtype for x in X.T] if by_column else []
+            self._dtype: Any = None if texts else self._fixed(X.dtype)
             self._sparse, self._width = sparse.issparse(X), 0 if texts else X.shape[1]
             self._labels = _kind(y) if _kind(y) != _NUMBERS else self._fixed(y.dtype)
         self._name, self._lines = name, lines
         y = self._as_first_labels(y)
-        if self._dtypes or (isinstance(X, TableRows) and self.writer.by_column):
+        if by_column or self._dtypes:
             X = self._as_first_columns(X)
+        elif are_columns:
+            columns = [self._cast(x, self._dtype, "values", None, _BY_COLUMN) for x in X.T]
+            X = self._as_first_rows(np.stack(columns, axis=1))
         elif not texts:
             X = self._as_first_rows(X)
         if self._sparse:
@@ -103,22 +105,14 @@ class Rows:
         return y if kind != _NUMBERS else self._cast(y, fixed, "labels")
 
     def _as_first_columns(self, X: Any) -> TableRows:
-        columns = X if isinstance(X, TableRows) else dict(enumerate(X.T))
-        dtypes = self._dtypes or [self._dtype] * len(columns)
-        pairs = zip(columns.items(), dtypes, strict=True)
-        is_free = not self.writer.typed
-        return TableRows(
-            {
-                str(k): x if is_free else self._cast(x, dtype, "values", None, _BY_COLUMN)
-                for (k, x), dtype in pairs
-            }
-        )
+        dtypes = self._dtypes or [self._dtype] * X.shape[1]
+        columns = list(X.T)
+        if self.writer.typed:
+            pairs = zip(columns, dtypes, strict=True)
+            columns = [self._cast(x, dtype, "values", None, _BY_COLUMN) for x, dtype in pairs]
+        return TableRows({str(k): column for k, column in enumerate(columns)})
 
     def _as_first_rows(self, X: Any) -> Any:
-        if isinstance(X, TableRows):
-            X = np.stack(
-                [self._cast(x, self._dtype, "values", None, _BY_COLUMN) for x in X.values()], axis=1
-            )
         width = X.shape[1]
         is_fixed = not (self._sparse or (sparse.issparse(X) and width < self._width))
         if is_fixed and width != self._width:
@@ -164,20 +158,6 @@ class Rows:
         raise DataError(self._name, f"{problem} {advice}", line)
 
 
-def _one_type(X: Any) -> np.dtype:
-    """Return one type for all samples: of integers if there are such as floats would round."""
-    if not isinstance(X, TableRows):
-        dtype: np.dtype = X.dtype
-        return dtype
-    columns = list(X.values())
-    large = max(
-        (int(x.max()) for x in columns if x.dtype.kind in "iu" and beyond_floats(x)), default=0
-    )
-    if large and all((x == np.floor(x)).all() for x in columns):
-        return np.dtype(np.int64 if large < 2**63 else np.uint64)
-    return np.result_type(*columns)
-
-
 def _kind(y: Any) -> str:
     """Return the kind of labels, in words."""
     if y is None:
@@ -195,7 +175,7 @@ def writer(
     check: Callable[[str], None] = lambda written: None,
     csv_safe: bool = False,
     targets: Sequence[str] | None = None,
-) -> Iterator[Rows]:
+) -> Iterator[SampleWriter]:
     """Give a writer for the format of `path`; the file appears when the block succeeds.
 
     Parameters
@@ -234,7 +214,7 @@ def writer(
     if path == "-":
         out = format.writer(sys.stdout.buffer, names, **settings)
         out.targets = targets or ()
-        yield Rows(out)
+        yield SampleWriter(out)
         out.finish()
         sys.stdout.buffer.flush()
         return
@@ -242,7 +222,7 @@ def writer(
         with open(temporary, "wb") as raw, streams.compressed(raw, compressed) as stream:
             out = format.writer(stream, names, **settings)
             out.targets = targets or ()
-            yield Rows(out)
+            yield SampleWriter(out)
             out.finish()
         check(temporary)
 

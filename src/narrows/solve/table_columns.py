@@ -39,7 +39,8 @@ _CURVED = 3 * 365 - 1  # and splines: over fewer years, their end is that of a s
 _EVER = 2e8  # days since 1970: more than a time has
 _BOOLEANS = {"0": "false", "1": "true"}
 _WHOLE = re.compile(r"(-?\d+)\.0+")
-_FEW, _MANY = 20, 100  # cells of no known value, of which a warning speaks
+# cells of no known value from which on a warning names the column, and where others have a feature
+_UNKNOWN, _OTHERS = 20, 100
 ANY_CASE = "any case"  # form of categories that may differ in case and outer spaces
 _EITHER = "numbers or days"  # form of numbers of models without forms
 _FORMS = {  # by kind
@@ -49,7 +50,7 @@ _DEGREE = 3
 _APART = 1e-9  # standard deviations between two knots
 
 
-class Decision(NamedTuple):
+class ColumnDecision(NamedTuple):
     """What a column of the table was taken for, why, and how many features it has."""
 
     column: str
@@ -124,7 +125,7 @@ class Column:
             found = np.array([*of, unseen])[codes]
             blocks = [_one_hot(found, len(self.values) + self.other)]
         elif self.kind == TEXT:
-            blocks, missing = [self.terms._samples_of(cells.texts)], cells.labels[1] < 0
+            blocks, missing = [self.terms.samples_of(cells.texts)], cells.labels[1] < 0
         else:
             return []
         return blocks + [_one_hot(np.where(missing, 0, -1), 1)] * self.missing
@@ -160,8 +161,8 @@ class Column:
 
     def _warn_of_unknown(self, labels: list[str], codes: np.ndarray, of: list[int]) -> None:
         """Warn where many cells have no value with a feature of its own."""
-        few = _MANY if self.other else _FEW
-        if self.values and {*of} == {self._rest} and (codes >= 0).sum() >= few:
+        fewest = _OTHERS if self.other else _UNKNOWN
+        if self.values and {*of} == {self._rest} and (codes >= 0).sum() >= fewest:
             warn(
                 f"TableEncoder: expected some of the known values in column {self.name!r}, such as "
                 f"{self.values[0]!r:.40}, got others only, such as {labels[0]!r:.40}. Write them "
@@ -272,7 +273,7 @@ def _one_hot(codes: np.ndarray, width: int) -> sparse.csr_array:
 # -- maps ----------------------------------------------------------------------------------------
 
 
-class _Stored(NamedTuple):
+class _StoredMap(NamedTuple):
     """The arrays of a `TableMap`, but for those of texts; of k knots and v values in all."""
 
     names: Annotated[np.ndarray, "O", "c"]
@@ -360,9 +361,9 @@ class TableMap:
         return np.repeat(np.arange(len(sizes)), sizes)
 
     @property
-    def decisions(self) -> list[Decision]:
+    def decisions(self) -> list[ColumnDecision]:
         """What each column was taken for."""
-        return [Decision(c.name, c.kind, c.reason, len(c.features)) for c in self.columns]
+        return [ColumnDecision(c.name, c.kind, c.reason, len(c.features)) for c in self.columns]
 
     def is_same(self, other: TableMap) -> bool:
         """Return whether another map gives the same features."""
@@ -404,7 +405,7 @@ class TableMap:
         `vectoriser` makes one of arrays.
         """
         left = dict(arrays)
-        stored: _Stored = from_arrays(_Stored, left)
+        stored: _StoredMap = from_arrays(_StoredMap, left)
         values_of, knots_of, columns = stored.values_of, stored.knots_of, list[Column]()
         for k, name in enumerate(stored.names.tolist()):
             column = Column(name, KINDS[stored.kinds[k]], stored.reasons[k])

@@ -306,10 +306,10 @@ def with_feature(
     return chosen
 
 
-Kept = list[tuple[np.ndarray | None, list[Entries]]]
+KeptEntries = list[tuple[np.ndarray | None, list[Entries]]]
 
 
-def weighed(kept: Kept, features: np.ndarray, idf: np.ndarray) -> sparse.csr_array:
+def weighed(kept: KeptEntries, features: np.ndarray, idf: np.ndarray) -> sparse.csr_array:
     """Return the rows of texts of which the entries were kept; these are used up.
 
     features[k] is the feature of term k, negative if it has none. Entries come with the numbers of

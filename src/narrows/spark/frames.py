@@ -139,7 +139,7 @@ def fit(
             "batch in foreachBatch, and merge the estimators."
         )
     check_alone(estimator)
-    is_table = isinstance(vectoriser, TableEncoder)
+    is_table = vectoriser is not None and vectoriser.takes == "tables"
     columns = columns_of(df, features_col, (label_col, weight_col), is_table)
     if weight_col is not None:
         check_weight(df, weight_col)

@@ -52,6 +52,7 @@ _ROWS = "start long, data binary"
 class _Stage(HasFeaturesCol, HasLabelCol, HasWeightCol, HasOutputCol, MLWritable, MLReadable):
     """What both stages have: their parameters, and their folders."""
 
+    is_fitted = False  # whether a folder has a model file beside the metadata
     estimator: Param[Any] = Param(Params._dummy(), "estimator", "the estimator of narrows")
     predictionCol: Param[str] = Param(  # noqa: N815 - as MLlib names it
         Params._dummy(),
@@ -107,6 +108,11 @@ class _Stage(HasFeaturesCol, HasLabelCol, HasWeightCol, HasOutputCol, MLWritable
                 f"{type(estimator).__name__}. Set estimator."
             )
         return estimator
+
+    def restore(self, metadata: dict[str, Any]) -> None:
+        """Take the identity and the parameters, but for the estimator, that metadata have."""
+        self._resetUid(metadata["uid"])
+        DefaultParamsReader.getAndSetParams(self, metadata, skipParams=[_ENTRY])
 
     def write(self) -> Writer:
         """Return the writer of the stage."""
@@ -236,6 +242,8 @@ class ReducerModel(Model, _Stage):
     >>> ReducerModel(estimator=narrows.load("model.narrows")).transform(df)  # doctest: +SKIP
     """
 
+    is_fitted = True
+
     @keyword_only  # type: ignore[untyped-decorator]
     def __init__(self, *, estimator: Any = None):
         super().__init__()
@@ -284,15 +292,12 @@ class Writer(MLWriter):
         """Save the stage in an empty folder."""
         session, stage = self.sparkSession, self.stage
         estimator = stage._reduction()
-        fitted = isinstance(stage, ReducerModel)
-        if fitted:
+        if stage.is_fitted:
             check_is_fitted(estimator)
         given = DefaultParamsWriter.extractJsonParams(stage, [_ENTRY])
         more = {_ENTRY: constructor(estimator)}
-        text = DefaultParamsWriter._get_metadata_to_save(stage, session, more, given)
-        rows = session.createDataFrame([(text,)], "value string").coalesce(1)
-        rows.write.text(os.path.join(path, "metadata"))
-        if fitted:
+        DefaultParamsWriter.saveMetadata(stage, path, session, more, given)
+        if stage.is_fitted:
             with tempfile.TemporaryDirectory(prefix="narrows-") as folder:
                 local = Path(folder, f"narrows-{uuid4().hex}")
                 save(estimator, local)
@@ -317,20 +322,21 @@ class Reader(MLReader):
         metadata = self._metadata(path)
         stage = self.kind()
         try:
-            stage._resetUid(metadata["uid"])
-            DefaultParamsReader.getAndSetParams(stage, metadata, skipParams=[_ENTRY])
-            if self.kind is not ReducerModel:
+            stage.restore(metadata)
+            if not stage.is_fitted:
                 entry = metadata[_ENTRY]
                 if entry["estimator"] not in METHODS:
                     got = f"{entry['estimator']!r:.100}"
                     raise SchemaError(f"expected an estimator of narrows, got {got}.")
-                return stage._set(estimator=constructed(entry))
+                stage.set(stage.estimator, constructed(entry))
+                return stage
         except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
             problem = (
                 f"expected a saved {self.kind.__name__}, got damaged metadata ({error!s:.300})"
             )
             raise DataError(path, f"{problem}. Save it again.") from None
-        return stage._set(estimator=self._fitted(path))
+        stage.set(stage.estimator, self._fitted(path))
+        return stage
 
     def _metadata(self, path: str) -> dict[str, Any]:
         kind = f"{self.kind.__module__}.{self.kind.__name__}"

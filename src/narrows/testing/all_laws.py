@@ -20,7 +20,6 @@ from narrows.testing.subject import (
     CLASSES,
     EFFORT,
     D,
-    Law,
     N,
     Subject,
     batches,
@@ -29,6 +28,7 @@ from narrows.testing.subject import (
     refused,
     value_of,
 )
+from narrows.testing.subject import LAWS as LAWS
 
 _FORMATS = ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"]
 _BY_FEATURE = ("components_", "scores_", "class_scores_", "get_support()")
@@ -454,6 +454,3 @@ def unfitted(it: Subject, rng: Any) -> None:
     except NotFittedError:
         return
     raise AssertionError("expected transform to raise NotFittedError, got none")
-
-
-LAWS = {name: value for name, value in vars().items() if isinstance(value, Law)}

@@ -36,9 +36,17 @@ class Law(NamedTuple):
     once: bool
 
 
+LAWS: dict[str, Law] = {}  # by name, in the order of `all_laws`
+
+
 def law(*needs: str, once: bool = False) -> Callable[[Any], Law]:
-    """Make a function a law: it raises AssertionError where a subject does not keep it."""
-    return lambda keep: Law(keep, needs, once)
+    """Make a function one of `LAWS`: it raises AssertionError where a subject does not keep it."""
+
+    def register(keep: Any) -> Law:
+        LAWS[keep.__name__] = Law(keep, needs, once)
+        return LAWS[keep.__name__]
+
+    return register
 
 
 class Subject:

@@ -196,7 +196,7 @@ def _chunks(
             weight = None
             if options.weight is not None:
                 weight = numbers(table, options.weight, name, lines)
-        if not isinstance(X, list | TableRows):
+        if options.text is None:
             width = X.shape[1]
         if sparse.issparse(y):
             labels = y.shape[1]
@@ -619,8 +619,7 @@ class _Writer(Writer):
             features: list[str] = []
         else:
             features = column_names(self.names, X.shape[1])
-            of_features = X.values() if isinstance(X, TableRows) else X.T
-            columns |= dict(zip(features, of_features, strict=True))
+            columns |= dict(zip(features, X.T, strict=True))
         if y is not None:
             if sparse.issparse(y):
                 y = sparse.csr_array(y)

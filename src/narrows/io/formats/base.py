@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from narrows.errors import DataError, ParameterError, unique
-from narrows.io.chunk import LABELS, Chunk, Options, names_of, plain
+from narrows.io.chunk import LABELS, Chunk, Options, names_as_json, names_of
 from narrows.io.kinds import Kind
 from narrows.io.parts import FilePart
 
@@ -125,7 +125,7 @@ class Format:
         """Raise where one file of labels stands beside several files of samples."""
         what = "label" if options.target is None else "target"
         if self.labels_apart and getattr(options, what) is not None and len(paths) > 1:
-            beside = plain(names_of(getattr(options, what), what))
+            beside = names_as_json(names_of(getattr(options, what), what))
             raise ParameterError(
                 f"{what} (--{what}): expected one file of samples beside {beside}, got "
                 f"{len(paths)}. Put all samples in one, or run fit with one and update with the "
@@ -135,8 +135,8 @@ class Format:
     def combine(self, found: Sequence[Mapping[str, bool]]) -> dict[str, bool]:
         """Return the facts about several files together, as far as all were surveyed."""
         return {
-            name: over(facts[name] for facts in found)
-            for name, over in self.surveyed.items()
+            name: combine(facts[name] for facts in found)
+            for name, combine in self.surveyed.items()
             if all(name in facts for facts in found)
         }
 
@@ -171,7 +171,7 @@ def as_int32(indices: np.ndarray) -> np.ndarray:
     return indices.astype(np.int32, copy=False)
 
 
-def whole(y: np.ndarray) -> list[Any]:
+def whole_as_int(y: np.ndarray) -> list[Any]:
     """Return labels as a list, whole ones as int: a label is the same text in every chunk."""
     return [int(label) if y.dtype.kind in "bf" and label == label // 1 else label
             for label in y.tolist()]  # fmt: skip

@@ -1,4 +1,4 @@
-"""CSV files with a header: a number in every column but the label's, or texts in some columns."""
+"""CSV and TSV files: samples of numbers, of texts in some columns, or of columns of any kind."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from narrows.io.chunk import (
     label_column,
     target_columns,
 )
-from narrows.io.formats.base import Format, Writer, column_names, whole
+from narrows.io.formats.base import Format, Writer, column_names, whole_as_int
 from narrows.io.parts import SEPARATOR_LINE, by_rows
-from narrows.io.streams import MARK, Lines, weight
+from narrows.io.streams import MARK, Lines, entry_bytes
 from narrows.io.table_rows import TableRows, of_strings
 from narrows.moments.labels import is_integer, number_of
 from narrows.solve.arrays import EXACT as EXACT_UP_TO
@@ -44,7 +44,7 @@ from narrows.solve.arrays import beyond_floats
 from narrows.solve.cells import reads_as_number
 
 _CELLS = 1_000_000  # in a chunk, at most
-_MANY = 3 << 20  # bytes that are worth loading pyarrow
+_FOR_PYARROW = 3 << 20  # bytes that are worth loading pyarrow
 _begun = 0  # bytes of the first blocks of all files, or parts of them, so far
 # errors of the standard module, in the words of a message
 _FAULTS = {
@@ -67,7 +67,7 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
     lines = Lines(stream, name, options.max_line_mb, options.separator or delimiter)
     texts, size = options.text, options.chunk_rows
     with nullcontext() if texts is None else _cells_up_to(lines.longest):
-        rows = _Rows(lines, name, options)
+        rows = _Reader(lines, name, options)
         header, label = rows.header, rows.label
         if not (options.get("header") or options.no_header) and not set(header) & set(
             options.columns or ()
@@ -151,7 +151,7 @@ def rows_of(
     lines: Lines, name: str, options: Options, add: Callable[[DataError, bytes], None]
 ) -> tuple[Sequence[str], Iterator[tuple[int, Sequence[str]]]]:
     """Return the header, and the rows with their lines; `add` gets the lines that are no rows."""
-    found = _Rows(lines, name, options)
+    found = _Reader(lines, name, options)
 
     def rows() -> Iterator[tuple[int, Sequence[str]]]:
         some: Iterator[tuple[int, Sequence[str]]] = iter(found)
@@ -169,7 +169,7 @@ def rows_of(
     return found.header, rows()
 
 
-class _Rows:
+class _Reader:
     """The rows behind the header, with their line numbers, without those to skip.
 
     Iterating gives those that follow all blocks.
@@ -241,7 +241,7 @@ class _Rows:
         global _begun
         lines, first = self._lines, self._first
         _begun += len(first)
-        if _begun < _MANY or self._given is not None:
+        if _begun < _FOR_PYARROW or self._given is not None:
             return
         if self._behind is not None:
             first = self._behind.read()
@@ -322,7 +322,7 @@ def _rows(lines: Lines, blocks: Iterable[bytes], name: str) -> Iterator[tuple[in
         for number, line in lines.numbered(blocks):
             length += len(line) - 1
             if length > lines.long:
-                length += weight(line, len(line))
+                length += entry_bytes(line, len(line))
                 if length > lines.longest:
                     lines.refuse()
             try:
@@ -548,16 +548,15 @@ class _Writer(Writer):
             self.rows.writerow([*header, *map(self.words, self.of_labels(y, header))])
             self.width = len(names)
         self.check_width(X, "CSV", ".parquet")
-        found = [] if y is None else map(whole, y.reshape(len(y), -1))
+        found = [] if y is None else map(whole_as_int, y.reshape(len(y), -1))
         labels = [[self.words(x) if isinstance(x, str) else x for x in each] for each in found]
         labels = labels or [[]] * X.shape[0]
-        if isinstance(X, TableRows):
-            cells = zip(*(column.tolist() for column in X.values()), strict=True)
-            self.rows.writerows([*row, *more] for row, more in zip(cells, labels, strict=True))
-            return
-        for at in range(X.shape[0]):
-            row = X[[at]].toarray()[0] if sparse.issparse(X) else X[at]
-            self.rows.writerow(row.tolist() + labels[at])
+        if sparse.issparse(X):
+            rows: Iterable[Any] = (X[[k]].toarray()[0].tolist() for k in range(X.shape[0]))
+        else:
+            columns = [column.tolist() for column in X.T]
+            rows = zip(*columns, strict=True) if columns else [()] * X.shape[0]
+        self.rows.writerows([*row, *more] for row, more in zip(rows, labels, strict=True))
 
     def finish(self) -> None:
         self.text.detach()

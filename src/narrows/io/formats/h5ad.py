@@ -28,7 +28,7 @@ from narrows.io.chunk import (
 )
 from narrows.io.extras import needing
 from narrows.io.formats.base import Format, damage_named
-from narrows.io.formats.matrix import stored_matrix, text
+from narrows.io.formats.matrix import as_text, stored_matrix
 
 _SECONDS, _SPEED = 60, 1e6  # that a file may take to be looked through, and bytes a second
 _DAMAGED = "expected an .h5ad file, got another file, or a damaged one"
@@ -109,7 +109,7 @@ def _table(file: Any, part: str, name: str) -> tuple[Any, str]:
     if not hasattr(table, "keys"):
         problem = "expected a file of anndata 0.7 or later, got one of an older version."
         raise DataError(name, f"{problem} Read it with anndata, and write it again.")
-    return table, text(table.attrs["_index"])
+    return table, as_text(table.attrs["_index"])
 
 
 def _names(file: Any, name: str) -> list[str]:

@@ -20,12 +20,12 @@ _GATHERED = 1 << 24  # entries of a matrix stored by columns that a pass gathers
 _LARGEST = np.iinfo(np.int32).max
 
 
-def stored_matrix(X: Any, name: str) -> Dense | Rows:
+def stored_matrix(X: Any, name: str) -> Dense | CSR:
     """Return what reads a matrix of a file: a dataset, or a group with the parts of CSR or CSC."""
     if not hasattr(X, "keys"):
         return Dense(X, name)
-    stored = text(X.attrs.get("encoding-type", "no encoding-type"))
-    kind = {"csr": Rows, "csc": Columns}.get(stored.removesuffix("_matrix"))
+    stored = as_text(X.attrs.get("encoding-type", "no encoding-type"))
+    kind = {"csr": CSR, "csc": CSC}.get(stored.removesuffix("_matrix"))
     if kind is None:
         raise DataError(name, f"expected X to be dense, csr_matrix or csc_matrix, got {stored}.")
     n, d = (int(size) for size in X.attrs["shape"])
@@ -59,7 +59,7 @@ class Dense:
                 yield block[rows]
 
 
-class Rows:
+class CSR:
     """A sparse matrix stored by rows (CSR)."""
 
     by_rows = True
@@ -119,7 +119,7 @@ class Rows:
         return _as_type(self.data[first:last], self.dtype), indices
 
 
-class Columns(Rows):
+class CSC(CSR):
     """A sparse matrix stored by columns (CSC)."""
 
     by_rows = False
@@ -178,6 +178,6 @@ def _as_type(values: Any, dtype: Any) -> np.ndarray:
         return np.asarray(values).astype(dtype, copy=False)
 
 
-def text(value: Any) -> str:
+def as_text(value: Any) -> str:
     """Return an attribute as text."""
     return value.decode() if isinstance(value, bytes) else str(value)

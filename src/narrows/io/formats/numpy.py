@@ -28,7 +28,7 @@ from narrows.io.chunk import (
     target_columns,
 )
 from narrows.io.formats.base import Format, Writer, as_int32, damage_named
-from narrows.io.formats.matrix import Columns, Dense, Rows
+from narrows.io.formats.matrix import CSC, CSR, Dense
 from narrows.solve.sums import blocks
 
 _NAME = kinds.NPY.name
@@ -294,15 +294,15 @@ class _Archive(dict[str, Any]):
         with self.file.open(self[part]) as stream:
             return np.lib.format.read_array(stream)
 
-    def csr(self, data: str, indices: str, indptr: str, shape: str) -> Rows:
+    def csr(self, data: str, indices: str, indptr: str, shape: str) -> CSR:
         """Return the CSR matrix of these arrays."""
         X = {"data": self.array(data), "indices": self.array(indices)}
-        found = Rows(X | {"indptr": self.array(indptr, again=True)}, self.shape(shape), self.name)
+        found = CSR(X | {"indptr": self.array(indptr, again=True)}, self.shape(shape), self.name)
         found.most = len(found.data)  # an entry may be there several times
         return found
 
 
-def _samples_of(archive: _Archive, stream: IO[bytes]) -> Dense | Rows:
+def _samples_of(archive: _Archive, stream: IO[bytes]) -> Dense | CSR:
     """Return what reads the samples; DataError where there are none."""
     if "X" in archive:
         return Dense(archive.array("X"), archive.name)
@@ -310,11 +310,11 @@ def _samples_of(archive: _Archive, stream: IO[bytes]) -> Dense | Rows:
         kind = archive.small("format").item().decode()
         if kind == "csc":
             parts = {part: archive.array(part, again=True) for part in _PARTS[:3]}
-            return Columns(parts, archive.shape("shape"), archive.name)
+            return CSC(parts, archive.shape("shape"), archive.name)
         if kind != "csr":
             stream.seek(0)
             X = sparse.csr_array(sparse.load_npz(stream))
-            return Rows({part: getattr(X, part) for part in _PARTS[:3]}, X.shape, archive.name)
+            return CSR({part: getattr(X, part) for part in _PARTS[:3]}, X.shape, archive.name)
     missing = next((part for part in _PARTS if part not in archive), None)
     if missing is not None:
         problem = (

@@ -18,7 +18,7 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError
 from narrows.io import kinds
 from narrows.io.chunk import CLASSES, Chunk, Options, as_targets, indicator, row_of
-from narrows.io.formats.base import Format, Writer, whole
+from narrows.io.formats.base import Format, Writer, whole_as_int
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
 from narrows.moments.labels import integer_of, number_of
@@ -33,7 +33,7 @@ _ZERO = re.compile(rb"^[^ ]+ 0+:", re.MULTILINE)  # the first column of a row
 _BYTES = 8  # of a file that take as long as an operation in Python
 
 
-class _Rows(NamedTuple):
+class _ParsedRows(NamedTuple):
     """Rows as they were read; the order is that of `svmlight_steps.rows`."""
 
     lines: np.ndarray
@@ -43,14 +43,14 @@ class _Rows(NamedTuple):
     columns: np.ndarray
     values: np.ndarray
 
-    def parts(self, size: int) -> Iterator[_Rows]:
+    def parts(self, size: int) -> Iterator[_ParsedRows]:
         """Cut into parts of `size` rows, and one of the fewer that are left."""
         n, label_at, at = len(self.lines), _starts(self.label_counts), _starts(self.counts)
         for first in range(0, n + 1, size):
             stop = min(first + size, n)
             rows, labels = slice(first, stop), slice(label_at[first], label_at[stop])
             entries = slice(at[first], at[stop])
-            yield _Rows(
+            yield _ParsedRows(
                 self.lines[rows], self.label_counts[rows], self.counts[rows],
                 self.labels[labels], self.columns[entries], self.values[entries],
             )  # fmt: skip
@@ -103,12 +103,12 @@ def survey(stream: IO[bytes], name: str, options: Options) -> dict[str, bool]:
 
 def _read(
     lines: Lines, base: int, size: int, skipped: int
-) -> Iterator[tuple[_Rows, DataError | None]]:
+) -> Iterator[tuple[_ParsedRows, DataError | None]]:
     """Yield `size` rows at a time, the last ones with the error in the row after them, if any.
 
     The first `skipped` lines are left out.
     """
-    held: list[_Rows] = []
+    held: list[_ParsedRows] = []
     for block in lines:
         if lines.line <= skipped:
             ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
@@ -132,22 +132,24 @@ def _read(
         yield _joined(held), None
 
 
-def _joined(held: list[_Rows]) -> _Rows:
-    return held[0] if len(held) == 1 else _Rows(*map(np.concatenate, zip(*held, strict=True)))
+def _joined(held: list[_ParsedRows]) -> _ParsedRows:
+    return held[0] if len(held) == 1 else _ParsedRows(*map(np.concatenate, zip(*held, strict=True)))
 
 
-def _parsed(block: bytes, line: int, name: str, base: int) -> tuple[_Rows, int, DataError | None]:
+def _parsed(
+    block: bytes, line: int, name: str, base: int
+) -> tuple[_ParsedRows, int, DataError | None]:
     """Return the rows of a block, the number of the line after it, and the error, if any."""
     found = None if compiled_pays(0, len(block) // _BYTES) else _plainly_parsed(block, line, base)
     if found is not None:
-        return _exact(found, block, line), line + len(found.lines), None
+        return _with_exact_labels(found, block, line), line + len(found.lines), None
     import narrows.io.formats.svmlight_steps as steps
 
     text = np.frombuffer(block, np.uint8)
     n, commas, colons = (np.count_nonzero(text == ord(c)) for c in "\n,:")  # at most so many
     lines, label_counts, counts = np.empty((3, n), dtype=np.int64)
     labels, values = np.empty(n + commas), np.empty(colons)
-    out = _Rows(lines, label_counts, counts, labels, np.empty(colons, dtype=np.int32), values)
+    out = _ParsedRows(lines, label_counts, counts, labels, np.empty(colons, dtype=np.int32), values)
     odd = np.empty((n + commas + colons, 3), dtype=np.int64)
     n, n_labels, n_entries, n_odd, after, fault, at = steps.rows(text, base, line, tuple(out), odd)
     problem = _problem(block, at, base, fault) if fault else None
@@ -168,21 +170,22 @@ def _parsed(block: bytes, line: int, name: str, base: int) -> tuple[_Rows, int, 
         rows, line, _ = _parsed(before, line, name, base)
         return rows, line, DataError(name, f"not a svmlight row: {problem}", line)
     sizes = n, n, n, n_labels, n_entries, n_entries
-    rows = _Rows(*(a[:size] for a, size in zip(out, sizes, strict=True)))
-    return _exact(rows, block, line), after, None
+    rows = _ParsedRows(*(a[:size] for a, size in zip(out, sizes, strict=True)))
+    return _with_exact_labels(rows, block, line), after, None
 
 
-def _exact(rows: _Rows, block: bytes, line: int) -> _Rows:
+def _with_exact_labels(rows: _ParsedRows, block: bytes, line: int) -> _ParsedRows:
     """Return rows with labels as objects, if floats would round an integer among them."""
     if not beyond_floats(rows.labels):
         return rows
     texts = block.split(b"\n")
     heads = [_HEAD.findall(texts[k])[0] for k in (rows.lines - line)[rows.label_counts > 0]]
     labels = [number_of(label.decode()) for head in heads for label in head.split(b",")]
-    return rows._replace(labels=np.array(labels, dtype=object))
+    exact = np.array(labels, dtype=object)
+    return _ParsedRows(rows.lines, rows.label_counts, rows.counts, exact, rows.columns, rows.values)
 
 
-def _plainly_parsed(block: bytes, line: int, base: int) -> _Rows | None:
+def _plainly_parsed(block: bytes, line: int, base: int) -> _ParsedRows | None:
     """Return the rows of a block without compiled loops; None where they have to look closely."""
     if not _SIMPLE.fullmatch(block):
         return None
@@ -201,7 +204,7 @@ def _plainly_parsed(block: bytes, line: int, base: int) -> _Rows | None:
     if not grows.all() or columns.min(initial=0) < 0 or columns.max(initial=0) >= 2**31 - 1:
         return None
     lines, ones = np.arange(line, line + n), np.ones(n, dtype=np.int64)
-    return _Rows(lines, ones, counts, labels, columns.astype(np.int32), values)
+    return _ParsedRows(lines, ones, counts, labels, columns.astype(np.int32), values)
 
 
 def _problem(block: bytes, at: int, base: int, fault: int) -> str:
@@ -225,7 +228,7 @@ def _starts(counts: np.ndarray) -> np.ndarray:
     return starts.astype(np.int32 if starts[-1] < 2**31 else np.int64)
 
 
-def _one_each(rows: _Rows, name: str) -> Any:
+def _one_each(rows: _ParsedRows, name: str) -> Any:
     """Return the cells of single labels; whole numbers are integers."""
     odd = np.flatnonzero(rows.label_counts != 1)
     if len(odd):
@@ -241,7 +244,7 @@ def _one_each(rows: _Rows, name: str) -> Any:
     return [int(x) if whole else x for x, whole in zip(rows.labels.tolist(), is_whole, strict=True)]
 
 
-def _targets(rows: _Rows, targets: Sequence[str], name: str) -> np.ndarray:
+def _targets(rows: _ParsedRows, targets: Sequence[str], name: str) -> np.ndarray:
     """Return the numbers at the beginning of each row, as many as there are names."""
     odd = np.flatnonzero(rows.label_counts != len(targets))
     if len(odd):
@@ -253,7 +256,7 @@ def _targets(rows: _Rows, targets: Sequence[str], name: str) -> np.ndarray:
     return as_targets(numbers, targets, name, rows.lines)
 
 
-def _several(rows: _Rows, name: str) -> sparse.csr_array:
+def _several(rows: _ParsedRows, name: str) -> sparse.csr_array:
     wrong = ~((rows.labels >= 0) & (rows.labels < CLASSES)).astype(bool)
     expected = f"an integer label from 0 to {CLASSES - 1}, as samples have several labels"
     _refuse(wrong, rows, name, expected)
@@ -261,7 +264,7 @@ def _several(rows: _Rows, name: str) -> sparse.csr_array:
     return indicator(labels, _starts(rows.label_counts), int(labels.max(initial=0)) + 1)
 
 
-def _refuse(wrong: np.ndarray, rows: _Rows, name: str, expected: str) -> None:
+def _refuse(wrong: np.ndarray, rows: _ParsedRows, name: str, expected: str) -> None:
     """Raise where a label is wrong, or no integer."""
     numbers = rows.labels.astype(np.float64)
     odd = np.flatnonzero(wrong | (numbers != np.floor(numbers)))
@@ -294,7 +297,7 @@ class _Writer(Writer):
             y = sparse.csr_array(y)
             heads = [",".join(map(str, row)) for row in _by_row(y, y.indices.tolist())]
         else:
-            heads = [",".join(map(str, whole(each))) for each in y.reshape(len(y), -1)]
+            heads = [",".join(map(str, whole_as_int(each))) for each in y.reshape(len(y), -1)]
         for head, row in zip(heads, _by_row(X, entries), strict=True):
             line = " ".join([head, *row]) or " 1:0"  # where an empty line would be no row
             self.stream.write(line.encode() + b"\n")
