@@ -22,6 +22,7 @@ from tests.inside import (
     Squares,
     Targets,
     about,
+    before,
     hashes,
     pretend,
 )
@@ -329,6 +330,22 @@ def use(m):
     for act in acts:
         with contextlib.suppress(ValueError, np.linalg.LinAlgError):
             act()
+
+
+@pytest.mark.parametrize("before", [before.ClassStats, before.TargetStats])
+def test_names_of_0_3_warn_and_make_moments(before):
+    X, y, T, _ = samples()
+    numeric = before.__name__ == "TargetStats"
+    Y, second = (T, "targets") if numeric else (y, "total")
+    now = Moments.of(X, Y, second="total", keep=3, numeric=numeric)
+    with pytest.warns(DeprecationWarning, match=f"{before.__name__} was renamed in version 0.4"):
+        m = before(8, second=second, kept=3).update(X, Y)
+    with pytest.warns(DeprecationWarning, match=r"Use Moments\.of\(X, y, second="):
+        assert bits(before.of(X, Y, second=second, kept=3)) == bits(m) == bits(now)
+    for wrong in ({"folds": 3}, {"presence": True}):
+        if not (numeric and "presence" in wrong):
+            with pytest.warns(DeprecationWarning), pytest.raises(ValueError, match="Moments"):
+                before(8, **wrong)
 
 
 # -- a new second moment ---------------------------------------------------------------------------

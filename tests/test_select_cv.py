@@ -177,7 +177,6 @@ def test_laws(method):
     if method is not OCFS:
         failing["never_dense"] = "five states of few samples"
     if method in (IG, CHI):
-        failing["forgetting"] = "the prior weighs as many samples as there are classes"
         failing["offset"] = "counts presence"
     if method is CHI:
         failing["scale"] = "a statistic of n samples"

@@ -980,8 +980,7 @@ class KernelSRDA(Discriminant):
         if not isinstance(moments, Moments):
             self._check_kind(moments)  # raises
         if moments.keep == EVERY and moments.second == "total":  # of samples before there is a map
-            step = self._sums(Data(moments.n_features))
-            return fit_learned(self, step, [moments.copy()])
+            return fit_learned(self, self._sums(Data(moments.n_features)), [moments.copy()])
         step = self._learned.step if self.__sklearn_is_fitted__() else None
         if step is None or step.map is None:
             raise ParameterError(

@@ -100,7 +100,7 @@ class Moments(Reading):
 
     See Also
     --------
-    narrows.OC, narrows.SRDA, narrows.PLS : Fitted from moments by `fit_stats`.
+    narrows.OC, narrows.SRDA, narrows.PLS : Fitted from moments by `fit_moments`.
 
     Notes
     -----
