@@ -344,7 +344,10 @@ def test_names_of_0_3_warn_and_make_moments(before):
         assert bits(before.of(X, Y, second=second, kept=3)) == bits(m) == bits(now)
     for wrong in ({"folds": 3}, {"presence": True}):
         if not (numeric and "presence" in wrong):
-            with pytest.warns(DeprecationWarning), pytest.raises(ValueError, match="Moments"):
+            with (
+                pytest.warns(DeprecationWarning, match="0.4"),
+                pytest.raises(ValueError, match="Moments"),
+            ):
                 before(8, **wrong)
 
 
