@@ -178,8 +178,6 @@ def test_laws(method):
         failing["never_dense"] = "five states of few samples"
     if method in (IG, CHI):
         failing["offset"] = "counts presence"
-    if method is CHI:
-        failing["scale"] = "a statistic of n samples"
     check_method(method(n_features="cv"), expected_to_fail=failing, n_draws=2)
 
 
