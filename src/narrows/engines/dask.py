@@ -429,9 +429,10 @@ class Dask(Engine):
         It is that of a task, which is sent again where its worker dies; what is scattered is lost.
         A task that needs one starts late, so that more states exist at a time.
         """
-        from distributed.protocol.pickle import dumps
+        from distributed.protocol import serialize
 
-        return thing if len(dumps(thing)) < _SMALL else self._start(_return, thing)
+        frames = serialize(thing, on_error="raise")[1]
+        return thing if sum(map(len, frames)) < _SMALL else self._start(_return, thing)
 
     def collect(self, results: Sequence[Any]) -> list[Any]:
         """Return the values of futures."""

@@ -559,7 +559,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         return Learned(learned.step, [each.without_kept() for each in learned.folds])
 
     def _of_all_samples(self, learned: Learned) -> Solution:
-        """Return the solution of a fit of all samples at once, with the wanted directions."""
+        """Return the solution of a fit of all samples at once, with as many directions as asked for."""
         for name, value in learned.checked.items():
             now = getattr(self, name)
             if name not in ("n_components", "keep") and not same(value, now):

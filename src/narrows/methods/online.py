@@ -85,7 +85,7 @@ class Regression(Arrivals):
     def reading(self, polish: bool) -> Reading:
         """Return what can be read of the regression, until it learns more."""
         read = vars(self).get("_read")
-        if read is None or read.wanted != polish:
+        if read is None or read.may_polish != polish:
             self._read = read = Reading(self.core, bool(self.several), polish)
         return read
 

@@ -197,7 +197,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Reducer):
 
 
 def spans_only(name: str, rank: int, p: int) -> ParameterError:
-    """Return the error where more directions are wanted than samples span."""
+    """Return the error where more directions are asked for than samples span."""
     return ParameterError(
         f"{name}: expected n_components<={rank}, since the samples span only {rank} "
         f"direction{'s' if rank > 1 else ''}, got {p}."

@@ -595,6 +595,10 @@ class Moments(Reading):
         ----------
         n_features : int
             The new number of features, at least the present one.
+
+        See Also
+        --------
+        update : Add samples, which have as many features as the moments.
         """
         more = n_features - self.n_features
         if more < 0:

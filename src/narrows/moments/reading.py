@@ -269,19 +269,20 @@ class Reading(Sums):
         self,
         S: Scatter,
         most: int | None = None,
-        samples: Callable[[Any], Any] = lambda X: X,
+        of_kept: Callable[[Any], Any] | None = None,
     ) -> list[HeldOut]:
         """Return the first kept samples in the coordinates of `scatters`, in a few parts.
 
-        `samples` makes samples of what was kept of them.
+        `of_kept` returns samples from what was kept of them.
         """
         if not self.keep:
             return []
         X, code, weight = (each[:most] for each in self.samples[:3])
         number = np.cumsum(self.counts > 0) - 1
         origin: Any = 0.0 if self.origin is None else self.origin  # sparse samples have none
+        X = X if of_kept is None else of_kept(X)
         return [
-            HeldOut(S.coordinates(samples(X[part]) - origin), number[code[part]], weight[part])
+            HeldOut(S.coordinates(X[part] - origin), number[code[part]], weight[part])
             for part in parts(weight, self.n, len(S.C))
         ]
 

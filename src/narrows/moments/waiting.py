@@ -24,7 +24,7 @@ class Weighted(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Samples that wait, in the items in which they came. Neither it nor its arrays change.
+    """Samples that wait, in the items in which they were added. Neither it nor its arrays change.
 
     Parameters
     ----------

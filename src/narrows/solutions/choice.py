@@ -18,11 +18,6 @@ KEPT = 2000  # samples, by default
 OfKept = Callable[[Any], Any]  # returns samples from what was kept of them
 
 
-def as_kept(X: Any) -> Any:
-    """Return kept samples as they are."""
-    return X
-
-
 def choose(
     m: Moments,
     S: Scatter,
@@ -32,8 +27,7 @@ def choose(
     decays: bool,
     grid: np.ndarray = GRID,
     by: Callable[..., Any] | None = None,
-    may_regress: bool = True,
-    of_kept: OfKept = as_kept,
+    of_kept: OfKept | None = None,
 ) -> tuple[float, Curve, bool]:
     """Return a number, how others compare, and whether regressions predict held-out samples better.
 
@@ -59,10 +53,8 @@ def choose(
         The numbers to compare.
     by : callable, optional
         What predicts, for another number than the ridge; see `held_out.chosen`.
-    may_regress : bool
-        Whether to compare with outputs of regressions.
-    of_kept : callable
-        Returns samples from what was kept of them.
+    of_kept : callable, optional
+        Returns samples from what was kept of them; then outputs of regressions are not compared.
     """
     near = scale if isinstance(value, str) else float(value)
     if value not in ("auto", "cv"):
@@ -75,7 +67,7 @@ def choose(
         return near, NO_CURVE, False
     if by is None and not decays:
         near *= min(1.0, np.concatenate([part.weight for part in held]).max())
-    return chosen(S, counts, held, near * grid, near, by, may_regress)
+    return chosen(S, counts, held, near * grid, near, by, of_kept is None)
 
 
 def choose_size(m: Moments, S: Scatter, ridge: float) -> tuple[np.ndarray, np.ndarray] | None:

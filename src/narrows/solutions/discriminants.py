@@ -15,7 +15,7 @@ import numpy as np
 from narrows.errors import ParameterError, RangeError
 from narrows.moments.moments import Moments
 from narrows.moments.products import MOST
-from narrows.solutions.choice import OfKept, as_kept, choose, choose_size, size_curve
+from narrows.solutions.choice import OfKept, choose, choose_size, size_curve
 from narrows.solve.eigen import DROPPED, best_ratios, row_basis
 from narrows.solve.exact import (
     Centred,
@@ -115,9 +115,7 @@ def _discriminant(
     are predicted by regressions if `regresses`.
     """
     cv = isinstance(n_components, str)
-    ridge, compared, better = choose(
-        m, S, what, value, scale, decays, may_regress=of_kept is None, of_kept=of_kept or as_kept
-    )
+    ridge, compared, better = choose(m, S, what, value, scale, decays, of_kept=of_kept)
     regresses = better if value in ("auto", "cv") else regresses
     scores = choose_size(m, S, ridge) if cv else None
     directions = find(S, ridge).of_features(S.unit)  # may change S
@@ -135,7 +133,7 @@ def _discriminant(
 
 
 def calibrated(
-    m: Moments, found: Solution, unit: np.ndarray | None, of_kept: OfKept = as_kept
+    m: Moments, found: Solution, unit: np.ndarray | None, of_kept: OfKept | None = None
 ) -> Solution:
     """Return a solution with the temperature that held-out samples determine, or 1 without any."""
     value, counts = 1.0, m.counts[m.counts > 0]
@@ -173,7 +171,7 @@ def lda_of_samples(
     ridge : float
         mu; it matters for ``solver="regularized"`` only.
     size : int
-        How many directions are wanted at least; 0 for those that separate the classes.
+        How many directions are asked for at least; 0 for those that separate the classes.
     solver, given, pca_components
         Parameters of the estimator; `given` is its `mu`.
     """

@@ -209,7 +209,7 @@ def responses_of(m: Moments, priors: Any) -> Responses:
 
 
 def forward_fs(
-    folds: list[Moments], m: Moments, priors: Any, steps: Steps, wanted: int, cv: bool,
+    folds: list[Moments], m: Moments, priors: Any, steps: Steps, n_steps: int, cv: bool,
     head: np.ndarray, said: bool,
 ) -> Solution:  # fmt: skip
     """Select the features that add most to a ridge regression of the responses, one by one.
@@ -222,7 +222,7 @@ def forward_fs(
         Of the classes.
     steps : Steps
         Which features enter together, and first.
-    wanted : int
+    n_steps : int
         How many steps to make, or to compare.
     cv : bool
         Whether folds choose the number of steps.
@@ -233,19 +233,19 @@ def forward_fs(
     """
     sizes, d, what = NO_CURVE, steps.n_features, TARGETS if m.n_targets else CLASSES
     if cv and m.n:
-        sizes = compare_steps(folds, priors, steps, wanted, what)
-        wanted = max(sizes.smallest() if sizes.scores.size else 1, len(steps.start))
+        sizes = compare_steps(folds, priors, steps, n_steps, what)
+        n_steps = max(sizes.smallest() if sizes.scores.size else 1, len(steps.start))
     responses = responses_of(m, priors)
     found = Correlated.of(m, responses, head)
-    path = steps.path(found, wanted)
+    path = steps.path(found, n_steps)
     chosen = found.features[path.order]
     scores, left = np.zeros(d), np.full(d, -1.0)
     scores[chosen] = np.repeat(path.gains, np.diff(path.ends, prepend=0))
     left[found.features] = path.left
     rest, n_positive = columns.rank(left), int((scores > 0).sum())
     order = np.concatenate([chosen, rest[~np.isin(rest, chosen)]])
-    if 0 < len(path.gains) < wanted and said:
-        warn(f"expected {wanted} features that vary, got {len(chosen)}, which are selected.")
+    if 0 < len(path.gains) < n_steps and said:
+        warn(f"expected {n_steps} features that vary, got {len(chosen)}, which are selected.")
     elif len(chosen) and not n_positive and not scores.any():
         warn(
             "expected a positive score of at least one feature, got none. "
@@ -331,13 +331,13 @@ def _products(fold: Moments, at: np.ndarray) -> np.ndarray:
 
 
 def best_of_samples(
-    m: Moments, X: Any, weight: np.ndarray, priors: Any, steps: Steps, wanted: int
+    m: Moments, X: Any, weight: np.ndarray, priors: Any, steps: Steps, n_steps: int
 ) -> np.ndarray:
     """Return the features that are selected from all those of samples at hand, of these moments."""
     responses = Responses.of_classes(m, m.priors(priors))
     X = X.astype(np.float64, copy=False)
     found = Correlated.of_samples(m, responses, np.arange(steps.n_features), X, weight, m.mean)
-    return found.features[steps.path(found, wanted).order]
+    return found.features[steps.path(found, n_steps).order]
 
 
 def candidates(

@@ -109,7 +109,7 @@ class Reading:
 
     Attributes
     ----------
-    wanted : bool
+    may_polish : bool
         The parameter `polish`.
     whole : bool
         Whether all samples are held: W is then the ridge regression on these, in whatever order.
@@ -126,7 +126,7 @@ class Reading:
     """
 
     def __init__(self, core: DiagonalRLS, several: bool = False, polish: bool = True):
-        self.core, self.several, self.wanted = core, several, polish
+        self.core, self.several, self.may_polish = core, several, polish
         held = n_held(core)
         self.polish = polish and held >= _ENOUGH and core.clock[at.S2] > 0
         self._W, self._b = core.W, core.b
