@@ -570,7 +570,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         return self._sized(cast(Solution, learned.solution))
 
     def _sized(self, found: Solution) -> Solution:
-        """Return the solution of a fit of all samples at once, of the wanted size."""
+        """Return the solution of a fit of all samples at once, of the size asked for."""
         return found
 
     def _read(self, calibrated: bool = False) -> Solution:
