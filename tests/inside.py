@@ -6,12 +6,14 @@ Whoever moves or renames a thing in the package changes its line here, and no te
 from __future__ import annotations
 
 import pickle
+import re
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 
 import pytest
 
+from narrows.methods.parameters import constraints_of
 from narrows.methods.plan import Pass as Pass
 from narrows.methods.selectors import Selector
 from narrows.moments import before as before
@@ -28,7 +30,10 @@ from narrows.solve.hashing import hashes as hashes
 # Sizes from which on the package works in another way, so that few samples show that way, too. A
 # size that is None here is given by the test.
 SITUATIONS = {
-    "no products": {"methods.base.MOST": 0},  # features: all samples at once
+    "no products": {  # features: all samples at once
+        "methods.base.MOST": 0,
+        "methods.projectors.MOST": 0,
+    },
     "Lanczos first": {"solve.exact.SMALL_SIDE": 0},
     "Lanczos alone": {"solve.exact.SMALL_SIDE": 0, "solve.exact._LARGEST_SIDE": 0},
     "Lanczos stops": {"solve.exact._RESTARTS": 1},
@@ -336,3 +341,11 @@ def kind_of_state(estimator):
     (step, *_) = plan_of(estimator, Data(3), "chunks").passes
     state = step.empty(3)
     return type(state[0] if isinstance(state, list) else state)
+
+
+def words_of(kind):
+    """Return the words that each parameter of a class of estimators may be."""
+    return {
+        name: {word for text in constraint.expected for word in re.findall(r'"(\w+)"', text)}
+        for name, constraint in constraints_of(kind).items()
+    }

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 
 import narrows
 from narrows.command.cli import cli
+from tests.inside import words_of
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "narrows"
@@ -99,6 +100,21 @@ def test_a_docstring_has_all_its_sections(name):
         assert said["References"]
     if name.count(".") == 1 and inspect.isclass(found(name)):
         assert "shape (" in said["Attributes"]
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name.count(".") == 1])
+def test_docstrings_and_options_have_the_words_that_parameters_may_be(name):
+    allowed, said, now = words_of(found(name)), {}, []
+    for line in sections(found(name).__doc__).get("Parameters", "").splitlines():
+        if not line.startswith(" "):
+            now = line.partition(" : ")[0].split(", ")
+        for each in now:
+            said[each] = said.get(each, "") + line
+    for parameter, words in allowed.items():
+        assert all(f'"{word}"' in said[parameter] for word in words), (parameter, words)
+        for option in cli.commands["fit"].params:
+            if option.name == parameter != "target":  # which names columns
+                assert all(word in option.help for word in words), (parameter, words)
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name.count(".") == 1])

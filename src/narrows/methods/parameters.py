@@ -4,8 +4,8 @@ A class declares `_constraints`, and inherits those of its bases: ::
 
     _constraints = {"alpha": Word("auto", "scale", "cv") | real(0, 1e100), "keep": whole(0)}
 
-The command line can make its options of them: `constraints_of` says of each parameter of a class
-which words, numbers and bounds it has.
+The checks and their messages follow. Docstrings and options of the command line name all words that
+a parameter may be, which a test asserts: options are shown before any method is imported.
 """
 
 from __future__ import annotations
