@@ -104,10 +104,11 @@ def measure(method: Method, X: Any, y: np.ndarray, budget: float) -> dict[str, f
 
 def _megabytes(found: Any) -> float:
     """Return the size of the state of an estimator of narrows."""
-    state = getattr(found, "_state", None)
-    if state is None:
+    learned = getattr(found, "_learned", None)
+    if learned is None or learned.state is None:
         return 0.0
-    return float(sum(array.nbytes for array in state.to_arrays().values())) / 1e6
+    arrays = learned.step.to_arrays(learned.state).values()
+    return float(sum(array.nbytes for array in arrays)) / 1e6
 
 
 def run(problems: list[Problem], methods: list[Method], rounds: int, budget: float) -> list[Result]:

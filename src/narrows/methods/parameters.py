@@ -2,7 +2,7 @@
 
 A class declares `_constraints`, and inherits those of its bases: ::
 
-    _constraints = {"alpha": Word("auto", "scale", "cv") | real(0, 1e100), "keep": whole(0)}
+    _constraints = {"alpha": word("auto", "scale", "cv") | real(0, 1e100), "keep": whole(0)}
 
 The checks and their messages follow. Docstrings and options of the command line name all words that
 a parameter may be, which a test asserts: options are shown before any method is imported.
