@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import replace
-from functools import cache, partial, reduce, wraps
+from functools import cache, reduce, wraps
 from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, cast
@@ -30,7 +30,7 @@ from narrows.errors import (
 from narrows.methods import COLLECTIONS
 from narrows.methods.learned import Learned, Method, atomic, latest_or, lock_of
 from narrows.methods.merging import merge_into
-from narrows.methods.names import column_names
+from narrows.methods.names import column_names, labels_of
 from narrows.methods.parameters import (
     HALF_LIFE,
     KEEP,
@@ -40,15 +40,12 @@ from narrows.methods.parameters import (
     check_names,
     check_parts,
     copied,
-    is_cv,
     same,
 )
 from narrows.methods.plan import (
     AT_ONCE,
-    FOLDS,
     Data,
     Gather,
-    Pass,
     Plan,
     Where,
     aligned,
@@ -67,6 +64,7 @@ from narrows.moments.labels import (
     is_matrix,
     lacks_classes,
     one_a_row,
+    places_of,
     union,
     warn_of_numbers,
 )
@@ -147,15 +145,11 @@ class Reducer(TransformerMixin, BaseEstimator):
     _needs_y: ClassVar[bool] = True
     _takes_numbers: ClassVar[bool | None] = False  # as targets; None: as well as classes
     _selects: ClassVar[bool] = False  # whether it keeps features as they are
-    _second: ClassVar[Any] = None  # the second moments
     _several_labels: ClassVar[bool] = True  # whether a sample may have
     _registers: ClassVar[bool] = False  # whether it shows classes that have no sample yet
     _unsupported: ClassVar[dict[str, str]] = {}  # verbs of other methods: why not, and what to use
     _instead: ClassVar[str] = ""  # what those messages recommend
     _lists_features: ClassVar[str] = ""  # the parameter that has names or indices of features
-    _map_kind: ClassVar[Any] = None  # of maps, behind which many features are learned
-    _gathers_sparse: ClassVar[bool] = True  # whether sparse chunks of many features are solved for
-    _by_folds: ClassVar[tuple[str, ...]] = ()  # parameters that folds choose where they are "cv"
     _constraints: ClassVar[dict[str, Constraint]] = {
         "priors": PRIORS, "half_life": HALF_LIFE, "keep": KEEP,
     }  # fmt: skip
@@ -227,46 +221,13 @@ class Reducer(TransformerMixin, BaseEstimator):
 
     # -- what it sums up ------------------------------------------------------------------------
 
+    @abstractmethod
     def _sums(self, data: Data) -> Any:
         """Return the pass whose state `_solve` takes."""
-        return Pass(
-            second=self._second, keep=self._keeps(), n_folds=self._n_folds(),
-            half_life=getattr(self, "half_life", None), numeric=data.numeric,
-        )  # fmt: skip
 
     def _plan(self, data: Any, where: Where, samples: Any) -> Plan:
         """Return how samples are learned; see `plan_of`."""
-        sums, solver = self._sums(data), getattr(self, "solver", "auto")
-        if sums.second != "cross":
-            return Plan((sums,))
-        if where == "stream" and solver != "cross" and data.n_features > MOST:
-            refuse_more(self, data.n_features)
-        at_once = solver in AT_ONCE or (solver != "cross" and data.n_features > MOST)
-        if where == "stream" or not at_once:
-            return Plan((sums,))
-        if self._map_kind is not None:
-            return Plan((Pass(second="total"), sums), partial(self._map_of, samples=samples))
-        asked = solver in AT_ONCE or self._gathers_sparse
-        if where == "chunks" and data.is_sparse and not asked:
-            refuse_more(self, data.n_features, "sparse samples in chunks")
-        self._check_at_once()
-        return Plan((Gather(sums.half_life, sums.numeric),))
-
-    def _check_at_once(self) -> None:
-        """Raise ParameterError where a parameter needs sums, which a fit of all samples has not."""
-
-    def _keeps(self) -> int:
-        """Return how many samples are kept."""
-        return 0
-
-    def _n_folds(self) -> int:
-        """Return the number of folds: several where a parameter is "cv"."""
-        given = (getattr(self, name) for name in self._by_folds)
-        return FOLDS if any(is_cv(value) for value in given) else 1
-
-    def _map_of(self, m: Moments, samples: Any = None) -> Any:
-        """Return the map of a second pass, from the moments of the first, if there is one."""
-        raise NotImplementedError
+        return Plan((self._sums(data),))
 
     @abstractmethod
     def _solve(self, learned: Learned) -> Solution:
@@ -374,6 +335,9 @@ class Reducer(TransformerMixin, BaseEstimator):
             learned = before
             then = before.then and before.then.updated(X, y, sample_weight)
             before.forget()  # first, since an interrupt may come after the update
+            half_life = getattr(self, "half_life", None)  # which may be another one now
+            if half_life != learned.step.half_life:
+                learned.step = replace(learned.step, half_life=half_life)
         with self._naming_nan(X, late), Held() if then else nullcontext():  # both or neither
             self._advance(learned, X, y, sample_weight)
             learned.then = then
@@ -559,7 +523,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         return Learned(learned.step, [each.without_kept() for each in learned.folds])
 
     def _of_all_samples(self, learned: Learned) -> Solution:
-        """Return the solution of a fit of all samples at once, with as many directions as asked for."""
+        """Return the solution of a fit of all samples at once, of the size asked for."""
         for name, value in learned.checked.items():
             now = getattr(self, name)
             if name not in ("n_components", "keep") and not same(value, now):
@@ -618,13 +582,15 @@ class Reducer(TransformerMixin, BaseEstimator):
         """Whether the sums show NaN and infinity, so that X need not be read for them before."""
         shape: Any = getattr(X, "shape", ())
         decays = getattr(self, "half_life", None) is not None
-        if len(shape) != 2 or decays or (self._second == "cross" and shape[1] > MOST):
+        if len(shape) != 2 or decays:
             return False
         one_each = getattr(y, "ndim", 0) == 1 and sample_weight is None
         if not (sparse.issparse(X) or (one_each and are_many(X))):
             return False
         check_constraints(self)  # on which the plan depends
-        return self._plan(Data(shape[1]), "memory", None).show_nan
+        data = Data(shape[1])
+        many = shape[1] > MOST and self._sums(data).second == "cross"
+        return not many and self._plan(data, "memory", None).show_nan
 
     @contextmanager
     def _naming_nan(self, X: Any, late: bool) -> Iterator[None]:
@@ -726,7 +692,7 @@ class Reducer(TransformerMixin, BaseEstimator):
 
     def _check_kind(self, m: Any) -> None:
         """Raise where moments are not of the kind that the method needs."""
-        name, second, numeric = type(self).__name__, self._second, self._takes_numbers
+        name, numeric = type(self).__name__, self._takes_numbers
         if not isinstance(m, Moments):
             raise TypeError(
                 f"{name}: expected Moments for fit_moments, got {type(m).__name__}. "
@@ -739,6 +705,7 @@ class Reducer(TransformerMixin, BaseEstimator):
                 f"{name}: expected moments of {kinds[not numeric]}, got some of "
                 f"{kinds[numeric]}. Make them with Moments.of(X, y, numeric={numeric})."
             )
+        second = self._sums(Data(m.n_features)).second
         if not m.has(second):
             raise ValueError(
                 f"{name}: expected moments with second={second!r}, got some with "
@@ -838,7 +805,7 @@ def plan_of(estimator: Reducer, data: Any, where: Where, samples: Any = None) ->
     if where == "parts":
         check_parts(type(estimator).__name__, getattr(estimator, "half_life", None))
         if not plan.passes[0].adds_up:
-            refuse_parts(estimator, data.n_features)
+            refuse_parts(estimator, data.n_features, plan.passes[0].gathers)
     return plan
 
 
@@ -854,10 +821,10 @@ def most_passes(estimator: Reducer, n_features: int = MOST + 1) -> int:
     return len(plan_of(estimator, Data(n_features), "chunks").passes)
 
 
-def refuse_parts(estimator: Any, n_features: int) -> NoReturn:
-    """Raise, since the method needs all samples in one place."""
+def refuse_parts(estimator: Any, n_features: int, gathers: bool = True) -> NoReturn:
+    """Raise, since the method needs all samples in one place, one by one or together."""
     name = type(estimator).__name__
-    if n_features > MOST and estimator._second == "cross":
+    if n_features > MOST and gathers:
         raise WidthError(
             f"{name}: expected at most {MOST:,} features for fits of parts, got {n_features:,}. "
             "Use OC, OCFS or OnlineSRDA, or select features first, for example with OCFS or "
@@ -960,7 +927,7 @@ def state_of(
         raise SchemaError("state: expected none, got one.")
     step, state = expected[0].of_arrays(arrays, expected[0])
     behind = number is None or number > 0
-    kinds = [type(each.map) for each in expected] + [estimator._map_kind] * behind
+    kinds = [type(each.map) for each in expected] + [plan.map_kind] * behind
     fits = type(step.map) in kinds and step.n_features(state) == data.n_features
     if not fits or bool(step.numeric) != data.numeric:
         raise SchemaError("state: expected one of the method, got another.")
@@ -1015,19 +982,20 @@ def widen(estimator: Reducer, n_features: int) -> Any:
 
 @atomic
 def rename_classes(estimator: Reducer, names: np.ndarray) -> None:
-    """Give the classes other labels, different ones, in the order of those of the state."""
+    """Give the classes other labels, different ones, in the order of `names.labels_of`."""
     learned, priors = estimator._learned, getattr(estimator, "priors", None)
-    given, m = by_class(priors), learned.moments
-    live = np.argsort(names[m.counts > 0])
+    given, m, labels = by_class(priors), learned.moments, labels_of(estimator)
+    own, known = names[places_of(m.classes, labels)], learned.known
+    if known is not None:
+        known = np.sort(names[places_of(known, labels)])
+    live = np.argsort(own[m.counts > 0])
     if given is not None:
-        new = dict(zip(m.classes.tolist(), names.tolist(), strict=True))
+        new = dict(zip(labels.tolist(), names.tolist(), strict=True))
         estimator.set_params(priors={new.get(label, label): p for label, p in given.items()})
     elif priors is not None and np.size(priors) == len(live) > 1:  # in the order of classes_
         estimator.set_params(priors=np.asarray(priors)[live])
-    then = learned.then
-    estimator._learned = Learned(
-        learned.step, learned.step.renamed(learned.state, names), source=learned.source, then=then
-    )
+    then, state = learned.then, learned.step.renamed(learned.state, own)
+    estimator._learned = Learned(learned.step, state, None, learned.source, then, known)
     if then is not None:
         rename_classes(then.estimator, names)
 

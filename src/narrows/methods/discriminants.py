@@ -66,7 +66,6 @@ class Discriminant(ClassifierMixin, Projector):
     too sure where there are many features.
     """
 
-    _second = "cross"
     _registers = True
     _ridge_name: ClassVar[str] = "alpha"
 
@@ -278,8 +277,8 @@ class Discriminant(ClassifierMixin, Projector):
 
     # -- solving --------------------------------------------------------------------------------
 
-    def _keeps(self) -> int:
-        return int(self.keep) if is_integer(self.keep, 0) else 0
+    def _sums(self, data: Data) -> Any:
+        return Pass(second="cross", keep=int(self.keep), half_life=self.half_life)
 
     def _limit(self, classes: int) -> tuple[int, str]:
         return classes - 1, "LDA, which has more with at most 8,192 features"
@@ -458,7 +457,6 @@ class SRDA(Discriminant):
         "tol": real(0, LARGEST),
     }
     _held_out: ClassVar[tuple[str, ...]] = ("n_components", "alpha")
-    _gathers_sparse = False
     _instead = "OnlineSRDA, or OC, which is exact on a stream"
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
     eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
@@ -827,7 +825,6 @@ class KernelSRDA(Discriminant):
         "random_state": seed(2**64),
     }
     _held_out: ClassVar[tuple[str, ...]] = ("alpha",)
-    _map_kind = RandomFeatures
     _continues = True
     _instead = "SRDA or OnlineSRDA, which are linear"
     eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
@@ -889,7 +886,7 @@ class KernelSRDA(Discriminant):
 
     # -- the map --------------------------------------------------------------------------------
 
-    def _sums(self, data: Data) -> Pass:
+    def _gathering(self, data: Data) -> Pass:
         """Return the pass that gathers samples, before there is a map."""
         if data.n_features > MOST:
             raise WidthError(
@@ -903,11 +900,10 @@ class KernelSRDA(Discriminant):
         return Pass(second="total", keep=EVERY, half_life=self.half_life)
 
     def _plan(self, data: Data, where: Where, samples: Any) -> Plan:
-        gathering = self._sums(data)
+        gathering = self._gathering(data)
         if where == "stream":
             return Plan((gathering,))
-        behind = replace(gathering, second="cross", keep=self._keeps())
-        return Plan((replace(gathering, keep=0), behind), self._map_of)
+        return Plan((replace(gathering, keep=0), self._sums(data)), self._map_of, RandomFeatures)
 
     def _seed(self) -> int:
         """Return the seed of the map, which is drawn if none is given."""
@@ -917,7 +913,7 @@ class KernelSRDA(Discriminant):
             self._drawn = int(check_random_state(self.random_state).randint(2**31))
         return self._drawn
 
-    def _map_of(self, m: Moments, samples: Any = None) -> RandomFeatures:
+    def _map_of(self, m: Moments) -> RandomFeatures:
         gamma, scale = self.gamma, unit_of(self, m) if m.n else None
         if scale is not None:
             scale = np.where(np.isinf(scale), 1.0, scale)  # features that do not vary yet
@@ -938,7 +934,7 @@ class KernelSRDA(Discriminant):
     def _behind(self, map: RandomFeatures, learned: Learned) -> Learned:
         """Return what was learned of samples that moments have kept, all of them, behind a map."""
         (m,) = learned.folds
-        step = Pass(map, "cross", self._keeps(), half_life=self.half_life)
+        step = replace(self._sums(Data(m.n_features)), map=map)
         order = np.argsort(m.samples.when, kind="stable")
         X, code, weight, _, when = (each[order] for each in m.samples[:5])
         shape = len(code), len(m.classes)
@@ -980,7 +976,7 @@ class KernelSRDA(Discriminant):
         if not isinstance(moments, Moments):
             self._check_kind(moments)  # raises
         if moments.keep == EVERY and moments.second == "total":  # of samples before there is a map
-            return fit_learned(self, self._sums(Data(moments.n_features)), [moments.copy()])
+            return fit_learned(self, self._gathering(Data(moments.n_features)), [moments.copy()])
         step = self._learned.step if self.__sklearn_is_fitted__() else None
         if step is None or step.map is None:
             raise ParameterError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
 from narrows.methods.attributes import HELD_OUT_ERRORS, HELD_OUT_SCORES, attribute
-from narrows.methods.base import emptied_copy
+from narrows.methods.base import emptied_copy, refuse_more
 from narrows.methods.learned import Learned, lock_of
 from narrows.methods.names import listed_indices
 from narrows.methods.parameters import (
@@ -27,7 +28,7 @@ from narrows.methods.parameters import (
     whole,
     word,
 )
-from narrows.methods.plan import Data, Pass
+from narrows.methods.plan import Data, Pass, Plan, Where
 from narrows.methods.selectors import SHARE, Selector
 from narrows.moments.labels import are_numeric, indicator
 from narrows.moments.maps import Columns, most_scattered
@@ -177,8 +178,6 @@ class ForwardFS(Selector):
         "head": whole(1, MOST - 1),
         "target": word("auto", "classes", "numeric"),
     }
-    _second = "cross"
-    _map_kind = Columns
     _instead = "fit, which reads the samples twice, or OCFS, which has sums for any number"
     _lists_features = "start"
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
@@ -315,7 +314,20 @@ class ForwardFS(Selector):
 
     # -- solving --------------------------------------------------------------------------------
 
-    def _map_of(self, m: Moments, samples: Any = None) -> Columns:
+    def _sums(self, data: Data) -> Pass:
+        numeric = data.numeric or self.target == "numeric"
+        return replace(super()._sums(data), second="cross", numeric=numeric)
+
+    def _plan(self, data: Data, where: Where, samples: Any) -> Plan:
+        sums = self._sums(data)
+        if data.n_features <= MOST:
+            return Plan((sums,))
+        if where == "stream":
+            refuse_more(self, data.n_features)
+        map_of = partial(self._candidates, samples=samples)
+        return Plan((Pass(second="total"), sums), map_of, Columns)
+
+    def _candidates(self, m: Moments, samples: Any) -> Columns:
         """Return the map that keeps the candidates, those with the largest scores of `OCFS`.
 
         Of samples at hand, also those that are selected from all features.
@@ -331,10 +343,6 @@ class ForwardFS(Selector):
             first = np.union1d(first, best)
         room = min(max(self.head, wanted), MOST - 1)
         return Columns(candidates(first, most_scattered(m), steps, room, MOST), m.n_features)
-
-    def _sums(self, data: Data) -> Pass:
-        numeric = data.numeric or self.target == "numeric"
-        return replace(super()._sums(data), numeric=numeric)
 
     def _solve(self, learned: Learned) -> Solution:
         map, steps = learned.step.map, self._steps(learned.n_features)

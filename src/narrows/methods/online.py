@@ -420,7 +420,6 @@ class OnlineSRDA(Discriminant, Sequential):
     [0, 1, 2]
     """
 
-    _second: ClassVar[Any] = None
     _several_labels = True
     _constraints: ClassVar[dict[str, Constraint]] = {"polish": FLAG}
     _instead = "merge, or OC, whose sums add up exactly"

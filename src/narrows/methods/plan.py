@@ -28,6 +28,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import fit_alike
+from narrows.methods.parameters import is_cv
 from narrows.moments.labels import (
     SMALLEST_WEIGHT,
     distinct,
@@ -48,6 +49,11 @@ MOST_FOLDS = 1000
 AT_ONCE = "lsqr", "pca", "gsvd"  # solvers that need all samples
 Where = Literal["memory", "chunks", "parts", "stream"]
 _SHORTEST = 1e-6  # samples: after one sample, nothing is left for shorter half-lives either
+
+
+def n_folds(size: Any) -> int:
+    """Return the number of folds that choose a size: several where it is "cv"."""
+    return FOLDS if is_cv(size) else 1
 
 
 class Data(NamedTuple):
@@ -362,10 +368,11 @@ def total(state: list[Moments]) -> Moments:
 
 @dataclass(frozen=True)
 class Plan:
-    """The passes, and what returns the map of the second one from the moments of the first."""
+    """The passes, and of two the map: its kind, and what makes it from the first moments."""
 
     passes: tuple[Any, ...]
     map_of: Callable[[Any], Any] | None = None
+    map_kind: type | None = None
 
     @property
     def show_nan(self) -> bool:

@@ -22,7 +22,7 @@ from narrows.methods.attributes import (
     attribute,
     compared,
 )
-from narrows.methods.base import Reducer
+from narrows.methods.base import Reducer, refuse_more
 from narrows.methods.learned import Learned, lock_of
 from narrows.methods.parameters import (
     CV,
@@ -39,6 +39,7 @@ from narrows.methods.parameters import (
     whole,
     word,
 )
+from narrows.methods.plan import AT_ONCE, Data, Gather, Pass, Plan, Where, n_folds
 from narrows.methods.standardize import standardized, unit_of, unit_of_samples
 from narrows.moments.labels import distinct
 from narrows.moments.moments import Moments
@@ -169,6 +170,19 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Reducer):
 
     # -- all samples at once --------------------------------------------------------------------
 
+    def _plan(self, data: Data, where: Where, samples: Any) -> Plan:
+        sums, solver = self._sums(data), getattr(self, "solver", None)
+        if sums.second != "cross" or solver == "cross":
+            return Plan((sums,))
+        if where == "stream" and data.n_features > MOST:
+            refuse_more(self, data.n_features)
+        if where == "stream" or not (solver in AT_ONCE or data.n_features > MOST):
+            return Plan((sums,))
+        if where == "chunks" and data.is_sparse and solver == "auto":  # others are asked for
+            refuse_more(self, data.n_features, "sparse samples in chunks")
+        self._check_at_once()
+        return Plan((Gather(sums.half_life, sums.numeric),))
+
     def _sized(self, found: Solution) -> Solution:
         p = self._size
         self._check_at_once()
@@ -293,7 +307,6 @@ class OC(Projector):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {"n_components": whole(1) | CV | NONE}
-    _by_folds: ClassVar[tuple[str, ...]] = ("n_components",)
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
     eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
 
@@ -303,6 +316,9 @@ class OC(Projector):
 
     def _waits(self, m: Moments) -> bool:
         return self._size is None and super()._waits(m)
+
+    def _sums(self, data: Data) -> Pass:
+        return Pass(n_folds=n_folds(self.n_components), half_life=self.half_life)
 
     def _solve(self, learned: Learned) -> Solution:
         if is_cv(self.n_components):
@@ -387,7 +403,6 @@ class OCM(OC):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {"n_components": whole(1) | NONE}
-    _by_folds = ()
 
     def _solve(self, learned: Learned) -> Solution:
         return projectors.ocm(learned.moments, self._size, self.priors)
@@ -507,9 +522,7 @@ class MMC(Projector):
     ([3.64], 1)
     """
 
-    _second = "cross"
     _held_out: ClassVar[tuple[str, ...]] = ("eps",)
-    _gathers_sparse = False
     _instead = "OC or OnlineSRDA, MMCFS to select features, or IMMC to learn from single samples"
     _constraints: ClassVar[dict[str, Constraint]] = {
         "eps": EPS | CV,
@@ -527,8 +540,9 @@ class MMC(Projector):
     keep: int = KEPT
     standardize: Any = False
 
-    def _keeps(self) -> int:
-        return int(self.keep) if is_cv(self.eps) else 0
+    def _sums(self, data: Data) -> Pass:
+        kept = int(self.keep) if is_cv(self.eps) else 0
+        return Pass(second="cross", keep=kept, half_life=self.half_life)
 
     def _solve(self, learned: Learned) -> Solution:
         decays = self.half_life is not None
@@ -647,7 +661,7 @@ class PCA(Projector):
     [4.2, 0.241]
     """
 
-    _needs_y, _second = False, "cross"
+    _needs_y = False
     _instead = "CCIPCA"
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_components": whole(1) | real(0, 1, above=True).said("a share in (0, 1)") | NONE,
@@ -724,6 +738,9 @@ class PCA(Projector):
 
     def _labels(self, X: Any, y: Any, numeric: bool | None = None) -> Any:
         return super()._labels(X, None)
+
+    def _sums(self, data: Data) -> Pass:
+        return Pass(second="cross", half_life=self.half_life)
 
     def _solve(self, learned: Learned) -> Solution:
         return projectors.pca(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -31,6 +32,7 @@ from narrows.methods.parameters import (
     whole,
     word,
 )
+from narrows.methods.plan import Data, Pass, n_folds
 from narrows.methods.projectors import Projector
 from narrows.methods.standardize import unit_of, unit_of_samples
 from narrows.moments.products import MOST
@@ -45,8 +47,7 @@ from narrows.solve.targets import pls_of_samples
 class Regressor(RegressorMixin, Projector):
     """Shows the rule of a solution as a regression."""
 
-    _takes_numbers, _second = True, "cross"
-    _by_folds: ClassVar[tuple[str, ...]] = ("n_components",)
+    _takes_numbers = True
     _instead = "CorrelationFS to select features first, or fit with all samples in memory"
     explained_variance_ratio_ = EXPLAINED
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
@@ -127,6 +128,10 @@ class Regressor(RegressorMixin, Projector):
         return float(super().score(X, y, sample_weight))
 
     # -- solving --------------------------------------------------------------------------------
+
+    def _sums(self, data: Data) -> Pass:
+        folds = n_folds(self.n_components)
+        return Pass(second="cross", n_folds=folds, half_life=self.half_life, numeric=True)
 
     def _check_at_once(self) -> None:
         for name in ("n_components", *self._held_out):
@@ -409,7 +414,7 @@ class ReducedRank(Regressor):
 
     def _check_together(self, n_features: int) -> None:
         super()._check_together(n_features)
-        if self._n_folds() == 1:
+        if not is_cv(self.n_components):
             check_keep(self, "alpha")
 
     def _check_at_once(self) -> None:
@@ -420,8 +425,9 @@ class ReducedRank(Regressor):
                 "needs folds of sums, got more. Set alpha to a number."
             )
 
-    def _keeps(self) -> int:
-        return 0 if self._n_folds() > 1 or self.alpha not in ("auto", "cv") else int(self.keep)
+    def _sums(self, data: Data) -> Pass:
+        keeps = self.alpha in ("auto", "cv") and not is_cv(self.n_components)
+        return replace(super()._sums(data), keep=int(self.keep) if keeps else 0)
 
     def _check_solution(self, found: Solution) -> None:
         super()._check_solution(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -28,7 +29,7 @@ from narrows.methods.parameters import (
     whole,
     word,
 )
-from narrows.methods.plan import Data, Pass
+from narrows.methods.plan import Data, Pass, n_folds
 from narrows.moments.labels import second_for
 from narrows.moments.maps import Presence
 from narrows.solutions import selectors
@@ -49,7 +50,6 @@ class Selector(SelectorMixin, Reducer):
     """Keeps the chosen features of a solution."""
 
     _selects: ClassVar[bool] = True
-    _by_folds: ClassVar[tuple[str, ...]] = ("n_features",)
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_features": (NONE | whole(1) | SHARE | CV).said(_NUMBER, "a number"),
         "energy": (NONE | SHARE).said("in (0, 1]", "a number"),
@@ -174,6 +174,9 @@ class Selector(SelectorMixin, Reducer):
         """The parameters that set the size; at most one is not None."""
         params = self.get_params(deep=False)
         return Size(**{name: params[name] for name in Size._fields if name in params})
+
+    def _sums(self, data: Data) -> Pass:
+        return Pass(n_folds=n_folds(self.n_features), half_life=self.half_life)
 
     def _check_together(self, n_features: int) -> None:
         name, params = type(self).__name__, self.get_params(deep=False)
@@ -405,9 +408,8 @@ class MMCFS(Selector):
     eps: float = 1.0
     half_life: float | None = None
 
-    @property
-    def _second(self) -> Any:
-        return second_for(self.priors)
+    def _sums(self, data: Data) -> Pass:
+        return replace(super()._sums(data), second=second_for(self.priors))
 
     def _solve(self, learned: Learned) -> Solution:
         return selectors.mmcfs(learned.moments, self.priors, self.eps, self._size)
@@ -481,7 +483,10 @@ class VarianceFS(Selector):
     [0, 2]
     """
 
-    _needs_y, _second = False, "total"
+    _needs_y = False
+
+    def _sums(self, data: Data) -> Pass:
+        return replace(super()._sums(data), second="total")
 
     def _solve(self, learned: Learned) -> Solution:
         return selectors.variance_fs(learned.moments, self._size)
@@ -584,9 +589,8 @@ class FisherFS(Selector):
     optimum: str = "score"
     half_life: float | None = None
 
-    @property
-    def _second(self) -> Any:
-        return second_for(self.priors)
+    def _sums(self, data: Data) -> Pass:
+        return replace(super()._sums(data), second=second_for(self.priors))
 
     def _check_together(self, n_features: int) -> None:
         super()._check_together(n_features)
@@ -610,9 +614,9 @@ class FisherFS(Selector):
 # -- by presence ----------------------------------------------------------------------------------
 
 
-def _present(self: Any, data: Data) -> Pass:
-    """Return the pass that sums which features are there."""
-    return Pass(Presence(data.n_features), n_folds=self._n_folds(), half_life=self.half_life)
+def by_tables(per_class: selectors.OfTable) -> Any:
+    """Return the attribute `class_scores_`, by a score of the table of each feature and class."""
+    return class_scores(lambda self, m: selectors.by_class(m, self.priors, per_class))
 
 
 @parameters
@@ -682,13 +686,7 @@ class MI(Selector):
     [0.5, 0.0, 0.5]
     """
 
-    _sums = _present
-    _of_tables: ClassVar[Any] = (
-        selectors.mean_of(selectors.mutual_information), selectors.mutual_information,
-    )  # fmt: skip
-    class_scores_ = class_scores(
-        lambda self, m: selectors.by_class(m, self.priors, self._of_tables[1])
-    )
+    class_scores_ = by_tables(selectors.mutual_information)
 
     n_features: int | float | str | None = None
     energy: float | None = None
@@ -697,9 +695,12 @@ class MI(Selector):
     per_class: int | None = None
     half_life: float | None = None
 
+    def _sums(self, data: Data) -> Pass:
+        return replace(super()._sums(data), map=Presence(data.n_features))
+
     def _solve(self, learned: Learned) -> Solution:
         return selectors.contingency_fs(
-            learned.folds, learned.moments, self.priors, self._size, *self._of_tables
+            learned.folds, learned.moments, self.priors, self._size, selectors.mutual_information
         )
 
 
@@ -775,8 +776,14 @@ class IG(MI):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {"n_features": WITH_CV}
-    _of_tables: ClassVar[Any] = selectors.information_gain, selectors.information_by_class
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
+    class_scores_ = by_tables(selectors.information_by_class)
+
+    def _solve(self, learned: Learned) -> Solution:
+        return selectors.contingency_fs(
+            learned.folds, learned.moments, self.priors, self._size,
+            selectors.information_by_class, selectors.information_gain,
+        )  # fmt: skip
 
 
 class CHI(IG):
@@ -849,7 +856,12 @@ class CHI(IG):
     [4.0, 0.0, 4.0]
     """
 
-    _of_tables = selectors.mean_of(selectors.chi_squared), selectors.chi_squared
+    class_scores_ = by_tables(selectors.chi_squared)
+
+    def _solve(self, learned: Learned) -> Solution:
+        return selectors.contingency_fs(
+            learned.folds, learned.moments, self.priors, self._size, selectors.chi_squared
+        )
 
 
 class DF(Selector):
@@ -917,7 +929,9 @@ class DF(Selector):
     """
 
     _needs_y = False
-    _sums = _present
+
+    def _sums(self, data: Data) -> Pass:
+        return replace(super()._sums(data), map=Presence(data.n_features))
 
     def _solve(self, learned: Learned) -> Solution:
         return selectors.df(learned.moments, self._size)
@@ -993,7 +1007,10 @@ class CorrelationFS(Selector):
     ([2, 3, 8], 0.344)
     """
 
-    _takes_numbers, _second = True, "total"
+    _takes_numbers = True
+
+    def _sums(self, data: Data) -> Pass:
+        return replace(super()._sums(data), second="total", numeric=True)
 
     def _solve(self, learned: Learned) -> Solution:
         return selectors.correlation_fs(learned.moments, self._size)

@@ -272,14 +272,16 @@ OfTable = Callable[[np.ndarray, np.ndarray, float], np.ndarray]
 
 
 def contingency_fs(
-    folds: list[Moments], m: Moments, priors: Any, size: Size, combined: OfTable, per_class: OfTable
-) -> Solution:
+    folds: list[Moments], m: Moments, priors: Any, size: Size, per_class: OfTable,
+    combined: OfTable | None = None,
+) -> Solution:  # fmt: skip
     """Select by a score of the 2 x 2 tables of each feature and each class.
 
-    `combined` and `per_class` return the scores of the features, and for each class, from the
+    `per_class` and `combined` return the scores for each class, and of the features, from the
     probabilities P that a sample has a feature and is of a class, the priors of the classes, of
-    shape (n_classes, 1), and the weight of the samples.
+    shape (n_classes, 1), and the weight of the samples. By default the second are the means.
     """
+    of_features = combined or mean_of(per_class)
 
     def score(m: Moments, priors: Any) -> Scores:
         p, values = m.priors(priors), np.empty(m.n_features)
@@ -287,7 +289,7 @@ def contingency_fs(
         def of_block(block: tuple[slice, np.ndarray]) -> None:
             some, P = block
             check_presence(P, p[p > 0, None], m.n)
-            values[some] = combined(P, p[p > 0, None], m.n)
+            values[some] = of_features(P, p[p > 0, None], m.n)
 
         each(of_block, m.joint(p))
         return Scores.of_spread(values, varying_presence(m, p))
