@@ -39,6 +39,7 @@ from narrows.methods.parameters import (
     check_constraints,
     check_names,
     check_parts,
+    chosen,
     copied,
     same,
 )
@@ -73,6 +74,7 @@ from narrows.moments.moments import Moments
 from narrows.moments.products import MOST
 from narrows.moments.targets import numbers_of
 from narrows.removed import check_attribute, check_removed, deprecated
+from narrows.solutions.projectors import sized
 from narrows.solve.arrays import checked_samples
 from narrows.solve.codec import SchemaError
 from narrows.solve.in_place import Held
@@ -531,11 +533,9 @@ class Reducer(TransformerMixin, BaseEstimator):
                     f"{type(self).__name__}: expected {name}={value!r} as in fit, which had all "
                     f"samples at once, got {now!r}. Call fit again."
                 )
-        return self._sized(cast(Solution, learned.solution))
-
-    def _sized(self, found: Solution) -> Solution:
-        """Return the solution of a fit of all samples at once, of the size asked for."""
-        return found
+        check_at_once(self)
+        was, now = (each["n_components"] for each in (learned.checked, self._parameters()))
+        return sized(cast(Solution, learned.solution), now, was)
 
     def _read(self, calibrated: bool = False) -> Solution:
         """Return the solution; while another thread updates, what was read last.
@@ -1027,6 +1027,25 @@ def check_adds_up(estimator: Any) -> None:
     check_is_fitted(estimator)
     if estimator._learned.state is None:
         refuse_more(estimator, estimator.n_features_in_)
+
+
+def check_at_once(estimator: Any) -> None:
+    """Raise ParameterError where "cv" needs what a fit of all samples at once does not keep."""
+    solver, name = getattr(estimator, "solver", "auto"), type(estimator).__name__
+    sums = "regularized" if name == "LDA" else "cross"
+    needs = "folds of sums" if estimator._takes_numbers else "held-out samples"
+    for what in chosen(estimator):
+        none = what == "n_components" and not estimator._takes_numbers
+        instead = f"{what} to a number" + " or None" * none
+        if solver not in ("auto", sums):
+            raise ParameterError(
+                f'{name}: expected solver="{sums}" for {what}="cv", which needs {needs}, got '
+                f'"{solver}". Use another solver, or set {instead}.'
+            )
+        raise ParameterError(
+            f'{name}: expected at most {MOST:,} features for {what}="cv", which needs {needs}, '
+            f"got more. Set {instead}."
+        )
 
 
 def refuse_more(estimator: Any, n_features: int, what: str = "partial_fit and merge") -> NoReturn:

@@ -40,7 +40,7 @@ from narrows.methods.parameters import (
     word,
 )
 from narrows.methods.plan import Data, Pass, Plan, Where
-from narrows.methods.projectors import Projector
+from narrows.methods.projectors import Projector, check_means
 from narrows.methods.standardize import unit_of
 from narrows.moments.labels import as_array, as_labels, is_matrix, log_change, weights
 from narrows.moments.maps import RandomFeatures
@@ -50,6 +50,7 @@ from narrows.moments.reservoir import EVERY
 from narrows.moments.targets import Targets
 from narrows.solutions import discriminants
 from narrows.solutions.choice import KEPT
+from narrows.solutions.regressors import ridge_of
 from narrows.solve.arrays import read_only
 from narrows.solve.kernel_map import KERNELS, MOST_HIDDEN
 from narrows.solve.solution import Solution
@@ -67,7 +68,6 @@ class Discriminant(ClassifierMixin, Projector):
     """
 
     _registers = True
-    _ridge_name: ClassVar[str] = "alpha"
 
     @property
     def coef_(self) -> np.ndarray:
@@ -280,9 +280,6 @@ class Discriminant(ClassifierMixin, Projector):
     def _sums(self, data: Data) -> Any:
         return Pass(second="cross", keep=int(self.keep), half_life=self.half_life)
 
-    def _limit(self, classes: int) -> tuple[int, str]:
-        return classes - 1, "LDA, which has more with at most 8,192 features"
-
     def _calibrated(self) -> Solution:
         found, learned = self._solution, self._learned
         if found.rule is None or found.rule.temperature:
@@ -296,17 +293,11 @@ class Discriminant(ClassifierMixin, Projector):
         return discriminants.calibrated(learned.moments, found, unit_of(self, learned.moments))
 
     def _check_solution(self, found: Solution) -> None:
-        super()._check_solution(found)
         if isinstance(self.n_components, str) and found.sizes is None:
             raise ValueError(
                 f"{type(self).__name__}: expected a class with two samples at least for "
                 'n_components="cv", got one sample of each class. Use a number or None.'
             )
-
-    def _ridge(self, mean_square: float) -> float:
-        """Return the ridge for samples of this mean squared length; a word stands for this."""
-        value = getattr(self, self._ridge_name)
-        return mean_square if isinstance(value, str) else float(value)
 
 
 @parameters
@@ -456,7 +447,6 @@ class SRDA(Discriminant):
         "max_iter": whole(1),
         "tol": real(0, LARGEST),
     }
-    _held_out: ClassVar[tuple[str, ...]] = ("n_components", "alpha")
     _instead = "OnlineSRDA, or OC, which is exact on a stream"
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
     eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
@@ -489,7 +479,12 @@ class SRDA(Discriminant):
             "tol": float(self.tol),
         }
         find = partial(discriminants.srda_of_samples, **how)
-        return self._of_classes(X, y, weight, self._ridge, find)
+        return self._of_classes(X, y, weight, partial(ridge_of, self.alpha), find)
+
+    def _check_solution(self, found: Solution) -> None:
+        most = int(found.classes.seen.sum()) - 1
+        check_means(self, found, most, "LDA, which has more with at most 8,192 features")
+        super()._check_solution(found)
 
 
 @parameters
@@ -636,9 +631,7 @@ class LDA(Discriminant):
     """
 
     _instead = "OnlineSRDA to learn from batches, or FisherFS to select features"
-    _ridge_name = "mu"
     _several_labels = False
-    _held_out: ClassVar[tuple[str, ...]] = ("n_components", "mu")
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_components": whole(1) | CV | NONE,
         "solver": word("regularized", "pca", "gsvd"),
@@ -674,15 +667,13 @@ class LDA(Discriminant):
             discriminants.lda_of_samples, size=self._size or 0, solver=self.solver, given=self.mu,
             pca_components=self.pca_components,
         )  # fmt: skip
-        found = self._of_classes(X, y, weight, self._ridge, find)
+        found = self._of_classes(X, y, weight, partial(ridge_of, self.mu), find)
         return found if self.solver == "regularized" else replace(found, alpha=0.0)
 
-    def _limit(self, classes: int) -> tuple[int, str]:
-        return classes - 1, 'solver="regularized", which has more'
-
-    @property
-    def _continues(self) -> bool:  # type: ignore[override]
-        return self.solver == "regularized"
+    def _check_solution(self, found: Solution) -> None:
+        most = None if self.solver == "regularized" else int(found.classes.seen.sum()) - 1
+        check_means(self, found, most, 'solver="regularized", which has more')
+        super()._check_solution(found)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -824,8 +815,6 @@ class KernelSRDA(Discriminant):
         "alpha": word("auto", "cv", "scale") | real(0),
         "random_state": seed(2**64),
     }
-    _held_out: ClassVar[tuple[str, ...]] = ("alpha",)
-    _continues = True
     _instead = "SRDA or OnlineSRDA, which are linear"
     eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
     alpha_ = RIDGE
@@ -1021,6 +1010,9 @@ class KernelSRDA(Discriminant):
     def _solve(self, learned: Learned) -> Solution:
         m, decays = learned.moments, self.half_life is not None
         return discriminants.kernel_srda(m, learned.step.map, self._size, self.alpha, decays)
+
+    def _check_solution(self, found: Solution) -> None:
+        check_means(self, found, None)
 
     def _with_temperature(self, learned: Learned, found: Solution) -> Solution:
         map = learned.step.map

@@ -15,7 +15,7 @@ from narrows.methods.in_order import InOrder, Iterates, Labels
 from narrows.methods.learned import Learned, atomic
 from narrows.methods.parameters import NOT_NEGATIVE, Constraint, parameters, word
 from narrows.methods.plan import Data, Plan, Where
-from narrows.methods.projectors import Projector
+from narrows.methods.projectors import check_means
 from narrows.methods.sequential import Missing, Sequential
 from narrows.solve.codec import SchemaError, taken
 from narrows.solve.idr_qr import CentroidQR
@@ -306,10 +306,8 @@ class IDRQR(Sequential):
                 "the span of the class means. Use mu > 0."
             )
         separates = bool((found.values > 0).any())
-        Projector._check_solution(self, found if separates else replace(found, rank=0))
-
-    def _limit(self, classes: int) -> tuple[int, str]:
-        return classes, ""
+        found = found if separates else replace(found, rank=0)
+        check_means(self, found, int(found.classes.seen.sum()))
 
     def _solve(self, learned: Learned) -> Solution:
         eigenvalues, G = learned.state.core.discriminants(float(self.mu))

@@ -256,10 +256,15 @@ def is_cv(value: Any) -> bool:
     return isinstance(value, str) and value == "cv"
 
 
-def check_keep(estimator: Any, *names: str) -> None:
+def chosen(estimator: Any) -> list[str]:
+    """Return the names of the parameters that are to be chosen by cross-validation."""
+    return [name for name, value in estimator.get_params(deep=False).items() if is_cv(value)]
+
+
+def check_keep(estimator: Any) -> None:
     """Raise ParameterError where kept samples choose a parameter, and none are to be kept."""
-    for name in names:
-        if vars(estimator).get("keep") == 0 and is_cv(getattr(estimator, name, None)):
+    for name in chosen(estimator):
+        if vars(estimator).get("keep") == 0:
             raise ParameterError(
                 f'{type(estimator).__name__}: expected keep > 0 for {name}="cv", which needs kept '
                 f"samples, got keep=0. Keep some, or set {name} to a number."

@@ -22,7 +22,7 @@ from narrows.methods.attributes import (
     attribute,
     compared,
 )
-from narrows.methods.base import Reducer, refuse_more
+from narrows.methods.base import Reducer, check_at_once, refuse_more
 from narrows.methods.learned import Learned, lock_of
 from narrows.methods.parameters import (
     CV,
@@ -32,6 +32,7 @@ from narrows.methods.parameters import (
     NONE,
     Constraint,
     check_keep,
+    chosen,
     is_cv,
     is_integer,
     parameters,
@@ -60,8 +61,6 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Reducer):
         "n_components": whole(1) | NONE,
         "standardize": FLAG | LIST.said("a list of names or indices, or a mask"),
     }
-    _continues: ClassVar[bool] = False  # whether there are directions that separate no classes
-    _held_out: ClassVar[tuple[str, ...]] = ()  # parameters that may be "cv" by what sums keep
     n_components: Any
 
     @property
@@ -98,8 +97,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Reducer):
     @property
     def _size(self) -> int | None:
         """The number of components that was given; None if it follows from the samples."""
-        p = self.n_components
-        return None if p is None or is_cv(p) else int(p)
+        return int(self.n_components) if is_integer(self.n_components, 1) else None
 
     def _applied(self) -> Solution:
         found = self._read()
@@ -119,54 +117,10 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Reducer):
     def _check_together(self, n_features: int) -> None:
         if n_features < sys.maxsize:  # the data are known
             standardized(self, n_features)
-        check_keep(self, *self._held_out)
-        if getattr(self, "solver", "auto") not in ("auto", "cross", "regularized"):
-            self._check_at_once()
-
-    def _check_at_once(self) -> None:
-        solver, name = getattr(self, "solver", "auto"), type(self).__name__
-        sums = "regularized" if name == "LDA" else "cross"
-        for what in self._held_out:
-            if not is_cv(getattr(self, what)):
-                continue
-            other = "a number or None" if what == "n_components" else "a number"
-            if solver not in ("auto", sums):
-                raise ParameterError(
-                    f'{name}: expected solver="{sums}" for {what}="cv", which needs held-out '
-                    f'samples, got "{solver}". Use another solver, or set {what} to {other}.'
-                )
-            raise ParameterError(
-                f'{name}: expected at most {MOST:,} features for {what}="cv", which needs held-out '
-                f"samples, got more. Set {what} to {other}."
-            )
-
-    def _limit(self, classes: int) -> tuple[int, str]:
-        """Return the most directions of so many classes, and what to use for more."""
-        return classes - 1, f"OCM for {classes}"
-
-    def _check_solution(self, found: Solution) -> None:
-        classes, p = int(found.classes.seen.sum()), self._size
-        name, rank = type(self).__name__, found.rank
-        if not rank:
-            raise ValueError(
-                f"{name}: expected classes with different means, got equal means, so no direction "
-                "distinguishes them. Check that the samples and the labels belong together."
-            )
-        if p is None or p <= rank:
-            return
-        if self._continues:
-            raise spans_only(name, rank, p)
-        most, otherwise = self._limit(classes)
-        reason = (
-            f"{classes} classes have at most {most} direction{'s' if most > 1 else ''}"
-            if rank == most
-            else f"the means of these {classes} classes in {self.n_features_in_} features span "
-            f"only {rank}"
-        )
-        raise ParameterError(
-            f"{name}: expected n_components<={rank}, since {reason}, got {p}. Use fewer components"
-            + (f", or {otherwise}." if otherwise and rank == most else ".")
-        )
+        if chosen(self) and self._sums(Data(n_features)).n_folds == 1:  # no folds choose
+            check_keep(self)
+        if getattr(self, "solver", "auto") in AT_ONCE:
+            check_at_once(self)
 
     # -- all samples at once --------------------------------------------------------------------
 
@@ -180,24 +134,8 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Reducer):
             return Plan((sums,))
         if where == "chunks" and data.is_sparse and solver == "auto":  # others are asked for
             refuse_more(self, data.n_features, "sparse samples in chunks")
-        self._check_at_once()
+        check_at_once(self)
         return Plan((Gather(sums.half_life, sums.numeric),))
-
-    def _sized(self, found: Solution) -> Solution:
-        p = self._size
-        self._check_at_once()
-        if p is None:
-            p = min(found.rank, self._default(found))
-        if p > found.rank:
-            raise ParameterError(
-                f"{type(self).__name__}: expected n_components<={found.rank}, the number that fit "
-                f"computed, got {p}. Call fit again."
-            )
-        return found.first(p)
-
-    def _default(self, found: Solution) -> int:
-        """Return the number of directions by default, of all that were found."""
-        return int(found.classes.seen.sum()) - 1
 
     def _of_classes(
         self, X: Any, y: Any, weight: np.ndarray, ridge_of: Any, find: Find
@@ -208,6 +146,35 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Reducer):
         return of_classes(
             X, codes, weight, classes, unit_of_samples(self, X, weight), ridge_of, find
         )
+
+
+def check_means(estimator: Any, found: Solution, most: int | None, more: str = "") -> None:
+    """Raise where class means give no direction, or fewer than n_components.
+
+    `most` is the number of directions that so many classes have, and `more` says what to use for
+    more; None where others follow them, which separate no classes.
+    """
+    name, p, rank = type(estimator).__name__, estimator._size, found.rank
+    if not rank:
+        raise ValueError(
+            f"{name}: expected classes with different means, got equal means, so no direction "
+            "distinguishes them. Check that the samples and the labels belong together."
+        )
+    if p is None or p <= rank:
+        return
+    if most is None:
+        raise spans_only(name, rank, p)
+    classes = int(found.classes.seen.sum())
+    reason = (
+        f"{classes} classes have at most {most} direction{'s' if most > 1 else ''}"
+        if rank == most
+        else f"the means of these {classes} classes in {estimator.n_features_in_} features span "
+        f"only {rank}"
+    )
+    raise ParameterError(
+        f"{name}: expected n_components<={rank}, since {reason}, got {p}. Use fewer components"
+        + (f", or {more}." if more and rank == most else ".")
+    )
 
 
 def spans_only(name: str, rank: int, p: int) -> ParameterError:
@@ -326,7 +293,8 @@ class OC(Projector):
         return projectors.oc(learned.moments, self._size, self.priors)
 
     def _check_solution(self, found: Solution) -> None:
-        super()._check_solution(found)
+        classes = int(found.classes.seen.sum())
+        check_means(self, found, classes - 1, f"OCM for {classes}")
         if is_cv(self.n_components) and found.sizes is None:
             for fold in self._learned.folds:
                 check_filled(fold, "n_components", found.n_samples)
@@ -407,8 +375,8 @@ class OCM(OC):
     def _solve(self, learned: Learned) -> Solution:
         return projectors.ocm(learned.moments, self._size, self.priors)
 
-    def _limit(self, classes: int) -> tuple[int, str]:
-        return classes, ""
+    def _check_solution(self, found: Solution) -> None:
+        check_means(self, found, int(found.classes.seen.sum()))
 
 
 # -- by the covariance ----------------------------------------------------------------------------
@@ -522,7 +490,6 @@ class MMC(Projector):
     ([3.64], 1)
     """
 
-    _held_out: ClassVar[tuple[str, ...]] = ("eps",)
     _instead = "OC or OnlineSRDA, MMCFS to select features, or IMMC to learn from single samples"
     _constraints: ClassVar[dict[str, Constraint]] = {
         "eps": EPS | CV,
@@ -726,16 +693,6 @@ class PCA(Projector):
         back = V if unit is None else V * np.where(np.isfinite(unit), unit, 0.0) ** 2
         return (X @ back + (mean - V @ mean @ back)).astype(X.dtype, copy=False)
 
-    @property
-    def _share(self) -> float | None:
-        """The share of the variance that `n_components` is, if it is one."""
-        is_number = self.n_components is None or is_integer(self.n_components, 1)
-        return None if is_number else float(self.n_components)  # type: ignore[arg-type]
-
-    @property
-    def _size(self) -> int | None:
-        return None if self._share is not None else self.n_components  # type: ignore[return-value]
-
     def _labels(self, X: Any, y: Any, numeric: bool | None = None) -> Any:
         return super()._labels(X, None)
 
@@ -743,25 +700,13 @@ class PCA(Projector):
         return Pass(second="cross", half_life=self.half_life)
 
     def _solve(self, learned: Learned) -> Solution:
-        return projectors.pca(
-            learned.moments,
-            self._size if self._share is None else self._share,
-            unit_of(self, learned.moments),
-        )
+        return projectors.pca(learned.moments, self.n_components, unit_of(self, learned.moments))
 
     def _solve_samples(self, X: Any, y: Any, weight: np.ndarray) -> Solution:
         find = partial(projectors.pca_of_samples, size=self._size)
         # the total of the eigenvalues is the mean square, which the ridge of others may be
         found = self._of_classes(X, y, weight, lambda mean_square: mean_square, find)
         return replace(found, total=found.alpha, alpha=0.0)
-
-    def _sized(self, found: Solution) -> Solution:
-        if self._share is not None:
-            return projectors.of_share(found, self._share)
-        return super()._sized(found)
-
-    def _default(self, found: Solution) -> int:
-        return found.rank
 
     def _check_solution(self, found: Solution) -> None:
         check_span(self, found)

@@ -25,7 +25,6 @@ from narrows.methods.parameters import (
     LARGEST,
     NONE,
     Constraint,
-    check_keep,
     is_cv,
     parameters,
     real,
@@ -35,7 +34,6 @@ from narrows.methods.parameters import (
 from narrows.methods.plan import Data, Pass, n_folds
 from narrows.methods.projectors import Projector
 from narrows.methods.standardize import unit_of, unit_of_samples
-from narrows.moments.products import MOST
 from narrows.solutions import regressors
 from narrows.solutions.at_once import of_targets
 from narrows.solutions.choice import KEPT
@@ -133,27 +131,9 @@ class Regressor(RegressorMixin, Projector):
         folds = n_folds(self.n_components)
         return Pass(second="cross", n_folds=folds, half_life=self.half_life, numeric=True)
 
-    def _check_at_once(self) -> None:
-        for name in ("n_components", *self._held_out):
-            if is_cv(getattr(self, name)):
-                raise ParameterError(
-                    f'{type(self).__name__}: expected at most {MOST:,} features for {name}="cv", '
-                    f"which needs folds of sums, got more. Set {name} to a number."
-                )
-
     def _of_targets(self, X: Any, Y: Any, weight: np.ndarray, ridge_of: Any, find: Any) -> Solution:
         """Return the solution for all samples at once, by what finds their directions."""
         return of_targets(X, Y, weight, unit_of_samples(self, X, weight), ridge_of, find)
-
-    def _sized(self, found: Solution) -> Solution:
-        self._check_at_once()
-        p, most = self._size, self._learned.checked["n_components"] or found.rank
-        if p is not None and p > most:
-            raise ParameterError(
-                f"{type(self).__name__}: expected n_components<={most}, the number that fit "
-                f"computed, got {p}. Call fit again."
-            )
-        return found if p is None else found.first(p)
 
     def _check_solution(self, found: Solution) -> None:
         if not found.rank:
@@ -411,19 +391,6 @@ class ReducedRank(Regressor):
     half_life: float | None = None
     keep: int = KEPT
     standardize: Any = False
-
-    def _check_together(self, n_features: int) -> None:
-        super()._check_together(n_features)
-        if not is_cv(self.n_components):
-            check_keep(self, "alpha")
-
-    def _check_at_once(self) -> None:
-        super()._check_at_once()
-        if is_cv(self.alpha):
-            raise ParameterError(
-                f'{type(self).__name__}: expected at most {MOST:,} features for alpha="cv", which '
-                "needs folds of sums, got more. Set alpha to a number."
-            )
 
     def _sums(self, data: Data) -> Pass:
         keeps = self.alpha in ("auto", "cv") and not is_cv(self.n_components)

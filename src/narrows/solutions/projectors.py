@@ -5,7 +5,7 @@ Each method is a function of moments, and returns a `Solution`.
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -142,6 +142,33 @@ def of_share(found: Solution, share: float) -> Solution:
             f"{share}. Call fit again."
         )
     return found.first(min(p, len(shares)))
+
+
+def sized(found: Solution, n_components: Any, fitted: Any) -> Solution:
+    """Return as many of all directions as are asked for.
+
+    Parameters
+    ----------
+    found : Solution
+        Of all samples at once.
+    n_components : int, float or None
+        The number; a share of the variance, in (0, 1); None for all, of classes one less than them.
+    fitted : int, float or None
+        What was asked for in `fit`, which may be more than there are.
+    """
+    if isinstance(n_components, Real) and n_components < 1:
+        return of_share(found, float(n_components))
+    most, p = found.rank, n_components
+    if isinstance(fitted, Integral):
+        most = max(most, int(fitted))
+    if p is None:
+        n_classes = 0 if found.classes is None else int(found.classes.seen.sum())
+        p = min(found.rank, n_classes - 1) if n_classes > 1 else found.rank
+    if p > most:
+        raise ParameterError(
+            f"expected n_components<={most}, the number that fit computed, got {p}. Call fit again."
+        )
+    return found.first(int(p))
 
 
 def leading_of_samples(A: Centred, criterion: Criterion, p: int) -> tuple[np.ndarray, np.ndarray]:
