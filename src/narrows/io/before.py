@@ -34,8 +34,10 @@ _OPTIONAL = "coef", "intercept", "mean_square", "centre", "separating"
 
 def as_now(
     estimator: Any, header: Mapping[str, Any], state: dict[str, np.ndarray]
-) -> tuple[dict[str, Any], dict[str, np.ndarray], Solution | None]:
+) -> tuple[dict[str, Any], dict[str, np.ndarray], Solution | None, np.ndarray | None]:
     """Return header, state and solution of an estimator of 0.3 as this version stores them.
+
+    And the labels that may occur, if classifiers were told.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ def as_now(
     for name in [name.removesuffix(_WAITING) for name in state if name.endswith(_WAITING)]:
         if f"{name}_shape" in state:
             _sort_in(state, name)
-    solution, n_targets = None, 0
+    solution, n_targets, known = None, 0, _registered(state)
     if "more" in state:
         solution, state = _solved(state, bool(estimator._takes_numbers)), {}
         if getattr(estimator, "solver", "") in ("pca", "gsvd"):  # which have no ridge
@@ -75,7 +77,17 @@ def as_now(
         d = len(state.get("Q", state.get("S", _NONE)))  # a row for each feature
     numeric = n_targets > 0 or bool(estimator._takes_numbers)
     more = {"n_features": d, "targets": [""] * n_targets if numeric else None, "size": None}
-    return {**header, **more}, state, solution
+    return {**header, **more}, state, solution, known
+
+
+def _registered(state: dict[str, np.ndarray]) -> np.ndarray | None:
+    """Return the labels that were registered, which are taken out of the dict; None without any."""
+    if "registered" not in state:
+        return None
+    sizes: dict[str, int] = {}
+    labels = taken({"classes": state.get("classes", _NONE)}, "classes", ("labels",), ("c",), sizes)
+    registered = taken(state, "registered", ("b",), ("c",), sizes)
+    return labels[registered] if registered.any() else None
 
 
 def _solved(state: dict[str, np.ndarray], numeric: bool) -> Solution:

@@ -56,7 +56,7 @@ from narrows.methods.names import column_names, labels_of, targets_of
 from narrows.methods.parameters import copied, same
 from narrows.methods.plan import Data
 from narrows.methods.then import Then
-from narrows.moments.labels import by_class, union
+from narrows.moments.labels import by_class
 from narrows.removed import RemovedError, without_removed
 from narrows.solve.codec import SchemaError, check_known, check_plain, taken, to_arrays
 from narrows.solve.solution import Solution
@@ -93,12 +93,10 @@ def described(estimator: Any, arrays: dict[str, np.ndarray], solved: bool = True
         own = {"chosen": learned.then.chosen}
         more["then"] = described(learned.then.estimator, own, solved)
         arrays |= {f"{THEN}{name}": array for name, array in own.items()}
-    labels = labels_of(estimator)
-    labels = labels if learned.known is None else union(labels, learned.known)
     numeric, at_once = estimator._takes_numbers, learned.state is None
     return {
         **constructor(estimator),
-        "labels": labels.dtype.str,
+        "labels": labels_of(estimator).dtype.str,
         "source": None if learned.source is None else learned.source.settings(),
         "n_features": int(estimator.n_features_in_),
         "needs_y": bool(estimator._needs_y),
@@ -238,9 +236,11 @@ def of_estimator(
     estimator, solution = constructed(header), None
     names, source = names_in(header, arrays)
     if is_old:
-        header, state, solution = as_now(estimator, header, get(arrays, "state"))
+        header, state, solution, known = as_now(estimator, header, get(arrays, "state"))
     else:
         state, solution = get(arrays, "state"), solution_in(header, arrays)
+        labels = labels_in(get(arrays, "known"), header["labels"])
+        known = taken(labels, "labels", ("labels",), ("k",)) if labels else None
     state = labels_in(state, header["labels"])
     d, numeric, step, held = header["n_features"], header["targets"] is not None, None, None
     _check_parameters(estimator, d)
@@ -249,13 +249,10 @@ def of_estimator(
         check_known("state", state, ())  # what was not taken
     elif solution is None:
         raise SchemaError("solution: expected one, or a state, got none.")
-    known = labels_in(get(arrays, "known"), header["labels"])
     estimator.n_features_in_ = d
     if names is not None:
         estimator.feature_names_in_ = names
-    learned = Learned(step, held, solution, source)
-    if known:
-        learned.known = taken(known, "labels", ("labels",), ("k",))
+    learned = Learned(step, held, solution, source, known=known)
     learned.checked = copied(estimator.get_params(deep=False))
     estimator._learned = learned
     if solution is not None:

@@ -363,7 +363,9 @@ class Reducer(TransformerMixin, BaseEstimator):
         ----------
         moments : Moments, or list of Moments
             Moments of the kind that the method needs, or with additional second moments; a list has
-            those of each fold, for parameters that are "cv". They are copied.
+            those of each fold, for parameters that are "cv". They are copied. IG, CHI, MI and DF
+            expect moments of zeros and ones, ``Moments.of(X != 0, y)``: other numbers raise an
+            error only where sums show them.
 
         Returns
         -------
@@ -380,10 +382,17 @@ class Reducer(TransformerMixin, BaseEstimator):
         narrows.Moments : The moments.
         """
         given = list(moments) if isinstance(moments, list | tuple) else [moments]
+        if not given:
+            raise ValueError(
+                f"{type(self).__name__}: expected the moments of at least one fold, got an empty "
+                "list. Use Moments.of(X, y)."
+            )
         for m in given:
             self._check_kind(m)
-        numeric, d = bool(given[0].n_targets), given[0].n_features
-        step = self._sums(Data(d, False, numeric))
+            given[0].check_kind(m)
+        step = self._sums(Data(given[0].n_features, False, given[0].is_numeric))
+        if step.map is not None:
+            step.map.check_moments(given)
         given = given if step.n_folds > 1 else [total(given)]
         state = aligned([m.reduced(step.second) for m in given])
         if not self._may_keep():
@@ -698,7 +707,7 @@ class Reducer(TransformerMixin, BaseEstimator):
                 f"{name}: expected Moments for fit_moments, got {type(m).__name__}. "
                 "Use Moments.of(X, y), or fit for samples."
             )
-        of_numbers = bool(m.n_targets)
+        of_numbers = m.is_numeric
         if numeric is not None and numeric != of_numbers:
             kinds = "numeric targets", "classes"
             raise ValueError(

@@ -915,7 +915,7 @@ class KernelSRDA(Discriminant):
     def _mapped(self, learned: Learned) -> Learned:
         """Return what was learned, behind a map, which is made if there is none yet."""
         (m,) = learned.folds
-        if learned.step.map is not None or not m.n_samples:
+        if learned.step.map is not None:
             return learned
         with errors_named_after(self):
             return self._behind(self._map_of(m), learned)

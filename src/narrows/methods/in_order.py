@@ -288,6 +288,11 @@ class InOrder(ABC):
 
     def encoded(self, X: Any, y: Any, weight: Any = None) -> Labels:
         """Return the labels of samples, sorted, and arrays with an entry for each sample."""
+        if weight is not None:
+            raise TypeError(
+                "expected no sample_weight, since each sample is one step, got some. Use a method "
+                "whose sums add up, such as OC or SRDA, for weighted samples."
+            )
         check_lengths(X)
         return one_a_row(X, y)
 

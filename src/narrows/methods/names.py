@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from difflib import get_close_matches
-from functools import reduce
 from numbers import Integral
 from typing import Any
 
@@ -35,10 +34,11 @@ def source_of(model: Any) -> Any:
 
 
 def labels_of(model: Any) -> np.ndarray:
-    """Return the labels that a model has learned, also those without weight; none of numbers."""
-    state, solution = model._learned.state, model._learned.solution
-    if state is not None:
-        return reduce(union, (m.classes for m in (state if isinstance(state, list) else [state])))
+    """Return the labels of a model, sorted, also those that only may occur; none of numbers."""
+    learned, solution = model._learned, model._learned.solution
+    if learned.state is not None:
+        labels = learned.moments.classes
+        return labels if learned.known is None else union(labels, learned.known)
     if solution is None or solution.classes is None:
         return np.empty(0, np.int64)
     return solution.classes.labels

@@ -20,6 +20,7 @@ how they add up the samples of a pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -29,6 +30,7 @@ from scipy import sparse
 
 from narrows.errors import fit_alike
 from narrows.methods.parameters import is_cv
+from narrows.moments.folds import errors_of_fold
 from narrows.moments.labels import (
     SMALLEST_WEIGHT,
     distinct,
@@ -186,7 +188,7 @@ class Pass:
     def joined(self, a: list[Moments], b: list[Moments]) -> list[Moments]:
         """Return the sums of the moments of samples, and of others after them."""
         n = sum(each.n_samples for each in a)
-        return [one + other.later(n) for one, other in zip(a, b, strict=True)]
+        return [one.joined(other, n) for one, other in zip(a, b, strict=True)]
 
     def n_features(self, state: list[Moments]) -> int:
         """Return the number of features, not of coordinates."""
@@ -256,7 +258,8 @@ class Pass:
             if K > 1:
                 names = [name for name in arrays if name.startswith(start)]
                 own = {name.removeprefix(start): arrays.pop(name) for name in names}
-            state.append(Moments.read_from(own))
+            with errors_of_fold(k) if K > 1 else nullcontext():
+                state.append(Moments.read_from(own))
             state[0].check_kind(state[k])
         kind = state[0]
         step = cls(map, kind.second, kind.keep, K, expected.half_life, kind.is_numeric)

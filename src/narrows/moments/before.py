@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from narrows.moments.folds import errors_of_fold
 from narrows.moments.moments import Moments
 from narrows.moments.products import Products
 from narrows.moments.squares import Squares
@@ -18,8 +19,8 @@ from narrows.solve.codec import SchemaError, check_known, taken
 from narrows.solve.pairs import symmetric
 
 _MOST_FOLDS = 1000
-_SHARED = "classes", "presence", "registered", "origin", "placed", "n_targets", "target_origin"
-_LEFT_OUT = "presence", "registered", "cross_width"
+_SHARED = "classes", "presence", "origin", "placed", "n_targets", "target_origin"
+_LEFT_OUT = "presence", "cross_width"
 _NAMES = {  # the start of a name, and what it is now
     "classes": "labels", "counts": "tt", "n_samples": "count", "sums": "tx",
     "squares_total": "second_table", "squares_class": "second_table", "cross": "second_xx",
@@ -140,7 +141,8 @@ def moments_of(arrays: Mapping[str, np.ndarray]) -> list[Moments]:
     for k in range(n_folds):
         start = f"fold{k}_"
         own = {name: left.pop(name) for name in list(left) if name.startswith(start)}
-        folds.append(_one(shared | {name.removeprefix(start): a for name, a in own.items()}))
+        with errors_of_fold(k):
+            folds.append(_one(shared | {name.removeprefix(start): a for name, a in own.items()}))
     check_known("arrays", left, ())
     return folds
 

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from narrows.moments.moments import Moments
+from narrows.solve.codec import SchemaError
+
+
+@contextmanager
+def errors_of_fold(k: int) -> Iterator[None]:
+    """Name fold k in errors about its arrays."""
+    try:
+        yield
+    except SchemaError as error:
+        raise SchemaError(f"fold {k}: {error}") from None
 
 
 class Split(NamedTuple):

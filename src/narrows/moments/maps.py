@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self
 
@@ -19,6 +19,7 @@ from narrows.solve.sums import canonical, weighted, with_values
 ONE_MAP = "Fit one, and let emptied() copies of it learn the other samples."  # in errors
 _CANCELLED = 1e-12  # of the length that class sums can have: what is rounding where values cancel
 _ENTRIES_AT_ONCE = 1 << 22  # entries of samples, before and after, at a time
+_NOT_ONE = 1e-9  # of a weight: by less, sums of zeros and ones differ from those of their squares
 _DIGITS = 30  # bits of a number that decide an order, so that rounding does not
 
 Kept = tuple[Any, np.ndarray]  # what is kept of samples, and the hashes to keep by
@@ -56,6 +57,18 @@ class Presence:
     def widened(self, n_features: int) -> Self:
         """Return the map of samples with more features."""
         return replace(self, n_features=n_features)
+
+    def check_moments(self, folds: Iterable[Moments]) -> None:
+        """Raise ValueError where sums of squares differ from sums, as those of 0 and 1 do not."""
+        for m in folds:
+            if m.squares is None:
+                continue
+            squares = m.squares.reshape(-1, m.n_features).sum(axis=0)  # of all classes
+            if (np.abs(squares - m.total) > _NOT_ONE * m.n).any():
+                raise ValueError(
+                    "expected moments of zeros and ones, got some of other numbers. Make them with "
+                    "Moments.of(X != 0, y)."
+                )
 
 
 @dataclass(frozen=True, eq=False)

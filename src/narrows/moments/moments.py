@@ -416,6 +416,10 @@ class Moments(Reading):
             new._accumulate(other)
         return new
 
+    def joined(self, other: Self, n: int) -> Self:
+        """Return the sum with other moments, of samples that were learned after n others."""
+        return self.copy()._accumulate(other._later(n))
+
     def fade(self, factor: float, fresh: Self) -> Self:
         """Scale all weights, add other moments, and return self: `factor * self + fresh`, in place.
 

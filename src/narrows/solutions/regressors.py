@@ -119,7 +119,8 @@ def _compare(
     for others, fold in _halves(folds, m):
         if not required and not (fold.n and others.n):
             continue
-        check_filled(fold, what, m.n_samples)
+        for part in (fold, others):
+            check_filled(part, what, m.n_samples)
         S, fold_S = others.scatters(unit=unit), fold.scatters(by_samples=False)
         away, off = fold.mean - others.mean, fold.target_mean - others.target_mean
         total = float(np.sum(fold.target_variances + off**2))

@@ -1,0 +1,140 @@
+"""Streams that go on: with other parameters, labels that may occur, without weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_iris
+
+from narrows import (
+    CCIPCA,
+    CHI,
+    DF,
+    IDRQR,
+    IG,
+    IIS,
+    ILDA,
+    IMMC,
+    IOC,
+    MI,
+    OC,
+    OCFS,
+    PCA,
+    PLS,
+    SRDA,
+    KernelSRDA,
+    OnlineSRDA,
+    load,
+    save,
+)
+from narrows.engines import local
+from narrows.methods.base import rename_classes
+from narrows.methods.names import labels_of
+from narrows.methods.plan import Pass
+from narrows.moments.moments import Moments
+from narrows.solve.codec import SchemaError
+
+X, y = load_iris(return_X_y=True)
+HALVES = slice(0, None, 2), slice(1, None, 2)
+
+
+@pytest.mark.parametrize(
+    "method", [IOC, IIS, IMMC, CCIPCA, ILDA, IDRQR], ids=lambda method: method.__name__
+)
+def test_methods_without_weights_refuse_them_in_chunks(method):
+    chunks = [(X[half], y[half], np.ones(75)) for half in HALVES]
+    with pytest.raises(TypeError, match=f"{method.__name__}: expected no sample_weight"):
+        local.fit(method(), chunks)
+    local.fit(method(), [chunk[:2] for chunk in chunks])
+
+
+@pytest.mark.parametrize("method", [OC, OCFS, SRDA, PCA, KernelSRDA], ids=lambda m: m.__name__)
+def test_another_half_life_holds_for_the_next_samples(method):
+    learned = method().partial_fit(X[HALVES[0]], y[HALVES[0]])
+    learned.set_params(half_life=10).partial_fit(X[HALVES[1]], y[HALVES[1]])
+    assert 10 < learned.moments_.n < 20
+    before = learned.moments_.n
+    learned.set_params(half_life=None).partial_fit(X[:30], y[:30])
+    np.testing.assert_allclose(learned.moments_.n, before + 30)
+
+
+@pytest.mark.parametrize("method", [SRDA, OnlineSRDA, KernelSRDA], ids=lambda m: m.__name__)
+def test_labels_that_may_occur_are_renamed(method):
+    model = method().partial_fit(X[:100], y[:100], classes=[0, 1, 2, 7])
+    rename_classes(model, np.array(["zero", "one", "two", "seven"]))
+    assert model.classes_.tolist() == ["one", "seven", "two", "zero"]
+    assert model.class_count_.tolist() == [50, 0, 0, 50]
+    model.partial_fit(X[100:], np.array(["two"] * 50))
+    assert model.class_count_.tolist() == [50, 0, 50, 50]
+
+
+def test_labels_that_may_occur_are_labels_of_a_model(tmp_path):
+    model = SRDA().partial_fit(X[:0], y[:0], classes=[3, 1])
+    assert labels_of(model).tolist() == model.classes_.tolist() == [1, 3]
+    save(model, tmp_path / "m.narrows")
+    assert load(tmp_path / "m.narrows").classes_.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("size", [None, 2])
+def test_kernel_srda_shows_no_directions_of_no_samples(size):
+    model = KernelSRDA(n_components=size).partial_fit(X[:0], y[:0])
+    assert len(model.components_) == len(model.eigenvalues_) == (size or 0)
+    assert model.alpha_ == 0
+    assert model.partial_fit(X, y).score(X, y) > 0.9
+
+
+# -- moments ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [IG, CHI, MI, DF], ids=lambda method: method.__name__)
+def test_moments_of_presence_are_those_of_zeros_and_ones(method):
+    weight = np.linspace(0, 1e6, len(X))
+    Z = np.where(X > 2, X, 0)
+    for second in (None, "total", "class", "cross"):
+        m = Moments.of(Z != 0, y, weight, second=second)
+        of_sparse = Moments.of(sparse.csr_array(Z) != 0, y, weight, second=second)
+        expected = method(2).fit(Z, y, weight).scores_
+        for each in (m, of_sparse):
+            found = method(2).fit_moments(each).scores_
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+        if second is not None:
+            with pytest.raises(ValueError, match=f"{method.__name__}: expected moments of zeros"):
+                method(2).fit_moments(Moments.of(Z / 100, y, second=second))
+
+
+def test_a_list_of_moments_has_some_of_one_kind():
+    with pytest.raises(ValueError, match="OC: expected the moments of at least one fold"):
+        OC().fit_moments([])
+    with pytest.raises(ValueError, match="OC: expected moments of one kind, got n_features"):
+        OC(n_components="cv").fit_moments([Moments.of(X, y), Moments.of(X[:, :3], y)])
+
+
+def test_moments_of_no_samples_with_numbers_have_no_weight():
+    m = Moments.of(X[:0], X[:0, 0], second="cross", numeric=True)
+    with pytest.raises(ValueError, match="PLS: expected samples with a non-zero weight, got none"):
+        PLS().fit_moments(m)
+
+
+def test_one_sample_is_too_few_to_choose_components():
+    with pytest.raises(ValueError, match=r'PLS: .* in each fold for n_components="cv", got 1'):
+        PLS(n_components="cv").fit(X[:1], X[:1, 0])
+
+
+def test_errors_of_stored_folds_name_the_fold():
+    step = Pass(n_folds=2)
+    arrays = step.to_arrays(step.add(step.empty(4), X, y))
+    arrays["fold1_tt"] = -arrays["fold1_tt"]
+    with pytest.raises(SchemaError, match=r"^fold 1: tt"):
+        Pass.of_arrays(arrays, step)
+
+
+def test_moments_of_later_samples_are_not_copied(monkeypatch):
+    step = Pass(second="cross", keep=5)
+    a, b = (step.add(step.empty(4), X[half], y[half]) for half in HALVES)
+    expected = Moments.summed([a[0], b[0].later(75)])
+    monkeypatch.setattr(Moments, "later", None)  # which copies
+    (found,) = step.joined(a, b)
+    np.testing.assert_array_equal(found.samples.when, expected.samples.when)
+    np.testing.assert_array_equal(found.cross, expected.cross)
+    np.testing.assert_array_equal(b[0].counts, [25, 25, 25])
