@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import cache, reduce, wraps
 from importlib import import_module
-from inspect import signature
+from inspect import getattr_static, signature
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, cast
 
 import numpy as np
@@ -41,6 +41,7 @@ from narrows.methods.parameters import (
     check_parts,
     chosen,
     copied,
+    is_integer,
     same,
 )
 from narrows.methods.plan import (
@@ -148,9 +149,7 @@ class Reducer(TransformerMixin, BaseEstimator):
     _takes_numbers: ClassVar[bool | None] = False  # as targets; None: as well as classes
     _selects: ClassVar[bool] = False  # whether it keeps features as they are
     _several_labels: ClassVar[bool] = True  # whether a sample may have
-    _registers: ClassVar[bool] = False  # whether it shows classes that have no sample yet
-    _unsupported: ClassVar[dict[str, str]] = {}  # verbs of other methods: why not, and what to use
-    _instead: ClassVar[str] = ""  # what those messages recommend
+    _instead: ClassVar[str] = ""  # what to use for what it does not support
     _lists_features: ClassVar[str] = ""  # the parameter that has names or indices of features
     _constraints: ClassVar[dict[str, Constraint]] = {
         "priors": PRIORS, "half_life": HALF_LIFE, "keep": KEEP,
@@ -219,7 +218,7 @@ class Reducer(TransformerMixin, BaseEstimator):
             return f"solver={getattr(self, 'solver', None)!r} needs all samples at once"
         if name in _OF_CLASSES and self._is_numeric:
             return "its targets are numbers. Use SRDA or OCFS for classes."
-        return type(self)._unsupported.get(name)
+        return getattr(getattr_static(type(self), name, None), "why", None)  # of `Missing`
 
     # -- what it sums up ------------------------------------------------------------------------
 
@@ -326,7 +325,8 @@ class Reducer(TransformerMixin, BaseEstimator):
             check_adds_up(self)
         X = self._check_X(X, late, reset=before is None, ensure_min_samples=0)
         checked = self._check_parameters(X.shape[1], None if before is None else before.checked)
-        numeric = self._are_numbers(y)
+        learns = before is not None and before.n_samples
+        numeric = self._is_numeric if learns else has_numbers(self, y)
         y = self._labels(X, y, numeric)
         if before is None:
             (step,) = plan_of(self, Data.of(X, numeric), "stream").passes
@@ -345,7 +345,7 @@ class Reducer(TransformerMixin, BaseEstimator):
             learned.then = then
         if allowed is None:
             self._warn_of_numbers(y, n_known)
-        elif self._registers:
+        elif shows_all_classes(self):
             known = learned.known
             learned.known = allowed if known is None else union(known, allowed)
         return self
@@ -566,7 +566,16 @@ class Reducer(TransformerMixin, BaseEstimator):
 
     def _calibrated(self) -> Solution:
         """Return the solution, with a temperature where it predicts classes."""
-        return self._solution
+        found, learned = self._solution, self._learned
+        if found.rule is None or found.rule.temperature:
+            return found
+        new = self._with_temperature(self._shown(learned), found)
+        learned.solution = new  # last: an interrupt may come before
+        return new
+
+    def _with_temperature(self, learned: Learned, found: Solution) -> Solution:
+        """Return the solution with the temperature that kept samples determine."""
+        return found
 
     @abstractmethod
     def _applied(self) -> Solution:
@@ -584,8 +593,12 @@ class Reducer(TransformerMixin, BaseEstimator):
         return vars(self).get("priors", "empirical")
 
     def _waits(self, m: Any) -> bool:
-        """Whether there is no solution before more classes are seen: those that have priors."""
-        return lacks_classes(self._priors, m.counts)
+        """Whether there is no solution before more classes are seen: those that have priors.
+
+        An explicit number of components holds from the first samples on.
+        """
+        explicit = is_integer(vars(self).get("n_components"), 1)
+        return not explicit and lacks_classes(self._priors, m.counts)
 
     def _sums_show_nan(self, X: Any, y: Any, sample_weight: Any) -> bool:
         """Whether the sums show NaN and infinity, so that X need not be read for them before."""
@@ -727,7 +740,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         `numeric` is whether it has numbers, if that was decided by samples before these.
         """
         name = type(self).__name__
-        if self._are_numbers(y) if numeric is None else numeric:
+        if self._is_numeric if numeric is None else numeric:
             return numbers_of(y, X.shape[0], name)
         if y is None and self._needs_y:
             raise ValueError(  # in the words that scikit-learn's checks expect
@@ -739,10 +752,6 @@ class Reducer(TransformerMixin, BaseEstimator):
         if is_matrix(y) and not self._several_labels:
             one_a_row(X, y, name)  # says why not
         return y
-
-    def _are_numbers(self, y: Any) -> bool:
-        """Whether y has numeric targets, by the parameters or what was learned before."""
-        return self._is_numeric
 
     @property
     def _n_known(self) -> int:
@@ -865,6 +874,11 @@ def has_numbers(estimator: Reducer, y: Any) -> bool:
     new = type(estimator)(**estimator._parameters())  # which may have had others
     takes: bool | None = new._takes_numbers
     return are_numeric(y, type(estimator).__name__) if takes is None else takes
+
+
+def shows_all_classes(estimator: Any) -> bool:
+    """Whether an estimator shows classes that have no sample yet: it predicts their probability."""
+    return hasattr(type(estimator), "predict_proba")
 
 
 def checked_targets(estimator: Reducer, X: Any, y: Any, numeric: bool) -> Any:

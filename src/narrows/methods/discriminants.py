@@ -10,7 +10,6 @@ import numpy as np
 from scipy import sparse
 from scipy.special import log_expit, log_softmax
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -67,8 +66,6 @@ class Discriminant(ClassifierMixin, Projector):
     too sure where there are many features.
     """
 
-    _registers = True
-
     @property
     def coef_(self) -> np.ndarray:
         """The coefficients of `decision_function`, of shape (n_classes, n_features)."""
@@ -95,16 +92,6 @@ class Discriminant(ClassifierMixin, Projector):
         return (coef[1:] - coef[:1], intercept[1:] - intercept[:1]) if two else (coef, intercept)
 
     # -- predicting -----------------------------------------------------------------------------
-
-    def _predicting(self, calibrated: bool) -> Solution:
-        """Return the solution, which has a rule; with a temperature if `calibrated`."""
-        found = self._read(calibrated)
-        if found.rule is None or not len(found.rule.intercept):
-            raise NotFittedError(
-                f"{type(self).__name__}: expected samples to predict by, got none so far. "
-                "Continue with partial_fit."
-            )
-        return found
 
     def _scores(
         self, X: Any, priors: Any, calibrated: bool = True
@@ -280,17 +267,11 @@ class Discriminant(ClassifierMixin, Projector):
     def _sums(self, data: Data) -> Any:
         return Pass(second="cross", keep=int(self.keep), half_life=self.half_life)
 
-    def _calibrated(self) -> Solution:
-        found, learned = self._solution, self._learned
-        if found.rule is None or found.rule.temperature:
-            return found
-        new = self._with_temperature(self._shown(learned), found)
-        learned.solution = new  # last: an interrupt may come before
-        return new
-
     def _with_temperature(self, learned: Learned, found: Solution) -> Solution:
-        """Return the solution with the temperature that kept samples determine."""
-        return discriminants.calibrated(learned.moments, found, unit_of(self, learned.moments))
+        m, map = learned.moments, learned.step.map
+        if map is not None:
+            return discriminants.calibrated(m, found, None, map.coordinates)
+        return discriminants.calibrated(m, found, unit_of(self, m))
 
     def _check_solution(self, found: Solution) -> None:
         if isinstance(self.n_components, str) and found.sizes is None:
@@ -1013,7 +994,3 @@ class KernelSRDA(Discriminant):
 
     def _check_solution(self, found: Solution) -> None:
         check_means(self, found, None)
-
-    def _with_temperature(self, learned: Learned, found: Solution) -> Solution:
-        map = learned.step.map
-        return discriminants.calibrated(learned.moments, found, None, map.coordinates)

@@ -30,7 +30,7 @@ from narrows.methods.parameters import (
 )
 from narrows.methods.plan import Data, Pass, Plan, Where
 from narrows.methods.selectors import SHARE, Selector
-from narrows.moments.labels import are_numeric, indicator
+from narrows.moments.labels import indicator
 from narrows.moments.maps import Columns, most_scattered
 from narrows.moments.moments import Moments
 from narrows.moments.products import MOST
@@ -237,11 +237,6 @@ class ForwardFS(Selector):
         if self.target == "auto" and self.__sklearn_is_fitted__():
             return self._is_numeric
         return {"numeric": True, "classes": False}.get(self.target)
-
-    def _are_numbers(self, y: Any) -> bool:
-        if self.target == "auto" and not (self.__sklearn_is_fitted__() and self._learned.n_samples):
-            return are_numeric(y, type(self).__name__)
-        return self._is_numeric
 
     # -- parameters -----------------------------------------------------------------------------
 

@@ -297,7 +297,7 @@ class IDRQR(Sequential):
     def _plan(self, data: Data, where: Where, samples: Any) -> Plan:
         if where == "stream":
             return super()._plan(data, where, samples)
-        return Plan((Means(), Scatter()))
+        return Plan((Means(), Scatter()), goes_on=self._sums(data))
 
     def _check_solution(self, found: Solution) -> None:
         if not (found.rank or self.mu):

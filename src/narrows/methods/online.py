@@ -30,6 +30,7 @@ from narrows.solve.regression_rule import SEEN, Rule
 from narrows.solve.solution import Solution
 from narrows.solve.sums import canonical, check_largest
 
+_NO_SUMS = "a regression is not a function of class sums"
 _ROOM = 0.3  # the largest number to this power can be squared, and the squares can be summed
 
 
@@ -423,13 +424,12 @@ class OnlineSRDA(Discriminant, Sequential):
     _several_labels = True
     _constraints: ClassVar[dict[str, Constraint]] = {"polish": FLAG}
     _instead = "merge, or OC, whose sums add up exactly"
-    _unsupported: ClassVar[dict[str, str]] = {
-        "fit_moments": "a regression is not a function of class sums",
-        "fit_stats": "a regression is not a function of class sums",
-        "eigenvalues_": "it has one direction per class, in the order of the classes. Use SRDA for "
-        "directions in the order of their eigenvalues.",
-    }
-    eigenvalues_: ClassVar[Any] = Missing()
+    fit_moments: ClassVar[Any] = Missing(_NO_SUMS)
+    fit_stats: ClassVar[Any] = Missing(_NO_SUMS)
+    eigenvalues_: ClassVar[Any] = Missing(
+        "it has one direction per class, in the order of the classes. Use SRDA for directions in "
+        "the order of their eigenvalues."
+    )
     n_samples_still_: ClassVar[Any] = Missing()
     coef_: ClassVar[Any] = Missing()
     intercept_: ClassVar[Any] = Missing()
@@ -597,7 +597,7 @@ class OnlineSRDA(Discriminant, Sequential):
         state = learned.state
         return state.reading(self.polish).solution(state.live, self.n_components)
 
-    def _predicting(self, calibrated: bool) -> Solution:
+    def _predicting(self, calibrated: bool = False) -> Solution:
         return super()._predicting(calibrated or self.polish)  # kept samples improve the rule, too
 
     def _with_temperature(self, learned: Learned, found: Solution) -> Solution:

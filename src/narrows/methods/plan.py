@@ -371,11 +371,24 @@ def total(state: list[Moments]) -> Moments:
 
 @dataclass(frozen=True)
 class Plan:
-    """The passes, and of two the map: its kind, and what makes it from the first moments."""
+    """The passes over all samples, and how more are learned after them.
+
+    Parameters
+    ----------
+    passes : tuple of Pass, Gather or InOrder
+        One after the other.
+    map_of : callable, optional
+        It returns the map of the second pass, of the moments of the first.
+    map_kind : type, optional
+        Of that map.
+    goes_on : InOrder, optional
+        By which more samples are learned, if not by the last pass.
+    """
 
     passes: tuple[Any, ...]
     map_of: Callable[[Any], Any] | None = None
     map_kind: type | None = None
+    goes_on: Any = None
 
     @property
     def show_nan(self) -> bool:
@@ -387,7 +400,7 @@ AddUp = Callable[[Any], tuple[Any, Any]]
 
 
 def learn(plan: Plan, add_up: AddUp) -> tuple[Any, Any]:
-    """Return the last pass of a plan, by which more samples can be added, and its state.
+    """Return the pass by which more samples can be added, and the state of all of a plan.
 
     `add_up` returns the state of all samples after a pass, and the pass, which may have been made
     for fewer features than there turn out to be.
@@ -396,7 +409,7 @@ def learn(plan: Plan, add_up: AddUp) -> tuple[Any, Any]:
     step, state = add_up(step)
     for each in later:
         step, state = add_up(each.after(state, plan.map_of))
-    return step, state
+    return plan.goes_on or step, state
 
 
 def at_hand(X: Any, y: Any, weight: Any) -> AddUp:

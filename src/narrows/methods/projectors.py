@@ -43,7 +43,6 @@ from narrows.methods.parameters import (
 from narrows.methods.plan import AT_ONCE, Data, Gather, Pass, Plan, Where, n_folds
 from narrows.methods.standardize import standardized, unit_of, unit_of_samples
 from narrows.moments.labels import distinct
-from narrows.moments.moments import Moments
 from narrows.moments.products import MOST
 from narrows.solutions import projectors
 from narrows.solutions.at_once import Find, of_classes
@@ -89,6 +88,16 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Reducer):
         get_feature_names_out : Return the names of the components.
         """
         return self._applied().reduce(self._check_X(X, reset=False))
+
+    def _predicting(self, calibrated: bool = False) -> Solution:
+        """Return the solution, which has a rule; with a temperature if `calibrated`."""
+        found = self._read(calibrated)
+        if found.rule is None or not len(found.rule.intercept):
+            raise NotFittedError(
+                f"{type(self).__name__}: expected samples to predict by, got none so far. "
+                "Continue with partial_fit."
+            )
+        return found
 
     @property
     def _n_features_out(self) -> int:
@@ -280,9 +289,6 @@ class OC(Projector):
     n_components: int | str | None = None
     priors: Any = "empirical"
     half_life: float | None = None
-
-    def _waits(self, m: Moments) -> bool:
-        return self._size is None and super()._waits(m)
 
     def _sums(self, data: Data) -> Pass:
         return Pass(n_folds=n_folds(self.n_components), half_life=self.half_life)

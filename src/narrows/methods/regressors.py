@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.exceptions import NotFittedError
 
 from narrows.errors import ParameterError, warn
 from narrows.methods.attributes import (
@@ -38,7 +37,7 @@ from narrows.solutions import regressors
 from narrows.solutions.at_once import of_targets
 from narrows.solutions.choice import KEPT
 from narrows.solve.arrays import check_not_masked, read_only
-from narrows.solve.solution import Rule, Solution
+from narrows.solve.solution import Solution
 from narrows.solve.targets import pls_of_samples
 
 
@@ -59,22 +58,12 @@ class Regressor(RegressorMixin, Projector):
     @property
     def coef_(self) -> np.ndarray:
         """The coefficients of the features, of shape (n_targets, n_features)."""
-        return read_only(self._predicting().coef.T)
+        return read_only(self._predicting().rule.coef.T)
 
     @property
     def intercept_(self) -> np.ndarray:
         """The intercepts, of shape (n_targets,)."""
-        return read_only(self._predicting().intercept)
-
-    def _predicting(self) -> Rule:
-        """Return what numbers are predicted by."""
-        rule = self._read().rule
-        if rule is None:
-            raise NotFittedError(
-                f"{type(self).__name__}: expected samples to predict by, got none so far. "
-                "Continue with partial_fit."
-            )
-        return rule
+        return read_only(self._predicting().rule.intercept)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the targets.
@@ -94,7 +83,7 @@ class Regressor(RegressorMixin, Projector):
         transform : Project samples onto the directions.
         score : Return the coefficient of determination R^2.
         """
-        found, _ = self._read(), self._predicting()
+        found = self._predicting()
         return found.predicted(found.scores(self._check_X(X, reset=False)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
 from narrows.methods.attributes import EIGENVALUES
+from narrows.methods.base import shows_all_classes
 from narrows.methods.in_order import InOrder, Iterates, Labels
 from narrows.methods.learned import Learned, atomic
 from narrows.methods.parameters import (
@@ -42,11 +43,15 @@ from narrows.solve.signs import with_signs
 from narrows.solve.solution import Solution
 
 _NO_RULE = Rule(0.0, 0.0, np.zeros(()))
+_NO_SUMS = "its result depends on the order of the samples, which sums do not hold"
 _MARGIN = 0.05  # the automatic shift adds this share of the mean variance of a feature
 
 
 class Missing:
-    """What other methods have and a class has not; its `_unsupported` may say what to use."""
+    """What other methods have and a class has not; `why` not, or what to use."""
+
+    def __init__(self, why: str | None = None):
+        self.why = why
 
     def __set_name__(self, kind: type, name: str) -> None:
         self.name = name
@@ -71,14 +76,9 @@ class Sequential(Projector):
         "orthonormalize": FLAG,
         "passes": whole(1),
     }
-    _unsupported: ClassVar[dict[str, str]] = {
-        "merge": "its result depends on the order of all samples",
-        "fit_moments": "its result depends on the order of the samples, which sums do not hold",
-        "fit_stats": "its result depends on the order of the samples, which sums do not hold",
-    }
-    merge: ClassVar[Any] = Missing()
-    fit_moments: ClassVar[Any] = Missing()
-    fit_stats: ClassVar[Any] = Missing()
+    merge: ClassVar[Any] = Missing("its result depends on the order of all samples")
+    fit_moments: ClassVar[Any] = Missing(_NO_SUMS)
+    fit_stats: ClassVar[Any] = Missing(_NO_SUMS)
     moments_: ClassVar[Any] = Missing()
     stats_: ClassVar[Any] = Missing()
     set_fit_request: ClassVar[Any] = Missing()  # of weights
@@ -194,7 +194,7 @@ class Sequential(Projector):
         self._learned = learned  # so that an interrupt leaves the blocks that were learned
         learned.step, undo = step, learned is before
         options: dict[str, Any] = {"reducing": reducing, "undo": undo}
-        if allowed is not None and self._registers:
+        if allowed is not None and shows_all_classes(self):
             options["register"] = partial(register, learned, allowed)
         reduced = step.learn(learned.state, X, labels, **options)
         if allowed is None:
@@ -212,10 +212,7 @@ class Sequential(Projector):
                 f"{type(self).__name__}: expected shuffle=False, since a file is read in its own "
                 "order, got True. Shuffle the file, or use fit in Python."
             )
-        return Plan((step,) * (passes or 1))
-
-    def _store(self, step: Any, state: Any) -> Self:
-        return super()._store(self._sums(Data(state.n_features)), state)  # no step of a pass
+        return Plan((step,) * (passes or 1), goes_on=self._sums(data))
 
     # -- reading --------------------------------------------------------------------------------
 
