@@ -22,6 +22,7 @@ from narrows.methods.methods import METHODS
 from narrows.methods.names import use_names
 from narrows.methods.parameters import check, is_integer
 from narrows.moments.moments import Moments
+from narrows.moments.reading import centre_about_origin
 from narrows.solve.sums import blocks
 
 __all__ = ["rank_genes", "reduce"]
@@ -236,7 +237,7 @@ def _welch(
         if n < 2:
             problem = f"expected at least two cells in the rest, got {int(n)}."
             raise ParameterError(f"{_RANK}: {problem} Name a column with more groups.")
-        mean, variance, rounding = m._centre(p), m.variances(p), m.rounding(p)
+        mean, variance, rounding = centre_about_origin(m, p), m.variances(p), m.rounding(p)
         variance[variance <= _ROUNDING * mean**2] = 0.0
         level = m.centre(p)
         level[np.abs(level) <= rounding] = 0.0

@@ -15,6 +15,7 @@ from narrows.moments.reading import NOISE, ROUNDING, Reading
 from narrows.moments.reservoir import Reservoir
 from narrows.moments.second import Second, about
 from narrows.moments.squares import Squares
+from narrows.moments.sums import check_sums
 from narrows.moments.table import Table
 from narrows.moments.targets import Targets, as_samples
 from narrows.solve.hashing import hashes
@@ -153,16 +154,6 @@ class Moments(Reading):
             raise ParameterError(f"Moments: expected one of second={kinds}, got {second!r}.")
         _check_width(second, n_features)
         self._begin(n_features, second, keep, numeric, n_features)
-
-    @classmethod
-    def of_coordinates(cls, width: int, keep: int, kept_width: int) -> Self:
-        """Return the moments of no samples behind a map, which may have more coordinates.
-
-        What is kept of samples has `kept_width` numbers.
-        """
-        new = object.__new__(cls)
-        new._begin(width, "cross", keep, False, kept_width)
-        return new
 
     @classmethod
     def of(
@@ -437,7 +428,7 @@ class Moments(Reading):
         new.placed = self.placed * factor
         new.second_moment, new.kept = self.second_moment.scaled(factor), self.kept.scaled(factor)
         if factor > 1:
-            new._check_finite()
+            check_sums(new)
         elif factor < 1:
             new._forget(new.counts < FAINT)
         return new
@@ -454,7 +445,7 @@ class Moments(Reading):
                 self._move(None)
             elif sign > 0:
                 self._place(other.n, other.count, lambda: (other.origin, other.t_origin))
-        more, former = other._about(self.origin, self.t_origin if other.n_targets else None), None
+        more, former = self._aligned(other), None
         if sign < 0 and self.second is not None:
             former = self._sums_of_squares()
         classes = row if self.labels is not None else np.arange(more.tx.shape[0])
@@ -478,7 +469,7 @@ class Moments(Reading):
                 self.placed = self.n
             if self.n and former is not None:
                 self._check_possible(former)
-        self._check_finite()
+        check_sums(self)
         return self
 
     def _grow_as(self, other: Self) -> np.ndarray:
@@ -563,12 +554,6 @@ class Moments(Reading):
         """Return moments that share no array with these."""
         return self._scaled(1.0)
 
-    def emptied(self) -> Self:
-        """Return moments of no samples, of the same kind."""
-        new = object.__new__(type(self))
-        new._begin(self.n_features, self.second, self.keep, self.is_numeric, self.kept.width)
-        return new
-
     def about(self, origin: Any, t_origin: np.ndarray | None = None) -> Self:
         """Return the same moments about other origins; None for 0 and the same one of numbers."""
         origin = None if origin is None else np.array(origin, dtype=np.float64)
@@ -578,19 +563,15 @@ class Moments(Reading):
         """Return the moments of the samples plus a vector."""
         new, is_raw = self._shared(), self.origin is None
         new.origin = delta if self.origin is None else self.origin + delta
-        return (new._about(None) if is_raw else new).copy()
+        return new.about(None) if is_raw else new.copy()
 
     def with_labels(self, labels: np.ndarray) -> Self:
         """Return the moments with these classes besides, which may have no samples."""
-        new = self.copy()
-        new._grow_labels(np.unique(labels))
-        return new
+        return self._with_labels(np.unique(labels)).copy()
 
     def renamed(self, names: np.ndarray) -> Self:
         """Return the moments with other labels, different ones, in the order of `classes`."""
-        new, order = self.copy(), np.argsort(names)
-        new._regroup(names[order], np.argsort(order))
-        return new
+        return self._renamed(names).copy()
 
     def widen(self, n_features: int) -> Self:
         """Return the same moments with more features; the new ones are zero.
@@ -659,7 +640,7 @@ class Moments(Reading):
         new = self._without_kept()
         if self._is_away(ROUNDING):
             has_origin = self.origin is not None
-            new = new._about(self.mean if has_origin else None, self._target_mean())
+            new = new.about(self.mean if has_origin else None, self._target_mean())
             new.placed = self.n if has_origin else new.placed
         new.second_moment = new.second_moment.settled()
         new.tx.stored()  # sorts in the entries of samples

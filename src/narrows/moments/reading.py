@@ -386,6 +386,11 @@ class Reading(Sums):
         return None if self.labels is not None else self.target_mean
 
 
+def centre_about_origin(m: Reading, p: np.ndarray) -> np.ndarray:
+    """Return the centre under priors p less the origin, so that differences lose no digits."""
+    return m._centre(p)
+
+
 def resolution(origin: np.ndarray | None) -> np.ndarray | float:
     """The largest squared deviation that may be the rounding of dense samples themselves."""
     return 0.0 if origin is None else (8 * EPS * origin) ** 2

@@ -55,6 +55,22 @@ class Sums(ChangesInPlace):
         self.t_origin = np.zeros(0) if numeric else None
         self.kept = Reservoir(kept_width, keep, 0 if numeric else None)
 
+    @classmethod
+    def of_coordinates(cls, width: int, keep: int, kept_width: int) -> Self:
+        """Return the moments of no samples behind a map, which may have more coordinates.
+
+        What is kept of samples has `kept_width` numbers.
+        """
+        new = object.__new__(cls)
+        new._begin(width, "cross", keep, False, kept_width)
+        return new
+
+    def emptied(self) -> Self:
+        """Return moments of no samples, of the same kind."""
+        new = object.__new__(type(self))
+        new._begin(self.n_features, self.second, self.keep, self.is_numeric, self.kept.width)
+        return new
+
     # -- what there is --------------------------------------------------------------------------
 
     @property
@@ -146,6 +162,10 @@ class Sums(ChangesInPlace):
         new.tx = Table(new.tx.shape, new.tx.toarray() + t[:, None] * shift)
         return new
 
+    def _aligned(self, other: Self) -> Self:
+        """Return other moments about the origins of these. Both may share arrays."""
+        return other._about(self.origin, self.t_origin if other.n_targets else None)
+
     def _move(self, origin: Any, t_origin: np.ndarray | None = None) -> None:
         """Measure all from other origins, in new arrays; with None features are raw."""
         for each in (origin, t_origin):
@@ -176,6 +196,18 @@ class Sums(ChangesInPlace):
         if len(merged) > len(self.labels):
             self._regroup(merged, places_of(self.labels, merged))
         return places_of(labels, merged)
+
+    def _with_labels(self, labels: np.ndarray) -> Self:
+        """Return moments with these classes besides. They may share arrays with these."""
+        new = self._shared()
+        new._grow_labels(labels)
+        return new
+
+    def _renamed(self, names: np.ndarray) -> Self:
+        """Return moments with other labels, in the order of `classes`, which may share arrays."""
+        new, order = self._shared(), np.argsort(names)
+        new._regroup(names[order], np.argsort(order))
+        return new
 
     def _regroup(self, labels: np.ndarray, row: np.ndarray) -> None:
         """Have these classes, of which class j is number row[j] then, in new arrays."""
@@ -252,12 +284,13 @@ class Sums(ChangesInPlace):
         is_array = isinstance(first, np.ndarray)
         return Table(first.shape, first) if is_array else Table(first.shape, nonzeros=first)
 
-    def _check_finite(self) -> None:
-        """Raise RangeError where a number is infinite."""
-        if not np.isfinite(self.tt.sum()):
-            raise RangeError("finite weights", "infinity", None, "Use smaller weights.")
-        self.tx.check_finite()
-        self.second_moment.check_finite()
+
+def check_sums(sums: Sums) -> None:
+    """Raise RangeError where a number is infinite."""
+    if not np.isfinite(sums.tt.sum()):
+        raise RangeError("finite weights", "infinity", None, "Use smaller weights.")
+    sums.tx.check_finite()
+    sums.second_moment.check_finite()
 
 
 def read_only(a: np.ndarray) -> np.ndarray:
