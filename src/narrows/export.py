@@ -187,7 +187,7 @@ def _by_skl2onnx(pipeline: Any) -> Any:
     check_is_fitted(pipeline)
     if pipeline[0] is maker_of(pipeline):
         pipeline = pipeline[1:]
-    fitted = (step.estimator_ if isinstance(step, Window) else step for _, step in pipeline.steps)
+    fitted = (_without_window(step) for _, step in pipeline.steps)
     pipeline = Pipeline([*zip(pipeline.named_steps, fitted, strict=True)])
     first = np.zeros((1, pipeline.n_features_in_), np.float32)
     last = pipeline[-1]
@@ -416,7 +416,7 @@ def steps_of(estimator: Any, who: str) -> list[Any]:
     """
     maker = maker_of(estimator)
     steps = [step for step in active_steps(estimator) if step is not maker]
-    steps = [step.estimator_ if isinstance(step, Window) else step for step in steps]
+    steps = [_without_window(step) for step in steps]
     for step in steps:
         if not isinstance(step, Reducer | Aligned):
             raise TypeError(
@@ -426,6 +426,11 @@ def steps_of(estimator: Any, who: str) -> list[Any]:
     if not steps:
         raise TypeError(f"{who}: expected an estimator, got only a vectoriser or encoder.")
     return steps
+
+
+def _without_window(step: Any) -> Any:
+    """Return the estimator of the latest samples, where a step is a window of them."""
+    return step.estimator_ if isinstance(step, Window) else step
 
 
 def maker_of(estimator: Any) -> FeatureMaker | None:

@@ -36,7 +36,6 @@ ATTRIBUTES = {
     ("OnlineSRDA", "loss_"): "The loss is squared.",
     **{(who, "certificate_"): "There is no bound on the score." for who in _CERTIFIED},
     **{(who, "emptied"): "Use sklearn.base.clone: models add up." for who in ("SRDA", "MMC")},
-    **{("ClassStats", name): "States stay whole." for name in ("cut", "middle")},
     ("KernelSRDA", "uses_hidden_"): "Hidden features are always used, beside the others.",
 }
 

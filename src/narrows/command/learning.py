@@ -41,6 +41,7 @@ from narrows.methods.base import (
     check_adds_up,
     checked_targets,
     emptied_copy,
+    instead_of,
     most_passes,
     plan_of,
     remember,
@@ -496,7 +497,7 @@ class Run:
         return ParameterError(
             f"--checkpoint: expected at most {MOST:,} columns for "
             f"{type(self.estimator).__name__.lower()}, got {n_features:,}. Leave it out, or use "
-            f"{self.estimator._instead}."
+            f"{instead_of(self.estimator)}."
         )
 
     def _recorded(self, step: Any, state: Any, number: int) -> None:

@@ -24,7 +24,7 @@ from narrows.io.formats import format_of
 from narrows.io.formats.arrow import FORMAT as TABLE
 from narrows.io.formats.arrow import read_table
 from narrows.io.labels import labelled
-from narrows.io.parts import FilePart, n_lines_before
+from narrows.io.parts import FilePart, n_lines_before, path_of
 from narrows.io.source import Source, remembered
 from narrows.io.table_rows import TableRows, cells_named
 from narrows.io.write import writer
@@ -268,7 +268,7 @@ def _read(part: Part, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
     (data, name), (options, source) = part, reading
     if isinstance(data, np.ndarray) or sparse.issparse(data):
         data = data, None
-    is_file = isinstance(data, str | os.PathLike | FilePart)
+    is_file = bool(path_of(data))
     maker = None if source is None else source.maker
     is_table = options.table or getattr(source, "encoder", None) is not None
     if isinstance(data, tuple | list) and not is_file and not is_table:
@@ -295,7 +295,7 @@ def _read(part: Part, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
 def _chunks_of(part: Part, reading: Reading) -> Iterator[Chunk]:
     """Return the chunks of a file, a part of one, or a table."""
     (data, name), (options, source) = part, reading
-    if isinstance(data, str | os.PathLike | FilePart):
+    if path_of(data):
         return iter(_dataset(data, options.replace(may_be_empty=True), source))
     if data is None:
         return iter(())

@@ -32,7 +32,7 @@ from narrows.io.formats.arrow import FORMAT as TABLE
 from narrows.io.formats.arrow import INDICES, VALUES
 from narrows.io.kinds import SUFFIXES
 from narrows.io.labels import as_in_model
-from narrows.io.parts import SIZE, FilePart
+from narrows.io.parts import SIZE, path_of
 from narrows.io.source import Source, check_kind, check_terms, kind_of, remembered
 from narrows.io.streams import expand_patterns
 from narrows.io.table_rows import DECIDING, cells_named, joined
@@ -47,7 +47,6 @@ from narrows.methods.base import (
 )
 from narrows.methods.names import file_columns, source_of, use_names
 from narrows.methods.plan import learn as learn_plan
-from narrows.table import TableEncoder
 from narrows.text import Tfidf
 
 _NAMED = 5  # features that a message lists
@@ -94,11 +93,11 @@ class Parts:
                 options = options.replace(columns=tuple(names))
         self.engine, self.options, self.names, self.progress = engine, options, names, progress
         self.source: Source | None = None
-        self.files = [_path_of(each) for each in data if isinstance(each, str | FilePart)]
+        self.files = [path for path in map(path_of, data) if path]
         cut = (parts_of(d, SIZE, options.encoding) if isinstance(d, str) else [d] for d in data)
         data = list(chain.from_iterable(cut))
-        self._of_files = [each for each in data if isinstance(each, str | FilePart)]
-        names_of = (_path_of(d) or partition(k) for k, d in enumerate(data))
+        self._of_files = [each for each in data if path_of(each)]
+        names_of = (path_of(d) or partition(k) for k, d in enumerate(data))
         self.parts = list(zip(data, names_of, strict=True))
         formats = {path: format_of(path)[0] for path in self.files}
         self._format = common_format(formats) if formats else None
@@ -323,7 +322,7 @@ def fit(
     progress: bool = False,
 ) -> Any:
     """Fit an estimator to the parts of a data set; see `Parts`."""
-    if isinstance(vectoriser, TableEncoder):
+    if vectoriser is not None and vectoriser.takes == "tables":
         options = options.replace(table=True)
     options = options.with_found({MAY_BE_TABLE: vectoriser is None})
     if any(isinstance(each, str) or hasattr(type(each), "columns") for each in data):
@@ -390,11 +389,6 @@ def options_for(estimator: Any, reading: Mapping[str, Any]) -> Options:
 def partition(k: int) -> str:
     """Return what errors call a part that is no file."""
     return f"partition {k}"
-
-
-def _path_of(data: Any) -> str:
-    """Return the file that data are in; "" for other data."""
-    return data.path if isinstance(data, FilePart) else data if isinstance(data, str) else ""
 
 
 def list_parts(partitions: Any) -> list[Any]:

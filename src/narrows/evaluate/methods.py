@@ -26,7 +26,7 @@ from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.splits import fit_preprocessing, source_of
 from narrows.io.source import Source
 from narrows.methods import projectors
-from narrows.methods.base import Reducer, plan_of, reducer_of, remember
+from narrows.methods.base import Reducer, plan_of, reducer_of, remember, solution_of
 from narrows.methods.describe import chosen
 from narrows.methods.discriminants import LDA
 from narrows.methods.forward import ForwardFS
@@ -114,6 +114,7 @@ class Method:
     in_order: Sequence[str] = ()  # columns of a table as forward selection took them
     width: int | None = None  # the number of features that its own steps make
     is_sized = True  # whether it takes the dimensions that are compared, and has none of its own
+    is_forward = False  # whether it takes one feature, or column of a table, after another
     takes_anything = False  # whether it is a pipeline, whose first step makes the features
     shares_states = False  # whether it learns from moments that other methods use, too
 
@@ -183,6 +184,7 @@ class NarrowsMethod(Method):
         super().__init__(name)
         self.estimator, self.fitted = estimator, clone(estimator)
         self.is_sized = has_default_size(estimator)
+        self.is_forward = isinstance(estimator, ForwardFS)
 
     def is_same(self, other: Any) -> bool:
         """Whether another method of this name has the same parameters."""
@@ -228,7 +230,7 @@ class NarrowsMethod(Method):
         if not self.fitted._takes_numbers:
             y = _labels(y)
         self.labels = y
-        if isinstance(self.fitted, ForwardFS):  # shorter selections are its first steps
+        if self.is_forward:  # shorter selections are its first steps
             if self.fitted.groups is None:
                 self.fitted.set_params(groups=self.groups)
             if self.is_sized:
@@ -261,7 +263,7 @@ class NarrowsMethod(Method):
             if isinstance(self.fitted, projectors.PCA) and self.is_sized:  # of all there are
                 self.fitted.set_params(n_components=min(most, min(X.shape) - 1))
             self.fitted.fit(X, y)
-            _ = self.fitted._solution  # computed when first read
+            solution_of(self.fitted)  # computed when first read
         return before + time.process_time() - started
 
     def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
@@ -270,7 +272,7 @@ class NarrowsMethod(Method):
             return reducer_of(self.fitted)
         if not is_nested(self.fitted) and min(p, self.most) != self.fitted.n_components:
             self.fitted.set_params(n_components=min(p, self.most)).fit(X, self.labels)
-        if isinstance(self.fitted, ForwardFS):
+        if self.is_forward:
             columns = self._of_steps(p)
             return lambda samples: take(samples, columns)
         if self.fitted._selects:
@@ -287,7 +289,7 @@ class NarrowsMethod(Method):
 
     def n_columns(self, p: int | None) -> tuple[int, int]:
         """Return how many columns p stands for, and of how many."""
-        if p is None or self.groups is None or not isinstance(self.fitted, ForwardFS):
+        if p is None or self.groups is None or not self.is_forward:
             return 0, 0
         n = self._n_groups(len(self.groups))
         return min(p, n), n
@@ -297,12 +299,12 @@ class NarrowsMethod(Method):
         source = source if self.width is None else self.source
         if source is None or source.names is None or not self.fitted._selects:
             return ()
-        is_forward = isinstance(self.fitted, ForwardFS) and p is not None
+        in_steps = self.is_forward and p is not None
         kept = self.fitted.get_support(indices=True)
-        if p is not None and is_forward:
+        if p is not None and in_steps:
             kept = self._of_steps(p)
         order = self.fitted.ranking_[np.isin(self.fitted.ranking_, kept)]
-        if is_forward and self.groups is not None and source.encoder is not None:
+        if in_steps and self.groups is not None and source.encoder is not None:
             columns = dict.fromkeys(np.asarray(self.groups)[order].tolist())
             return tuple(source.encoder.decisions_[column].column for column in columns)
         return tuple(source.names[order].tolist())
@@ -310,7 +312,7 @@ class NarrowsMethod(Method):
     def end(self, source: Source | None) -> None:
         """Set `in_order`, if the method has selected whole columns of this source."""
         fitted = self.fitted
-        is_done = isinstance(fitted, ForwardFS) and fitted.__sklearn_is_fitted__()
+        is_done = self.is_forward and fitted.__sklearn_is_fitted__()
         if is_done and self.groups is not None and fitted.groups is self.groups:
             remember(fitted, source)
             self.in_order = [entry["name"] for entry in chosen(fitted)]
@@ -325,7 +327,7 @@ class NarrowsMethod(Method):
 
     def _of_steps(self, p: int) -> np.ndarray:
         """Return the features of the first p steps of a forward selection, or of all, sorted."""
-        found = self.fitted._solution
+        found = solution_of(self.fitted)
         return np.sort(found.order[: found.ends[min(p, len(found.ends)) - 1]])
 
     @property
@@ -480,10 +482,11 @@ def method_of(method: Any, seed: int = 0) -> Method:
                 f"compare: expected methods, got the class {method.__name__}, which needs "
                 f"arguments: {error}. Pass an estimator."
             ) from None
-    if isinstance(method, Reducer):
-        return NarrowsMethod(repr(method), method)
-    if isinstance(method, Pipeline) and isinstance(method.steps[-1][1], Reducer):
-        return NarrowsPipeline(method) if len(method.steps) > 1 else method_of(method.steps[-1][1])
+    is_pipeline = isinstance(method, Pipeline)
+    last = method.steps[-1][1] if is_pipeline else method
+    if isinstance(last, Reducer):
+        several = is_pipeline and len(method.steps) > 1
+        return NarrowsPipeline(method) if several else NarrowsMethod(repr(last), last)
     if all(hasattr(method, needed) for needed in ("fit", "transform", "get_params")):
         return OtherTransformer(method)
     if not isinstance(method, str):

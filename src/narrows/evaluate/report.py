@@ -40,7 +40,6 @@ from narrows.io.extras import needing
 from narrows.io.table_rows import take_rows
 from narrows.methods.base import remember
 from narrows.methods.describe import details, ends, summary
-from narrows.methods.forward import ForwardFS
 from narrows.moments.labels import joined
 from narrows.solve.paired import BY_SCORES, METRICS
 
@@ -483,14 +482,14 @@ def _pictures(lines: Results, methods: Sequence[Method]) -> list[dict[str, str]]
             lambda ax: ComparisonDisplay(lines).plot(ax, "learn", legend="below"),
         )
     selectors = [m for m in _fitted(methods) if m.fitted._selects]
-    selector = next((m for m in selectors if not isinstance(m.fitted, ForwardFS)), None)
+    selector = next((m for m in selectors if not m.is_forward), None)
     if selector is not None:
         add(
             f"Scores of the features, {title(selector.name)}",
             "Share of the total score in the best features, and the score of each, best first.",
             lambda ax: EnergyDisplay.from_estimator(selector.fitted, ax, legend="below"),
         )
-    forward = next((m for m in selectors if isinstance(m.fitted, ForwardFS)), None)
+    forward = next((m for m in selectors if m.is_forward), None)
     if forward is not None:
         add(
             f"Explained share by number of features, {title(forward.name)}",

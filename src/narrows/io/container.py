@@ -113,6 +113,7 @@ THEN = "then."  # before the arrays of what predicts by selected features
 _SPARE_CHARACTERS = 1 << 27  # that the type of labels may have beyond the longest label, in all
 VECTORISERS = {"Tfidf", "HashedTfidf"}
 ENCODER = "TableEncoder"
+MAKERS = {*VECTORISERS, ENCODER}
 FORMAT, FORMAT_OF_STEPS = 3, 4  # of an estimator; of a pipeline, or a vectoriser alone
 OLD = 1, 2  # the same, of 0.3
 _FIRST_KEYS = {"format": int, "library": str, "crc32": int}  # in every format; crc32 of the others
@@ -189,7 +190,7 @@ def read_file(
     checksums = header["checksums"]
     if names != set(checksums) or any(_crc(arrays[name]) != checksums[name] for name in arrays):
         raise DataError(path, "expected contents that match their checksums, got damaged ones.")
-    known = {*MODULES, PASSES, *VECTORISERS, ENCODER} if "steps" in header else set(MODULES)
+    known = {*MODULES, PASSES, *MAKERS} if "steps" in header else set(MODULES)
     for each in header.get("steps", [header]):
         name = each.get("estimator") if isinstance(each, dict) else None
         if not isinstance(name, str) or name not in known:

@@ -22,6 +22,7 @@ from narrows.io.container import (
     ESTIMATOR,
     FORMAT,
     FORMAT_OF_STEPS,
+    MAKERS,
     OLD,
     PASSES,
     SOLVED,
@@ -42,6 +43,7 @@ from narrows.methods.base import (
     check_alone,
     most_passes,
     n_kept,
+    names_of,
     reducer_of,
     remember,
     settle,
@@ -60,14 +62,14 @@ from narrows.moments.labels import by_class
 from narrows.removed import RemovedError, without_removed
 from narrows.solve.codec import SchemaError, check_known, check_plain, taken, to_arrays
 from narrows.solve.solution import Solution
-from narrows.table import TableEncoder
-from narrows.text import Vectoriser
+from narrows.text import FeatureMaker
 
 _PARAMETER_ERRORS = ValueError, TypeError, ArithmeticError, RecursionError
 
 
 # -- writing -------------------------------------------------------------------------------------
 _SAMPLED = 1 << 20  # bytes of a file at each end that its fingerprint depends on
+_OF_MAKERS = {"texts": "tfidf", "tables": "table"}  # what their arrays are called
 _MOST_LEARNED = 100  # fingerprints that a model remembers
 
 
@@ -145,13 +147,11 @@ def steps_described(
         if not is_passing(step):
             check_is_fitted(step)
             entry = {"estimator": type(step).__name__}
-        if isinstance(step, Reducer):
-            locks.enter_context(lock_of(step))
-            entry = described(step, own)
-        elif isinstance(step, Vectoriser):
-            put(own, "tfidf", step.to_arrays())
-        elif isinstance(step, TableEncoder):
-            put(own, "table", step.to_arrays())
+            if entry["estimator"] in METHODS:
+                locks.enter_context(lock_of(step))
+                entry = described(step, own)
+            else:
+                put(own, _OF_MAKERS[step.takes], step.to_arrays())
         found.append({"name": name, **entry})
         arrays |= {f"step{k}.{key}": array for key, array in own.items()}
     return found
@@ -214,8 +214,9 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
             step = PASSES
         steps.append((name, step))
     check_known("arrays", left, ())
+    kinds = [entry["estimator"] for entry in header["steps"]]
     if not header["pipeline"]:
-        if len(steps) != 1 or not isinstance(steps[0][1], Vectoriser | TableEncoder):
+        if len(kinds) != 1 or kinds[0] not in MAKERS:
             raise SchemaError("steps: expected one vectoriser or encoder, got others.")
         return steps[0][1]
     pipeline = Pipeline(steps)
@@ -223,8 +224,8 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
         pipeline._validate_names([name for name, _ in steps])
     except ValueError as error:
         raise SchemaError(f"steps: {error!s:.300}") from None
-    estimators = [step for _, step in steps if not is_passing(step)]
-    if not estimators or any(isinstance(s, Vectoriser | TableEncoder) for s in estimators[1:]):
+    kinds = [kind for kind in kinds if kind != PASSES]
+    if not kinds or not MAKERS.isdisjoint(kinds[1:]):
         raise SchemaError("steps: expected a vectoriser or encoder in front of all estimators.")
     return pipeline
 
@@ -317,7 +318,7 @@ def constructed(header: Mapping[str, Any]) -> Any:
     kind = METHODS[header["estimator"]]
     given = without_removed(header["estimator"], header["parameters"])
     parameters = {name: _from_plain(name, value) for name, value in given.items()}
-    check_known("parameters", parameters, kind._get_param_names())
+    check_known("parameters", parameters, names_of(kind))
     return kind(**parameters)
 
 
@@ -486,11 +487,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         The pipeline has several estimators, or none.
     """
     model = load(path)
-    if isinstance(model, Reducer):
-        return model
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     steps = [step for step in steps if not is_passing(step)]
-    maker = steps.pop(0) if isinstance(steps[0], Vectoriser | TableEncoder) else None
+    maker = steps.pop(0) if isinstance(steps[0], FeatureMaker) else None
     if len(steps) != 1:
         got = " and ".join(type(step).__name__ for step in steps) or type(maker).__name__ + " alone"
         raise ParameterError(
@@ -583,7 +582,7 @@ def _write(
     steps = estimator.steps if is_pipeline else [("", estimator)]
     for name, step in steps:
         known = METHODS.get(type(step).__name__)  # not a derived class, which `load` cannot find
-        ours = known is type(step) or isinstance(step, Vectoriser | TableEncoder)
+        ours = known is type(step) or isinstance(step, FeatureMaker)
         if not (ours or (is_pipeline and is_passing(step))):
             what = f"step {name!r}" if is_pipeline else "it"
             advice = f"Save {what} by other means, and the steps of narrows here."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,13 @@ class FilePart(NamedTuple):
     path: str
     first: int
     last: int
+
+
+def path_of(data: Any) -> str:
+    """Return the file that data are, or are a part of; "" for other data."""
+    if isinstance(data, FilePart):
+        return data.path
+    return os.fspath(data) if isinstance(data, str | os.PathLike) else ""
 
 
 def between(path: str, cuts: list[int]) -> list[FilePart]:

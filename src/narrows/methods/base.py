@@ -886,11 +886,6 @@ def checked_targets(estimator: Reducer, X: Any, y: Any, numeric: bool) -> Any:
     return estimator._labels(X, y, numeric)
 
 
-def predictor_of(estimator: Any) -> Solution:
-    """Return the solution that `predict` applies to samples that were checked, calibrated."""
-    return cast(Solution, estimator._predicting(calibrated=True))
-
-
 def reducer_of(estimator: Reducer, p: int | None = None) -> Callable[[Any], Any]:
     """Return a function that does what `transform` does, for samples that were checked.
 
@@ -1085,7 +1080,12 @@ def refuse_more(estimator: Any, n_features: int, what: str = "partial_fit and me
     )
 
 
+def instead_of(estimator: Reducer) -> str:
+    """Return what messages recommend where an estimator cannot do something."""
+    return estimator._instead
+
+
 @cache
 def names_of(kind: Any) -> tuple[str, ...]:
     """Return the names of the parameters of a class."""
-    return tuple(kind._get_param_names())
+    return tuple(sorted(name for name in signature(kind.__init__).parameters if name != "self"))

@@ -194,6 +194,11 @@ def spans_only(name: str, rank: int, p: int) -> ParameterError:
     )
 
 
+def predictor_of(estimator: Projector) -> Solution:
+    """Return the solution that `predict` applies to samples that were checked, calibrated."""
+    return estimator._predicting(calibrated=True)
+
+
 # -- by the class means ---------------------------------------------------------------------------
 
 

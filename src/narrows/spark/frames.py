@@ -23,8 +23,9 @@ from narrows.io.chunk import Options
 from narrows.io.extras import needing
 from narrows.io.formats.arrow import DENSE, FIELDS, INDICES, SPARSE, VALUES, pyarrow
 from narrows.io.source import is_of_texts, kind_of
-from narrows.methods.base import Reducer, check_alone, predictor_of, reducer_of
+from narrows.methods.base import Reducer, check_alone, reducer_of
 from narrows.methods.names import file_columns, source_of
+from narrows.methods.projectors import predictor_of
 from narrows.solve.solution import Solution
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
