@@ -87,7 +87,7 @@ from narrows.solve.sums import are_many
 _OF_RIVER = {
     "learn_one", "learn_many", "predict_one", "predict_proba_one", "transform_one",
 }  # fmt: skip
-_ADDS = "partial_fit", "merge", "fit_moments", "fit_stats"  # verbs that need sums
+_ADDS = "partial_fit", "merge", "fit_moments"  # verbs that need sums
 # names of version 0.3; no properties, which tools that read all attributes would read
 _RENAMED = {"fit_stats": "fit_moments", "stats_": "moments_"}
 _OF_CLASSES = "classes_", "class_count_"
@@ -209,6 +209,7 @@ class Reducer(TransformerMixin, BaseEstimator):
 
     def _why_not(self, name: str) -> str | None:
         """Return why a verb is not supported; None for other names."""
+        name = _RENAMED.get(name, name)
         if name in _OF_RIVER:
             return (
                 "it takes samples in batches. Use narrows.river.OneByOne"

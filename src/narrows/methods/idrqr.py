@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -39,9 +38,8 @@ class Updates(InOrder):
         return Iterates(CentroidQR(n_features))
 
     def learn(
-        self, state: Iterates, X: Any, labels: Labels, *, reducing: bool = False,
-        undo: bool = False, register: Callable[[], None] | None = None,
-    ) -> None:  # fmt: skip
+        self, state: Iterates, X: Any, labels: Labels, *, undo: bool = False, **more: Any
+    ) -> None:
         """Learn samples in order, in place."""
         state.learn(X, labels, self.transport, undo=undo)
 
@@ -62,10 +60,7 @@ class Updates(InOrder):
 class Means(Updates):
     """The first pass of `fit`: class means."""
 
-    def learn(
-        self, state: Iterates, X: Any, labels: Labels, *, reducing: bool = False,
-        undo: bool = False, register: Callable[[], None] | None = None,
-    ) -> None:  # fmt: skip
+    def learn(self, state: Iterates, X: Any, labels: Labels, **more: Any) -> None:
         """Add samples to the means, in place."""
         state.core.add(X, state.count(*labels))
 
@@ -90,10 +85,7 @@ class Scatter(Updates):
         """Return the pass over samples whose means the state has."""
         return replace(self, going_on=state, basis=state.core.settle())
 
-    def learn(
-        self, state: Iterates, X: Any, labels: Labels, *, reducing: bool = False,
-        undo: bool = False, register: Callable[[], None] | None = None,
-    ) -> None:  # fmt: skip
+    def learn(self, state: Iterates, X: Any, labels: Labels, **more: Any) -> None:
         """Add samples to the scatter, in place."""
         state.core.spread(X, state.columns(*labels), self.basis)
 

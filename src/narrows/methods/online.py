@@ -30,7 +30,6 @@ from narrows.solve.regression_rule import SEEN, Rule
 from narrows.solve.solution import Solution
 from narrows.solve.sums import canonical, check_largest
 
-_NO_SUMS = "a regression is not a function of class sums"
 _ROOM = 0.3  # the largest number to this power can be squared, and the squares can be summed
 
 
@@ -267,7 +266,7 @@ class Regress(InOrder):
 
     def learn(
         self, state: Regression, X: Any, labels: Labels, *, reducing: bool = False,
-        undo: bool = False, register: Callable[[], None] | None = None,
+        register: Callable[[], None] | None = None, **more: Any,
     ) -> np.ndarray | None:  # fmt: skip
         """Learn samples in order, in place; with `reducing`, return them as reduced on the way."""
         held = len(state.core.reservoir)
@@ -424,8 +423,7 @@ class OnlineSRDA(Discriminant, Sequential):
     _several_labels = True
     _constraints: ClassVar[dict[str, Constraint]] = {"polish": FLAG}
     _instead = "merge, or OC, whose sums add up exactly"
-    fit_moments: ClassVar[Any] = Missing(_NO_SUMS)
-    fit_stats: ClassVar[Any] = Missing(_NO_SUMS)
+    fit_moments: ClassVar[Any] = Missing("a regression is not a function of class sums")
     eigenvalues_: ClassVar[Any] = Missing(
         "it has one direction per class, in the order of the classes. Use SRDA for directions in "
         "the order of their eigenvalues."

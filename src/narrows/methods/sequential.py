@@ -5,7 +5,6 @@ Their iterates are those of the papers' tables, in the order of the samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NoReturn, Self
@@ -43,7 +42,6 @@ from narrows.solve.signs import with_signs
 from narrows.solve.solution import Solution
 
 _NO_RULE = Rule(0.0, 0.0, np.zeros(()))
-_NO_SUMS = "its result depends on the order of the samples, which sums do not hold"
 _MARGIN = 0.05  # the automatic shift adds this share of the mean variance of a feature
 
 
@@ -77,10 +75,10 @@ class Sequential(Projector):
         "passes": whole(1),
     }
     merge: ClassVar[Any] = Missing("its result depends on the order of all samples")
-    fit_moments: ClassVar[Any] = Missing(_NO_SUMS)
-    fit_stats: ClassVar[Any] = Missing(_NO_SUMS)
+    fit_moments: ClassVar[Any] = Missing(
+        "its result depends on the order of the samples, which sums do not hold"
+    )
     moments_: ClassVar[Any] = Missing()
-    stats_: ClassVar[Any] = Missing()
     set_fit_request: ClassVar[Any] = Missing()  # of weights
     set_partial_fit_request: ClassVar[Any] = Missing()
     eigenvalues_: ClassVar[Any] = EIGENVALUES
@@ -305,7 +303,7 @@ class Iteration(InOrder):
 
     def learn(
         self, state: Iterates, X: Any, labels: Labels, *, reducing: bool = False,
-        undo: bool = False, register: Callable[[], None] | None = None,
+        undo: bool = False, **more: Any,
     ) -> np.ndarray | None:  # fmt: skip
         """Learn samples in order, in place; with `reducing`, return them as reduced on the way."""
         p, d = self.n_vectors(state.n_features), state.n_features
