@@ -32,8 +32,21 @@ from narrows.evaluate.displays import (
     new_figure,
 )
 from narrows.evaluate.methods import Method, NarrowsMethod
-from narrows.evaluate.results import ALL, FIELDS, Line, Results, constant, curves, title
-from narrows.evaluate.retrieval import SCORES, Retrieval
+from narrows.evaluate.results import (
+    ALL,
+    FIELDS,
+    Line,
+    Results,
+    by_reduction,
+    chosen_columns,
+    classifiers_of,
+    constant,
+    curves,
+    is_ranked,
+    notes_on_classifiers,
+    title,
+)
+from narrows.evaluate.retrieval import SCORES, Retrieval, equivalent_to
 from narrows.evaluate.splits import Splits
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
@@ -132,14 +145,14 @@ def write(
         predictor="regressor" if lines.metric == "r2" else "classifier",
         metric=METRICS[lines.metric],
         chosen=chosen,
-        columns=lines.chosen_columns(),
+        columns=chosen_columns(lines),
         descriptions={method.name: _description(method) for method in methods},
         margin=lines.margin,
-        several=len(lines.classifiers()) > 1,
-        classifiers=lines.classifiers(),
+        several=len(classifiers_of(lines)) > 1,
+        classifiers=classifiers_of(lines),
         table=_by_reduction(lines),
         ranked_by=lines.ranked_by,
-        classifiers_said=lines.notes_on_classifiers(),
+        classifiers_said=notes_on_classifiers(lines),
         matrix=_matrix(lines, data),
         map=_map(lines, data, methods),
         texts=data.is_text,
@@ -159,7 +172,9 @@ def write_retrieval(
 ) -> None:
     """Write a page of `retrieval` to `path`, and its contents as JSON beside it."""
     twin, chosen, rows = twin_of(os.fspath(path)), lines.best(), lines.as_dicts()
-    near = [] if chosen is None else lines.equivalent_to(chosen.best, chosen.classes, chosen.metric)
+    near = (
+        [] if chosen is None else equivalent_to(lines, chosen.best, chosen.classes, chosen.metric)
+    )
     found = {
         "command": command or None,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -336,11 +351,11 @@ def _by_reduction(lines: Results) -> list[tuple[Line, list[tuple[Line | None, bo
     None stands for a classifier without a line.
     """
     good = dict(zip(map(id, lines), lines.near(), strict=True))
-    classifiers = lines.classifiers()
+    classifiers = classifiers_of(lines)
     return [
         (next(iter(row.values())),
          [(line, good.get(id(line), False)) for line in map(row.get, classifiers)])
-        for row in lines.by_reduction()
+        for row in by_reduction(lines)
     ]  # fmt: skip
 
 
@@ -381,7 +396,7 @@ def _map(lines: Results, data: Splits, methods: Sequence[Method]) -> dict[str, A
     drawn = 1 if len(np.unique(data.y)) == 2 else 2
     projectors = [m for m in _fitted(methods) if not m.fitted._selects]
     makers = {m.name: m for m in projectors if len(m.fitted.components_) >= drawn}
-    done = [line for line in lines if not line.skipped and lines.is_ranked(line)]
+    done = [line for line in lines if not line.skipped and is_ranked(lines, line)]
     mine = [line for line in done if line.method in makers]
     if not mine:
         return None

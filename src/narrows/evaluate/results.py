@@ -467,7 +467,7 @@ class Results(list[Line]):
     def recommendation_(self) -> Recommendation | None:
         """The reduction to use, and why; None if no reduction was compared."""
         every_one = [line for line in self if not line.skipped]
-        done = [line for line in every_one if self.is_ranked(line)]
+        done = [line for line in every_one if is_ranked(self, line)]
         reductions = [line for line in done if line.is_reduction]
         if not reductions:
             return None
@@ -500,10 +500,6 @@ class Results(list[Line]):
             self.margin,
             max(beat, key=lambda line: (value(line, against), -line.dimensions), default=None),
         )
-
-    def is_ranked(self, line: Line) -> bool:
-        """Whether the recommendation depends on the classifier of a line."""
-        return self.ranked_by in ("", line.classifier)
 
     def _choose(self, lines: list[Line], every: Line | None) -> tuple[Line, list[Line]]:
         """Return which of some reductions to use, and all that are good enough."""
@@ -582,7 +578,7 @@ class Results(list[Line]):
 
     def _all_equal(self, chosen: Recommendation) -> list[str]:
         """Say that all reductions are equivalent, if that is so and there are several methods."""
-        lines = [line for line in self if line.is_reduction and self.is_ranked(line)]
+        lines = [line for line in self if line.is_reduction and is_ranked(self, line)]
         best, several = chosen.best_reduction, len({line.method for line in lines}) > 1
         if chosen.verdict != "use" or not several or len(lines) < _FEWEST_EQUAL:
             return []
@@ -595,12 +591,12 @@ class Results(list[Line]):
 
         A row has the scores by all classifiers behind one reduction. Long names lose their middle.
         """
-        said = [self.sentence_, *self.chosen_columns(), *filter(None, [self.why]), ""]
+        said = [self.sentence_, *chosen_columns(self), *filter(None, [self.why]), ""]
         return "\n".join([*said, *self._table(), *self._notes(), *self._in_order()])
 
     def _table(self) -> list[str]:
         """Return a header and a row for each reduction, and one for the largest class."""
-        classifiers, rows = self.classifiers() or [""], self.by_reduction()
+        classifiers, rows = classifiers_of(self) or [""], by_reduction(self)
         apart = dict(zip(map(id, self), self.differences(), strict=True))
         several, name = len(classifiers) > 1, _SHORT.get(self.metric, METRICS[self.metric])
         first, second = classifiers[0], [] if len(classifiers) > 1 else [_TITLES[self._second]]
@@ -643,61 +639,15 @@ class Results(list[Line]):
         score = getattr(line, FIELDS[self._second])
         return f"{score:,.{3 if score < 1e4 else 0}f}"  # the RMSE of a price may be long
 
-    def classifiers(self) -> list[str]:
-        """Return the classifiers or regressors that have results."""
-        return list(dict.fromkeys(line.classifier for line in self if not line.skipped))
-
-    def by_reduction(self) -> list[dict[str, Line]]:
-        """Return the lines of each reduction by classifier, and last those of the largest class."""
-        rows: dict[Any, dict[str, Line]] = {}
-        for line in self._without_left_out():
-            key = line.method, line.skipped or line.dimensions
-            rows.setdefault(key, {})[line.classifier] = line
-        largest = self.largest_class_
-        last = [] if largest is None else [dict.fromkeys(self.classifiers() or [""], largest)]
-        return [*rows.values(), *last]
-
     def _without_left_out(self) -> list[Line]:
         """Return the lines without those of all features that were left out to save time."""
         known = any(line.method == ALL and not line.skipped for line in self)
         return [line for line in self if not (known and line.method == ALL and line.skipped)]
 
-    def notes_on_classifiers(self) -> list[str]:
-        """Return what was done otherwise than with each classifier's defaults, in sentences."""
-        known = set(map(id, self._without_left_out()))
-        said = [f"{ALL}: {line.skipped}" for line in self if id(line) not in known]
-        raised = [line for line in self if line.max_iter not in (None, _ITERATIONS)]
-        stopped = [line for line in self if not line.converged]
-        if raised:
-            said.append(
-                f"logistic: max_iter={max(line.max_iter or 0 for line in raised)} for "
-                f"{count(len(raised), 'result')}, where {_ITERATIONS} iterations do not converge."
-            )
-        if stopped:
-            n = max(line.max_iter or 0 for line in stopped)
-            said.append(
-                f"logistic: {count(len(stopped), 'result')} without convergence after {n} "
-                "iterations."
-            )
-        return said
-
-    def chosen_columns(self) -> list[str]:
-        """Return a line with the columns that the recommended selection keeps, by name."""
-        recommended = self.recommendation_
-        if recommended is None or recommended.verdict == "nothing":
-            return []
-        names = recommended.line.chosen
-        if not names:
-            return []
-        what = "Columns" if recommended.line.columns else "Features"
-        more = f" and {len(names) - _SHOWN:,} more" * (len(names) > _SHOWN)
-        split = " in the first split" * (self.n_folds > 1)
-        return [f"{what}, best first{split}: {', '.join(map(printable, names[:_SHOWN]))}{more}."]
-
     def _in_order(self) -> list[str]:
         """Return a line with the first columns of a table, if they were selected in order."""
         names, n = self.columns_in_order_[:_SHOWN], len(self.columns_in_order_)
-        if not names or self.chosen_columns():
+        if not names or chosen_columns(self):
             return []
         first = "" if n == len(names) else f"the first {_SHOWN} of {n:,}, "
         split = "" if self.n_folds == 1 else " of the first split"
@@ -719,8 +669,62 @@ class Results(list[Line]):
             f"{split * (self.n_folds > 1)}to the best{f' with the same {what}' * several}: paired "
             f"difference +- standard error; * not worse by more than that{margin}; seconds: to fit "
             "and to reduce",
-            *self.notes_on_classifiers(),
+            *notes_on_classifiers(self),
         ]
+
+
+def is_ranked(lines: Results, line: Line) -> bool:
+    """Whether the recommendation depends on the classifier of a line."""
+    return lines.ranked_by in ("", line.classifier)
+
+
+def classifiers_of(lines: Results) -> list[str]:
+    """Return the classifiers or regressors that have results."""
+    return list(dict.fromkeys(line.classifier for line in lines if not line.skipped))
+
+
+def by_reduction(lines: Results) -> list[dict[str, Line]]:
+    """Return the lines of each reduction by classifier, and last those of the largest class."""
+    rows: dict[Any, dict[str, Line]] = {}
+    for line in lines._without_left_out():
+        key = line.method, line.skipped or line.dimensions
+        rows.setdefault(key, {})[line.classifier] = line
+    largest = lines.largest_class_
+    last = [] if largest is None else [dict.fromkeys(classifiers_of(lines) or [""], largest)]
+    return [*rows.values(), *last]
+
+
+def notes_on_classifiers(lines: Results) -> list[str]:
+    """Return what was done otherwise than with each classifier's defaults, in sentences."""
+    known = set(map(id, lines._without_left_out()))
+    said = [f"{ALL}: {line.skipped}" for line in lines if id(line) not in known]
+    raised = [line for line in lines if line.max_iter not in (None, _ITERATIONS)]
+    stopped = [line for line in lines if not line.converged]
+    if raised:
+        said.append(
+            f"logistic: max_iter={max(line.max_iter or 0 for line in raised)} for "
+            f"{count(len(raised), 'result')}, where {_ITERATIONS} iterations do not converge."
+        )
+    if stopped:
+        n = max(line.max_iter or 0 for line in stopped)
+        said.append(
+            f"logistic: {count(len(stopped), 'result')} without convergence after {n} iterations."
+        )
+    return said
+
+
+def chosen_columns(lines: Results) -> list[str]:
+    """Return a line with the columns that the recommended selection keeps, by name."""
+    recommended = lines.recommendation_
+    if recommended is None or recommended.verdict == "nothing":
+        return []
+    names = recommended.line.chosen
+    if not names:
+        return []
+    what = "Columns" if recommended.line.columns else "Features"
+    more = f" and {len(names) - _SHOWN:,} more" * (len(names) > _SHOWN)
+    split = " in the first split" * (lines.n_folds > 1)
+    return [f"{what}, best first{split}: {', '.join(map(printable, names[:_SHOWN]))}{more}."]
 
 
 def _shortened(name: str, most: int) -> str:

@@ -664,7 +664,7 @@ class Retrieval(list[RetrievalLine]):
         by = classes, metric
         best = min(lines, key=lambda line: (-line.mean(*by), line.dimensions))
         line = min(
-            self.equivalent_to(best, *by), key=lambda line: (line.dimensions, -line.mean(*by))
+            equivalent_to(self, best, *by), key=lambda line: (line.dimensions, -line.mean(*by))
         )
         every = next(line for line in self if line.method == ALL)
         others = {"score": None, "to_best": best, "to_all": every}
@@ -677,15 +677,6 @@ class Retrieval(list[RetrievalLine]):
         """Raise ParameterError where there is no such score."""
         word(*SCORES).check("Retrieval", "metric", metric)
         word(*self.classes).check("Retrieval", "classes", classes)
-
-    def equivalent_to(self, best: RetrievalLine, classes: str, metric: str) -> list[RetrievalLine]:
-        """Return the reductions that are equivalent to the best."""
-        return [
-            line
-            for line in self
-            if line.is_reduction
-            and not self.score(line, classes, metric, best).is_worse(self.margin)
-        ]
 
     @property
     def sentence_(self) -> str:
@@ -707,7 +698,9 @@ class Retrieval(list[RetrievalLine]):
         """Return the choice, and a table with a header."""
         chosen, width = self.best(), max(len(line.method) for line in self)
         near = (
-            [] if chosen is None else self.equivalent_to(chosen.best, chosen.classes, chosen.metric)
+            []
+            if chosen is None
+            else equivalent_to(self, chosen.best, chosen.classes, chosen.metric)
         )
         header = f"{'method':<{width}}  dimensions"
         header += len(self.classes) * "  {:<16}  {:>9}  {:>12}  {:>10}".format(*SCORES)
@@ -729,3 +722,14 @@ class Retrieval(list[RetrievalLine]):
             f"* not worse than the best reduction by more than that{or_margin}"
         )
         return "\n".join([self.sentence_, "", f"{'':{width + 12}}{above}", header, *rows, note])
+
+
+def equivalent_to(
+    lines: Retrieval, best: RetrievalLine, classes: str, metric: str
+) -> list[RetrievalLine]:
+    """Return the reductions that are equivalent to the best."""
+    return [
+        line
+        for line in lines
+        if line.is_reduction and not lines.score(line, classes, metric, best).is_worse(lines.margin)
+    ]
