@@ -27,6 +27,7 @@ class _Learned(NamedTuple):
     solution: Solution | None
     source: Source | None
     then: Then | None
+    n_targets: int
     state: None = None
 
 
@@ -58,10 +59,11 @@ class Model:
             raise SchemaError("solution: expected one, got none.")
         size = header["size"]
         self._solution: Any = solution if size is None or solution is None else solution.first(size)
-        self._learned = _Learned(solution, source, then)
+        targets = header["targets"]
+        self._learned = _Learned(solution, source, then, len(targets or ()))
         self._path, self._method, self._parameters = path, header["estimator"], header["parameters"]
-        self._of_directions, self._targets = header["directions"], header["targets"]
-        self._needs_y, self._takes_numbers = header["needs_y"], self._targets is not None
+        self._of_directions = header["directions"]
+        self._needs_y, self._takes_numbers = header["needs_y"], targets is not None
         self._selects = solution is None or solution.chosen is not None
         self.n_features_in_ = header["n_features"]
         self.kept = header["kept"], header["lost"]

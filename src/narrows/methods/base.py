@@ -150,7 +150,6 @@ class Reducer(TransformerMixin, BaseEstimator):
     _selects: ClassVar[bool] = False  # whether it keeps features as they are
     _several_labels: ClassVar[bool] = True  # whether a sample may have
     _instead: ClassVar[str] = ""  # what to use for what it does not support
-    _lists_features: ClassVar[str] = ""  # the parameter that has names or indices of features
     _constraints: ClassVar[dict[str, Constraint]] = {
         "priors": PRIORS, "half_life": HALF_LIFE, "keep": KEEP,
     }  # fmt: skip

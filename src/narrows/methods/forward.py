@@ -18,6 +18,7 @@ from narrows.methods.learned import Learned, lock_of
 from narrows.methods.names import listed_indices
 from narrows.methods.parameters import (
     CV,
+    FEATURES,
     LIST,
     NONE,
     Constraint,
@@ -173,13 +174,12 @@ class ForwardFS(Selector):
             "an integer >= 1, or a fraction in (0, 1] of the features", 'a number or "cv"'
         ),
         "ridge": word("auto") | real(0, 1e6),
-        "start": NONE | LIST,
+        "start": NONE | FEATURES,
         "groups": NONE | LIST,
         "head": whole(1, MOST - 1),
         "target": word("auto", "classes", "numeric"),
     }
     _instead = "fit, which reads the samples twice, or OCFS, which has sums for any number"
-    _lists_features = "start"
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
     gain_curve_ = attribute(
         lambda s: s.gain_curve,

@@ -134,6 +134,14 @@ class Learned:
         return int(self.state.n_samples)
 
     @property
+    def n_targets(self) -> int:
+        """The number of numeric targets."""
+        if self.state is None:
+            rule = None if self.solution is None else self.solution.rule
+            return 0 if rule is None else len(rule.intercept)
+        return int(self.moments.n_targets)
+
+    @property
     def n_features(self) -> int:
         """The number of features."""
         if self.state is None:

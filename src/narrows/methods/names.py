@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from narrows.errors import ParameterError
+from narrows.methods.parameters import parameter_of_features
 from narrows.moments.labels import are_text, union
 
 _DIGITS = re.compile("[0-9]{1,15}")  # of an index
@@ -50,14 +51,6 @@ def has_text_labels(model: Any) -> bool | None:
     return are_text(labels) if len(labels) else None
 
 
-def n_targets_of(model: Any) -> int:
-    """Return the number of numeric targets that a model was fitted to."""
-    learned = model._learned
-    if learned.state is None:
-        return len(learned.solution.rule.intercept)
-    return int(learned.moments.n_targets)
-
-
 def column_names(model: Any) -> np.ndarray | None:
     """Return the names of the features in the data, of shape (n_features,), if any."""
     names = getattr(model, "feature_names_in_", None)
@@ -86,9 +79,7 @@ def column_name(model: Any, k: int) -> str:
 
 def targets_of(model: Any) -> list[str]:
     """Return the names of the targets of a model of numbers; y, or y0, y1, … without names."""
-    if "_targets" in vars(model):
-        return list(model._targets)
-    names, n = getattr(source_of(model), "target", None), n_targets_of(model)
+    names, n = getattr(source_of(model), "target", None), model._learned.n_targets
     if names is not None and len(names) == n:
         return list(names)
     return [f"y{k}" for k in range(n)] if n > 1 else ["y"]
@@ -96,7 +87,8 @@ def targets_of(model: Any) -> list[str]:
 
 def listed(model: Any) -> list[Any]:
     """Return the features that a parameter lists, as they were given; none where it does not."""
-    given: Any = getattr(model, model._lists_features, None)
+    parameter = parameter_of_features(model.__class__)
+    given: Any = getattr(model, parameter) if parameter else None
     return list(given) if np.ndim(given) == 1 else []
 
 
@@ -129,7 +121,7 @@ def use_names(model: Any, source: Any) -> None:
 
         found = map(index_or_name, given)
         indices = [_index(model, each, known, len(known) or sys.maxsize) for each in found]
-        model.set_params(**{model._lists_features: indices})
+        model.set_params(**{parameter_of_features(model.__class__): indices})
 
 
 def _first_features(encoder: Any) -> dict[str, int]:
@@ -148,7 +140,7 @@ def _numbered(names: np.ndarray | None) -> dict[str, int]:
 
 def _index(model: Any, each: Any, known: dict[str, int], n_features: int) -> int:
     """Return the index of a feature from its index or its name."""
-    is_name, parameter = isinstance(each, str), model._lists_features
+    is_name, parameter = isinstance(each, str), parameter_of_features(model.__class__)
     if is_name and each in known:
         return known[each]
     if not isinstance(each, bool) and isinstance(each, Integral) and 0 <= int(each) < n_features:

@@ -121,15 +121,18 @@ class Constraint:
     allows: Callable[[Any], bool]
     expected: tuple[str, ...]  # alternatives, for messages
     otherwise: str = ""  # what is expected instead of a value that is no number
+    lists_features: bool = False  # by their names or indices
 
     def __or__(self, other: Constraint) -> Constraint:
         return Constraint(
-            lambda value: self.allows(value) or other.allows(value), self.expected + other.expected
+            lambda value: self.allows(value) or other.allows(value),
+            self.expected + other.expected,
+            lists_features=self.lists_features or other.lists_features,
         )
 
     def said(self, text: str, otherwise: str = "") -> Constraint:
         """Return the same constraint with another text, and one for what is no number."""
-        return Constraint(self.allows, (text,), otherwise)
+        return Constraint(self.allows, (text,), otherwise, self.lists_features)
 
     def check(self, who: str, name: str, value: Any) -> None:
         """Raise ParameterError where the value of a parameter is not allowed."""
@@ -206,6 +209,7 @@ def seed(high: int = 2**32) -> Constraint:
 NONE, CV = Constraint(lambda value: value is None, ("None",)), word("cv")
 FLAG = Constraint(lambda value: isinstance(value, bool | np.bool_), ("True", "False"))
 LIST = Constraint(lambda value: np.ndim(value) == 1, ("a list",))
+FEATURES = Constraint(LIST.allows, LIST.expected, lists_features=True)
 PRIORS = Priors(lambda value: True, ())
 NOT_NEGATIVE = real(0).said("a finite number >= 0")
 KEEP = whole(0, _MOST)
@@ -221,6 +225,13 @@ def constraints_of(kind: Any) -> dict[str, Constraint]:
         found |= vars(each).get("_constraints", {})
     taken = signature(kind).parameters  # a base has parameters that others lack
     return {name: constraint for name, constraint in found.items() if name in taken}
+
+
+@cache
+def parameter_of_features(kind: Any) -> str:
+    """Return which parameter of a class lists features; "" where none does."""
+    known = constraints_of(kind).items()
+    return next((name for name, constraint in known if constraint.lists_features), "")
 
 
 def check_constraints(estimator: Any) -> None:

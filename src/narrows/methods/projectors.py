@@ -27,8 +27,8 @@ from narrows.methods.learned import Learned, lock_of
 from narrows.methods.parameters import (
     CV,
     EPS,
+    FEATURES,
     FLAG,
-    LIST,
     NONE,
     Constraint,
     check_keep,
@@ -55,10 +55,9 @@ from narrows.solve.solution import Classes, Solution
 class Projector(ClassNamePrefixFeaturesOutMixin, Reducer):
     """Projects onto the directions of a solution: W is real."""
 
-    _lists_features = "standardize"
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_components": whole(1) | NONE,
-        "standardize": FLAG | LIST.said("a list of names or indices, or a mask"),
+        "standardize": FLAG | FEATURES.said("a list of names or indices, or a mask"),
     }
     n_components: Any
 
