@@ -199,7 +199,7 @@ def errors_named_after(estimator: Any) -> Iterator[None]:
 
 
 def feature_name(estimator: Any, k: int) -> str:
-    """Return the name of feature k, also while an estimator is being fitted."""
+    """Return the name of feature k, also during a fit; x0, x1, … without names."""
     names = getattr(estimator, "feature_names_in_", None)
     source = getattr(getattr(estimator, "_learned", None), "source", None)
     if names is None and source is not None:

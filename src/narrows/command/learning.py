@@ -29,7 +29,14 @@ from narrows.command.console import (
 from narrows.command.labels import Unlike, make_one_type, make_type
 from narrows.command.runs import Samples
 from narrows.engines import local
-from narrows.errors import DataError, ParameterError, WidthError, did_you_mean, some_names
+from narrows.errors import (
+    DataError,
+    ParameterError,
+    WidthError,
+    did_you_mean,
+    feature_name,
+    some_names,
+)
 from narrows.io.atomic import Version, reserved, room
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run, method_in
 from narrows.io.chunk import Options, for_targets
@@ -51,7 +58,6 @@ from narrows.methods.base import (
 from narrows.methods.describe import chosen, in_order, n_classes, summary
 from narrows.methods.learned import Learned
 from narrows.methods.names import (
-    column_name,
     column_names,
     has_text_labels,
     labels_of,
@@ -618,7 +624,7 @@ def _say_if_other_columns(estimator: Any) -> None:
         return
     now, before = estimator.get_support(indices=True), then.chosen
     new, old = (
-        some_names([column_name(estimator, k) for k in np.setdiff1d(*each)], 5)
+        some_names([feature_name(estimator, k) for k in np.setdiff1d(*each)], 5)
         for each in ((now, before), (before, now))
     )
     if new or old:

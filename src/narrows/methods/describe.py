@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from narrows.errors import ParameterError, printable
-from narrows.methods.names import column_name, method_of, source_of, targets_of
+from narrows.errors import ParameterError, feature_name, printable
+from narrows.methods.names import method_of, source_of, targets_of
 from narrows.solve.solution import Solution
 
 _RIDGES = "alpha", "mu"
@@ -183,7 +183,7 @@ def _ranked(
     return [
         {
             "column": int(k),
-            "name": column_name(model, k),
+            "name": feature_name(model, k),
             "value": float(values[k]),
             **({} if kept is None else {"kept": bool(kept[k])}),
         }

@@ -71,12 +71,6 @@ def file_columns(model: Any) -> tuple[str, ...] | None:
     return None if names is None else tuple(names)
 
 
-def column_name(model: Any, k: int) -> str:
-    """Return the name of a feature; x0, x1, … without names."""
-    names = column_names(model)
-    return f"x{k}" if names is None else str(names[k])
-
-
 def targets_of(model: Any) -> list[str]:
     """Return the names of the targets of a model of numbers; y, or y0, y1, … without names."""
     names, n = getattr(source_of(model), "target", None), model._learned.n_targets
