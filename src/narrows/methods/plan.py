@@ -40,7 +40,7 @@ from narrows.moments.labels import (
     weights,
 )
 from narrows.moments.maps import ONE_MAP, map_in
-from narrows.moments.moments import Moments
+from narrows.moments.moments import Moments, with_later
 from narrows.moments.targets import Targets
 from narrows.solve.codec import SchemaError, taken, to_arrays
 from narrows.solve.in_place import Held, block_size
@@ -188,7 +188,7 @@ class Pass:
     def joined(self, a: list[Moments], b: list[Moments]) -> list[Moments]:
         """Return the sums of the moments of samples, and of others after them."""
         n = sum(each.n_samples for each in a)
-        return [one.joined(other, n) for one, other in zip(a, b, strict=True)]
+        return [with_later(one, other, n) for one, other in zip(a, b, strict=True)]
 
     def n_features(self, state: list[Moments]) -> int:
         """Return the number of features, not of coordinates."""

@@ -407,10 +407,6 @@ class Moments(Reading):
             new._accumulate(other)
         return new
 
-    def joined(self, other: Self, n: int) -> Self:
-        """Return the sum with other moments, of samples that were learned after n others."""
-        return self.copy()._accumulate(other._later(n))
-
     def fade(self, factor: float, fresh: Self) -> Self:
         """Scale all weights, add other moments, and return self: `factor * self + fresh`, in place.
 
@@ -670,6 +666,11 @@ class Moments(Reading):
         new = self._shared()
         new.kept = Reservoir(0, 0)
         return new
+
+
+def with_later(m: Moments, other: Moments, n: int) -> Moments:
+    """Return the sum with other moments, of samples that were learned after n others."""
+    return m.copy()._accumulate(other._later(n))
 
 
 def _check_width(second: Any, n_features: int) -> None:
