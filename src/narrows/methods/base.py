@@ -65,7 +65,6 @@ from narrows.moments.labels import (
     check_among,
     is_matrix,
     lacks_classes,
-    one_a_row,
     places_of,
     union,
     warn_of_numbers,
@@ -148,7 +147,6 @@ class Reducer(TransformerMixin, BaseEstimator):
     _needs_y: ClassVar[bool] = True
     _takes_numbers: ClassVar[bool | None] = False  # as targets; None: as well as classes
     _selects: ClassVar[bool] = False  # whether it keeps features as they are
-    _several_labels: ClassVar[bool] = True  # whether a sample may have
     _instead: ClassVar[str] = ""  # what to use for what it does not support
     _constraints: ClassVar[dict[str, Constraint]] = {
         "priors": PRIORS, "half_life": HALF_LIFE, "keep": KEEP,
@@ -396,7 +394,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         given = given if step.n_folds > 1 else [total(given)]
         state = aligned([m.reduced(step.second) for m in given])
         if not self._may_keep():
-            state = [m.without_kept() for m in state]
+            state = step.without_kept(state)
         step = replace(step, keep=state[0].keep, n_folds=len(state))
         return fit_learned(self, step, state)
 
@@ -531,7 +529,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         """Return what a solution is read of: with ``keep=0``, moments without kept samples."""
         if self._may_keep():
             return learned
-        return Learned(learned.step, [each.without_kept() for each in learned.folds])
+        return Learned(learned.step, learned.step.without_kept(learned.state))
 
     def _of_all_samples(self, learned: Learned) -> Solution:
         """Return the solution of a fit of all samples at once, of the size asked for."""
@@ -749,8 +747,6 @@ class Reducer(TransformerMixin, BaseEstimator):
             )
         if not self._needs_y and (y is None or not are_labels(y)):
             return np.zeros(X.shape[0], dtype=np.int64)
-        if is_matrix(y) and not self._several_labels:
-            one_a_row(X, y, name)  # says why not
         return y
 
     @property

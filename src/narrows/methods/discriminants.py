@@ -41,7 +41,14 @@ from narrows.methods.parameters import (
 from narrows.methods.plan import Data, Pass, Plan, Where
 from narrows.methods.projectors import Projector, check_means
 from narrows.methods.standardize import unit_of
-from narrows.moments.labels import as_array, as_labels, is_matrix, log_change, weights
+from narrows.moments.labels import (
+    as_array,
+    as_labels,
+    is_matrix,
+    log_change,
+    one_a_row,
+    weights,
+)
 from narrows.moments.maps import RandomFeatures
 from narrows.moments.moments import Moments
 from narrows.moments.products import MOST
@@ -612,7 +619,6 @@ class LDA(Discriminant):
     """
 
     _instead = "OnlineSRDA to learn from batches, or FisherFS to select features"
-    _several_labels = False
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_components": whole(1) | CV | NONE,
         "solver": word("regularized", "pca", "gsvd"),
@@ -631,6 +637,12 @@ class LDA(Discriminant):
     half_life: float | None = None
     keep: int = KEPT
     standardize: Any = False
+
+    def _labels(self, X: Any, y: Any, numeric: bool | None = None) -> Any:
+        y = super()._labels(X, y, numeric)
+        if is_matrix(y):
+            one_a_row(X, y, type(self).__name__)  # raises
+        return y
 
     def _solve(self, learned: Learned) -> Solution:
         if self.solver != "regularized":

@@ -345,9 +345,13 @@ class InOrder(ABC):
         """Return how many samples are held as they are."""
         return int(state.n_held)
 
-    def sums_only(self, state: Any) -> Any:
+    def without_kept(self, state: Any) -> Any:
         """Return the state without the samples that it chose to keep."""
         return state
+
+    def sums_only(self, state: Any) -> Any:
+        """Return the state without samples, but for what the iteration itself needs."""
+        return self.without_kept(state)
 
     def nbytes(self, state: Any) -> int:
         """Return the bytes of the state."""

@@ -284,7 +284,7 @@ class Regress(InOrder):
         """Return the approximate sum of two states."""
         return self.summed([a, b])
 
-    def sums_only(self, state: Regression) -> Regression:
+    def without_kept(self, state: Regression) -> Regression:
         """Return the state without kept samples, and without class sums."""
         return state.without_kept()
 
@@ -420,7 +420,6 @@ class OnlineSRDA(Discriminant, Sequential):
     [0, 1, 2]
     """
 
-    _several_labels = True
     _constraints: ClassVar[dict[str, Constraint]] = {"polish": FLAG}
     _instead = "merge, or OC, whose sums add up exactly"
     fit_moments: ClassVar[Any] = Missing("a regression is not a function of class sums")
@@ -585,11 +584,6 @@ class OnlineSRDA(Discriminant, Sequential):
                 "which is best for a few large parts. Use SRDA, or OC, whose merge is exact."
             )
         return super()._plan(data, where, samples)
-
-    def _shown(self, learned: Learned) -> Learned:
-        if self._may_keep():
-            return learned
-        return Learned(learned.step, learned.step.sums_only(learned.state))
 
     def _solve(self, learned: Learned) -> Solution:
         state = learned.state

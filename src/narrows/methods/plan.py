@@ -223,6 +223,10 @@ class Pass:
         """Return the moments with other labels, different ones, in the order of the present."""
         return [each.renamed(names) for each in state]
 
+    def without_kept(self, state: list[Moments]) -> list[Moments]:
+        """Return the moments without kept samples."""
+        return [each.without_kept() for each in state]
+
     def sums_only(self, state: list[Moments]) -> list[Moments]:
         """Return the moments without samples: kept ones, and those that wait."""
         return [each.sums_only() for each in state]

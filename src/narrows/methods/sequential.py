@@ -64,7 +64,6 @@ class Sequential(Projector):
     `_sums` returns the step that learns by the present parameters, whose state is a solver.
     """
 
-    _several_labels = False
     _constraints: ClassVar[dict[str, Constraint]] = {
         "random_state": seed(),
         "shuffle": FLAG,
