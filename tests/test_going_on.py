@@ -23,13 +23,14 @@ from narrows import (
     PCA,
     PLS,
     SRDA,
+    ForwardFS,
     KernelSRDA,
     OnlineSRDA,
     load,
     save,
 )
 from narrows.engines import local
-from narrows.methods.base import rename_classes
+from narrows.methods.base import emptied_copy, rename_classes
 from narrows.methods.names import labels_of
 from narrows.methods.plan import Pass
 from narrows.moments.moments import Moments
@@ -138,3 +139,29 @@ def test_moments_of_later_samples_are_not_copied(monkeypatch):
     np.testing.assert_array_equal(found.samples.when, expected.samples.when)
     np.testing.assert_array_equal(found.cross, expected.cross)
     np.testing.assert_array_equal(b[0].counts, [25, 25, 25])
+
+
+@pytest.mark.parametrize("size", [None, 2])
+def test_kernel_srda_of_no_samples_is_saved(size, tmp_path):
+    path, fitted = tmp_path / "m.narrows", KernelSRDA(n_components=size).fit(X, y)
+    for model in (KernelSRDA(n_components=size, random_state=0).partial_fit(X[:0], y[:0]),
+                  fitted.emptied()):  # fmt: skip
+        save(model, path)
+        loaded = load(path).partial_fit(X, y)
+        np.testing.assert_array_equal(loaded.transform(X), model.partial_fit(X, y).transform(X))
+
+
+@pytest.mark.parametrize("first", [y[:0], y[:0] + 0.5, np.array([], str)], ids=["i", "f", "U"])
+def test_forward_selection_finds_its_targets_in_the_first_samples(first, tmp_path):
+    model = ForwardFS(2).partial_fit(X[:0], first)
+    save(model, tmp_path / "m.narrows")
+    expected = ForwardFS(2).fit(X, X[:, 0])
+    for each in (model, load(tmp_path / "m.narrows")):
+        found = each.partial_fit(X[:100], X[:100, 0]).partial_fit(X[100:], X[100:, 0])
+        np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-9)
+        assert not hasattr(found, "classes_")
+
+
+def test_emptied_models_of_numbers_learn_numbers():
+    model = emptied_copy(ForwardFS(2).fit(X, X[:, 0] + 0.5)).partial_fit(X, y)
+    np.testing.assert_allclose(model.scores_, ForwardFS(2, target="numeric").fit(X, y).scores_)

@@ -324,16 +324,16 @@ class Reducer(TransformerMixin, BaseEstimator):
         X = self._check_X(X, late, reset=before is None, ensure_min_samples=0)
         checked = self._check_parameters(X.shape[1], None if before is None else before.checked)
         learns = before is not None and before.n_samples
-        numeric = self._is_numeric if learns else has_numbers(self, y)
+        numeric = self._is_numeric or (not learns and has_numbers(self, y))
         y = self._labels(X, y, numeric)
-        if before is None:
+        then = before and before.then and before.then.updated(X, y, sample_weight)
+        if before is None or numeric != before.step.numeric:  # which had no samples yet
             (step,) = plan_of(self, Data.of(X, numeric), "stream").passes
-            learned = Learned(step, step.empty(X.shape[1]), checked=checked)
+            source = before and before.source
+            learned = Learned(step, step.empty(X.shape[1]), source=source, checked=checked)
             self._learned = learned  # so that an interrupt leaves its blocks
-            then = None
         else:
             learned = before
-            then = before.then and before.then.updated(X, y, sample_weight)
             before.forget()  # first, since an interrupt may come after the update
             half_life = getattr(self, "half_life", None)  # which may be another one now
             if half_life != learned.step.half_life:

@@ -908,7 +908,7 @@ class KernelSRDA(Discriminant):
     def _mapped(self, learned: Learned) -> Learned:
         """Return what was learned, behind a map, which is made if there is none yet."""
         (m,) = learned.folds
-        if learned.step.map is not None:
+        if learned.step.map is not None or not m.n_samples:
             return learned
         with errors_named_after(self):
             return self._behind(self._map_of(m), learned)
@@ -1002,6 +1002,9 @@ class KernelSRDA(Discriminant):
 
     def _solve(self, learned: Learned) -> Solution:
         m, decays = learned.moments, self.half_life is not None
+        if not m.n:
+            W = np.zeros((learned.n_features, 0))
+            return Solution.of_directions(np.zeros(0), W, self._size)
         return discriminants.kernel_srda(m, learned.step.map, self._size, self.alpha, decays)
 
     def _check_solution(self, found: Solution) -> None:
