@@ -13,6 +13,10 @@ from importlib import import_module
 
 import pytest
 
+from narrows.engines import local as local
+from narrows.methods.base import emptied_copy as emptied_copy
+from narrows.methods.base import rename_classes as rename_classes
+from narrows.methods.names import labels_of as labels_of
 from narrows.methods.parameters import constraints_of
 from narrows.methods.plan import Pass as Pass
 from narrows.methods.selectors import Selector

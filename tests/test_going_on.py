@@ -29,12 +29,15 @@ from narrows import (
     load,
     save,
 )
-from narrows.engines import local
-from narrows.methods.base import emptied_copy, rename_classes
-from narrows.methods.names import labels_of
-from narrows.methods.plan import Pass
-from narrows.moments.moments import Moments
-from narrows.solve.codec import SchemaError
+from tests.inside import (
+    Moments,
+    Pass,
+    SchemaError,
+    emptied_copy,
+    labels_of,
+    local,
+    rename_classes,
+)
 
 X, y = load_iris(return_X_y=True)
 HALVES = slice(0, None, 2), slice(1, None, 2)
