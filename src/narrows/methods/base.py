@@ -519,7 +519,8 @@ class Reducer(TransformerMixin, BaseEstimator):
                 f"{type(self).__name__}: expected {np.size(self._priors)} classes, one for each of "
                 f"the priors, got {len(learned.classes.labels)} so far. Continue with partial_fit."
             )
-        with one_blas_thread(min(m.n_features, m.n_samples) <= SMALL):
+        small = min(m.n_features, m.n_samples) <= SMALL
+        with one_blas_thread(small and getattr(m, "second", None) == "cross"):
             found = self._solve(shown)
         if not learned.step.numeric:
             found = replace(found, classes=learned.classes)

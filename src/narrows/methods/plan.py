@@ -43,7 +43,7 @@ from narrows.moments.maps import ONE_MAP, map_in
 from narrows.moments.moments import Moments, with_later
 from narrows.moments.targets import Targets
 from narrows.solve.codec import SchemaError, taken, to_arrays
-from narrows.solve.in_place import Held, block_size
+from narrows.solve.in_place import Held, block_size, some
 from narrows.solve.sums import blocks, check_summable, stacked, widened
 
 FOLDS = 5  # of the moments of an estimator with a parameter that is "cv"
@@ -153,7 +153,7 @@ class Pass:
         parts = list(blocks(X.shape[0], self.map.n_samples_at_once(X)))
         (new,) = state if len(parts) < 2 else [state[0].copy()]  # all of them or none
         for part in parts:
-            Z, kept = self.map.mapped(X[part], bool(self.keep))
+            Z, kept = self.map.mapped(some(X, part), bool(self.keep))
             new.add(Z, targets.rows(part), kept)
         return [new]
 
