@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 from scipy import sparse
 from sklearn.datasets import load_iris
 
@@ -29,6 +33,7 @@ from narrows import (
     load,
     save,
 )
+from narrows.errors import DataError
 from tests.inside import (
     Moments,
     Pass,
@@ -38,7 +43,9 @@ from tests.inside import (
     local,
     rename_classes,
 )
+from tests.test_forgery import rewritten
 
+OLD_FILES = Path(__file__).parent / "models_0_3_0"
 X, y = load_iris(return_X_y=True)
 HALVES = slice(0, None, 2), slice(1, None, 2)
 
@@ -168,3 +175,31 @@ def test_forward_selection_finds_its_targets_in_the_first_samples(first, tmp_pat
 def test_emptied_models_of_numbers_learn_numbers():
     model = emptied_copy(ForwardFS(2).fit(X, X[:, 0] + 0.5)).partial_fit(X, y)
     np.testing.assert_allclose(model.scores_, ForwardFS(2, target="numeric").fit(X, y).scores_)
+
+
+def test_a_forged_number_of_targets_of_an_old_file_is_named(tmp_path):
+    path = tmp_path / "m.narrows"
+    shutil.copy(OLD_FILES / "pls.narrows", path)
+    rewritten(path, {"state.n_targets": np.array([1, 1])})
+    with pytest.raises(DataError, match="n_targets: expected"):
+        load(path)
+
+
+def test_labels_that_may_occur_are_read_of_old_files(tmp_path):
+    """Version 0.3 stored which labels of the state were registered."""
+    for name in ("srda", "onlinesrda"):
+        path = tmp_path / "m.narrows"
+        shutil.copy(OLD_FILES / f"{name}.narrows", path)
+        labels = load(path).classes_
+        found = np.zeros(len(labels), bool)
+        for known in (False, True):
+            found[1] = known
+            shutil.copy(OLD_FILES / f"{name}.narrows", path)
+            rewritten(path, {"state.registered": found})
+            save(load(path), path)
+            stored = load_file(path).get("known.labels.text", np.array([], np.uint8))
+            assert bytes(stored).decode() == "".join(labels[found])
+        shutil.copy(OLD_FILES / f"{name}.narrows", path)
+        rewritten(path, {"state.registered": found[1:]})
+        with pytest.raises(DataError, match="registered: expected"):
+            load(path)

@@ -69,7 +69,8 @@ def as_now(
         d = solution.n_features
         n_targets = 0 if solution.rule is None else len(solution.rule.intercept)
     elif "presence" in state:
-        n_targets = int(state.get("n_targets", np.zeros(()))) if "n_targets" in state else 0
+        if "n_targets" in state:
+            n_targets = int(taken(dict(state), "n_targets", ("i8",), (), {}, ("whole",)))
         d, state = _of_moments(state)
     else:
         if "arena" in state:
