@@ -24,7 +24,7 @@ from narrows.moments import before as before
 from narrows.moments.maps import Presence as Presence
 from narrows.moments.moments import Moments as Moments
 from narrows.moments.second import Second as Second
-from narrows.moments.second import about as about
+from narrows.moments.second import about_origin as about_origin
 from narrows.moments.squares import Squares as Squares
 from narrows.moments.targets import Targets as Targets
 from narrows.solutions.selectors import Scores, select

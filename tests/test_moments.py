@@ -21,7 +21,7 @@ from tests.inside import (
     Second,
     Squares,
     Targets,
-    about,
+    about_origin,
     before,
     hashes,
     pretend,
@@ -367,7 +367,7 @@ def test_a_new_second_moment_is_one_class(kind):
             return cls(Squares.zeros(n_classes, n_features).table, np.zeros(n_features))
 
         def add(self, X, T, weight, origin):
-            Z = about(X, origin)
+            Z = about_origin(X, origin)
             self.cubes += weight @ (Z.power(3) if sparse.issparse(Z) else Z**3)
 
         def about(self, shift, weights, sums):

@@ -24,7 +24,7 @@ from tests.solvers import (
     QB,
     S2,
     DiagonalRLS,
-    Reading,
+    RegressionReading,
     from_arrays,
     held_samples,
     is_odd,
@@ -90,8 +90,8 @@ def test_only_a_bad_order_is_odd(shares):
     assert not is_odd(learned(X[:30], y[:30]))
     core = learned(*by_label(X, y))
     assert is_odd(core)
-    assert Reading(core).directions is not core.W
-    assert Reading(core, polish=False).directions is core.W
+    assert RegressionReading(core).directions is not core.W
+    assert RegressionReading(core, polish=False).directions is core.W
     core.sums = None  # of a model of 0.1.0
     assert not is_odd(core)
     assert not is_odd(learned(*by_label(X, y), size=0))
@@ -111,7 +111,7 @@ def test_classes_that_come_late_are_predicted():
 
 def test_nothing_is_solved_again_where_the_order_is_good():
     core = learned(*topics(400))
-    assert Reading(core).directions is core.W
+    assert RegressionReading(core).directions is core.W
 
 
 def explicit(core, shrunk=0.2, without=None):
@@ -163,7 +163,7 @@ def test_the_order_is_mended_as_the_problem_says(form, keep):
         np.testing.assert_allclose(shift[i], change, atol=1e-6)
     for name, array in to_arrays(core).items():
         np.testing.assert_array_equal(array, before[name])
-    assert np.array_equal(Reading(core).directions, W)
+    assert np.array_equal(RegressionReading(core).directions, W)
 
 
 def test_with_all_samples_and_directions_it_is_the_ridge_regression(monkeypatch):
@@ -182,7 +182,7 @@ def test_with_all_samples_and_directions_it_is_the_ridge_regression(monkeypatch)
 def test_permuting_and_rescaling_permute_and_rescale_the_answer():
     X, y = by_label(*topics(600))
     core = learned(X, y)
-    reading, rng = Reading(core), np.random.default_rng(0)
+    reading, rng = RegressionReading(core), np.random.default_rng(0)
     features, classes = rng.permutation(X.shape[1]), rng.permutation(4)
     other = from_arrays(DiagonalRLS, to_arrays(core))
     other.W, other.sums = core.W[features][:, classes], core.sums[features][:, classes]
@@ -194,7 +194,7 @@ def test_permuting_and_rescaling_permute_and_rescale_the_answer():
         stored.arena_of[those] = place[stored.arena_of[those]]
         its = slice(start + entries, start + entries + labels)
         stored.arena_of[its] = np.argsort(classes)[stored.arena_of[its]]
-    permuted = Reading(other)
+    permuted = RegressionReading(other)
     np.testing.assert_allclose(
         permuted.directions, reading.directions[features][:, classes], atol=1e-6
     )
@@ -204,7 +204,7 @@ def test_permuting_and_rescaling_permute_and_rescale_the_answer():
         atol=1e-6 * np.abs(reading.directions).max(),
     )
     assert permuted.model.temperature == pytest.approx(reading.model.temperature, rel=1e-5)
-    scaled = Reading(learned(1024 * X, y))
+    scaled = RegressionReading(learned(1024 * X, y))
     np.testing.assert_allclose(
         1024 * scaled.directions, reading.directions, atol=1e-9 * np.abs(reading.directions).max()
     )
@@ -215,7 +215,7 @@ def test_permuting_and_rescaling_permute_and_rescale_the_answer():
 def test_a_stream_that_is_sorted_by_label_loses_little(c):
     (X, y), (X_test, y_test) = topics(1500, c), topics(1500, c, seed=1)
     mixed, core = learned(X, y, 400), learned(*by_label(X, y), 400)
-    reading = Reading(core)
+    reading = RegressionReading(core)
 
     def right(W):
         return LinearSVC(random_state=0).fit(X @ W, y).score(X_test @ W, y_test)
@@ -229,7 +229,7 @@ def test_wide_data_take_no_more_than_a_few_arrays_of_the_size_of_W():
     X = sparse.random_array((400, 300_000), density=2e-4, rng=np.random.default_rng(0)).tocsr()
     core = learned(X, np.repeat(np.arange(4), 100), 100)
     tracemalloc.start()
-    Reading(core)
+    RegressionReading(core)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 * core.W.nbytes
@@ -238,7 +238,7 @@ def test_wide_data_take_no_more_than_a_few_arrays_of_the_size_of_W():
 def test_numbers_are_of_the_type_of_the_state():
     X, y = by_label(*topics(400))
     core = learned(X, y, dtype=np.float32)
-    reading, exact = Reading(core), Reading(learned(X, y))
+    reading, exact = RegressionReading(core), RegressionReading(learned(X, y))
     assert reading.directions.dtype == reading.model.W.dtype == np.float32
     np.testing.assert_allclose(
         reading.directions, exact.directions, atol=1e-4 * np.abs(exact.directions).max()
@@ -290,9 +290,9 @@ def test_the_polish_is_the_ridge_regression_of_residuals(form, weighted):
     assert losses[1] < losses[0]
     best = next((k for k in (1, 2, 3) if losses[k] <= losses[k + 1]), 4)  # no better after it
     D = solved(spread[best - 1])
-    found = Reading(core).model
+    found = RegressionReading(core).model
     np.testing.assert_allclose(np.vstack([found.W, found.b]), model + D, atol=1e-9)
-    raw = Reading(core, polish=False).model
+    raw = RegressionReading(core, polish=False).model
     assert raw.W is core.W
     assert raw.b is core.b
 
@@ -327,7 +327,7 @@ def test_samples_that_are_all_stored_are_fitted_exactly(form):
     s2 = weight @ (R[:, :-1] ** 2).sum(axis=1) / weight.sum()
     A = R.T @ (weight[:, None] * R) + np.diag(np.append(np.full(90, s2), 1.0))
     ridge = np.linalg.solve(A, (R.T * weight) @ T)[:-1]
-    directions = Reading(core).directions[:, state_of(mixed).column]
+    directions = RegressionReading(core).directions[:, state_of(mixed).column]
     np.testing.assert_allclose(directions, ridge, atol=1e-9)
     for other in (ordered, OnlineSRDA().merge(*parts)):
         same = 0.02 if form is np.asarray else 1e-9  # dense samples are about another origin
@@ -346,9 +346,9 @@ def test_where_the_polish_does_not_help_it_is_left_out():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 200)), rng.integers(0, 2, 400)  # nothing to be learned
     core = learned(X, y, 200)
-    assert Reading(core).model.W is core.W
+    assert RegressionReading(core).model.W is core.W
     few = learned(X[:40], y[:40], 40)  # and not of so few samples
-    assert Reading(few).model.W is few.W
+    assert RegressionReading(few).model.W is few.W
 
 
 def test_the_polish_mends_features_that_go_together():
@@ -392,7 +392,7 @@ def of_own_class(X, y, W):
 def test_samples_held_are_reduced_as_others_are():
     X, y = topics(1200, d=3000)
     core = learned(X, y, 300)
-    reading = Reading(core)
+    reading = RegressionReading(core)
     held = {row.tobytes() for row in core.samples()[0].toarray()}
     those = np.array([row.tobytes() in held for row in X.toarray()])
     assert those.sum() == 300
@@ -467,11 +467,11 @@ def test_probabilities_of_several_labels_are_calibrated():
 
 def test_without_samples_held_the_temperature_is_a_constant():
     X, y = topics(200)
-    assert Reading(learned(X, y, 0)).model.temperature == 0.1
+    assert RegressionReading(learned(X, y, 0)).model.temperature == 0.1
     alone = learned(X, np.zeros(200, int), c=1)  # one class: nothing to be sure of
-    assert Reading(alone).model.temperature == 0.1
+    assert RegressionReading(alone).model.temperature == 0.1
     nothing = DiagonalRLS(5, 10)
-    assert Reading(nothing).model.temperature == 0.1
+    assert RegressionReading(nothing).model.temperature == 0.1
 
 
 def test_probabilities_are_those_of_outputs_over_the_temperature():

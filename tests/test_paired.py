@@ -13,7 +13,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from tests.solvers import METRICS, Outcome, difference, gradient, metric_of, score
+from tests.solvers import METRICS, HeldOutPredictions, difference, gradient, metric_of, score
 
 WEIGHTED = {
     "accuracy": accuracy_score,
@@ -32,7 +32,7 @@ def outcomes(seed=0, n=300, skill=(0.7, 0.6), splits=1, n_train=1200):
         true[:4] = range(4)
         for each, right in zip(found, skill, strict=True):
             guess = np.where(rng.random(n) < right, true, rng.integers(0, 4, n))
-            each.append(Outcome(true, guess, n_train))
+            each.append(HeldOutPredictions(true, guess, n_train))
     return found
 
 
@@ -57,7 +57,7 @@ def test_scores_by_probabilities_are_those_of_scikit_learn(n_classes):
     found /= found.sum(axis=1, keepdims=True)
     found = found.round(2)  # with ties
     rarer, one = (1, [1]) if n_classes == 2 else (None, range(n_classes))
-    outcome = Outcome(true, found.argmax(axis=1), 240, found, found, rarer)
+    outcome = HeldOutPredictions(true, found.argmax(axis=1), 240, found, found, rarer)
     measures = {
         "roc_auc": lambda w: np.mean(
             [roc_auc_score(true == k, found[:, k], sample_weight=w) for k in one]
@@ -80,7 +80,7 @@ def test_scores_by_probabilities_are_those_of_scikit_learn(n_classes):
 def test_r2_of_several_targets_is_the_mean_over_those_that_vary():
     rng = np.random.default_rng(0)
     true = rng.normal(size=(50, 3)) * [1, 1e3, 1e-3] + [0, 1e6, 7]
-    found = Outcome(true, true + 0.3 * rng.normal(size=(50, 3)) * true.std(axis=0), 200)
+    found = HeldOutPredictions(true, true + 0.3 * rng.normal(size=(50, 3)) * true.std(axis=0), 200)
     assert score(found, "r2") == pytest.approx(r2_score(*found[:2]), abs=1e-9)
     for i, slope in enumerate(gradient(found, "r2")):
         weights = np.ones((2, 50))
@@ -88,14 +88,14 @@ def test_r2_of_several_targets_is_the_mean_over_those_that_vary():
         more, less = (r2_score(*found[:2], sample_weight=w) for w in weights)
         assert slope == pytest.approx((more - less) / 2e-5, abs=1e-6)
     true[:, 2] = 7  # a constant target is not explained, nor does it count
-    first = Outcome(true[:, :2], found.predicted[:, :2], 200)
+    first = HeldOutPredictions(true[:, :2], found.predicted[:, :2], 200)
     assert score(found, "r2") == pytest.approx(score(first, "r2"), abs=1e-12)
-    assert score(Outcome(true[:, 2:], true[:, 2:], 200), "r2") == 0
+    assert score(HeldOutPredictions(true[:, 2:], true[:, 2:], 200), "r2") == 0
 
 
 @pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true")
 def test_a_class_that_is_only_predicted_counts_as_it_does_in_scikit_learn():
-    outcome = Outcome(np.array([0, 0, 2, 2]), np.array([0, 1, 2, 2]), 16)
+    outcome = HeldOutPredictions(np.array([0, 0, 2, 2]), np.array([0, 1, 2, 2]), 16)
     for metric, measure in WEIGHTED.items():
         with np.errstate(all="raise"):
             assert score(outcome, metric) == pytest.approx(measure(*outcome[:2]))
@@ -109,7 +109,9 @@ def test_the_error_on_one_split_is_that_of_the_paired_bootstrap(metric):
     rng, drawn = np.random.default_rng(1), []
     for _ in range(2000):
         rows = rng.integers(0, 1500, 1500)
-        of = [score(Outcome(x.true[rows], x.predicted[rows], 1), metric) for x in (*a, *b)]
+        of = [
+            score(HeldOutPredictions(x.true[rows], x.predicted[rows], 1), metric) for x in (*a, *b)
+        ]
         drawn.append(of[0] - of[1])
     found = difference(a, b, metric)
     assert found.mean == pytest.approx(score(a[0], metric) - score(b[0], metric), abs=1e-12)

@@ -26,7 +26,7 @@ from narrows.text import Tfidf
 from tests.cases import METHODS, labelled
 from tests.conftest import nightly
 from tests.inside import Line
-from tests.solvers import Outcome
+from tests.solvers import HeldOutPredictions
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*gains? margin", "ignore:.*expected a positive score of"
@@ -327,7 +327,7 @@ def scored(method, dimensions, accuracy, seconds=1.0, classifier="svm", seed=0):
     size = 1000 if method == "all columns" else 8 * dimensions
     return Line(
         method, classifier, dimensions, dimensions, seconds, 0.0, 0.0, size, micro_f1=accuracy,
-        macro_f1=accuracy, features=5000, outcomes=(Outcome(true, predicted, 8000),),
+        macro_f1=accuracy, features=5000, outcomes=(HeldOutPredictions(true, predicted, 8000),),
     )  # fmt: skip
 
 
@@ -390,7 +390,7 @@ def test_a_difference_below_the_margin_does_not_decide():
         wrong = np.random.default_rng(0).permutation(400_000)[: round(400_000 * (1 - accuracy))]
         predicted = true.copy()
         predicted[wrong] = 1 - predicted[wrong]
-        outcomes = (Outcome(true, predicted, 400_000),)
+        outcomes = (HeldOutPredictions(true, predicted, 400_000),)
         lines.append(
             Line(method, "svm", dimensions, dimensions, micro_f1=accuracy, features=5000,
                  row_bytes=8 * dimensions, outcomes=outcomes)

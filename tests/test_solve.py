@@ -233,7 +233,7 @@ def test_products_on_all_cores(rows, monkeypatch):
     V, U = rng.standard_normal((300, 7)), rng.standard_normal((rows, 7))
     a, b, s = rng.standard_normal(rows), rng.standard_normal(300), rng.standard_normal(7)
     XV, XU = np.empty_like(U), np.empty_like(V)
-    both = products.Products(X)
+    both = products.BlockProducts(X)
     both.times(V, a, s, XV)
     both.transposed(U, b, s, XU)
     np.testing.assert_allclose(XV, X.toarray() @ V + np.outer(a, s), atol=1e-12)
@@ -267,9 +267,9 @@ def test_what_is_done_side_by_side(monkeypatch):
         time.sleep(0.05)
         done.append(k)
 
-    assert products.each(lambda k: k * k, range(100)) == [k * k for k in range(100)]
+    assert products.map_on_cores(lambda k: k * k, range(100)) == [k * k for k in range(100)]
     with pytest.raises(ValueError, match="two"):
-        products.each(work, range(100))
+        products.map_on_cores(work, range(100))
     before = len(done)
     assert before < 10
     time.sleep(0.2)
@@ -294,7 +294,7 @@ def test_no_more_threads_than_cores_that_may_be_used():
         "    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
         "import threading\n"
         f"import {products.__name__} as products\n"
-        "products.each(abs, range(100))\n"
+        "products.map_on_cores(abs, range(100))\n"
         "print(products.cores(), sum(t.name.startswith('narrows') for t in threading.enumerate()))"
     )
     named = "OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"
@@ -322,10 +322,10 @@ def test_numbers_of_cores_that_are_none_are_passed_over(monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_fork_has_threads_of_its_own():
-    assert products.each(abs, [-1, 1]) == [1, 1]
+    assert products.map_on_cores(abs, [-1, 1]) == [1, 1]
     child = os.fork()
     if not child:
-        os._exit(17 if products.each(abs, [-1, 1]) == [1, 1] else 1)
+        os._exit(17 if products.map_on_cores(abs, [-1, 1]) == [1, 1] else 1)
     deadline = time.monotonic() + 20
     while (found := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
         time.sleep(0.01)

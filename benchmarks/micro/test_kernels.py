@@ -10,7 +10,7 @@ from benchmarks.problems.rcv1_like import RCV1Like
 from narrows import ILDA, IOC, Moments, OnlineSRDA
 from narrows.io.write import writer
 from narrows.read import iter_chunks
-from narrows.solve.products import Products
+from narrows.solve.products import BlockProducts
 from narrows.text import Tfidf
 
 
@@ -45,7 +45,7 @@ def test_class_sums_of_dense_rows(benchmark, dense_rows, second):
 @pytest.mark.parametrize("transposed", [False, True])
 def test_products(benchmark, sparse_rows, vectors, transposed):
     X = sparse_rows[0]
-    product, (n, d) = Products(X), X.shape
+    product, (n, d) = BlockProducts(X), X.shape
     rows, columns = np.ones((n, vectors)), np.ones((d, vectors))
     none = np.zeros(vectors)
     if transposed:

@@ -12,8 +12,8 @@ from scipy import sparse
 from narrows.command.console import say
 from narrows.errors import DataError
 from narrows.methods.names import labels_of
-from narrows.moments.labels import are_text, integers, some, written
-from narrows.solve.paired import BY_SCORES, Outcome, score
+from narrows.moments.labels import are_text, first_labels, integers, written
+from narrows.solve.paired import BY_SCORES, HeldOutPredictions, score
 from narrows.solve.sums import widened
 
 
@@ -29,7 +29,7 @@ def as_type(labels: np.ndarray, kind: str | None, model: str) -> np.ndarray:
         return labels
     found = written(labels) if kind == "text" else integers(labels)
     if found is None:
-        problem = f"expected classes that are different integers, got {some(labels)}."
+        problem = f"expected classes that are different integers, got {first_labels(labels)}."
         raise DataError(model, f'{problem} Set labels="text".')
     return found
 
@@ -64,7 +64,7 @@ def make_one_type(estimators: Sequence[Any], models: Sequence[str], kind: str | 
             first, other = sorted((texts[0], numbers[0]))
             what = "text" if first in texts else "integers"
             problem = f"expected classes that are {what}, as {models[first]} has"
-            got = f"got {some(known[other])}"
+            got = f"got {first_labels(known[other])}"
             raise DataError(models[other], f'{problem}, {got}. Set labels="text".')
         kind = "text"
     for estimator, model in zip(estimators, models, strict=True):
@@ -93,8 +93,8 @@ class Unlike:
     def warn(self, path: str, model: str, advice: str) -> None:
         """Say on standard error that no label was a class of the model, if that is so."""
         if len(self.labels):
-            expected = f"expected labels that are classes of {model} ({some(self.classes)})"
-            say(f"warning: {path}: {expected}, got {some(self.labels)}. {advice}")
+            expected = f"expected labels that are classes of {model} ({first_labels(self.classes)})"
+            say(f"warning: {path}: {expected}, got {first_labels(self.labels)}. {advice}")
 
 
 class Agreement:
@@ -146,7 +146,7 @@ class Agreement:
             return {}
         probabilities = np.concatenate([each for _, each in self._kept])
         self.rarer = None if len(counts) > 2 else int(counts[1] <= counts[0])
-        outcome = Outcome(true, true, 1, probabilities, probabilities, self.rarer)
+        outcome = HeldOutPredictions(true, true, 1, probabilities, probabilities, self.rarer)
         found = {name: score(outcome, name) for name in BY_SCORES}
         return found | {"log_loss": -found["log_loss"]}
 

@@ -27,7 +27,7 @@ from narrows.command.console import (
     say_skipped,
 )
 from narrows.command.labels import Unlike, make_one_type, make_type
-from narrows.command.runs import Samples
+from narrows.command.runs import FileSamples
 from narrows.engines import local
 from narrows.errors import (
     DataError,
@@ -284,7 +284,7 @@ class Run:
                 reading = _as_before(self._resumed, reading)
                 if not model and source is not None and source.tfidf is not None:
                     _check_same_settings(source.tfidf, vectoriser or Tfidf(), checkpoint.path)
-        self.samples = Samples(files, reading, source, vectoriser, given.get("idf_sample"))
+        self.samples = FileSamples(files, reading, source, vectoriser, given.get("idf_sample"))
         self._given, self._for_many = given, for_many
         self._skipped, self._no_new = given["skipped"], given.get("no_new_classes", False)
         self._all_new = False
@@ -543,7 +543,7 @@ class Run:
 class _Chosen:
     """Chunks of samples with the selected columns only; each iteration is a pass."""
 
-    def __init__(self, samples: Samples, chosen: np.ndarray, n_features: int):
+    def __init__(self, samples: FileSamples, chosen: np.ndarray, n_features: int):
         self.samples, self.chosen, self.n_features = samples, chosen, n_features
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:

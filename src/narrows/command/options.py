@@ -113,7 +113,7 @@ class WordsOfTerm(click.ParamType):
         self.fail(f"expected two numbers of words, such as 1,2, got {value!r:.100}.", param, ctx)
 
 
-class Method(click.ParamType):
+class MethodName(click.ParamType):
     """The name of a method, in any case."""
 
     name = "method"
@@ -134,7 +134,7 @@ class Method(click.ParamType):
         ]
 
 
-class MethodOrNone(Method):
+class MethodNameOrNone(MethodName):
     """The name of a method, or none."""
 
     def convert(self, value: str, param: Any, ctx: Any) -> str:
@@ -221,12 +221,12 @@ MODEL_OUTPUT = click.option(
 )  # fmt: skip
 FOR_CLASSES, FOR_TARGETS = "srda", "reducedrank"  # the methods without --method
 METHOD = click.option(
-    "--method", type=Method(), metavar="NAME",
+    "--method", type=MethodName(), metavar="NAME",
     help=f"One of {', '.join(METHOD_NAMES)}. Instead of srda, onlinesrda is fitted to sparse files "
     f"of more than 8,192 columns.  [default: {FOR_CLASSES}; with --target: {FOR_TARGETS}]",
 )  # fmt: skip
 THEN = click.option(
-    "--then", type=MethodOrNone(), metavar="NAME",
+    "--then", type=MethodNameOrNone(), metavar="NAME",
     help="Method that predicts by the columns that a selection such as ocfs keeps, or none.  "
     "[default: srda, or reducedrank for targets, where the input can be read twice]",
 )  # fmt: skip

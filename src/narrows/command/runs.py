@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Samples:
+class FileSamples:
     """The samples of files.
 
     Iterating yields (X, y) of each chunk; each iteration is a pass over the files.

@@ -14,7 +14,7 @@ from scipy import sparse
 from narrows.command import values
 from narrows.command.console import report, say, say_skipped
 from narrows.command.labels import Agreement, Explained
-from narrows.command.runs import Samples, progress
+from narrows.command.runs import FileSamples, progress
 from narrows.errors import DataError, ParameterError, printable
 from narrows.io.applied import open_model
 from narrows.io.chunk import EXACT, Options
@@ -122,8 +122,8 @@ def predict(
 
 
 def _predict_numbers(
-    estimator: Any, samples: Samples, input: str, output: str, as_json: bool, skipped: str | None,
-    *how: Any,
+    estimator: Any, samples: FileSamples, input: str, output: str, as_json: bool,
+    skipped: str | None, *how: Any,
 ) -> int:  # fmt: skip
     """Predict the targets of the rows of a file."""
     explained, names = Explained(), [printable(name) for name in targets_of(estimator)]
@@ -161,7 +161,7 @@ def _opened(
     reading: Options,
     given: dict[str, Any],
     predicts: bool = False,
-) -> tuple[Any, Samples]:
+) -> tuple[Any, FileSamples]:
     """Return a saved model, and the samples of inputs whose rows become an output."""
     values.check_output(output, model, *inputs, label=reading.label, target=reading.target)
     output_kind(output)
@@ -174,14 +174,14 @@ def _opened(
         known = predictor(estimator)._solution.classes
         several = (known is not None and bool(known.n_labels)) or None
         reading = reading.replace(chunk_rows=1).with_found({"several_labels": several})
-    samples = Samples(inputs, reading, source_of(estimator))
+    samples = FileSamples(inputs, reading, source_of(estimator))
     check_kind(inputs[0], samples.dataset.holds, kind_of(source_of(estimator)), model)
     values.check_skipping(given, samples.dataset, model, *inputs, output)
     return estimator, samples
 
 
 def _write(
-    samples: Samples,
+    samples: FileSamples,
     output: str,
     names: list[str],
     of_samples: Callable[[Any, Any], tuple[Any, Any]],

@@ -37,7 +37,15 @@ from narrows.moments.labels import are_numeric, as_array, joined, may_be_numeric
 from narrows.moments.products import MOST
 from narrows.moments.targets import as_samples, numbers_of
 from narrows.solve.arrays import as_numpy, plain
-from narrows.solve.paired import BY_SCORES, MARGIN, METRICS, Outcome, gradient, metric_of, score
+from narrows.solve.paired import (
+    BY_SCORES,
+    MARGIN,
+    METRICS,
+    HeldOutPredictions,
+    gradient,
+    metric_of,
+    score,
+)
 from narrows.solve.sums import all_finite
 
 # each is made with `class_weight`, which is "balanced" where balanced accuracy compares, and with
@@ -790,7 +798,7 @@ def _scored(
 ) -> dict[str, Any]:
     """Return the scores of predictions; `by_class` and `probabilities` have a column a class."""
     if y.ndim == 2:
-        of_numbers = Outcome(y_test, found, len(y))
+        of_numbers = HeldOutPredictions(y_test, found, len(y))
         by_sample = gradient(of_numbers, "r2")
         return {
             "r2": score(of_numbers, "r2"),
@@ -815,7 +823,7 @@ def _scored(
         if len(labels) == 2:
             rarer = int(np.bincount(np.searchsorted(labels, y), minlength=2)[::-1].argmin() == 0)
         given = {"scores": widened[0], "probabilities": widened[1], "rarer": rarer}
-    outcome = Outcome(codes[:n], codes[n : 2 * n], len(y), **given)
+    outcome = HeldOutPredictions(codes[:n], codes[n : 2 * n], len(y), **given)
     if given:
         more = {name: score(outcome, name) for name in BY_SCORES}
         more["log_loss"] = -more["log_loss"]

@@ -16,7 +16,7 @@ from narrows.solve.paired import (
     MARGIN,
     METRICS,
     Difference,
-    Outcome,
+    HeldOutPredictions,
     difference,
     ratio_of,
     standard_error,
@@ -107,7 +107,7 @@ class Line:
         Whether these are all columns of the table, which is no reduction.
     chosen : tuple of str
         The selected columns of a table, or features, by name, best first, in the first split.
-    outcomes : tuple of Outcome
+    outcomes : tuple of HeldOutPredictions
         Classes or targets and predictions of the held-out samples, for each split.
     wrong : Counter
         The number of held-out samples of one class that were predicted as another, by the two
@@ -145,7 +145,7 @@ class Line:
     max_iter: int | None = None
     converged: bool = True
     chosen: tuple[str, ...] = ()
-    outcomes: tuple[Outcome, ...] = field(default=(), repr=False)
+    outcomes: tuple[HeldOutPredictions, ...] = field(default=(), repr=False)
 
     @property
     def is_reduction(self) -> bool:

@@ -23,7 +23,7 @@ from narrows.methods.discriminants import LDA
 from narrows.methods.methods import METHODS
 from narrows.methods.online import OnlineSRDA
 from narrows.methods.parameters import real, whole, word
-from narrows.moments.labels import joined, one_a_row, some
+from narrows.moments.labels import first_labels, joined, one_a_row
 from narrows.moments.targets import as_samples
 from narrows.solve.paired import MARGIN, Difference, standard_error
 from narrows.solve.sums import number_in_class, stacked
@@ -350,8 +350,9 @@ def _joined(X: Any, y: Any, test: Any) -> tuple[Any, np.ndarray, np.ndarray | No
     known = np.isin(asked, y)
     if not known.any():
         raise ParameterError(
-            f"retrieval: expected queries of classes of the index ({some(np.unique(y))}), got "
-            f"{some(np.unique(asked))}. Check the labels."
+            "retrieval: expected queries of classes of the index "
+            f"({first_labels(np.unique(y))}), got {first_labels(np.unique(asked))}. Check the "
+            "labels."
         )
     is_query = np.repeat([False, True], [len(y), known.sum()])
     return stacked([X, Q[known]]), joined([y, asked[known]]), is_query

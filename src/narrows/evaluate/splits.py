@@ -21,7 +21,7 @@ from narrows.io.source import Source, check_kind, of_maker
 from narrows.io.streams import display_name
 from narrows.io.table_rows import cells_named, take_rows
 from narrows.io.table_rows import joined as concatenated
-from narrows.moments.labels import joined, some
+from narrows.moments.labels import first_labels, joined
 from narrows.moments.targets import as_samples
 from narrows.solve.cells import CellError
 from narrows.solve.sums import stacked, widened
@@ -296,7 +296,7 @@ def read_parts(
             X_test, y_test, held_out, at_test = read_samples(tests, options, source)
             check_kind(display_names(tests), held_out.holds, holds, display_names(paths))
             if y.ndim == 1 and not np.isin(y_test, y).any():
-                had, got = some(np.unique(y)), some(np.unique(y_test))
+                had, got = first_labels(np.unique(y)), first_labels(np.unique(y_test))
                 expected = f"expected labels that {display_names(paths)} has ({had}), got {got}."
                 raise DataError(
                     display_names(tests), f"{expected} Check which column has the labels."

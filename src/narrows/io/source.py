@@ -12,7 +12,7 @@ from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import SPARE, TEXT, Options, names_as_json, names_of
 from narrows.io.formats.base import Format
 from narrows.solve.codec import SchemaError, Sizes, check_known, check_plain, from_arrays, taken
-from narrows.solve.terms import Counted, Table
+from narrows.solve.terms import Counted, TermTable
 
 if TYPE_CHECKING:
     from narrows.table import TableEncoder
@@ -260,7 +260,7 @@ def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
         new._counts = Counted.of(None, stored.frequency, None)
     else:
         new = Tfidf(**settings)
-        new._counts = Counted.of(Table(stored.terms), stored.frequency, stored.occurrences)
+        new._counts = Counted.of(TermTable(stored.terms), stored.frequency, stored.occurrences)
     check_constraints(new)
     new.n_documents_ = stored.n_documents
     return new

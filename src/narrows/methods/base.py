@@ -77,7 +77,7 @@ from narrows.removed import check_attribute, check_removed, deprecated
 from narrows.solutions.projectors import sized
 from narrows.solve.arrays import checked_samples
 from narrows.solve.codec import SchemaError
-from narrows.solve.in_place import Held
+from narrows.solve.in_place import SignalsHeld
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.solution import Classes, Solution
 from narrows.solve.sums import are_many
@@ -326,7 +326,9 @@ class Reducer(TransformerMixin, BaseEstimator):
         learns = before is not None and before.n_samples
         numeric = self._is_numeric or (not learns and has_numbers(self, y))
         y = self._labels(X, y, numeric)
-        then = before and before.then and before.then.updated(X, y, sample_weight)
+        then = before.then if before is not None else None
+        if then is not None:
+            then = then.updated(X, y, sample_weight)
         if before is None or numeric != before.step.numeric:  # which had no samples yet
             (step,) = plan_of(self, Data.of(X, numeric), "stream").passes
             source = before and before.source
@@ -338,7 +340,7 @@ class Reducer(TransformerMixin, BaseEstimator):
             half_life = getattr(self, "half_life", None)  # which may be another one now
             if half_life != learned.step.half_life:
                 learned.step = replace(learned.step, half_life=half_life)
-        with self._naming_nan(X, late), Held() if then else nullcontext():  # both or neither
+        with self._naming_nan(X, late), SignalsHeld() if then else nullcontext():  # both or neither
             self._advance(learned, X, y, sample_weight)
             learned.then = then
         if allowed is None:
@@ -988,7 +990,7 @@ def widen(estimator: Reducer, n_features: int) -> Any:
     pairs = getattr(learned.step, "second", None) == "cross" and learned.step.map is None
     if n_features > MOST and pairs:
         refuse_more(estimator, n_features)
-    with errors_named_after(estimator), Held():
+    with errors_named_after(estimator), SignalsHeld():
         learned.step, learned.state = learned.step.widened(learned.state, n_features)
         learned.forget()
         estimator.n_features_in_ = n_features
@@ -1085,4 +1087,6 @@ def instead_of(estimator: Reducer) -> str:
 @cache
 def names_of(kind: Any) -> tuple[str, ...]:
     """Return the names of the parameters of a class."""
-    return tuple(sorted(name for name in signature(kind.__init__).parameters if name != "self"))
+    parameters = signature(kind.__init__).parameters.values()
+    named = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    return tuple(sorted(name for name in named if name != "self"))

@@ -53,7 +53,7 @@ class Updates(InOrder):
         basis = taken(arrays, "basis", ("f8",), ("d", "k"), sizes)
         if sizes["k"] not in (0, len(state.classes)):
             raise SchemaError(f"basis: expected a column for each class, got {sizes['k']}.")
-        return (Scatter(basis=basis) if sizes["k"] else Means()), state
+        return (SpanScatter(basis=basis) if sizes["k"] else Means()), state
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Means(Updates):
 
 
 @dataclass(frozen=True)
-class Scatter(Updates):
+class SpanScatter(Updates):
     """The second pass of `fit`: the scatter about the class means.
 
     Parameters
@@ -289,7 +289,7 @@ class IDRQR(Sequential):
     def _plan(self, data: Data, where: Where, samples: Any) -> Plan:
         if where == "stream":
             return super()._plan(data, where, samples)
-        return Plan((Means(), Scatter()), goes_on=self._sums(data))
+        return Plan((Means(), SpanScatter()), goes_on=self._sums(data))
 
     def _check_solution(self, found: Solution) -> None:
         if not (found.rank or self.mu):

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from narrows.moments.labels import arrivals, one_a_row, places_of
 from narrows.solve.codec import SchemaError, from_arrays, taken, to_arrays
-from narrows.solve.in_place import ChangesInPlace, block_size, some
+from narrows.solve.in_place import ChangesInPlace, block_size, some_rows
 from narrows.solve.sums import blocks, canonical, check_lengths
 
 _SHUFFLED = 1 << 16  # so many samples at a time are put into the order of a pass
@@ -189,7 +189,7 @@ class Iterates(Arrivals):
             with self.changing(restore):
                 places = self.places(given, codes[rows])
                 out = [] if reduced is None else [reduced[rows]]
-                learned = self.core.learn(some(X, rows), self._sums_of(places), *rule, *out)
+                learned = self.core.learn(some_rows(X, rows), self._sums_of(places), *rule, *out)
                 self.counts = self.counts + np.bincount(
                     places[:learned], minlength=len(self.counts)
                 )

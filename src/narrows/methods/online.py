@@ -23,10 +23,10 @@ from narrows.methods.projectors import Projector
 from narrows.methods.sequential import Missing, Sequential
 from narrows.moments.labels import arrivals, indicator, is_matrix, places_of, weights
 from narrows.solve.codec import MOST, PART, SchemaError, Sizes, from_arrays
-from narrows.solve.in_place import in_blocks, some
+from narrows.solve.in_place import in_blocks, some_rows
 from narrows.solve.regression import DiagonalRLS, merged
-from narrows.solve.regression_read import Reading
-from narrows.solve.regression_rule import SEEN, Rule
+from narrows.solve.regression_read import RegressionReading
+from narrows.solve.regression_rule import SEEN, UpdateRule
 from narrows.solve.solution import Solution
 from narrows.solve.sums import canonical, check_largest
 
@@ -57,7 +57,7 @@ class Regression(Arrivals):
         super().__init__(core)
         self.n_samples = 0
         self.several = None
-        self._read: Reading | None = None  # until it learns more
+        self._read: RegressionReading | None = None  # until it learns more
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_read": None}
@@ -82,11 +82,11 @@ class Regression(Arrivals):
         """The outputs of the classes of positive weight, in the order of `classes`."""
         return self.column[self.counts > 0]
 
-    def reading(self, polish: bool) -> Reading:
+    def reading(self, polish: bool) -> RegressionReading:
         """Return what can be read of the regression, until it learns more."""
         read = vars(self).get("_read")
         if read is None or read.may_polish != polish:
-            self._read = read = Reading(self.core, bool(self.several), polish)
+            self._read = read = RegressionReading(self.core, bool(self.several), polish)
         return read
 
     def learn(
@@ -112,7 +112,7 @@ class Regression(Arrivals):
             Called with each block, as one change with it.
         """
         (given, several), Y, weight = labels
-        rule = Rule(left, several)
+        rule = UpdateRule(left, several)
         _check_count(self.n_samples + X.shape[0])
         if self.several not in (None, rule.several):
             kinds = ("one label per sample", "an indicator matrix")
@@ -125,8 +125,8 @@ class Regression(Arrivals):
         self._read, found = None, []
         for rows in in_blocks(X, self.core.cost(X, len(given))):
             with self.changing(self._restorer_before()):
-                part = given, some(Y, rows), weight[rows]
-                found.append(self._learn_block(some(X, rows), part, rule, reducing))
+                part = given, some_rows(Y, rows), weight[rows]
+                found.append(self._learn_block(some_rows(X, rows), part, rule, reducing))
                 if register is not None:
                     register()
         if not reducing:
@@ -151,7 +151,7 @@ class Regression(Arrivals):
 
         return restore_before
 
-    def _learn_block(self, X: Any, labels: Labels, rule: Rule, reducing: bool) -> Any:
+    def _learn_block(self, X: Any, labels: Labels, rule: UpdateRule, reducing: bool) -> Any:
         """Learn samples in order, in place; with `reducing`, return them reduced."""
         classes, Y, weight = labels
         if rule.several:  # columns without a sample too, so that the width is known
@@ -191,7 +191,7 @@ def _check_count(n_samples: int) -> None:
         raise ValueError(f"expected at most {MOST:,} samples in all, got {n_samples:,}. Fit again.")
 
 
-def merged_states(states: Iterable[Regression], rule: Rule) -> Regression:
+def merged_states(states: Iterable[Regression], rule: UpdateRule) -> Regression:
     """Return the approximate sum of states, as one that shares nothing with them."""
     states = list(states)
     started = [each for each in states if each.n_samples or len(each.classes)] or states[:1]
@@ -278,7 +278,7 @@ class Regress(InOrder):
 
     def summed(self, states: Iterable[Regression]) -> Regression:
         """Return the approximate sum of states, which shares nothing with them."""
-        return merged_states(states, Rule(self.left))
+        return merged_states(states, UpdateRule(self.left))
 
     def joined(self, a: Regression, b: Regression) -> Regression:
         """Return the approximate sum of two states."""

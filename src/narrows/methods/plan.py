@@ -43,7 +43,7 @@ from narrows.moments.maps import ONE_MAP, map_in
 from narrows.moments.moments import Moments, with_later
 from narrows.moments.targets import Targets
 from narrows.solve.codec import SchemaError, taken, to_arrays
-from narrows.solve.in_place import Held, block_size, some
+from narrows.solve.in_place import SignalsHeld, block_size, some_rows
 from narrows.solve.sums import blocks, check_summable, stacked, widened
 
 FOLDS = 5  # of the moments of an estimator with a parameter that is "cv"
@@ -137,7 +137,7 @@ class Pass:
             return state
         self._check_summable(X, targets)  # so that no fold fails after another
         for rows in blocks(X.shape[0], block_size(state[0].cost(X))):
-            with Held():
+            with SignalsHeld():
                 for k, each in enumerate(state):
                     start = rows.start + (k - first - rows.start) % self.n_folds
                     part = slice(start, rows.stop, self.n_folds)
@@ -153,7 +153,7 @@ class Pass:
         parts = list(blocks(X.shape[0], self.map.n_samples_at_once(X)))
         (new,) = state if len(parts) < 2 else [state[0].copy()]  # all of them or none
         for part in parts:
-            Z, kept = self.map.mapped(some(X, part), bool(self.keep))
+            Z, kept = self.map.mapped(some_rows(X, part), bool(self.keep))
             new.add(Z, targets.rows(part), kept)
         return [new]
 
@@ -176,7 +176,7 @@ class Pass:
         decayed[decayed < SMALLEST_WEIGHT] = 0.0  # nothing beside the newest samples
         plain, left = replace(self, half_life=None), 0.5 ** (len(age) / half_life)
         fresh = plain.add(plain.empty(X.shape[1]), X, y, decayed, first)
-        with Held():
+        with SignalsHeld():
             for each, more in zip(state, fresh, strict=True):
                 each.fade(left, more if unit == 1 else more * unit)
         return state

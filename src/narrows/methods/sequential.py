@@ -37,11 +37,11 @@ from narrows.methods.projectors import OC, Projector, warn_of_few
 from narrows.moments.labels import union
 from narrows.moments.moments import Moments
 from narrows.moments.table import Table
-from narrows.solve.iterations import Rule, Span, Start
+from narrows.solve.iterations import Span, Start, StepRule
 from narrows.solve.signs import with_signs
 from narrows.solve.solution import Solution
 
-_NO_RULE = Rule(0.0, 0.0, np.zeros(()))
+_NO_RULE = StepRule(0.0, 0.0, np.zeros(()))
 _MARGIN = 0.05  # the automatic shift adds this share of the mean variance of a feature
 
 
@@ -225,8 +225,8 @@ class Sequential(Projector):
     def _iteration(
         self, start: Start, between: float, total: float = 0.0, *, theta: Any = 0.0, **more: Any
     ) -> Iteration:
-        """Return the step of an iteration by the present parameters; see `Rule`."""
-        rule = Rule(
+        """Return the step of an iteration by the present parameters; see `StepRule`."""
+        rule = StepRule(
             between,
             total,
             theta,
@@ -278,7 +278,7 @@ class Iteration(InOrder):
     ----------
     n_components : int or None
         The number of vectors; 2, or 1 for a single feature, if None.
-    rule : Rule
+    rule : StepRule
         The iteration, with a shift for all components or for each; its `margin` is that for a
         single feature, which is divided by the number of features.
     start : {"raw", "centred", "unit"}
@@ -288,7 +288,7 @@ class Iteration(InOrder):
     """
 
     n_components: int | None = 2
-    rule: Rule = _NO_RULE
+    rule: StepRule = _NO_RULE
     start: Start = "centred"
     by_class: bool = True
 

@@ -158,13 +158,13 @@ def check_among(classes: Any, y: Any, known: np.ndarray, who: str) -> np.ndarray
     other = np.setdiff1d(labels.astype(kind), allowed.astype(kind))
     if len(other):
         raise ValueError(
-            f"{who}: expected labels among the given classes {some(allowed)}, got "
-            f"{some(other)}. Leave classes out, or give all labels that may occur."
+            f"{who}: expected labels among the given classes {first_labels(allowed)}, got "
+            f"{first_labels(other)}. Leave classes out, or give all labels that may occur."
         )
     return allowed
 
 
-def some(labels: np.ndarray, most: int = 10) -> str:
+def first_labels(labels: np.ndarray, most: int = 10) -> str:
     """Return the first labels as text."""
     shown = ", ".join(map(repr, labels[:most].tolist()))
     return shown + (f", … ({len(labels):,})" if len(labels) > most else "")

@@ -13,13 +13,13 @@ from narrows.errors import ParameterError, WidthError, no_samples_have
 from narrows.moments.products import MOST
 from narrows.moments.reading import NOISE, ROUNDING, Reading
 from narrows.moments.reservoir import Reservoir
-from narrows.moments.second import Second, about
+from narrows.moments.second import Second, about_origin
 from narrows.moments.squares import Squares
 from narrows.moments.sums import check_sums
 from narrows.moments.table import Table
 from narrows.moments.targets import Targets, as_samples
 from narrows.solve.hashing import hashes
-from narrows.solve.in_place import RANDOM, entries, in_blocks, some
+from narrows.solve.in_place import RANDOM, entries, in_blocks, some_rows
 from narrows.solve.sums import (
     BLOCK,
     add_sparse,
@@ -28,7 +28,7 @@ from narrows.solve.sums import (
     check_finite,
     check_summable,
     dense_sums,
-    near,
+    rough_mean,
     warn_if_far,
     with_labels,
     with_values,
@@ -231,9 +231,9 @@ class Moments(Reading):
             return self
         self._own()
         for rows in in_blocks(X, self.cost(X)):
-            kept = None if keep is None else (some(keep[0], rows), keep[1][rows])
+            kept = None if keep is None else (some_rows(keep[0], rows), keep[1][rows])
             new = self._shared()
-            add = new._prepared(some(X, rows), targets.rows(rows), kept)
+            add = new._prepared(some_rows(X, rows), targets.rows(rows), kept)
             with self.changing():
                 add()
                 self._become(new)
@@ -321,7 +321,7 @@ class Moments(Reading):
             else:
                 sums = np.zeros((numbers.shape[1], X.shape[1]))
                 for part in blocks(len(X), max(1, BLOCK // max(1, X.shape[1]))):
-                    sums += numbers[part].T @ about(X[part], self.origin)
+                    sums += numbers[part].T @ about_origin(X[part], self.origin)
             found.append((self.tx, 1 + np.arange(len(sums)), Table(sums.shape, sums)))
         return found
 
@@ -349,7 +349,7 @@ class Moments(Reading):
         if self.labels is None:
             self._check_targets(targets.T.shape[1] - 1)
             if not self.n_targets:
-                self._begin_targets(near(targets.T[:, 1:]))
+                self._begin_targets(rough_mean(targets.T[:, 1:]))
             return np.zeros(1, np.intp)
         assert targets.labels is not None
         return self._grow_labels(targets.labels)
@@ -690,7 +690,7 @@ def _middle(X: np.ndarray, targets: Targets) -> tuple[np.ndarray, np.ndarray | N
     T = targets.T if targets.labels is None else None
     if not counted.all():
         X, T = X[counted], None if T is None else T[counted]
-    return near(X), None if T is None else near(T[:, 1:])
+    return rough_mean(X), None if T is None else rough_mean(T[:, 1:])
 
 
 def _column(weight: np.ndarray) -> sparse.csr_array:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import blas
 
-from narrows.moments.second import Second, about
+from narrows.moments.second import Second, about_origin
 from narrows.moments.waiting import NONE, Waiting, Weighted, of_weight
 from narrows.solve.codec import SchemaError, Sizes, taken
 from narrows.solve.pairs import add_products, step
@@ -65,11 +65,11 @@ class Products(Second):
         xx, waiting = self.held
         if self._may_wait(len(weight)):
             if len(weight):
-                self.held = xx, waiting.plus(Weighted(about(X, origin), weight))
+                self.held = xx, waiting.with_more(Weighted(about_origin(X, origin), weight))
             return
         xx = self._summed(in_place=True)
         for part in blocks(len(weight), step(X)):
-            add_products(xx, about(X[part], origin), weight[part])
+            add_products(xx, about_origin(X[part], origin), weight[part])
         self.held = xx, NONE
 
     def shared(self) -> Self:
@@ -82,7 +82,7 @@ class Products(Second):
         """Add `sign` times another one, in place."""
         xx, waiting = other.held
         if sign > 0 and xx is None and self._may_wait(waiting.n_samples):
-            self.held = self.held[0], self.held[1].plus(*waiting.items)
+            self.held = self.held[0], self.held[1].with_more(*waiting.items)
         elif xx is not None or waiting.n_samples:
             mine, theirs = self._summed(in_place=True), other.lower()
             (np.add if sign > 0 else np.subtract)(mine, theirs, out=mine)

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from narrows.moments.labels import by_class, of_classes, priors
 from narrows.moments.products import Products
-from narrows.moments.reservoir import Samples
+from narrows.moments.reservoir import KeptSamples
 from narrows.moments.second import ratio
 from narrows.moments.sums import Sums, read_only
 from narrows.moments.table import Table
@@ -248,7 +248,7 @@ class Reading(Sums):
             X, H = divided(few.X, unit), divided(H, unit)
             return replace(of_samples(X, few.weight, m, H), unit=unit)
         S = Scatter(self._scatter(), H, self.n, self._noise(), m, unit=unit)
-        return S if unit is None else S.over(unit)
+        return S if unit is None else S.in_units(unit)
 
     # -- samples --------------------------------------------------------------------------------
 
@@ -261,7 +261,7 @@ class Reading(Sums):
         return None if rows is None else (rows.X, rows.weight, self._centre(self.priors()))
 
     @property
-    def samples(self) -> Samples:
+    def samples(self) -> KeptSamples:
         """The samples that are kept, in the order of their hashes."""
         return self.kept.samples
 

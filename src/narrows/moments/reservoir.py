@@ -18,7 +18,7 @@ _WIDEST = 2**31 - 1  # features
 _LAST = np.uint64(2**64 - 1)
 
 
-class Samples(NamedTuple):
+class KeptSamples(NamedTuple):
     """Some samples, in the order of their hashes."""
 
     X: Annotated[Any, SAMPLES, "q w", ""]  # ndarray or csr_array, float64
@@ -57,10 +57,10 @@ class Reservoir:
         none, Y = np.empty(0, np.int64), None if n_targets is None else np.empty((0, n_targets))
         X, keys = np.empty((0, n_features)), np.empty(0, np.uint64)
         # those that are kept, and others, which still have to be sorted in; replaced together
-        self._held: tuple[Samples, ...] = (Samples(X, none, np.empty(0), keys, none, Y),)
+        self._held: tuple[KeptSamples, ...] = (KeptSamples(X, none, np.empty(0), keys, none, Y),)
 
     @property
-    def samples(self) -> Samples:
+    def samples(self) -> KeptSamples:
         """The samples that are kept, in the order of their hashes."""
         if len(self._held) > 1:
             self._settle()
@@ -112,7 +112,7 @@ class Reservoir:
         Y = None if Y is None else Y[row]
         X = X[row].astype(np.float64)
         self._take(
-            Samples(X, column[some].astype(np.int64), weight[some], keys[some], when[row], Y)
+            KeptSamples(X, column[some].astype(np.int64), weight[some], keys[some], when[row], Y)
         )
 
     def merge(self, other: Self, sign: float, row: np.ndarray) -> None:
@@ -124,7 +124,7 @@ class Reservoir:
         weight, code = sign * theirs.weight, row[theirs.code]
         self._take(theirs._replace(code=code, weight=weight, when=when))
 
-    def _take(self, more: Samples) -> None:
+    def _take(self, more: KeptSamples) -> None:
         """Keep the samples of least hash, of those kept and these; sorting can wait."""
         self._held = *self._held, more
         if sum(len(each.keys) for each in self._held[1:]) > self.most // 2:
@@ -150,14 +150,14 @@ class Reservoir:
             kept &= keys <= self.bound
         at = order[kept]
         Y = None if Y is None else Y[at]
-        self._held = (Samples(X[at], code[kept], weight[kept], keys[kept], first[kept], Y),)
+        self._held = (KeptSamples(X[at], code[kept], weight[kept], keys[kept], first[kept], Y),)
 
     def forget(self, gone: np.ndarray) -> None:
         """Remove the samples of classes that are gone, in place."""
         left = ~gone[self.samples.code]
         if not left.all():
             some: Any = (None if each is None else each[left] for each in self.samples)
-            self._held = (Samples(*some),)
+            self._held = (KeptSamples(*some),)
 
     # -- others made of it --------------------------------------------------------------------
 
@@ -213,5 +213,5 @@ class Reservoir:
         new.bound = np.uint64(taken(arrays, f"{name}_bound", ("u8",)))
         if not 0 <= own["w"] <= _WIDEST:
             raise SchemaError(f"{name}_width: expected a number of features, got {own['w']}.")
-        new._held = (from_arrays(Samples, arrays, own, f"{name}_"),)
+        new._held = (from_arrays(KeptSamples, arrays, own, f"{name}_"),)
         return new

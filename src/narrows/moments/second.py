@@ -194,7 +194,7 @@ def shallow(item: Any) -> Any:
     return new
 
 
-def about(X: Any, origin: np.ndarray | None) -> Any:
+def about_origin(X: Any, origin: np.ndarray | None) -> Any:
     """Return a copy of samples about the origin, in double precision; sparse ones are about 0."""
     if sparse.issparse(X):
         return X

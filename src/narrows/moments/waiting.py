@@ -37,7 +37,7 @@ class Waiting(NamedTuple):
     items: tuple[Weighted, ...] = ()
     n_samples: int = 0
 
-    def plus(self, *more: Weighted) -> Waiting:
+    def with_more(self, *more: Weighted) -> Waiting:
         """Return these samples and more."""
         return Waiting((*self.items, *more), self.n_samples + sum(len(w) for _, w in more))
 

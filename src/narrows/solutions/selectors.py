@@ -17,7 +17,7 @@ from narrows.moments.folds import Split, splits
 from narrows.moments.moments import Moments
 from narrows.solve import columns
 from narrows.solve.curve import Curve
-from narrows.solve.products import each
+from narrows.solve.products import map_on_cores
 from narrows.solve.solution import Solution
 from narrows.solve.sums import BLOCK, blocks, weighted
 
@@ -291,7 +291,7 @@ def contingency_fs(
             check_presence(P, p[p > 0, None], m.n)
             values[some] = of_features(P, p[p > 0, None], m.n)
 
-        each(of_block, m.joint(p))
+        map_on_cores(of_block, m.joint(p))
         return Scores.of_spread(values, varying_presence(m, p))
 
     sizes = None
@@ -335,7 +335,7 @@ def held_out_information(split: Split) -> np.ndarray:
         P, total = np.maximum(P, 0.0, out=P), np.maximum(total, 0.0)
         gain[some] = present + _foreseen(P, total, P_fold, p, more)
 
-    each(score, split.joint())
+    map_on_cores(score, split.joint())
     return gain
 
 

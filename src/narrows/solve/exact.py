@@ -18,7 +18,7 @@ from narrows.solve.eigen import (
     rank_tolerance,
     triangle,
 )
-from narrows.solve.products import Products, each
+from narrows.solve.products import BlockProducts, map_on_cores
 from narrows.solve.scatter import Scatter, far_apart, leading, of_samples
 from narrows.solve.solution import Solution
 from narrows.solve.sums import BLOCK, blocks, class_sums, row_squares, with_values
@@ -129,7 +129,7 @@ class Centred(LinearOperator):
             return int(self.X.indices[np.abs(self.X.data).argmax()])
         return int(np.abs(self.X).max(axis=0).argmax())
 
-    def over(self, unit: float) -> Self:
+    def divided_by(self, unit: float) -> Self:
         """Return the operator divided by a number."""
         new = copy(self)
         new.root = self.root / unit
@@ -173,7 +173,7 @@ class Centred(LinearOperator):
 
     def products(self) -> tuple[Product, Product]:
         """Return functions that compute A V and A'U into a second array."""
-        X = Products(self.X)
+        X = BlockProducts(self.X)
 
         def times(V: np.ndarray, out: np.ndarray) -> None:
             # not by BLAS, whose threads would compete with these
@@ -396,7 +396,7 @@ def lsqr_regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tup
     by_class = U / np.sqrt(A.counts)[:, None]
     unit = float(2.0 ** np.round(np.log2(A.length or 1.0)))
     damp = np.sqrt(alpha) / unit
-    products, found = A.over(unit).products(), []  # LSQR's tests expect numbers of about 1
+    products, found = A.divided_by(unit).products(), []  # LSQR's tests expect numbers of about 1
     for some in blocks(U.shape[1], max(1, _ROOM // max(A.shape))):
         T = A.root[:, None] * by_class[A.codes, some]
         found.append(lsqr(products, T, A.shape[1], damp, tol, max_iter))
@@ -527,7 +527,9 @@ def _less(A: np.ndarray, B: np.ndarray, by: np.ndarray) -> np.ndarray:
         return np.sqrt((B**2).sum(axis=0))
     from narrows.solve.kernels import less
 
-    return np.sqrt(sum(each(lambda rows: less(A[rows], B[rows], by), blocks(len(A), _LSQR_ROWS))))
+    return np.sqrt(
+        sum(map_on_cores(lambda rows: less(A[rows], B[rows], by), blocks(len(A), _LSQR_ROWS)))
+    )
 
 
 def _advance(
@@ -543,7 +545,7 @@ def _advance(
     from narrows.solve.kernels import advance
 
     return sum(
-        each(
+        map_on_cores(
             lambda rows: advance(X[rows], W[rows], V[rows], unit, t1, t2),
             blocks(len(X), _LSQR_ROWS),
         )

@@ -168,7 +168,7 @@ def chosen(
         return best, curve, False
     every = np.concatenate([posterior(best, regresses=True) for posterior in posteriors])
     outputs = calibrated(every, code, weight, TIMID, 1.0)[3]
-    return best, curve, leads(outputs - curve.at(best), weight, _CLEAR)
+    return best, curve, is_clearly_positive(outputs - curve.at(best), weight, _CLEAR)
 
 
 def temperature(
@@ -341,7 +341,7 @@ def by_components(
         return np.empty((0, 0)), weight
     found, temperature = [], 1.0
     for p in range(max(each.count for each in terms)):
-        posterior = np.concatenate([each.plus(p) for each in terms])
+        posterior = np.concatenate([each.add_direction(p) for each in terms])
         temperature = calibrated(posterior, code, weight, TIMID, temperature)[2]
         found.append(_brier(posterior, code, temperature))
     return np.array(found).reshape(-1, len(code)), weight
@@ -362,7 +362,7 @@ class _Posteriors:
         self.sums = np.full((len(Z), len(counts)), -np.inf)
         self.sums[:, live] = np.log(counts[live] / S.n)
 
-    def plus(self, p: int) -> np.ndarray:
+    def add_direction(self, p: int) -> np.ndarray:
         """Add the term of direction p, if there is one, and return the sums."""
         if p < self.count:
             z, d = self.Z[:, p], self.D[:, p]
@@ -410,7 +410,7 @@ def by_time(code: np.ndarray, when: np.ndarray, folds: int) -> np.ndarray:
     return number * folds // np.bincount(code)[code]
 
 
-def leads(differences: np.ndarray, weight: np.ndarray, errors: float) -> bool:
+def is_clearly_positive(differences: np.ndarray, weight: np.ndarray, errors: float) -> bool:
     """Whether the mean of differences is more than so many standard errors above 0."""
     n = float(weight.sum())
     mean = float(weight @ differences) / n

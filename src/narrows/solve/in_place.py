@@ -18,7 +18,7 @@ _SIGNALS = tuple(
 )
 
 
-class Held:
+class SignalsHeld:
     """Signals wait as long as this context is entered: their handlers are called at its end.
 
     Python calls handlers in the main thread only, so there is nothing to hold in others; nor where
@@ -39,7 +39,7 @@ class Held:
         try:
             for number in _SIGNALS:
                 handler = _signal.getsignal(number)
-                if callable(handler) and not isinstance(handler, Held):
+                if callable(handler) and not isinstance(handler, SignalsHeld):
                     self._handlers[number] = handler  # first: a handler may raise before the next
                     _signal.signal(number, self)
         except BaseException:
@@ -74,7 +74,7 @@ def in_blocks(X: Any, cost: float) -> list[slice]:
     return [slice(k, min(k + size, X.shape[0])) for k in range(0, max(1, X.shape[0]), size)]
 
 
-def some(X: Any, rows: slice) -> Any:
+def some_rows(X: Any, rows: slice) -> Any:
     """Return some samples; X itself if these are all."""
     return X if rows.stop - rows.start == X.shape[0] else X[rows]
 
@@ -115,7 +115,7 @@ class ChangesInPlace:
         """Change arrays in place, while signals wait; after an error, `restore` makes it undone."""
         if "_was_given" in vars(self):
             self._own()
-        with Held():
+        with SignalsHeld():
             try:
                 yield
             except BaseException:

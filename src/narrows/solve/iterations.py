@@ -36,7 +36,7 @@ _DRIFTED = 1e-6  # of the lengths: an error of the inner products above this is 
 Start = Literal["raw", "centred", "unit"]
 
 
-class Rule(NamedTuple):
+class StepRule(NamedTuple):
     """The iteration of the criterion between S_b + total C + shift I, or that of ILDA.
 
     Parameters
@@ -364,7 +364,7 @@ class Span:
         self,
         X: Any,
         labels: np.ndarray,
-        rule: Rule,
+        rule: StepRule,
         start: Start,
         reduced: np.ndarray | None = None,
     ) -> int:
@@ -376,7 +376,7 @@ class Span:
             Finite; a sparse one without duplicate entries.
         labels : ndarray of shape (n_samples,)
             The class sum that each sample belongs to.
-        rule : Rule
+        rule : StepRule
             The iteration.
         start : {"raw", "centred", "unit"}
             v_j(j) = x(j); or so only v_1, and v_j(j) = u^j(j), the deflated x - m; or
@@ -440,7 +440,7 @@ class Span:
         run: Callable[..., tuple[int, int]],
         block: Block,
         labels: np.ndarray,
-        rule: Rule,
+        rule: StepRule,
         start: Start,
         work: tuple[np.ndarray, ...],
         reduced: np.ndarray | None,
@@ -524,7 +524,7 @@ class Span:
         self.state.theta[j] = self.state.rho[j] = self.state.err[j] = 0.0
         return 1.0 if raw else float(length / (xx + mm))
 
-    def _step_on_vectors(self, row: np.ndarray, label: int, rule: Rule, start: Start) -> None:
+    def _step_on_vectors(self, row: np.ndarray, label: int, rule: StepRule, start: Start) -> None:
         """Run one step of the papers' tables on whole vectors, in O(c d p).
 
         For the first samples where samples are long: |u|^2 is then so much more than |v| that v_1

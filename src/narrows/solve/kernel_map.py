@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from narrows.solve.codec import PART, SchemaError, Sizes, taken
-from narrows.solve.products import cores, each
+from narrows.solve.products import cores, map_on_cores
 from narrows.solve.sums import blocks, divided
 
 KERNELS = ("rbf", "relu")
@@ -100,7 +100,7 @@ class KernelMap:
             _KERNELS[self.kernel](projected[part], hidden[part])
 
         shares = 1 if projected.size < _COORDINATES_AT_ONCE else cores()
-        each(bend, blocks(n, max(1, -(-n // shares))))
+        map_on_cores(bend, blocks(n, max(1, -(-n // shares))))
         linear *= dtype.type(self.unit)
         return found
 

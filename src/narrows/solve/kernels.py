@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.solve.in_place import Held
+from narrows.solve.in_place import SignalsHeld
 
 Array = np.ndarray
 Maybe = Any  # an array of a sparse matrix, or of the products of a dense block; else None
@@ -35,7 +35,7 @@ def numba() -> Any:
 
     What is found on the disk is no such event.
     """
-    with Held():  # an import that ends half-way could not be repeated
+    with SignalsHeld():  # an import that ends half-way could not be repeated
         import numba
         from numba.core import event
 

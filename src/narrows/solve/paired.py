@@ -53,7 +53,7 @@ MARGIN = 0.005  # that a difference needs to count: half a point
 IMBALANCE = 9  # times as many samples: "highly imbalanced" (Alcalá-Fdez et al. 2011)
 
 
-class Outcome(NamedTuple):
+class HeldOutPredictions(NamedTuple):
     """The classes and the predictions of the held-out samples of one split, as class numbers.
 
     For numeric targets both are numbers, of shape (n_samples, n_targets). `scores` orders the
@@ -87,17 +87,17 @@ class Difference(NamedTuple):
         return f"{self.mean:+.3f} +- {self.standard_error:.3f}"
 
 
-def score(outcome: Outcome, metric: str) -> float:
+def score(outcome: HeldOutPredictions, metric: str) -> float:
     """Return a metric of one split."""
     return _value(outcome, metric)[0]
 
 
-def gradient(outcome: Outcome, metric: str) -> np.ndarray:
+def gradient(outcome: HeldOutPredictions, metric: str) -> np.ndarray:
     """Return the derivative of a metric of one split by the weight of each sample."""
     return _value(outcome, metric)[1]
 
 
-def _value(outcome: Outcome, metric: str) -> tuple[float, np.ndarray]:
+def _value(outcome: HeldOutPredictions, metric: str) -> tuple[float, np.ndarray]:
     true, predicted = outcome.true, outcome.predicted
     if metric == "r2":
         return _explained(true, predicted)
@@ -176,7 +176,9 @@ def _explained(true: np.ndarray, predicted: np.ndarray) -> tuple[float, np.ndarr
     return float(1 - share.mean()), by_sample.mean(axis=1)
 
 
-def difference(a: Sequence[Outcome], b: Sequence[Outcome], metric: str) -> Difference:
+def difference(
+    a: Sequence[HeldOutPredictions], b: Sequence[HeldOutPredictions], metric: str
+) -> Difference:
     """Return the paired difference between two results on the same splits."""
     pairs = [(_value(x, metric), _value(y, metric)) for x, y in zip(a, b, strict=True)]
     values = [mine - other for (mine, _), (other, _) in pairs]
@@ -184,7 +186,7 @@ def difference(a: Sequence[Outcome], b: Sequence[Outcome], metric: str) -> Diffe
     return Difference(float(np.mean(values)), standard_error(values, variances, ratio_of(a)))
 
 
-def ratio_of(splits: Sequence[Outcome]) -> float:
+def ratio_of(splits: Sequence[HeldOutPredictions]) -> float:
     """Return n2/n1."""
     return len(splits[0].true) / splits[0].n_train
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import blas
 
-from narrows.solve.products import compiled_pays, cores, each, one_blas_thread
+from narrows.solve.products import compiled_pays, cores, map_on_cores, one_blas_thread
 from narrows.solve.sums import add_at, blocks, ranges, with_values
 
 _FEWEST = 256  # dense samples in a block, at least
@@ -56,7 +56,7 @@ def _add_scattered(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> No
         low, high = features.start, features.stop
         add_to(X.indptr, X.indices, X.data, weight, low, high, G.T)
 
-    each(add, _shares(X))
+    map_on_cores(add, _shares(X))
 
 
 def _products(X: sparse.csr_array) -> np.ndarray:

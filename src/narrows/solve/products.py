@@ -50,7 +50,7 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(cores(), "narrows")
 
 
-def each(function: Callable[[Part], Answer], parts: Iterable[Part]) -> list[Answer]:
+def map_on_cores(function: Callable[[Part], Answer], parts: Iterable[Part]) -> list[Answer]:
     """Return [function(part) for part in parts], computed on all cores.
 
     `parts` is consumed only one part ahead of the work. `function` must not call `each`.
@@ -167,7 +167,7 @@ def product(X: Any, V: np.ndarray) -> np.ndarray:
     def gather(p: slice) -> None:
         gather_products(X.indptr[p.start : p.stop + 1], X.indices, X.data, V, a[p], s, out[p])
 
-    each(gather, _shares(X.indptr))
+    map_on_cores(gather, _shares(X.indptr))
     return out
 
 
@@ -180,7 +180,7 @@ def _shares(ends: np.ndarray) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(cuts) if a < b]
 
 
-class Products:
+class BlockProducts:
     """X V and X'U for blocks of vectors, written into existing arrays.
 
     Parameters
@@ -221,7 +221,7 @@ class Products:
         from narrows.solve.kernels import gather_products, scatter_products
 
         if transposed == (X.format == "csc"):
-            each(
+            map_on_cores(
                 lambda p: gather_products(
                     X.indptr[p.start : p.stop + 1], X.indices, X.data, V, a[p], s, out[p]
                 ),
@@ -230,7 +230,7 @@ class Products:
             return
         outs = [out, *(np.zeros_like(out) for _ in self._parts[1:])]
         np.outer(a, s, out=out)
-        each(
+        map_on_cores(
             lambda k: scatter_products(
                 X.indptr[self._parts[k].start : self._parts[k].stop + 1],
                 X.indices, X.data, V[self._parts[k]], outs[k],

@@ -15,7 +15,7 @@ from narrows.solve.arrays import wider
 from narrows.solve.codec import MOST, PART, SchemaError, Sizes
 from narrows.solve.in_place import RANDOM, entries
 from narrows.solve.products import compiled_pays
-from narrows.solve.regression_rule import Rule
+from narrows.solve.regression_rule import UpdateRule
 from narrows.solve.sums import BLOCK, blocks, number_in_class, ranges
 
 FEW = 64  # sparse samples of at most so many features are learned about an origin too
@@ -27,7 +27,7 @@ _PRODUCTS = 1 << 22  # entries times classes from one return to Python to the ne
 Samples = tuple[sparse.csr_array, sparse.csr_array, np.ndarray]  # X, indicators, weights
 
 
-class Reservoir:
+class SampleReservoir:
     """Samples with their labels and weights.
 
     Parameters
@@ -260,7 +260,7 @@ class DiagonalRLS:
     first : ndarray of shape (2, n_features) or None
         The sums of w h x, with w h as in Q, and of w x, to be multiplied by ``clock[FACTOR]``.
         None without an origin.
-    reservoir : Reservoir
+    reservoir : SampleReservoir
         The samples held.
     """
 
@@ -273,7 +273,7 @@ class DiagonalRLS:
     origin: Annotated[np.ndarray | None, "f8", "d"]
     first: Annotated[np.ndarray | None, "f8", "2 d"]
     sums: Annotated[np.ndarray | None, "f8", "d c"]
-    reservoir: Annotated[Reservoir, PART]
+    reservoir: Annotated[SampleReservoir, PART]
 
     def __init__(self, n_features: int, reservoir: int, seed: int = 0, dtype: Any = np.float64):
         self.W = np.zeros((n_features, 0), dtype)
@@ -284,7 +284,7 @@ class DiagonalRLS:
         self.window = np.zeros(WINDOW, np.uint8)
         self.sums = np.zeros((n_features, 0)) if reservoir else None
         self.origin = self.first = None
-        self.reservoir = Reservoir(reservoir, seed, dtype)
+        self.reservoir = SampleReservoir(reservoir, seed, dtype)
 
     def check_arrays(self, sizes: Sizes) -> None:
         """Raise SchemaError where arrays do not fit each other."""
@@ -337,7 +337,7 @@ class DiagonalRLS:
     def without_kept(self) -> DiagonalRLS:
         """Return the regression without the samples held and without class sums; it shares W."""
         new = copy(self)
-        new.reservoir, new.sums = Reservoir(0, 0, self.reservoir.arena.dtype), None
+        new.reservoir, new.sums = SampleReservoir(0, 0, self.reservoir.arena.dtype), None
         new.reservoir.add_classes(len(self.b))
         return new
 
@@ -363,7 +363,7 @@ class DiagonalRLS:
         self,
         X: Any,
         targets: tuple[np.ndarray, np.ndarray, np.ndarray],
-        rule: Rule,
+        rule: UpdateRule,
         reduced: np.ndarray | None = None,
     ) -> None:
         """Run one step for each sample, in order.
@@ -375,7 +375,7 @@ class DiagonalRLS:
         targets : (ndarray of shape (n_samples + 1,), ndarray, ndarray of shape (n_samples,))
             Where the labels of each sample start in the second; labels, numbered by order of
             arrival; and weights.
-        rule : Rule
+        rule : UpdateRule
             How to learn.
         reduced : ndarray of shape (n_samples, n_classes), optional
             x(i) W(i), with W as it is after sample i, is added to row i.
@@ -400,7 +400,7 @@ class DiagonalRLS:
         self,
         X: Any,
         targets: tuple[np.ndarray, np.ndarray, np.ndarray],
-        rule: Rule,
+        rule: UpdateRule,
         reduced: np.ndarray | None,
     ) -> None:
         """Learn samples about the present origin."""
@@ -509,7 +509,7 @@ class DiagonalRLS:
             sample = sample.toarray() if sparse.issparse(sample) else sample
             self.origin, self.first = sample[0].astype(np.float64), np.zeros((2, X.shape[1]))
 
-    def until_moved(self, weight: np.ndarray, rule: Rule) -> Iterator[tuple[slice, bool]]:
+    def until_moved(self, weight: np.ndarray, rule: UpdateRule) -> Iterator[tuple[slice, bool]]:
         """Yield successive samples, and whether the origin moves after them.
 
         It moves after 1, 2, 4, 8, ... samples; with a half-life, after so many again and again.
@@ -529,7 +529,7 @@ class DiagonalRLS:
 
 
 def merged(
-    parts: Sequence[DiagonalRLS], columns: Sequence[np.ndarray], n_classes: int, rule: Rule
+    parts: Sequence[DiagonalRLS], columns: Sequence[np.ndarray], n_classes: int, rule: UpdateRule
 ) -> DiagonalRLS:
     """Return several regressions as one: the natural parameters (s2 + Q) W add up, as Q does.
 
@@ -544,7 +544,7 @@ def merged(
         The column in the result of each column of W of a part.
     n_classes : int
         Number of classes in the result.
-    rule : Rule
+    rule : UpdateRule
         That of all parts.
     """
     first = parts[0]

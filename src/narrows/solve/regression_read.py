@@ -10,7 +10,7 @@ from scipy import linalg, sparse
 from scipy.linalg import lapack
 
 from narrows.solve import regression_rule as at
-from narrows.solve.held_out import SURE, by_time, calibrated, leads
+from narrows.solve.held_out import SURE, by_time, calibrated, is_clearly_positive
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.regression import DiagonalRLS
 from narrows.solve.regression_rule import MEMORY
@@ -43,7 +43,7 @@ _ADDED = (0.1, 1.0)  # times the mean variance of outputs within classes, added 
 _EPS = np.finfo(np.float64).eps
 
 
-class Held(NamedTuple):
+class HeldSamples(NamedTuple):
     """The samples held.
 
     Parameters
@@ -71,7 +71,7 @@ def n_held(core: DiagonalRLS) -> int:
     return int(np.count_nonzero(kept * core.clock[at.FACTOR]))
 
 
-def held_samples(core: DiagonalRLS, several: bool = False) -> Held:
+def held_samples(core: DiagonalRLS, several: bool = False) -> HeldSamples:
     """Return the samples held; those of a class stand for all of it, or each for as many."""
     X, Y, weight = core.samples()
     if not weight.all():  # they decayed to nothing
@@ -84,10 +84,10 @@ def held_samples(core: DiagonalRLS, several: bool = False) -> Held:
     else:
         held = np.bincount(Y.indices, weight, len(core.b))
         stands = weight * (core.N[0] / np.where(held > 0, held, 1.0))[Y.indices]
-    return Held(X, Y.toarray(), Y.indices, weight, np.maximum(stands, weight))
+    return HeldSamples(X, Y.toarray(), Y.indices, weight, np.maximum(stands, weight))
 
 
-class Model(NamedTuple):
+class LinearClassifier(NamedTuple):
     """A classifier: the class of the largest xW + b, and what divides that for probabilities."""
 
     W: np.ndarray
@@ -95,7 +95,7 @@ class Model(NamedTuple):
     temperature: float
 
 
-class Reading:
+class RegressionReading:
     """What is read from a regression.
 
     Parameters
@@ -117,7 +117,7 @@ class Reading:
         Whether W was solved for once more, after a bad order or a merge.
     directions : ndarray of shape (n_features, n_classes)
         One for each class.
-    model : Model
+    model : LinearClassifier
         The classifier. O(m^3 + m^2 nnz) for m samples held.
 
     Notes
@@ -168,23 +168,23 @@ class Reading:
         """
         if not len(live):
             return None
-        W, b, temperature = self.model if polished else Model(self._W, self._b, 0.0)
+        W, b, temperature = self.model if polished else LinearClassifier(self._W, self._b, 0.0)
         if self.core.origin is not None:
             b = b - self.core.origin @ W
         b = b[live] - 0.5 if self.several else b[live]
         return Rule(np.ascontiguousarray(W[:, live]), b, temperature)  # later steps change W
 
     @cached_property
-    def model(self) -> Model:
+    def model(self) -> LinearClassifier:
         """The classifier."""
         core = self.core
         if not n_held(core) or not core.clock[at.S2] > 0:
-            return Model(self._W, self._b, UNIT)
+            return LinearClassifier(self._W, self._b, UNIT)
         held = held_samples(core, self.several)
         with one_blas_thread(len(held.weight) <= SMALL):
             return self._of_held(held)
 
-    def _of_held(self, held: Held) -> Model:
+    def _of_held(self, held: HeldSamples) -> LinearClassifier:
         """Return the classifier, by the samples held."""
         core, W, b = self.core, self._W, self._b
         if self.whole:
@@ -195,7 +195,7 @@ class Reading:
             if self.polish:
                 W, b, honest = polished(core, held, left, (W, b), residuals, self._shift)
         outputs = held.targets - honest + self._shift
-        model = Model(W, b, _temperature(held, outputs, core, self.several))
+        model = LinearClassifier(W, b, _temperature(held, outputs, core, self.several))
         live = np.flatnonzero(core.N[0] > 0)
         if not self.polish or self.several or not held.targets[:, live].any(axis=0).all():
             return model
@@ -389,7 +389,7 @@ def _inverse(K: np.ndarray, mu: float) -> np.ndarray:
     return inverse + np.tril(inverse, -1).T
 
 
-def _left_by_steps(core: DiagonalRLS, held: Held) -> np.ndarray:
+def _left_by_steps(core: DiagonalRLS, held: HeldSamples) -> np.ndarray:
     """Return I - S of the steps, times the roots of weights from the left, divided from the right.
 
     Of a sample that stands for others, the others are not left out. So its diagonal entry is 1 / (1
@@ -409,7 +409,7 @@ def _left_by_steps(core: DiagonalRLS, held: Held) -> np.ndarray:
 
 def polished(
     core: DiagonalRLS,
-    held: Held,
+    held: HeldSamples,
     left: np.ndarray | None,
     start: tuple[np.ndarray, np.ndarray],
     residuals: np.ndarray,
@@ -432,7 +432,7 @@ def polished(
     ----------
     core : DiagonalRLS
         The regression.
-    held : Held
+    held : HeldSamples
         Its samples.
     left : ndarray of shape (n_samples, n_samples) or None
         I - S of the steps; None where the samples are all that there were, and W and b are 0.
@@ -476,7 +476,7 @@ def polished(
     return W, b + dual.sum(axis=0) / L_b, honest
 
 
-def _temperature(held: Held, outputs: np.ndarray, core: DiagonalRLS, several: bool) -> float:
+def _temperature(held: HeldSamples, outputs: np.ndarray, core: DiagonalRLS, several: bool) -> float:
     """Return the temperature with which the labels of samples are most likely by their outputs."""
     live = np.flatnonzero(core.N[0] > 0)
     if len(live) < 1 + (not several):
@@ -491,8 +491,8 @@ def _temperature(held: Held, outputs: np.ndarray, core: DiagonalRLS, several: bo
 
 
 def with_better_scores(
-    held: Held, live: np.ndarray, outputs: np.ndarray, model: Model, ahead: float
-) -> Model:
+    held: HeldSamples, live: np.ndarray, outputs: np.ndarray, model: LinearClassifier, ahead: float
+) -> LinearClassifier:
     """Return a model by log posteriors of outputs, if these predict better, or the model itself.
 
     The outputs within the classes are taken as normal, with one covariance, that of samples that
@@ -526,14 +526,16 @@ def with_better_scores(
     gain = found[added][3] - scored(Z)[3]
     hits, before = ((L.argmax(axis=1) == code)[some] for L in (posterior[added], Z))
     more, of_class = hits.astype(np.float64) - before, (held.stands / (held.stands @ T)[code])[some]
-    recalled = np.average(more, weights=of_class) >= _GAIN and leads(more, of_class, _RECALLED)
+    recalled = np.average(more, weights=of_class) >= _GAIN and is_clearly_positive(
+        more, of_class, _RECALLED
+    )
     likely = np.average(gain, weights=weight) >= _GAIN
-    if not (likely or recalled) or not leads(gain, weight, ahead):
+    if not (likely or recalled) or not is_clearly_positive(gain, weight, ahead):
         return model
     A, a = _posteriors(Z, T, held.stands, added)
     W, b = np.zeros_like(model.W), np.zeros_like(model.b)
     W[:, live], b[live] = model.W[:, live] @ (A / UNIT), model.b[live] @ (A / UNIT) + a
-    return Model(W, b, found[added][2])
+    return LinearClassifier(W, b, found[added][2])
 
 
 def _posteriors(

@@ -11,7 +11,7 @@ MEMORY = 100.0  # samples over which the agreement of successive labels is avera
 QB, WEIGHT, S2, FACTOR, AGREE, LAST, HITS, SEEN, REPLAYS, RECENT, TIMES = range(11)
 
 
-class Rule(NamedTuple):
+class UpdateRule(NamedTuple):
     """How samples are learned.
 
     Parameters

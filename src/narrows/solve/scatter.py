@@ -103,10 +103,10 @@ class Scatter:
             W[varies] = V / size[:, None]
             return self.basis(W)
 
-        equal = replace(some.over(size), m=self.m[:0], basis=basis, penalty=1 / size / size)
+        equal = replace(some.in_units(size), m=self.m[:0], basis=basis, penalty=1 / size / size)
         return equal, varies, size
 
-    def over(self, size: np.ndarray) -> Scatter:
+    def in_units(self, size: np.ndarray) -> Scatter:
         """Return the scatters with coordinate i divided by size[i], with the same `basis`."""
         C = np.divide(self.C, size[:, None], order="F")
         C /= size
@@ -196,7 +196,7 @@ class Scatter:
         """An eigenvalue of C up to which it counts as rounding."""
         return float(max(self.noise.sum(), DROPPED * np.trace(self.C)))
 
-    def plus(self, alpha: float, overwrite: bool = False) -> np.ndarray:
+    def with_ridge(self, alpha: float, overwrite: bool = False) -> np.ndarray:
         """Return the lower triangle of C + alpha P, with `overwrite` in the place of C.
 
         P is the penalty.
@@ -210,7 +210,7 @@ class Scatter:
 
     def within(self, alpha: float = 0.0, overwrite: bool = False) -> np.ndarray:
         """Return the lower triangle of n S_w + alpha P = C - H'H + alpha P, as `plus`."""
-        W = self.plus(alpha, overwrite)
+        W = self.with_ridge(alpha, overwrite)
         if not W.size:
             return W
         return blas.dsyrk(-1.0, self.H.T, beta=1.0, c=W, lower=1, overwrite_c=1)
@@ -442,7 +442,7 @@ def _factor(S: Scatter, alpha: float, total: bool, overwrite: bool) -> np.ndarra
     """
     more = 0.0
     for _ in range(1 if total and overwrite else _ATTEMPTS):
-        D = S.plus(alpha, overwrite) if total else S.within(alpha)
+        D = S.with_ridge(alpha, overwrite) if total else S.within(alpha)
         D[np.diag_indices_from(D)] += more * S.noise
         factor, info = lapack.dpotrf(D, lower=1, clean=0, overwrite_a=1)
         if not info:

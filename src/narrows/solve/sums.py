@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import RangeError, warn
-from narrows.solve.products import compiled_pays, cores, each
+from narrows.solve.products import compiled_pays, cores, map_on_cores
 
 BLOCK = 1 << 18  # numbers in a block of rows or columns: about as many as a core's cache holds
 _MANY = 1 << 23  # the fewest numbers worth loading a compiled loop
@@ -222,14 +222,14 @@ def _add_many(
         return sums, squares
 
     shares = max(1, min(cores(), n // (_ROWS_A_CLASS * k)))  # each has sums of its own
-    every = each(add, blocks(n, -(-n // shares)))
+    every = map_on_cores(add, blocks(n, -(-n // shares)))
     for mine, others in zip(every[0], zip(*every[1:], strict=True), strict=False):
         for other in others:
             mine += other
     return every[0]
 
 
-def near(X: np.ndarray) -> np.ndarray:
+def rough_mean(X: np.ndarray) -> np.ndarray:
     """Return a point amid dense rows: the mean of about a thousand of them, or of all if few."""
     with np.errstate(over="ignore"):  # an overflow is found when the rows are added
         some = X[:: max(1, len(X) // _NEAR)]
@@ -252,7 +252,7 @@ def all_finite(X: Any) -> bool:
             return bool(np.isfinite(plain[part].sum()))
 
     shares = cores() if plain.size >= _MANY else 1
-    return all(each(finite, blocks(len(plain), max(1, -(-len(plain) // shares)))))
+    return all(map_on_cores(finite, blocks(len(plain), max(1, -(-len(plain) // shares)))))
 
 
 def weighted(weight: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -133,7 +133,7 @@ def reduced_rank_of_samples(A: Centred, Y: np.ndarray, alpha: float) -> Solution
     size = np.linalg.norm(Y, axis=0)
     T = Y / np.where(size > 0, size, 1.0)
     damp = np.sqrt(alpha) / unit
-    B, steps = lsqr(A.over(unit).products(), T, A.shape[1], damp, _TOL, _STEPS)
+    B, steps = lsqr(A.divided_by(unit).products(), T, A.shape[1], damp, _TOL, _STEPS)
     B *= size / unit
     Z = np.vstack([A.matmat(B), np.sqrt(alpha) * B])
     products = Z.T @ Z

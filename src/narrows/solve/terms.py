@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from narrows.solve.products import cores, each
+from narrows.solve.products import cores, map_on_cores
 
 BLOCK = 1 << 20  # characters of texts at a time, and the fewest worth a thread
 _MAPPED = 1 << 16  # bytes of an array that are worth asking the system for
@@ -45,7 +45,7 @@ def _letters() -> np.ndarray:
     return letters
 
 
-class Table:
+class TermTable:
     """Distinct terms with numbers from 0 on, in the order in which they were added.
 
     Parameters
@@ -93,7 +93,7 @@ class Table:
         self.bounds = _grown(self.bounds, n + 1)
         self.text = _grown(self.text, int(self.bounds[self.n]) + size + len(_SPARE))
 
-    def add(self, other: Table) -> np.ndarray:
+    def add(self, other: TermTable) -> np.ndarray:
         """Add the terms of another table; return their numbers in this one."""
         return self._add(other.text, other.bounds[: other.n + 1])
 
@@ -136,7 +136,7 @@ class Words:
         analyzer: Callable[[str], Sequence[str]] | None = None,
     ):
         self.analyzer, self.ngrams = analyzer, (1, 1) if analyzer else ngrams
-        slots, bounds, text = Table(stop_words).arrays
+        slots, bounds, text = TermTable(stop_words).arrays
         self._stop = (slots if slots.any() else slots[:0]), bounds, text
 
     def of(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -179,7 +179,7 @@ class Counted:
 
     Parameters
     ----------
-    table : Table, optional
+    table : TermTable, optional
         The terms; None if there are none yet, or if the hash of a term is its number.
     width : int
         The number of hashes.
@@ -187,12 +187,12 @@ class Counted:
         Whether occurrences are counted, too.
     """
 
-    def __init__(self, table: Table | None = None, width: int = 0, totals: bool = False):
-        self.table, self.width = Table() if table is None else table, width
+    def __init__(self, table: TermTable | None = None, width: int = 0, totals: bool = False):
+        self.table, self.width = TermTable() if table is None else table, width
         self._sums = {name: np.zeros(self.n, np.int64) for name in _SUMS[: 1 + totals]}
 
     @classmethod
-    def of(cls, table: Table | None, frequency: np.ndarray, total: np.ndarray | None) -> Self:
+    def of(cls, table: TermTable | None, frequency: np.ndarray, total: np.ndarray | None) -> Self:
         """Return what was counted before."""
         new = cls(table, 0 if table is not None else len(frequency), total is not None)
         new._sums["frequency"][:] = frequency
@@ -283,7 +283,7 @@ def count(
         empty = Counted(None if grows else like.table, like.width, like.totals)
         return empty.count(texts[slice(*edges)], words, grows and not like.width, keep)
 
-    return each(part, pairwise(cuts))
+    return map_on_cores(part, pairwise(cuts))
 
 
 def idf(frequency: np.ndarray, n_documents: int) -> np.ndarray:
@@ -332,7 +332,7 @@ def weighed(kept: KeptEntries, features: np.ndarray, idf: np.ndarray) -> sparse.
         _steps().weigh_terms(*entries, own, idf, indices[where], data[where], rows)
         rows += start
 
-    each(write, range(len(blocks)))
+    map_on_cores(write, range(len(blocks)))
     if n <= np.iinfo(np.int32).max:
         ends = ends.astype(np.int32)  # two types of indices would become the larger one
     X = sparse.csr_array((data, indices, ends), shape=(n_rows, len(idf)))

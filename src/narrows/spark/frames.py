@@ -416,7 +416,7 @@ def transform_files(
 # -- columns ---------------------------------------------------------------------------------------
 
 
-class Columns(NamedTuple):
+class SampleColumns(NamedTuple):
     """The columns that hold the samples: vectors, arrays, lists, texts, numbers, or tables."""
 
     kind: str
@@ -432,7 +432,7 @@ class Columns(NamedTuple):
 
 def columns_of(
     df: Any, features_col: Any, others: Sequence[str | None], is_table: bool = False
-) -> Columns:
+) -> SampleColumns:
     """Return the columns that hold the samples of a DataFrame; `others` hold something else."""
     types = {field.name: field.dataType.simpleString() for field in df.schema.fields}
     if features_col is None:
@@ -442,10 +442,10 @@ def columns_of(
         raise TypeError(f"features_col: expected names of columns, got {features_col!r:.100}.")
     check_present(df, names, "features_col")
     if is_table:
-        return Columns("tables", names)
+        return SampleColumns("tables", names)
     kinds = {_kind(types[name]) for name in names}
     if set(names) == {INDICES, VALUES} and kinds == {"arrays"}:
-        return Columns("lists", [INDICES, VALUES])
+        return SampleColumns("lists", [INDICES, VALUES])
     if len(kinds) > 1 or (len(names) > 1 and kinds & {"vectors", "arrays"}) or "" in kinds:
         shown = ", ".join(f"{name}: {types[name]}" for name in names[:_SHOWN])
         raise _refused(
@@ -454,7 +454,7 @@ def columns_of(
         )
     for name in names:
         _check_floats(name, types[name])
-    return Columns(kinds.pop(), names)
+    return SampleColumns(kinds.pop(), names)
 
 
 def _default(types: dict[str, str], others: Sequence[str | None], is_table: bool) -> Any:

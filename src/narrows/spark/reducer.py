@@ -114,9 +114,9 @@ class _Stage(HasFeaturesCol, HasLabelCol, HasWeightCol, HasOutputCol, MLWritable
         self._resetUid(metadata["uid"])
         DefaultParamsReader.getAndSetParams(self, metadata, skipParams=[_ENTRY])
 
-    def write(self) -> Writer:
+    def write(self) -> StageWriter:
         """Return the writer of the stage."""
-        return Writer(self)
+        return StageWriter(self)
 
     @classmethod
     def read(cls) -> Reader:
@@ -267,7 +267,7 @@ class ReducerModel(Model, _Stage):
 # -- folders ---------------------------------------------------------------------------------------
 
 
-class Writer(MLWriter):
+class StageWriter(MLWriter):
     """Saves a stage in a folder that Spark can write to.
 
     Parameters
