@@ -515,6 +515,16 @@ def test_the_first_sample_alone_is_looked_at():
                     method().partial_fit(form(np.array([[0.0, value, 0.0]])), [1])
 
 
+@pytest.mark.parametrize("method", [IOC, OnlineSRDA, OCFS, SRDA, ForwardFS])
+def test_of_very_many_features_a_number_is_named_that_is_not_finite(method):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((30, 8193), density=0.001, rng=rng, format="csr")
+    assert method().fit(X, np.arange(30) % 3).n_samples_seen_ == 30
+    X.data[5] = np.nan
+    with pytest.raises(ValueError, match="expected finite values, got NaN"):
+        method().fit(X, np.arange(30) % 3)
+
+
 @pytest.mark.parametrize("method", [OC, OCFS, VarianceFS])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_sparse_rows_that_are_not_finite_are_named_so(method, bad):

@@ -142,7 +142,7 @@ def held_out_gain(split: Split) -> np.ndarray:
 
     Parameters
     ----------
-    split : Halves
+    split : Split
         A fold and the other folds.
 
     Returns

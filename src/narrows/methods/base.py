@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import cache, reduce, wraps
 from importlib import import_module
-from inspect import getattr_static, signature
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, cast
 
 import numpy as np
@@ -216,7 +216,8 @@ class Reducer(TransformerMixin, BaseEstimator):
             return f"solver={getattr(self, 'solver', None)!r} needs all samples at once"
         if name in _OF_CLASSES and self._is_numeric:
             return "its targets are numbers. Use SRDA or OCFS for classes."
-        return getattr(getattr_static(type(self), name, None), "why", None)  # of `Missing`
+        kinds = (vars(kind)[name] for kind in type(self).__mro__ if name in vars(kind))
+        return getattr(next(kinds, None), "why", None)  # of `Missing`
 
     # -- what it sums up ------------------------------------------------------------------------
 
@@ -269,13 +270,13 @@ class Reducer(TransformerMixin, BaseEstimator):
         partial_fit : Update with more samples.
         fit_moments : Fit to moments instead of samples.
         """
-        late = self._sums_show_nan(X, y, sample_weight)
-        X = self._check_X(X, late, reset=True)
+        by_sums = self._sums_show_nan(X, y, sample_weight)
+        X = self._check_X(X, not by_sums, reset=True)
         self._check_parameters(X.shape[1])
         numeric = has_numbers(self, y)
         y = self._labels(X, y, numeric)
         plan = plan_of(self, Data.of(X, numeric), "memory", (X, y, sample_weight))
-        with self._naming_nan(X, late):
+        with self._naming_nan(X, by_sums):
             step, state = learn(plan, at_hand(X, y, sample_weight))
         self._store(step, state)._warn_of_numbers(y)
         return self
@@ -318,10 +319,10 @@ class Reducer(TransformerMixin, BaseEstimator):
         """
         allowed, n_known = self._check_classes(classes, y), self._n_known
         before = self._learned if self.__sklearn_is_fitted__() else None
-        late = sparse.issparse(X) and self._sums_show_nan(X, y, sample_weight)
+        by_sums = sparse.issparse(X) and self._sums_show_nan(X, y, sample_weight)
         if before is not None:
             check_adds_up(self)
-        X = self._check_X(X, late, reset=before is None, ensure_min_samples=0)
+        X = self._check_X(X, not by_sums, reset=before is None, ensure_min_samples=0)
         checked = self._check_parameters(X.shape[1], None if before is None else before.checked)
         learns = before is not None and before.n_samples
         numeric = self._is_numeric or (not learns and has_numbers(self, y))
@@ -340,7 +341,10 @@ class Reducer(TransformerMixin, BaseEstimator):
             half_life = getattr(self, "half_life", None)  # which may be another one now
             if half_life != learned.step.half_life:
                 learned.step = replace(learned.step, half_life=half_life)
-        with self._naming_nan(X, late), SignalsHeld() if then else nullcontext():  # both or neither
+        with (
+            self._naming_nan(X, by_sums),
+            SignalsHeld() if then else nullcontext(),
+        ):  # both or neither
             self._advance(learned, X, y, sample_weight)
             learned.then = then
         if allowed is None:
@@ -611,17 +615,16 @@ class Reducer(TransformerMixin, BaseEstimator):
         if not (sparse.issparse(X) or (one_each and are_many(X))):
             return False
         check_constraints(self)  # on which the plan depends
-        data = Data(shape[1])
-        many = shape[1] > MOST and self._sums(data).second == "cross"
-        return not many and self._plan(data, "memory", None).show_nan
+        plan = self._plan(Data(shape[1]), "memory", None)
+        return plan.show_nan and (shape[1] <= MOST or plan.passes[0].second != "cross")
 
     @contextmanager
-    def _naming_nan(self, X: Any, late: bool) -> Iterator[None]:
-        """With `late`, let numbers that are not finite be found in the sums."""
+    def _naming_nan(self, X: Any, by_sums: bool) -> Iterator[None]:
+        """With `by_sums`, the sums show numbers that are not finite; name the first in X then."""
         try:
             yield
         except RangeError:
-            if late:
+            if by_sums:
                 self._check_X(X, reset=False, ensure_min_samples=0)  # or it is the sum
             raise
 
@@ -770,8 +773,8 @@ class Reducer(TransformerMixin, BaseEstimator):
         if known is None or (known <= FEW_CLASSES and labels.dtype.kind == "f"):
             warn_of_numbers(labels, self._learned.n_samples)
 
-    def _check_X(self, X: Any, late: bool = False, **options: Any) -> Any:
-        """Return samples as an array or CSR; `late`: NaN and infinity are found later."""
+    def _check_X(self, X: Any, finite: bool = True, **options: Any) -> Any:
+        """Return samples as an array or CSR; with `finite`, without NaN and infinity."""
         engine = engine_of(X)
         if engine is not None:
             library = type(X).__module__.partition(".")[0]
@@ -780,7 +783,7 @@ class Reducer(TransformerMixin, BaseEstimator):
                 "which only fit and transform accept. Loop over the partitions and compute each, "
                 f"or fit on a cluster with {engine.__name__}.fit."
             )
-        return checked_samples(self, X, finite=not late, **options)
+        return checked_samples(self, X, finite=finite, **options)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_learned" in vars(self)

@@ -10,9 +10,9 @@ a parameter may be, which a test asserts: options are shown before any method is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
@@ -84,9 +84,15 @@ def parameters(kind: type[T]) -> type[T]:
     return kind
 
 
+@lru_cache(maxsize=256)
+def _taken(kind: type) -> Mapping[str, Parameter]:
+    """Return the parameters of a class."""
+    return signature(kind).parameters
+
+
 def check_names(kind: type, given: Collection[str]) -> None:
     """Raise TypeError for a parameter that a class does not take, and say which may be meant."""
-    taken = signature(kind).parameters if given else {}
+    taken = _taken(kind) if given else {}
     known = [name for name in taken if name != "self"]
     if any(each.kind is Parameter.VAR_KEYWORD for each in taken.values()):
         return
@@ -269,7 +275,7 @@ def is_cv(value: Any) -> bool:
 
 def chosen(estimator: Any) -> list[str]:
     """Return the names of the parameters that are to be chosen by cross-validation."""
-    return [name for name, value in estimator.get_params(deep=False).items() if is_cv(value)]
+    return sorted(name for name, value in vars(estimator).items() if is_cv(value))
 
 
 def check_keep(estimator: Any) -> None:

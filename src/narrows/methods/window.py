@@ -263,9 +263,9 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         self.n_samples_seen_ += X.shape[0]
         self._answer: Any = None
         self._answered: dict[str, Any] = {}
-        late = not least and (classes.dtype.kind != "f" or len(known) > FEW_CLASSES)
         of_classes = self.estimator._needs_y and not step.numeric
-        if of_classes and not late and not is_matrix(y):
+        at_first = least or (classes.dtype.kind == "f" and len(known) <= FEW_CLASSES)
+        if of_classes and at_first and not is_matrix(y):
             warn_of_numbers(classes, self.n_samples_seen_)
         return self
 

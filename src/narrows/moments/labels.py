@@ -291,9 +291,11 @@ def are_labels(y: Any) -> bool:
 
 
 def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.utils.validation import column_or_1d
+    labels = y
+    if type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind not in _NUMBERS:
+        from sklearn.utils.validation import column_or_1d
 
-    labels = column_or_1d(y, warn=True)
+        labels = column_or_1d(y, warn=True)
     if labels.dtype.kind == "T":  # numpy's variable-width strings
         labels = labels.astype(object)
     if labels.dtype.kind == "O" and not any(isinstance(label, str) for label in labels):

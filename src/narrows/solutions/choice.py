@@ -56,18 +56,18 @@ def choose(
     of_kept : callable, optional
         Returns samples from what was kept of them; then outputs of regressions are not compared.
     """
-    near = scale if isinstance(value, str) else float(value)
+    preset = scale if isinstance(value, str) else float(value)
     if value not in ("auto", "cv"):
-        return near, NO_CURVE, False
+        return preset, NO_CURVE, False
     if value == "cv":
         check_kept(m, what)
     counts = m.counts[m.counts > 0]
-    held = m.held_out(S, COMPARED, of_kept) if near and len(counts) > 1 else []
+    held = m.held_out(S, COMPARED, of_kept) if preset and len(counts) > 1 else []
     if not held:
-        return near, NO_CURVE, False
+        return preset, NO_CURVE, False
     if by is None and not decays:
-        near *= min(1.0, np.concatenate([part.weight for part in held]).max())
-    return chosen(S, counts, held, near * grid, near, by, of_kept is None)
+        preset *= min(1.0, np.concatenate([part.weight for part in held]).max())
+    return chosen(S, counts, held, preset * grid, preset, by, of_kept is None)
 
 
 def choose_size(m: Moments, S: Scatter, ridge: float) -> tuple[np.ndarray, np.ndarray] | None:

@@ -156,6 +156,8 @@ def checked_samples(
     **options : dict
         Further options of `sklearn.utils.validation.validate_data`.
     """
+    if _is_as_before(estimator, X, finite, types, **options):
+        return X
     from sklearn.utils.validation import validate_data  # takes time to import
 
     who = type(estimator).__name__
@@ -170,6 +172,24 @@ def checked_samples(
     with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, who, inner, estimator):
         X = validate_data(estimator, X, accept_sparse="csr", dtype=types, **options)
     return with_one_index_type(X)
+
+
+def _is_as_before(
+    estimator: Any, X: Any, finite: bool, types: Any, reset: bool = True,
+    ensure_min_samples: int = 1, **others: Any,
+) -> bool:  # fmt: skip
+    """Whether samples are an array of the types and the width expected, which needs no change."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and not (reset or others)
+        and isinstance(types, tuple)
+        and X.dtype in types
+        and len(X) >= ensure_min_samples
+        and vars(estimator).get("n_features_in_") == X.shape[1]
+        and "feature_names_in_" not in vars(estimator)
+        and (not finite or all_finite(X))
+    )
 
 
 @contextmanager

@@ -120,7 +120,7 @@ def chosen(
     counts: np.ndarray,
     held: Sequence[HeldOut],
     values: np.ndarray,
-    near: float,
+    preferred: float,
     by: Callable[[Scatter, np.ndarray, np.ndarray], Posterior] | None = None,
     may_regress: bool = True,
 ) -> tuple[float, Curve, bool]:
@@ -139,7 +139,7 @@ def chosen(
         Parts of the samples in S; each is predicted from all others.
     values : ndarray of shape (n_values,)
         The ridges.
-    near : float
+    preferred : float
         The ridge to choose among those that hardly differ is the nearest to it.
     by : callable, optional
         What classifies, for another number than the ridge; as `classifier`.
@@ -154,7 +154,7 @@ def chosen(
     if not posteriors:
         same = np.zeros(len(values))
         curve = Curve(values, same, same, np.zeros((len(values), 0)), weight)
-        return curve.nearest(near), curve, False
+        return curve.nearest(preferred), curve, False
     found, start = [], 1.0
     for value in values.tolist():  # one at a time, and not kept: there may be many classes
         every = np.concatenate([posterior(value) for posterior in posteriors])
@@ -163,7 +163,7 @@ def chosen(
         del every
     scores, errors, _, each = (np.array(values) for values in zip(*found, strict=True))
     curve = Curve(values, scores, errors, each, weight)
-    best = curve.nearest(near)
+    best = curve.nearest(preferred)
     if by is not None or not may_regress or len(counts) <= 2:
         return best, curve, False
     every = np.concatenate([posterior(best, regresses=True) for posterior in posteriors])
@@ -261,16 +261,16 @@ def calibrated(
         return slopes(log_t)[0]
 
     low, high = _RANGE
-    near = 1e-13 if exact else 1e-3
+    digits = 1e-13 if exact else 1e-3
     newton = root_scalar(
-        slopes, x0=np.log(start), fprime=True, method="newton", xtol=near, maxiter=8
+        slopes, x0=np.log(start), fprime=True, method="newton", xtol=digits, maxiter=8
     )
     if newton.converged and low < newton.root < high:
         log_t = newton.root
     elif slope(low) >= 0 or slope(high) <= 0:
         log_t = low if slope(low) >= 0 else high
     else:
-        log_t = brentq(slope, low, high, xtol=near)
+        log_t = brentq(slope, low, high, xtol=digits)
     t = np.exp(log_t)
     np.exp(np.multiply(posterior, 1 / t, out=share), out=share)
     each = true / t - np.log(share.sum(axis=1))

@@ -115,9 +115,9 @@ _PLACE = np.uintp  # the type of indices: signed ones are checked for being nega
 @compiled
 def add_class_rows(
     indptr: Array, indices: Array, data: Array, label_ptr: Array, label_row: Array,
-    label_weight: Array, presence: bool, sums: Array, squares: Array, square_row: Array,
+    label_weight: Array, sums: Array, squares: Array, square_row: Array,
 ) -> None:  # fmt: skip
-    """Add the rows of CSR parts, or their presence, to `sums` and to `squares`; O(nnz labels).
+    """Add the rows of CSR parts to `sums` and to `squares`; O(nnz labels).
 
     Row j of `sums` has its squares in row square_row[j] of `squares`, which may have no rows.
     """
@@ -128,12 +128,9 @@ def add_class_rows(
             if len(squares):
                 q = squares[square_row[row]]
                 for e in range(indptr[i], indptr[i + 1]):
-                    v = (1.0 if data[e] != 0.0 else 0.0) if presence else np.float64(data[e])
+                    v = np.float64(data[e])
                     s[_PLACE(indices[e])] += weight * v
                     q[_PLACE(indices[e])] += weight * v * v
-            elif presence:
-                for e in range(indptr[i], indptr[i + 1]):
-                    s[_PLACE(indices[e])] += weight if data[e] != 0.0 else 0.0
             else:
                 for e in range(indptr[i], indptr[i + 1]):
                     s[_PLACE(indices[e])] += weight * data[e]
@@ -142,9 +139,9 @@ def add_class_rows(
 @compiled
 def add_dense_rows(
     X: Array, label_ptr: Array, label_row: Array, label_weight: Array, origin: Array,
-    presence: bool, sums: Array, squares: Array, square_row: Array,
+    sums: Array, squares: Array, square_row: Array,
 ) -> None:  # fmt: skip
-    """Add dense rows less `origin`, or their presence, to `sums` and to `squares`; O(n d).
+    """Add dense rows less `origin` to `sums` and to `squares`; O(n d).
 
     Row j of `sums` has its squares in row square_row[j] of `squares`, which may have no rows.
     """
@@ -156,12 +153,12 @@ def add_dense_rows(
             if len(squares):
                 q = squares[square_row[row]]
                 for e in range(len(s)):
-                    v = (1.0 if x[e] != 0.0 else 0.0) if presence else x[e] - origin[e]
+                    v = x[e] - origin[e]
                     s[e] += weight * v
                     q[e] += weight * v * v
             else:
                 for e in range(len(s)):
-                    v = (1.0 if x[e] != 0.0 else 0.0) if presence else x[e] - origin[e]
+                    v = x[e] - origin[e]
                     s[e] += weight * v
 
 

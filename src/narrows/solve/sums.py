@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import RangeError, warn
+from narrows.solve.in_place import some_rows
 from narrows.solve.products import compiled_pays, cores, map_on_cores
 
 BLOCK = 1 << 18  # numbers in a block of rows or columns: about as many as a core's cache holds
@@ -29,7 +30,6 @@ def dense_sums(
     X: np.ndarray,
     Y: sparse.csr_array,
     square_row: np.ndarray | None = None,
-    presence: bool = False,
     origin: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the sums of the samples of each class, less `origin`, and of their squares; O(n d).
@@ -40,7 +40,7 @@ def dense_sums(
     ----------
     X : ndarray of shape (n_samples, n_features)
         The samples.
-    Y, presence
+    Y
         As for `add_sparse`.
     square_row : ndarray of shape (n_classes,), optional
         The row of `squares` for each class, ascending from 0; no squares are summed without it.
@@ -52,7 +52,7 @@ def dense_sums(
     """
     add = _add_many if are_many(X) else _add_blocks
     row = np.empty(0, np.intp) if square_row is None else square_row
-    return add(X, Y, row, int(row.max(initial=-1)) + 1, presence, origin)
+    return add(X, Y, row, int(row.max(initial=-1)) + 1, origin)
 
 
 def check_summable(X: Any, weight: float = 1.0) -> None:
@@ -179,7 +179,7 @@ def are_many(X: Any) -> bool:
 
 
 def _add_blocks(
-    X: np.ndarray, Y: sparse.csr_array, square_row: np.ndarray, m: int, presence: bool,
+    X: np.ndarray, Y: sparse.csr_array, square_row: np.ndarray, m: int,
     origin: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return the sums by class, and those of squares in m rows."""
@@ -190,21 +190,21 @@ def _add_blocks(
     size = max(1, BLOCK // max(1, d), k)
     room = np.empty((min(len(X), size), d))  # one array for all blocks, which stays in the cache
     for rows in blocks(len(X), size):
-        if X.dtype == np.float64 and origin is None and not presence:
+        if X.dtype == np.float64 and origin is None:
             B = X[rows]
         else:
             B = room[: rows.stop - rows.start]
-            B[:] = X[rows] != 0 if presence else X[rows]
+            B[:] = X[rows]
         if origin is not None:
             B -= origin
-        sums += Y[rows].T @ B
+        sums += some_rows(Y, rows).T @ B
         if m:
-            squares += Z[rows].T @ (B * B)
+            squares += some_rows(Z, rows).T @ (B * B)
     return sums, squares
 
 
 def _add_many(
-    X: np.ndarray, Y: sparse.csr_array, square_row: np.ndarray, m: int, presence: bool,
+    X: np.ndarray, Y: sparse.csr_array, square_row: np.ndarray, m: int,
     origin: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return what `_add_blocks` does, by a compiled loop."""
@@ -216,9 +216,7 @@ def _add_many(
     def add(rows: slice) -> tuple[np.ndarray, np.ndarray]:
         sums, squares = np.zeros((k, d)), np.zeros((m, d))
         ends = Y.indptr[rows.start : rows.stop + 1]
-        add_dense_rows(
-            X[rows], ends, Y.indices, Y.data, origin, presence, sums, squares, square_row
-        )
+        add_dense_rows(X[rows], ends, Y.indices, Y.data, origin, sums, squares, square_row)
         return sums, squares
 
     shares = max(1, min(cores(), n // (_ROWS_A_CLASS * k)))  # each has sums of its own
@@ -331,7 +329,6 @@ def add_sparse(
     sums: np.ndarray,
     squares: np.ndarray | None = None,
     square_row: np.ndarray | None = None,
-    presence: bool = False,
 ) -> None:
     """Add samples to the sums of their classes, in place; O(nnz).
 
@@ -347,22 +344,20 @@ def add_sparse(
         What their squares are added to.
     square_row : ndarray of shape (n_rows,), optional
         The row of `squares` for each row of `sums`.
-    presence : bool
-        Add 1 for each non-zero instead of its value.
     """
     add: Any = _add_class_rows
     if compiled_pays(X.nnz):
         from narrows.solve.kernels import add_class_rows as add
 
-    if presence or squares is not None:
+    if squares is not None:
         X = canonical(X)
     if squares is None or square_row is None:
         squares, square_row = np.empty((0, sums.shape[1])), np.empty(0, np.intp)
     for part in blocks(X.shape[0], max(1, _ENTRIES * X.shape[0] // max(1, X.nnz))):
         ends = slice(part.start, part.stop + 1)
         add(
-            X.indptr[ends], X.indices, X.data, Y.indptr[ends], Y.indices, Y.data, presence, sums,
-            squares, square_row,
+            X.indptr[ends], X.indices, X.data, Y.indptr[ends], Y.indices, Y.data, sums, squares,
+            square_row,
         )  # fmt: skip
 
 
@@ -377,8 +372,8 @@ def class_sums(X: Any, Y: sparse.csr_array) -> np.ndarray:
 
 def _add_class_rows(
     indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, label_ptr: np.ndarray,
-    label_row: np.ndarray, label_weight: np.ndarray, presence: bool, sums: np.ndarray,
-    squares: np.ndarray, square_row: np.ndarray,
+    label_row: np.ndarray, label_weight: np.ndarray, sums: np.ndarray, squares: np.ndarray,
+    square_row: np.ndarray,
 ) -> None:  # fmt: skip
     """Do what the compiled loop of this name does, in its order."""
     sample = np.repeat(np.arange(len(indptr) - 1), np.diff(label_ptr))
@@ -386,7 +381,6 @@ def _add_class_rows(
     length = np.diff(indptr)[sample]
     entries = ranges(indptr[sample], length)
     values = data[entries].astype(np.float64)
-    values = (values != 0).astype(np.float64) if presence else values
     row, columns = label_row[labels], indices[entries]
     added = np.repeat(label_weight[labels], length) * values
     add_at(sums, np.repeat(row, length), columns, added)
