@@ -266,6 +266,8 @@ def test_weights_that_lose_digits_are_refused(case, weight, mixed):
 def test_weights_at_the_bounds_keep_all_digits(case, weight):
     X, y = case.labelled()
     there = case.new()
+    if hasattr(there, "get_support") and "forgetting" in case.expected_to_fail:
+        pytest.skip(f"scores that weights change: {case.expected_to_fail['forgetting']}")
     for name in ("mu", "alpha"):
         if isinstance(getattr(there, name, None), float):
             there.set_params(**{name: getattr(there, name) * weight})

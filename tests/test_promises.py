@@ -18,10 +18,11 @@ from narrows.command.cli import cli
 from tests.test_docs import NAMES, found
 
 WRITTEN = Path(__file__).parent / "signatures.txt"
-# of the states, what the guide shows; methods use more
-OF_STATES = {
-    "classes", "copy", "counts", "covariance", "cross", "fold", "from_arrays", "mean", "means", "n",
-    "n_features", "n_samples", "of", "priors", "squares", "sums", "to_arrays", "update", "widen",
+# of Moments, what the guide shows; methods use more
+OF_MOMENTS = {
+    "classes", "copy", "counts", "covariance", "cross", "from_arrays", "mean", "means", "n",
+    "n_features", "n_samples", "of", "priors", "squares", "sums", "target_mean", "to_arrays",
+    "update", "widen",
 }  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def lines(name):
             or not base.__module__.startswith("narrows")
         ):
             continue
-        if hasattr(public, own) and (name != "Moments" or own in OF_STATES):
+        if hasattr(public, own) and (name != "narrows.Moments" or own in OF_MOMENTS):
             member = getattr(public, own)
             yield f"{name}.{own}{signature(member) if callable(member) else ''}"
 
