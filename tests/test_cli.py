@@ -309,13 +309,17 @@ WRONG = [
         "No such option '--tolerance'. Version 0.4 removed it: all rows are read.",
     ),
     ("fit a.svm --method oc -o x --param q", 2, "--param: expected NAME=VALUE, got q."),
-    ("fit a.svm --method ocfs -o x --n-features few", 2, "expected a number, got 'few'"),
+    (
+        "fit a.svm --method ocfs -o x --n-features few",
+        2,
+        "n_features must be a number or \"cv\", got 'few'",
+    ),
     (
         "fit a.svm --method ocfs -o x --n-features 9",
         2,
         "expected n_features<=2, the number of features in the data, got 9",
     ),
-    ("fit a.svm --method ocfs -o x --energy 2", 2, "energy must be in (0, 1], got 2.0"),
+    ("fit a.svm --method ocfs -o x --energy 2", 2, "energy must be in (0, 1], got 2"),
     (
         "fit a.svm --method oc -o x --n-components 5",
         2,
@@ -328,7 +332,10 @@ WRONG = [
         "expected --start to have indices of the features, since they have no names, got 'x1'",
     ),
     ("fit a.svm --method forwardfs -o x --start 1,2", 2, "indices of the 2 features, got 2"),
-    ("fit a.svm --method forwardfs -o x --param start=1", 2, "start must be None or a list, got 1"),
+    ("fit a.svm --method forwardfs -o x --param start=2", 2, "indices of the 2 features, got 2"),
+    ("fit a.svm --method srda -o x --alpha=-1", 2, "alpha must be"),
+    ("fit a.svm --method srda -o x --half-life x", 2, "half_life must be a number of samples"),
+    ("fit a.svm --method srda -o x --param max_iter=1.5", 2, "max_iter must be an integer >= 1"),
     (
         "fit a.svm --method ocfs -o x --start 1",
         2,
@@ -341,7 +348,11 @@ WRONG = [
     ),
     ("fit a.svm --method forwardfs -o x --ridge -1", 2, 'ridge must be "auto" or a number >= 0'),
     ("fit a.svm --method forwardfs -o x --head 0", 2, "head must be an integer from 1 to 8,191"),
-    ("fit a.svm --method oc -o x --priors 1,b", 2, "expected a list of numbers, got"),
+    (
+        "fit a.svm --method oc -o x --priors 1,b",
+        2,
+        'expected priors to be "empirical", "sqrt", "balanced"',
+    ),
     ("fit a.svm --method oc -o none/x", 2, "expected a folder none, got none"),
     ("fit a.svm --method oc -o .", 2, ".: expected a file, got a folder"),
     ("fit . --method oc -o x", 2, "expected a file, got a folder"),
@@ -427,7 +438,11 @@ WRONG = [
     ("compare a.svm --seed -1", 2, "-1 is not in the range 0<=x<=4294967295"),
     ("compare a.svm --seed 4294967296", 2, "is not in the range 0<=x<=4294967295"),
     (f"fit a.svm --method mmc -o x --param eps={'9' * 400}", 2, "eps must be"),
-    (f"fit a.svm --method mmc -o x --param eps={'[' * 100_000}", 2, "got nested lists"),
+    (
+        f"fit a.svm --method mmc -o x --param eps={'[' * 100_000}",
+        2,
+        "eps must be a finite number >= 0",
+    ),
     (f"fit a.svm --method oc -o x --n-components {'9' * 400}", 2, "n_components"),
     (f"fit a.svm --method ocfs -o x --n-features {'9' * 400}", 2, "n_features"),
     (

@@ -154,39 +154,6 @@ class Input(click.Path):
         return str(value)
 
 
-def int_or_float(digits: str) -> int | float:
-    """Return an integer, as a float where NumPy has no integer of this size."""
-    return int(digits) if len(digits) < 20 else float(digits)
-
-
-def number(text: str) -> int | float:
-    """Return an integer, or else a fraction."""
-    for kind in (int_or_float, float):
-        with suppress(ValueError):
-            return kind(text)
-    raise click.BadParameter(f"expected a number, got {text!r}.")
-
-
-def _or_cv(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a type that takes the word cv, too."""
-    return lambda text: text if text == "cv" else kind(text)
-
-
-def _or_none(text: str) -> int:
-    """Return an integer, or 0 for the word none."""
-    return 0 if text == "none" else click.INT(text)
-
-
-def names(text: str) -> list[str]:
-    """Return a list of names separated by commas."""
-    return text.split(",")
-
-
-def names_or_all(text: str) -> list[str] | bool:
-    """Return a list of names separated by commas, or True for all."""
-    return True if text == "all" else names(text)
-
-
 def numbers(text: str) -> Any:
     """Return a word, a number, or a list of numbers separated by commas."""
     try:
@@ -235,57 +202,44 @@ LIKE = click.option(
     help="Take method, parameters and columns of MODEL, and learn nothing from its rows, so that "
     "both can be merged.",
 )  # fmt: skip
-# parameters of methods: what they take, and the help
-PARAMETERS: dict[str, tuple[str, Any, str]] = {
-    "n_features": ("P", _or_cv(number), "Features to select: a number, a fraction, or cv."),
+# parameters of methods with an option, and its help; what they take, their constraints say
+PARAMETERS = {
+    "n_features": ("P", "Features to select: a number, a fraction, or cv."),
     "energy": (
         "SHARE",
-        float,
         "Select the fewest features with this share of the total score; 0.8 if no size is given.",
     ),
-    "start": ("A,B,…", names, "Columns to select first (forwardfs): names, or numbers from 0."),
+    "start": ("A,B,…", "Columns to select first (forwardfs): names, or numbers from 0."),
     "standardize": (
         "A,B,…",
-        names_or_all,
         "Columns to standardise (srda, kernelsrda, lda, mmc, pca, pls, reducedrank): names, "
         "numbers from 0, or all.",
     ),
-    "threshold": ("SCORE", float, "Select the features with at least this score."),
+    "threshold": ("SCORE", "Select the features with at least this score."),
     "n_components": (
         "P",
-        _or_cv(number),
         "Number of components, cv (oc, srda, lda), or a share of the variance (pca); by default "
         "c - 1, c, 2 or the rank, depending on the method. lda can have more than c - 1.",
     ),
-    "priors": ("PRIORS", numbers, "Class priors: empirical, sqrt, balanced or p1,p2,…"),
-    "eps": (
-        "EPS",
-        _or_cv(click.FLOAT),
-        "Weight of the within-class scatter (mmcfs, mmc, immc), or cv (mmc).",
-    ),
-    "theta": ("THETA", numbers, "Shift of immc: auto, a number or t1,t2,…"),
-    "mu": (
-        "MU",
-        numbers,
-        "Ridge of lda: auto, scale, cv or a number; a number for idrqr.",
-    ),
-    "alpha": ("ALPHA", numbers, "Ridge of srda: auto, scale, cv or a number."),
-    "ridge": ("RIDGE", numbers, "Ridge of forwardfs: auto or a number."),
-    "head": (
-        "H",
-        click.INT,
-        "Columns that are candidates with more than 8,192 columns (forwardfs).",
-    ),
-    "half_life": ("ROWS", float, "Rows after which the weight of a row is halved."),
+    "priors": ("PRIORS", "Class priors: empirical, sqrt, balanced or p1,p2,…"),
+    "eps": ("EPS", "Weight of the within-class scatter (mmcfs, mmc, immc), or cv (mmc)."),
+    "theta": ("THETA", "Shift of immc: auto, a number or t1,t2,…"),
+    "mu": ("MU", "Ridge of lda: auto, scale, cv or a number; a number for idrqr."),
+    "alpha": ("ALPHA", "Ridge of srda: auto, scale, cv or a number."),
+    "ridge": ("RIDGE", "Ridge of forwardfs: auto or a number."),
+    "head": ("H", "Columns that are candidates with more than 8,192 columns (forwardfs)."),
+    "half_life": ("ROWS", "Rows after which the weight of a row is halved."),
     "keep": (
         "N",
-        _or_none,
         "Rows that the model file keeps to choose parameters and calibrate probabilities; 0 or "
         "none: sums only.  [default: 2000]",
     ),
 }
 METHOD_PARAMETERS = (
-    *(_option("--" + name.replace("_", "-"), *given) for name, given in PARAMETERS.items()),
+    *(
+        _option("--" + name.replace("_", "-"), metavar, str, help)
+        for name, (metavar, help) in PARAMETERS.items()
+    ),
     click.option(
         "--param", "params", multiple=True, metavar="NAME=VALUE",
         help="Any other parameter of the method; may be given several times.",

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from narrows.command.console import say
-from narrows.command.options import FOR_CLASSES, FOR_TARGETS, METHOD_NAMES, PARAMETERS, int_or_float
+from narrows.command.options import FOR_CLASSES, FOR_TARGETS, METHOD_NAMES, PARAMETERS
 from narrows.errors import DataError, ParameterError, did_you_mean, some_names
 from narrows.io.chunk import MAY_BE_TABLE, Options, for_targets
 from narrows.io.container import is_checkpoint
@@ -25,6 +26,7 @@ from narrows.io.streams import check_address, display_name
 from narrows.io.table_rows import are_numbers
 from narrows.methods.methods import METHODS
 from narrows.methods.names import column_names, file_columns, source_of
+from narrows.methods.parameters import ANY, Constraint, constraints_of
 from narrows.removed import check_removed
 
 if TYPE_CHECKING:
@@ -121,9 +123,7 @@ def make_then(given: dict[str, Any], estimator: Any, n_chosen: int, several: boo
             f"--then {name}: expected at most {MOST:,} selected columns, got {n_chosen:,}. Select "
             f"fewer{instead}."
         )
-    new = class_of(name)()
-    params = {key: given[key] for key in OF_BOTH if given[key] is not None}
-    return new.set_params(**params)
+    return _with(class_of(name)(), {key: given[key] for key in OF_BOTH if given[key] is not None})
 
 
 def say_selects(estimator: Any, why: str) -> None:
@@ -144,12 +144,7 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
             raise ParameterError(f"--param: expected NAME=VALUE, got {pair}.")
         if key in chosen:
             raise ParameterError(f"--param: expected {key} once, got it twice. Leave out {pair}.")
-        try:
-            chosen[key] = json.loads(value, parse_int=int_or_float)
-        except RecursionError:
-            raise ParameterError(f"--param {key}: expected a value, got nested lists.") from None
-        except ValueError:
-            chosen[key] = value
+        chosen[key] = value
     unknown = [key for key in chosen if key not in known]
     check_removed(method.__name__, unknown)
     for key in unknown:
@@ -159,7 +154,44 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
         if others and near == key:
             hint = f"Methods with {_shown(key)}: {', '.join(others)}."
         raise ParameterError(f"{method.__name__}: expected a parameter of it, got {key!r}. {hint}")
-    return estimator.set_params(**chosen)
+    return _with(estimator, chosen)
+
+
+def _with(estimator: Any, chosen: dict[str, str]) -> Any:
+    """Return an estimator with parameters that texts say, each of which its constraint allows."""
+    constraints = constraints_of(estimator.__class__)
+    for name, text in chosen.items():
+        constraint = constraints.get(name, ANY)
+        value = _value(text, constraint)
+        constraint.check(type(estimator).__name__, name, value)
+        estimator.set_params(**{name: value})
+    return estimator
+
+
+def _value(text: str, constraint: Constraint) -> Any:
+    """Return the first of the values that a text may stand for that a constraint allows.
+
+    They are a value as in JSON, a number, a list of numbers, 0 and False for none, and the text.
+    Features are a list of names; all and true are True.
+    """
+    values: list[Any] = []
+    if constraint.lists_features:
+        values = [{"all": True, "true": True, "false": False}.get(text, text.split(","))]
+    else:
+        for read in (_json, float, lambda text: [float(part) for part in text.split(",")]):
+            with suppress(ValueError):
+                values.append(read(text))
+        values += [None, 0] if text == "none" else [text]
+    return next(filter(constraint.allows, values), values[0])
+
+
+def _json(text: str) -> Any:
+    """Return a value as in JSON; ValueError for others."""
+    try:
+        # integers beyond those of NumPy are floats
+        return json.loads(text, parse_int=lambda n: int(n) if len(n) < 20 else float(n))
+    except RecursionError:
+        raise ValueError(text[:10]) from None
 
 
 def make_for_many(given: dict[str, Any], params: tuple[str, ...]) -> Any:

@@ -216,7 +216,8 @@ NONE, CV = Constraint(lambda value: value is None, ("None",)), word("cv")
 FLAG = Constraint(lambda value: isinstance(value, bool | np.bool_), ("True", "False"))
 LIST = Constraint(lambda value: np.ndim(value) == 1, ("a list",))
 FEATURES = Constraint(LIST.allows, LIST.expected, lists_features=True)
-PRIORS = Priors(lambda value: True, ())
+ANY = Constraint(lambda value: True, ())
+PRIORS = Priors(ANY.allows, ())
 NOT_NEGATIVE = real(0).said("a finite number >= 0")
 KEEP = whole(0, _MOST)
 EPS = real(0, LARGEST).said("a finite number >= 0")
@@ -251,7 +252,7 @@ def check(who: str, name: str, value: Any, valid: bool, expected: str) -> None:
     """Raise ParameterError where the value of a parameter is not valid."""
     if not valid:
         check_removed_value(who, name, value)
-        raise ParameterError(f"{who}: {name} must be {expected}, got {value!r}.")
+        raise ParameterError(f"{who}: {name} must be {expected}, got {value!r:.100}.")
 
 
 def check_whole(who: str, name: str, value: Any) -> None:
