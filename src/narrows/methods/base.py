@@ -653,7 +653,6 @@ class Reducer(TransformerMixin, BaseEstimator):
             X, y, weight = X[live], y[live], weight[live]
         return replace(self._solve_samples(X, y, weight), n_samples=n)
 
-    @abstractmethod
     def _check_solution(self, found: Solution) -> None:
         """Raise in `fit` where the solution is not the one asked for; a stream waits instead."""
 

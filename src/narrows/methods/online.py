@@ -17,7 +17,7 @@ from narrows.methods.discriminants import Discriminant
 from narrows.methods.in_order import Arrivals, InOrder, Labels
 from narrows.methods.learned import Learned, atomic
 from narrows.methods.merging import merge_into
-from narrows.methods.parameters import FLAG, Constraint, parameters
+from narrows.methods.parameters import FLAG, Constraint, copied, parameters
 from narrows.methods.plan import Data, Plan, Where
 from narrows.methods.projectors import Projector
 from narrows.methods.sequential import Missing, Sequential
@@ -596,13 +596,17 @@ class OnlineSRDA(Discriminant, Sequential):
         state = learned.state
         return replace(found, rule=state.reading(self.polish).rule(state.live, polished=True))
 
-    def _check_solution(self, found: Solution) -> None:
-        classes = int(found.classes.seen.sum())
+    def _store(self, step: Any, state: Any) -> Self:
+        """Store the state of a fit; its solution, which takes as long as the fit, is read later."""
+        self._check_state(step, state)
+        classes = int((step.counts(state) > 0).sum())
         if self.n_components is not None and self.n_components > classes:
             raise ParameterError(
                 f"{type(self).__name__}: expected n_components<={classes}, since {classes} classes "
                 f"have {classes} directions, got {self.n_components}. Use fewer components."
             )
+        self._learned = Learned(step, state, checked=copied(self._parameters()))
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -246,9 +246,6 @@ class Sequential(Projector):
         W = span.directions(self.orthonormalize)
         return Solution(len(W), span.lengths, with_signs(W), rank=W.shape[1])
 
-    def _check_solution(self, found: Solution) -> None:
-        """Directions are iterates, as many as were asked for."""
-
     def _check_together(self, n_features: int) -> None:
         super()._check_together(n_features)
         name, p = type(self).__name__, self.n_components
