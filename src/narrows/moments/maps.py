@@ -52,7 +52,7 @@ class Presence:
     def mapped(self, X: Any, keep: bool) -> tuple[sparse.csr_array, Kept | None]:
         """Return the coordinates of samples, and what to keep of them."""
         X = canonical(sparse.csr_array(X))
-        return with_values(X, (X.data != 0).astype(np.float64)), None
+        return with_values(X, X.data != 0), None  # of one byte each
 
     def widened(self, n_features: int) -> Self:
         """Return the map of samples with more features."""

@@ -13,6 +13,13 @@ def with_signs(W: np.ndarray, unit: np.ndarray | None = None) -> np.ndarray:
     return W * signs if (signs < 0).any() else W
 
 
+def turn_signs(W: np.ndarray, unit: np.ndarray | None = None) -> None:
+    """Turn directions, in place, as `with_signs` does: a copy may take most of the memory."""
+    signs = signs_of(W, unit)
+    if (signs < 0).any():
+        W *= signs
+
+
 def signs_of(W: np.ndarray, unit: np.ndarray | None = None) -> np.ndarray:
     """Return 1 or -1 for each column: the sign of its entry of largest magnitude.
 

@@ -17,7 +17,7 @@ from narrows.solve.columns import energy_curve, take
 from narrows.solve.curve import Curve
 from narrows.solve.kernel_map import AboutMean
 from narrows.solve.products import product
-from narrows.solve.signs import with_signs
+from narrows.solve.signs import turn_signs
 
 _WIDEST = 1 << 20  # components
 
@@ -171,12 +171,13 @@ class Solution:
         cls, values: np.ndarray, W: np.ndarray, size: int | None, *,
         unit: np.ndarray | None = None, total: float | None = None, **more: Any,
     ) -> Self:  # fmt: skip
-        """Return the first directions, with signs by the rule.
+        """Return the first directions, with signs by the rule; W is taken over, and its signs turn.
 
         `unit` is what features are divided by, and `total` the sum of all values if these are not
         all. The rest is as in the constructor.
         """
-        best = with_signs(np.ascontiguousarray(W[:, :size]), unit)
+        best = np.ascontiguousarray(W[:, :size])
+        turn_signs(best, unit)
         if total is None:
             with np.errstate(over="ignore"):
                 total = float(values[: more.get("separating")].sum())
