@@ -175,14 +175,21 @@ def _value(text: str, constraint: Constraint) -> Any:
     Features are a list of names; all and true are True.
     """
     values: list[Any] = []
+    readers: list[Callable[[str], Any]] = [_json, float, _floats]
     if constraint.lists_features:
-        values = [{"all": True, "true": True, "false": False}.get(text, text.split(","))]
-    else:
-        for read in (_json, float, lambda text: [float(part) for part in text.split(",")]):
-            with suppress(ValueError):
-                values.append(read(text))
-        values += [None, 0] if text == "none" else [text]
+        readers = [_json] if text.startswith("[") else []
+    for read in readers:
+        with suppress(ValueError):
+            values.append(read(text))
+    if constraint.lists_features:
+        values.append({"all": True, "true": True, "false": False}.get(text, text.split(",")))
+    values += [None, 0] if text == "none" else [text]
     return next(filter(constraint.allows, values), values[0])
+
+
+def _floats(text: str) -> list[float]:
+    """Return numbers separated by commas; ValueError for others."""
+    return [float(part) for part in text.split(",")]
 
 
 def _json(text: str) -> Any:

@@ -23,7 +23,7 @@ from narrows.io.models import identity, load_checkpoint, save_checkpoint
 from narrows.io.streams import BEGINNING
 from narrows.methods.base import most_passes, settle
 from narrows.methods.learned import Learned
-from narrows.methods.parameters import same
+from narrows.methods.parameters import is_number, same
 from narrows.solve.codec import SchemaError, check_plain
 
 _PROGRESS = {
@@ -179,7 +179,7 @@ class Checkpoint:
         changes = [
             (name, before.get(name), now)
             for name, now in self.estimator.get_params().items()
-            if name not in before or not same(now, before[name])
+            if name not in before or not _are_same(name, now, before[name])
         ]
         if type(estimator) is not type(self.estimator):
             changes = [("method", type(estimator).__name__, type(self.estimator).__name__)]
@@ -237,6 +237,12 @@ def another_run(path: str, difference: str) -> ParameterError:
         f"{path}: expected a checkpoint of this run, got one of another run: {difference} Repeat "
         "that command, or leave out --resume to start from the beginning."
     )
+
+
+def _are_same(name: str, now: Any, was: Any) -> bool:
+    """Whether a parameter has not changed: 1 is 1.0, but as a size one is a count, one a share."""
+    are_equal = is_number(now) and is_number(was) and now == was
+    return same(now, was) or (are_equal and name not in ("n_features", "n_components"))
 
 
 def _head(path: str, size: int | None = None) -> list[int] | None:
