@@ -219,8 +219,8 @@ def check_method(
       them, `offset`, `copying` and `save_and_load`.
     - `merge`, as in ``first.merge(*others)`` with any number of others, which an estimator that was
       not fitted has too: `merge` and `merge_shares_nothing`.
-    - `fit_moments`, with `moments_` that it takes: `forgetting` (g * moments_), `scale`, and
-      `unlearning` (moments_ - moments_).
+    - `fit_moments`, with `moments_` that it takes: `forgetting` (``g * moments_``), `scale`, and
+      `unlearning` (``moments_ - moments_``).
     - A parameter `sample_weight` of `fit`: `weights` and `zero_weight`. A parameter `half_life`:
       `half_life`; if it is set, laws that are about equal weights do not apply.
     - The tags: `input_tags.sparse` for `sparse_formats`, `untidy_sparse` and `never_dense`;
