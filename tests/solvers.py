@@ -15,13 +15,13 @@ from narrows.solve.eigen import best_ratios, gram_eigh, lanczos, orthogonal_part
 from narrows.solve.exact import Centred, lsqr
 from narrows.solve.held_out import by_time, curve_of
 from narrows.solve.iterations import Span
-from narrows.solve.iterations import StepRule as RuleOfIteration
+from narrows.solve.iterations_steps import StepRule as RuleOfIteration
 from narrows.solve.paired import METRICS, HeldOutPredictions, difference, gradient, metric_of, score
 from narrows.solve.products import cores
 from narrows.solve.regression import DiagonalRLS
 from narrows.solve.regression import UpdateRule as RuleOfRegression
 from narrows.solve.regression_read import RegressionReading, held_samples, is_odd, resolved
 from narrows.solve.regression_read import _left_by_steps as left_by_steps
-from narrows.solve.regression_rule import FACTOR, QB, REPLAYS, S2
+from narrows.solve.regression_steps import FACTOR, QB, REPLAYS, S2
 from narrows.solve.scatter import UNIT, regressions
 from narrows.solve.signs import with_signs

@@ -26,7 +26,7 @@ from narrows.solve.codec import MOST, PART, SchemaError, Sizes, from_arrays
 from narrows.solve.in_place import in_blocks, some_rows
 from narrows.solve.regression import DiagonalRLS, merged
 from narrows.solve.regression_read import RegressionReading
-from narrows.solve.regression_rule import SEEN, UpdateRule
+from narrows.solve.regression_steps import SEEN, UpdateRule
 from narrows.solve.solution import Solution
 from narrows.solve.sums import canonical, check_largest
 

@@ -37,7 +37,8 @@ from narrows.methods.projectors import OC, Projector, warn_of_few
 from narrows.moments.labels import union
 from narrows.moments.moments import Moments
 from narrows.moments.table import Table
-from narrows.solve.iterations import Span, Start, StepRule
+from narrows.solve.iterations import Span, Start
+from narrows.solve.iterations_steps import StepRule
 from narrows.solve.signs import with_signs
 from narrows.solve.solution import Solution
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -20,6 +20,7 @@ from narrows.errors import RangeError, warn
 from narrows.solve.codec import PART, SchemaError, Sizes
 from narrows.solve.eigen import orthonormal as orthonormalised
 from narrows.solve.in_place import entries
+from narrows.solve.iterations_steps import REBASE, SpanArrays, StepRule, iteration_steps, project
 from narrows.solve.products import compiled_pays
 from narrows.solve.sums import BLOCK, blocks, too_large, weighted
 
@@ -34,70 +35,6 @@ _DRIFTED = 1e-6  # of the lengths: an error of the inner products above this is 
 
 
 Start = Literal["raw", "centred", "unit"]
-
-
-class StepRule(NamedTuple):
-    """The iteration of the criterion between S_b + total C + shift I, or that of ILDA.
-
-    Parameters
-    ----------
-    between, total : float
-        Two numbers of the criterion.
-    theta : ndarray of shape (n_components,)
-        The third, the shift, for each component.
-    margin : float
-        If > 0, the shift is automatic: theta_j = max(0, -rho_j) + margin tr C, with rho_j the
-        running mean (gain 2/n) of v_j'A^j v_j / |v_j|^2.
-    deflate : bool
-        Shift v_j less its projections on the new v_1 .. v_{j-1}, instead of v_j itself.
-    amnesic : float
-        CCIPCA's: a sample weighs 1 + amnesic times as much as in a plain mean.
-    tol, patience : float
-        Stop criterion: the sum of |u_j(n) - u_j(n-1)| over the unit vectors was below tol for
-        patience samples in a row. The default tol, 0, switches it off.
-    least : int
-        Number of classes to be seen before the stop criterion counts.
-    stop : bool
-        Ignore further samples once the stop criterion holds.
-    orthonormal : bool
-        Reduce samples by the orthonormalised vectors, the first ones first.
-    eta : float, optional
-        If given, the iteration is that of ILDA, with this gain; 0 for its default, 5/(n + 20). The
-        criterion, the shift and `amnesic` do not matter, but `total` is not 0.
-    """
-
-    between: float
-    total: float
-    theta: np.ndarray
-    margin: float = 0.0
-    deflate: bool = False
-    amnesic: float = 0.0
-    tol: float = 0.0
-    patience: float = 100.0
-    least: int = 2
-    stop: bool = False
-    orthonormal: bool = False
-    eta: float | None = None
-
-
-class State(NamedTuple):
-    """The small arrays of a `Span`, for p components and s class sums."""
-
-    A: Annotated[np.ndarray, "f8", "p p"]  # lower triangular
-    B: Annotated[np.ndarray, "f8", "p s"]
-    L: Annotated[np.ndarray, "f8", "p p"]  # V'V; a component with L_jj = 0 has not started
-    SV: Annotated[np.ndarray, "f8", "s p"]  # S'V
-    SS: Annotated[np.ndarray, "f8", "s s"]  # S'S
-    N: Annotated[np.ndarray, "f8 whole", "s"]  # samples in each sum
-    WW: Annotated[np.ndarray, "f8", "p"]  # |W_k|^2
-    # the mean of theta_j over the steps of v_j, with v's own weights
-    theta: Annotated[np.ndarray, "f8", "p"]
-    rho: Annotated[np.ndarray, "f8", "p"]  # the running mean that an automatic theta_j follows
-    err: Annotated[np.ndarray, "f8", "p"]  # an estimate of the relative error of L_jj
-    # n; the sum of |x|^2; for how many samples the stop criterion has held; the n at which it had
-    # held for long enough; and what deflation left of the most reduced column of F in the last
-    # step, as a share of its square
-    clock: Annotated[np.ndarray, "f8", "5"]
 
 
 def restorer(core: Any, large: str, X: Any) -> Callable[[], None]:
@@ -218,7 +155,7 @@ class Span:
     ----------
     Q : ndarray of shape (n_features, p + s)
         [W | S], for s class sums.
-    state : State
+    state : SpanArrays
         A, B, and the inner products of V and S.
     shift : ndarray of shape (n_features,) or None
         Subtracted from every sample: the first sample if that was dense, so that a common offset
@@ -227,7 +164,7 @@ class Span:
         n when the basis was last renewed.
     """
 
-    state: Annotated[State, PART]
+    state: Annotated[SpanArrays, PART]
     Q: Annotated[np.ndarray, "f8", "d p+s"]
     shift: Annotated[np.ndarray | None, "f8", "d"]
     rebased: Annotated[int, "i8 whole"]
@@ -237,7 +174,7 @@ class Span:
         p = n_components
         self.Q = np.zeros((n_features, p))
         shapes = (p, p), (p, 0), (p, p), (0, p), (0, 0), 0, p, p, p, p, 5
-        self.state = State(*(np.zeros(shape) for shape in shapes))
+        self.state = SpanArrays(*(np.zeros(shape) for shape in shapes))
         np.fill_diagonal(self.state.A, 1.0)
         self.shift = None
         self.rebased = 0
@@ -394,8 +331,6 @@ class Span:
         **Cost** per sample: 4 nnz (p + s) operations for Q'x and for adding to Q (2 blocks of
         matrix products for dense samples), and about 10 s^3 (for p = s) that do not depend on d.
         """
-        from narrows.solve.iterations_steps import iteration_steps
-
         dense = isinstance(X, np.ndarray)
         if not dense and self.shift is not None and len(labels):
             self._become_raw()
@@ -446,7 +381,6 @@ class Span:
         reduced: np.ndarray | None,
     ) -> tuple[int, int]:
         """Learn the samples of a block; return how many, and what the last step asks for."""
-        from narrows.solve.iterations_steps import project
         from narrows.solve.kernels import GO_ON, TOO_LARGE
 
         t, asked = 0, GO_ON
@@ -456,7 +390,7 @@ class Span:
             # while a component waits, each sample may start it
             stop = t + 1 if checked or active < self.p else len(labels)
             if checked:
-                before = State(*(array.copy() for array in self.state))
+                before = SpanArrays(*(array.copy() for array in self.state))
                 array, rows = block.changing(t)
                 undone = array[rows].copy()
             more, asked = run(
@@ -636,7 +570,6 @@ class Span:
 
     def _renew(self, asked: int) -> None:
         """Renew the basis if it is time, or if the last step asked for it."""
-        from narrows.solve.iterations_steps import REBASE
         from narrows.solve.kernels import LARGEST, TOO_LARGE
 
         if asked == TOO_LARGE:

@@ -8,7 +8,7 @@ the basis and updates the coordinates.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,70 @@ _SMALL, _GROWN = 1e-30, 10.0  # bounds of the diagonal of A, which each sample c
 _EPS = 2.0**-52
 _TRUSTED = 1e-10  # the largest estimated relative error of |v_j|^2
 _ETA, _WAIT, _STABLE = 5.0, 20.0, 0.5  # ILDA's gain 5/(n + 20) after 20 samples, bounded
+
+
+class StepRule(NamedTuple):
+    """The iteration of the criterion between S_b + total C + shift I, or that of ILDA.
+
+    Parameters
+    ----------
+    between, total : float
+        Two numbers of the criterion.
+    theta : ndarray of shape (n_components,)
+        The third, the shift, for each component.
+    margin : float
+        If > 0, the shift is automatic: theta_j = max(0, -rho_j) + margin tr C, with rho_j the
+        running mean (gain 2/n) of v_j'A^j v_j / |v_j|^2.
+    deflate : bool
+        Shift v_j less its projections on the new v_1 .. v_{j-1}, instead of v_j itself.
+    amnesic : float
+        CCIPCA's: a sample weighs 1 + amnesic times as much as in a plain mean.
+    tol, patience : float
+        Stop criterion: the sum of |u_j(n) - u_j(n-1)| over the unit vectors was below tol for
+        patience samples in a row. The default tol, 0, switches it off.
+    least : int
+        Number of classes to be seen before the stop criterion counts.
+    stop : bool
+        Ignore further samples once the stop criterion holds.
+    orthonormal : bool
+        Reduce samples by the orthonormalised vectors, the first ones first.
+    eta : float, optional
+        If given, the iteration is that of ILDA, with this gain; 0 for its default, 5/(n + 20). The
+        criterion, the shift and `amnesic` do not matter, but `total` is not 0.
+    """
+
+    between: float
+    total: float
+    theta: np.ndarray
+    margin: float = 0.0
+    deflate: bool = False
+    amnesic: float = 0.0
+    tol: float = 0.0
+    patience: float = 100.0
+    least: int = 2
+    stop: bool = False
+    orthonormal: bool = False
+    eta: float | None = None
+
+
+class SpanArrays(NamedTuple):
+    """The small arrays of a `Span`, for p components and s class sums."""
+
+    A: Annotated[np.ndarray, "f8", "p p"]  # lower triangular
+    B: Annotated[np.ndarray, "f8", "p s"]
+    L: Annotated[np.ndarray, "f8", "p p"]  # V'V; a component with L_jj = 0 has not started
+    SV: Annotated[np.ndarray, "f8", "s p"]  # S'V
+    SS: Annotated[np.ndarray, "f8", "s s"]  # S'S
+    N: Annotated[np.ndarray, "f8 whole", "s"]  # samples in each sum
+    WW: Annotated[np.ndarray, "f8", "p"]  # |W_k|^2
+    # the mean of theta_j over the steps of v_j, with v's own weights
+    theta: Annotated[np.ndarray, "f8", "p"]
+    rho: Annotated[np.ndarray, "f8", "p"]  # the running mean that an automatic theta_j follows
+    err: Annotated[np.ndarray, "f8", "p"]  # an estimate of the relative error of L_jj
+    # n; the sum of |x|^2; for how many samples the stop criterion has held; the n at which it had
+    # held for long enough; and what deflation left of the most reduced column of F in the last
+    # step, as a share of its square
+    clock: Annotated[np.ndarray, "f8", "5"]
 
 
 @compiled

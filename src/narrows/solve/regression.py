@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import numpy as np
 from scipy import sparse
 
-from narrows.solve import regression_rule as at
+from narrows.solve import regression_steps as at
 from narrows.solve.arrays import wider
 from narrows.solve.codec import MOST, PART, SchemaError, Sizes
 from narrows.solve.in_place import RANDOM, entries
 from narrows.solve.products import compiled_pays
-from narrows.solve.regression_rule import UpdateRule
+from narrows.solve.regression_steps import UpdateRule, rls_steps
 from narrows.solve.sums import BLOCK, blocks, number_in_class, ranges
 
 FEW = 64  # sparse samples of at most so many features are learned about an origin too
@@ -404,8 +404,6 @@ class DiagonalRLS:
         reduced: np.ndarray | None,
     ) -> None:
         """Learn samples about the present origin."""
-        from narrows.solve.regression_steps import rls_steps
-
         (starts, labels, weight), c = targets, len(self.b)
         # few types, those of the reservoir, so that little is compiled
         starts, labels = starts.astype(np.int64, copy=False), labels.astype(np.int32, copy=False)

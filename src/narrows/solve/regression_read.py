@@ -9,11 +9,11 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg import lapack
 
-from narrows.solve import regression_rule as at
+from narrows.solve import regression_steps as at
 from narrows.solve.held_out import SURE, by_time, calibrated, is_clearly_positive
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.regression import DiagonalRLS
-from narrows.solve.regression_rule import MEMORY
+from narrows.solve.regression_steps import MEMORY
 from narrows.solve.scatter import UNIT, rule
 from narrows.solve.signs import with_signs
 from narrows.solve.solution import Rule, Solution

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from narrows.solve import regression_rule as at
 from narrows.solve.kernels import Array, compiled, inlined
-from narrows.solve.regression_rule import MEMORY, SUSPICIOUS
+
+SUSPICIOUS = 0.2  # a larger kappa means that samples are sorted by label
+MEMORY = 100.0  # samples over which the agreement of successive labels is averaged
+
+# indices into `clock`
+QB, WEIGHT, S2, FACTOR, AGREE, LAST, HITS, SEEN, REPLAYS, RECENT, TIMES = range(11)
 
 SMALLEST_FACTOR = 1e-30  # the smallest lazy factor: it is then applied to all numbers
 _FAINT = 1e-300  # the smallest weight of a class
@@ -16,6 +20,21 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _ROW = np.uintp  # the type of indices: signed ones are checked for being negative
 _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+
+
+class UpdateRule(NamedTuple):
+    """How samples are learned.
+
+    Parameters
+    ----------
+    keep : float
+        The factor of decay per sample; 1 forgets nothing.
+    several : bool
+        Whether samples may have several labels, or none.
+    """
+
+    keep: float = 1.0
+    several: bool = False
 
 
 @compiled
@@ -54,8 +73,8 @@ def rls_steps(
                 if len(origin):
                     x = _centre(here, x, origin, centred)
                 if not again:
-                    clock[at.WEIGHT] += w
-                    clock[at.S2] += w * (_square(x) - clock[at.S2]) / clock[at.WEIGHT]
+                    clock[WEIGHT] += w
+                    clock[S2] += w * (_square(x) - clock[S2]) / clock[WEIGHT]
                 best = _rls_step(
                     here, x, first_name, last_name, names, w, mass,
                     W, b, Q, N, clock, moments, o, e, p,
@@ -64,29 +83,29 @@ def rls_steps(
                     break
                 if len(sums):
                     _add_to_classes(indices[lo:hi], data[lo:hi], origin, first_label, last_label,
-                                    label_of, w / clock[at.FACTOR], sums)  # fmt: skip
+                                    label_of, w / clock[FACTOR], sums)  # fmt: skip
                 hit = 0
                 for k in range(first_label, last_label):
                     label = label_of[k]
                     N[0, label] += w
                     N[1, label] += 1.0
-                    N[2, label] += clock[at.RECENT]
+                    N[2, label] += clock[RECENT]
                     if label == best:
                         hit = 1
-                clock[at.TIMES] += clock[at.RECENT] ** 2
-                window[int(clock[at.RECENT]) % len(window)] = hit
-                clock[at.HITS] += hit
-                clock[at.SEEN] += 1.0
-                clock[at.RECENT] += 1.0
+                clock[TIMES] += clock[RECENT] ** 2
+                window[int(clock[RECENT]) % len(window)] = hit
+                clock[HITS] += hit
+                clock[SEEN] += 1.0
+                clock[RECENT] += 1.0
                 if not size:
                     if not rule.several:
-                        clock[at.LAST] = label_of[first_label]
+                        clock[LAST] = label_of[first_label]
                     break
                 slot = _slot(label_of[first_label] if not rule.several else -1, rule.keep, slots,
                              kept, use, N, clock, random)  # fmt: skip
                 if slot >= 0:
                     _put(slot, lo, hi, indices, data, first_label, last_label, label_of, w,
-                         clock[at.FACTOR], arena_of, arena, slots, kept, use)  # fmt: skip
+                         clock[FACTOR], arena_of, arena, slots, kept, use)  # fmt: skip
                 if rule.several:
                     break
                 kappa = _kappa(label_of[first_label], N, clock)
@@ -97,7 +116,7 @@ def rls_steps(
                 start, first_name = slots[k, 0], slots[k, 0] + slots[k, 1]
                 end, last_name = first_name, first_name + slots[k, 2]
                 w, mass = kept[0, k], 0.0
-                clock[at.REPLAYS] += 1.0
+                clock[REPLAYS] += 1.0
         if len(reduced):
             for k in range(lo, hi):
                 row, value = _ROW(indices[k]), np.float64(data[k])
@@ -126,27 +145,27 @@ def _decay(
     keep: float, Q: Array, N: Array, kept: Array, clock: Array, sums: Array, moments: Array
 ) -> None:
     """Decay all weights: those with a lazy factor by that, which they share."""
-    clock[at.FACTOR] *= keep
-    clock[at.WEIGHT] *= keep
-    clock[at.TIMES] *= keep
+    clock[FACTOR] *= keep
+    clock[WEIGHT] *= keep
+    clock[TIMES] *= keep
     for j in range(N.shape[1]):
         N[2, j] *= keep
         for k in range(2):
             if N[k, j] > 0.0:
                 N[k, j] = max(N[k, j] * keep, _FAINT)  # a class that has come does not vanish
-    if clock[at.FACTOR] < SMALLEST_FACTOR:
+    if clock[FACTOR] < SMALLEST_FACTOR:
         for k in range(len(Q)):
-            Q[k] *= clock[at.FACTOR]
+            Q[k] *= clock[FACTOR]
         for k in range(kept.shape[1]):
-            kept[1, k] *= clock[at.FACTOR]
+            kept[1, k] *= clock[FACTOR]
         for k in range(len(sums)):
             for j in range(sums.shape[1]):
-                sums[k, j] *= clock[at.FACTOR]
+                sums[k, j] *= clock[FACTOR]
         for k in range(moments.shape[1]):
-            moments[0, k] *= clock[at.FACTOR]
-            moments[1, k] *= clock[at.FACTOR]
-        clock[at.QB] *= clock[at.FACTOR]
-        clock[at.FACTOR] = 1.0
+            moments[0, k] *= clock[FACTOR]
+            moments[1, k] *= clock[FACTOR]
+        clock[QB] *= clock[FACTOR]
+        clock[FACTOR] = 1.0
 
 
 @inlined
@@ -176,8 +195,8 @@ def _rls_step(
 
     `mass` is what the sample adds to the energies: its weight, or 0 where it is repeated.
     """
-    c, g = len(b), clock[at.FACTOR]
-    prior, bias = clock[at.S2], 1.0 / (1.0 + g * clock[at.QB])
+    c, g = len(b), clock[FACTOR]
+    prior, bias = clock[S2], 1.0 / (1.0 + g * clock[QB])
     for j in range(c):
         o[j] = b[j]
     xp = 0.0
@@ -206,7 +225,7 @@ def _rls_step(
             W[row, j] += step * e[j]
         x = np.float64(data[k])
         Q[row] += scale * x * x
-    clock[at.QB] += scale
+    clock[QB] += scale
     if moments.shape[1] and mass > 0.0:
         for k in range(len(data)):
             row, x = _ROW(indices[k]), np.float64(data[k])
@@ -237,16 +256,16 @@ def _add_outputs(indices: Array, data: Array, W: Array, o: Array) -> None:
 @inlined
 def _kappa(label: int, N: Array, clock: Array) -> float:
     """Return how much more often a label repeats the previous one than by chance (kappa)."""
-    if clock[at.LAST] >= 0.0:
-        same = 1.0 if clock[at.LAST] == label else 0.0
-        clock[at.AGREE] += (same - clock[at.AGREE]) / min(clock[at.SEEN], MEMORY)
-    clock[at.LAST] = label
+    if clock[LAST] >= 0.0:
+        same = 1.0 if clock[LAST] == label else 0.0
+        clock[AGREE] += (same - clock[AGREE]) / min(clock[SEEN], MEMORY)
+    clock[LAST] = label
     rows, chance = 0.0, 0.0
     for j in range(N.shape[1]):
         rows += N[1, j]
     for j in range(N.shape[1]):
         chance += (N[1, j] / rows) ** 2
-    return (clock[at.AGREE] - chance) / (1.0 - chance) if chance < 1.0 else 0.0
+    return (clock[AGREE] - chance) / (1.0 - chance) if chance < 1.0 else 0.0
 
 
 @inlined
@@ -259,7 +278,7 @@ def _slot(
     if use[0] < size:
         return use[0]
     if label < 0:
-        n = clock[at.SEEN]  # of samples, decayed
+        n = clock[SEEN]  # of samples, decayed
         if keep < 1.0:
             n = (1.0 - keep**n) / (1.0 - keep)
         k = int(_uniform(random) * max(n, np.float64(size)))
