@@ -21,7 +21,6 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
-from sklearn.utils.validation import _num_samples
 from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean, printable, warn
@@ -31,6 +30,7 @@ from narrows.evaluate.report import write
 from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged, value
 from narrows.evaluate.splits import REPEATS, Fold, Folds, Splits, checked_test, pairs_of
 from narrows.io.source import Source
+from narrows.io.table_rows import n_rows
 from narrows.methods.methods import METHODS
 from narrows.methods.parameters import is_integer, real, whole
 from narrows.moments.labels import are_numeric, as_array, joined, may_be_numeric, one_a_row
@@ -301,7 +301,7 @@ def _checked(X: Any, y: Any, is_raw: bool, numeric: bool) -> tuple[Any, np.ndarr
                 "narrows.table for tables."
             ) from None
     if numeric:
-        return X, numbers_of(y, _num_samples(X), "compare")
+        return X, numbers_of(y, n_rows(X), "compare")
     classes, codes = one_a_row(X, y, "compare")
     return X, classes[codes]
 
