@@ -342,7 +342,7 @@ def named(text):
         "from NARROWS.io import store",
         "from NARROWS.io.models import _crc",
         "from NARROWS import methods",
-        "from NARROWS.evaluate.overlap import drift",
+        "from NARROWS.evaluate.angles import drift",
         "from NARROWS.solve import span",
         "def test_a(monkeypatch):\n    from NARROWS.engines import parts",
         "def test_a(patch):\n    patch.setattr('NARROWS.io.lines.BLOCK', 1)",
@@ -419,6 +419,15 @@ def test_every_public_name_is_found_when_it_is_used():
     assert narrows.evaluate.compare is not None
     with pytest.raises(AttributeError, match="'narrows' has no attribute 'LDAA'"):
         narrows.LDAA  # noqa: B018
+
+
+def test_removed_names_say_what_to_use():
+    with pytest.raises(ImportError, match=r"removed convergence\. It is examples/papers/conv"):
+        from narrows.evaluate import convergence  # noqa: F401
+    with pytest.raises(ImportError, match=r"removed selection_overlap.* ranking_"):
+        narrows.evaluate.selection_overlap  # noqa: B018
+    with pytest.raises(AttributeError, match=r"'narrows\.evaluate' has no attribute 'drifts'"):
+        narrows.evaluate.drifts  # noqa: B018
 
 
 @pytest.mark.slow

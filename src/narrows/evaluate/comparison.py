@@ -175,7 +175,6 @@ def compare(
     See Also
     --------
     narrows.evaluate.ComparisonDisplay : Plots of the result.
-    narrows.evaluate.selection_overlap : Features that several selectors share.
     sklearn.model_selection.cross_validate : Scores of one pipeline.
 
     Notes

@@ -134,7 +134,6 @@ class EnergyDisplay:
     See Also
     --------
     ScatterDisplay : Samples in two dimensions.
-    selection_overlap : Features that several selectors share.
 
     Examples
     --------
