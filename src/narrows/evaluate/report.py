@@ -112,7 +112,6 @@ def write(
     inputs: Sequence[str] = (),
     command: str = "",
     fit: str | None = None,
-    stopped: bool = False,
 ) -> None:
     """Write a page to `path`, and its contents as JSON beside it.
 
@@ -127,7 +126,7 @@ def write(
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version()}
         | {name: metadata.version(name) for name in _LIBRARIES},
-        "stopped": stopped,
+        "stopped": lines.stopped,
         "data": _data(data, lines.n_folds, inputs),
         **contents(lines, fit),
         **_of_two(lines),

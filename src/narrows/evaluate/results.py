@@ -450,12 +450,15 @@ class Results(list[Line]):
         The columns of a table in the order of forward selection, in the first split.
     ranked_by : str
         The classifier whose results are compared; empty if those of all are.
+    stopped : bool
+        Whether Ctrl-C ended the comparison.
     """
 
     n_folds, metric, why, margin, ranked_by = 1, "accuracy", "", MARGIN, ""
     notes: Sequence[str] = ()
     largest_class_: Line | None = None
     columns_in_order_: Sequence[str] = ()
+    stopped = False
 
     def of(self, lines: Iterable[Line]) -> Results:
         """Return some of the lines as results of the same comparison."""
@@ -743,7 +746,7 @@ def _size(line: Line) -> str:
     return (f"{columns}, " if line.columns else "") + f"{line.dimensions:,}"
 
 
-def averaged(found: Iterable[Sequence[Line]], metric: str = "accuracy", why: str = "") -> Results:
+def averaged(found: Iterable[Sequence[Line]]) -> Results:
     """Return one line for each model and classifier, means over the splits that are complete.
 
     What has the dimensions of an earlier line of its method is the same model, and left out, as is
@@ -751,7 +754,6 @@ def averaged(found: Iterable[Sequence[Line]], metric: str = "accuracy", why: str
     """
     found = list(found)
     lines, seen = Results(), set[Any]()
-    lines.metric, lines.why = metric, why
     lines.n_folds = min(map(len, found), default=1)
     for line in (mean(each[: lines.n_folds]) for each in found):
         key = line.method, line.skipped or (line.classifier, line.dimensions)
