@@ -428,7 +428,9 @@ def compare_splits(
                     dims = sizes_of(splits[0][0])  # of all, also if others have more or fewer terms
                 of_split = _of_split(splits, number, methods, dims, classifiers, progress, metric)
                 for line in of_split:
-                    found.setdefault((line.method, line.asked, line.classifier), []).append(line)
+                    # the largest class of a split may be another one than that of the first
+                    name = ALWAYS if line.method.startswith(ALWAYS) else line.method
+                    found.setdefault((name, line.asked, line.classifier), []).append(line)
                 if number == 0 and _width(splits[0][0]) is not None:
                     done = [line for line, *_ in found.values() if not line.skipped]
                     scores = [value(line, _SHARE.get(metric, metric)) for line in done]
