@@ -336,6 +336,8 @@ class Comparison(Results):
     columns_in_order_ : list of str
         Columns of a table file in the order in which `ForwardFS` selects them from the training
         samples of the first split; empty without it.
+    stopped : bool
+        Whether Ctrl-C ended `narrows compare` early; `compare` itself raises KeyboardInterrupt.
 
     See Also
     --------
