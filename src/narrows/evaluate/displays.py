@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 from xml.etree import ElementTree
 
 import numpy as np
@@ -104,50 +104,24 @@ def printed(name: Any) -> str:
 class _Display:
     """A plot on given axes or in a new figure: `ax_`, its axes, and `figure_`, their figure."""
 
-    _size: ClassVar[tuple[float, float]] = 7, 4  # inches
-
-    def _take(self, ax: Any) -> Any:
-        """Set and return the axes to plot on, those of a new figure if none are given."""
-        self.ax_ = new_figure(self._size).subplots() if ax is None else ax
+    def _take(self, ax: Any, size: tuple[float, float]) -> Any:
+        """Set and return the axes to plot on, those of a new figure in inches if none are given."""
+        self.ax_ = new_figure(size).subplots() if ax is None else ax
         self.figure_ = self.ax_.figure
         return self.ax_
 
 
-class _SelectionDisplay(_Display):
-    """A plot of a selection by its number of features, with held-out samples where there are."""
-
-    _kind: ClassVar[type[Selector]]
-    _expected: ClassVar[tuple[str, str]]  # what it plots, and what to use
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, ax: Any = None, legend: Place = "right") -> Self:
-        """Plot a fitted selector."""
-        if not isinstance(estimator, cls._kind):
-            expected, hint = cls._expected
-            raise ParameterError(
-                f"{cls.__name__}: expected {expected}, got {type(estimator).__name__}. {hint}"
-            )
-        return cls._of(estimator).plot(ax, legend)
-
-    @classmethod
-    def _of(cls, estimator: Any) -> Self:
-        """Return the plot of a fitted selector, not drawn yet."""
-        raise NotImplementedError
-
-    def plot(self, ax: Any = None, legend: Place = "right") -> Self:
-        """Plot on given axes or in a new figure; return self.
-
-        The legend is to the right of the axes or below them.
-        """
-        self._draw(self._take(ax))
-        _grid_and_legend(self.ax_, legend)
-        return self
-
-    def _draw(self, ax: Any) -> None:
-        raise NotImplementedError
+def _check_is(
+    display: type[_Display], estimator: Any, kind: type[Any], expected: str, hint: str
+) -> None:
+    """Raise ParameterError for an estimator that a display does not plot."""
+    if not isinstance(estimator, kind):
+        raise ParameterError(
+            f"{display.__name__}: expected {expected}, got {type(estimator).__name__}. {hint}"
+        )
 
 
-class EnergyDisplay(_SelectionDisplay):
+class EnergyDisplay(_Display):
     """Plot of the scores of a selection, best first, and of their cumulative share.
 
     Held-out scores, if given, are plotted as a share of the best one, with a band of one standard
@@ -185,9 +159,6 @@ class EnergyDisplay(_SelectionDisplay):
     26
     """
 
-    _kind = Selector
-    _expected = "a selector", "Use OCFS, IG or another selector."
-
     def __init__(
         self,
         scores: np.ndarray,
@@ -200,16 +171,22 @@ class EnergyDisplay(_SelectionDisplay):
         self.held_out, self.errors = held_out, errors
 
     @classmethod
-    def _of(cls, estimator: Any) -> Self:
-        display = cls(
-            estimator.scores_[estimator.ranking_], estimator.energy_, estimator.n_features_
-        )
+    def from_estimator(cls, estimator: Any, ax: Any = None, legend: Place = "right") -> Self:
+        """Plot the scores of a fitted selector."""
+        _check_is(cls, estimator, Selector, "a selector", "Use OCFS, IG or another selector.")
+        scores = estimator.scores_[estimator.ranking_]
+        display = cls(scores, estimator.energy_, estimator.n_features_)
         held_out: Any = getattr(estimator, "held_out_scores_", ())
-        if len(held_out) == len(display.scores):  # not of some steps
+        if len(held_out) == len(scores):  # not of some steps
             display.held_out, display.errors = held_out, estimator.held_out_errors_
-        return display
+        return display.plot(ax, legend)
 
-    def _draw(self, ax: Any) -> None:
+    def plot(self, ax: Any = None, legend: Place = "right") -> Self:
+        """Plot on given axes or in a new figure; return self.
+
+        The legend is to the right of the axes or below them.
+        """
+        ax = self._take(ax, (7, 4))
         p = np.arange(1, len(self.energy) + 1)
         finite = self.scores[np.isfinite(self.scores)]
         best = finite.max(initial=0.0) or 1.0
@@ -228,9 +205,11 @@ class EnergyDisplay(_SelectionDisplay):
         _mark_chosen(ax, self.chosen, height, place)
         ax.set(xscale="log", ylim=(0, 1.03), xlabel="features, best first")
         _plain_ticks(ax.xaxis)
+        _grid_and_legend(ax, legend)
+        return self
 
 
-class GainDisplay(_SelectionDisplay):
+class GainDisplay(_Display):
     """Plot of the share of the targets that selected features explain, by their number.
 
     Held-out shares, if given, are plotted beside it, with a band of one standard error.
@@ -265,9 +244,6 @@ class GainDisplay(_SelectionDisplay):
     20
     """
 
-    _kind = ForwardFS
-    _expected = "a ForwardFS", "Use EnergyDisplay for other selectors."
-
     def __init__(
         self,
         gains: np.ndarray,
@@ -277,14 +253,22 @@ class GainDisplay(_SelectionDisplay):
         self.gains, self.held_out, self.errors = gains, held_out, errors
 
     @classmethod
-    def _of(cls, estimator: Any) -> Self:
+    def from_estimator(cls, estimator: Any, ax: Any = None, legend: Place = "right") -> Self:
+        """Plot the gains of a fitted `ForwardFS`."""
+        hint = "Use EnergyDisplay for other selectors."
+        _check_is(cls, estimator, ForwardFS, "a ForwardFS", hint)
         display = cls(estimator.gain_curve_)
         if len(estimator.held_out_scores_):
             display.held_out = estimator.held_out_scores_
             display.errors = estimator.held_out_errors_
-        return display
+        return display.plot(ax, legend)
 
-    def _draw(self, ax: Any) -> None:
+    def plot(self, ax: Any = None, legend: Place = "right") -> Self:
+        """Plot on given axes or in a new figure; return self.
+
+        The legend is to the right of the axes or below them.
+        """
+        ax = self._take(ax, (7, 4))
         chosen, curve = len(self.gains), self.gains
         steps = np.arange(1, chosen + 1)
         ax.plot(steps, curve, color=COLOURS[0], lw=1.8, marker=".", label="samples of the fit")
@@ -300,6 +284,8 @@ class GainDisplay(_SelectionDisplay):
             ylabel="explained share of the targets",
         )
         ax.xaxis.get_major_locator().set_params(integer=True)
+        _grid_and_legend(ax, legend)
+        return self
 
 
 class ComparisonDisplay(_Display):
@@ -328,8 +314,6 @@ class ComparisonDisplay(_Display):
     >>> lines = compare(*load_iris(return_X_y=True), ["oc", "ocfs"], dims=[1, 2])
     >>> ComparisonDisplay(lines).plot().figure_.savefig("f1.png")  # doctest: +SKIP
     """
-
-    _size = 7, 4.4
 
     def __init__(self, lines: Sequence[Line]):
         self.lines = [line for line in lines if not line.skipped]
@@ -369,7 +353,7 @@ class ComparisonDisplay(_Display):
             raise ParameterError(
                 f"ComparisonDisplay: expected what to be one of {', '.join(_WORDS)}, got {what!r}."
             )
-        ax = self._take(ax)
+        ax = self._take(ax, (7, 4.4))
         shown = classifier or next((line.classifier for line in self.lines), "")
         mine = [line for line in self.lines if line.classifier == shown]
         found = {
@@ -605,8 +589,6 @@ class ScatterDisplay(_Display):
     >>> display.figure_.savefig("iris.png")  # doctest: +SKIP
     """
 
-    _size = 7, 5.4
-
     def __init__(
         self, Z: np.ndarray, y: np.ndarray, names: Sequence[str], threshold: float | None = None
     ):
@@ -646,7 +628,7 @@ class ScatterDisplay(_Display):
         The samples are faint, and the name of each class stands at their median. The twenty largest
         classes have their own colour, marker and name; the other classes are grey.
         """
-        ax = self._take(ax)
+        ax = self._take(ax, (7, 5.4))
         classes, counts = np.unique(self.y, return_counts=True)
         self.named_ = classes[np.sort(np.argsort(-counts, kind="stable")[:_NAMED])]
         if self.Z.shape[1] == 1:
