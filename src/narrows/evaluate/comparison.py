@@ -422,7 +422,7 @@ def compare_splits(
     """
     found: dict[Any, list[Line]] = {}
     metric, why = metric_of(splits.y, metric)
-    lines, notes = Comparison((), splits, methods), list[str]()
+    notes, stopped = list[str](), False
     try:
         with threadpool_limits(1):  # CPU seconds would count waiting threads
             for number in range(len(splits)):
@@ -441,11 +441,10 @@ def compare_splits(
     except KeyboardInterrupt:
         if not may_stop:
             raise
-        lines.stopped = True
-    averages = averaged(found.values())
-    lines.extend(averages)
-    lines.n_folds, lines.largest_class_ = averages.n_folds, averages.largest_class_
+        stopped = True
+    lines = Comparison(averaged(found.values()), splits, methods)
     lines.metric, lines.why, lines.margin, lines.notes = metric, why, margin, notes
+    lines.stopped = stopped
     lines.columns_in_order_ = next((list(each.in_order) for each in methods if each.in_order), [])
     lines.ranked_by = USUAL[0] if classifiers is None and splits.y.ndim == 1 else ""
     return lines
