@@ -42,9 +42,6 @@ smartquotes = False  # a prime is a transpose
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
-autosummary_filename_map = {  # for file systems that do not distinguish it from Convergence
-    "narrows.evaluate.convergence": "narrows.evaluate.convergence-function",
-}
 autodoc_mock_imports = ["pyspark"]  # half a gigabyte
 autodoc_typehints = "none"  # the docstrings say it, with shapes
 numpydoc_show_class_members = False

@@ -119,6 +119,15 @@ def test_estimators_whose_texts_are_shortened_alike_are_both_compared():
     assert len({line.method for line in lines}) == 3  # with all columns
 
 
+def test_splits_with_other_largest_classes_are_averaged():
+    X, y = load_digits(return_X_y=True)
+    lines = compare(X, y, ["oc"], dims=[3], classifiers=["knn"], repeats=4)
+    answers = {int(each.predicted[0]) for each in lines.largest_class_.outcomes}
+    assert len(answers) > 1  # or nothing is tested
+    assert lines.n_folds == len(lines.largest_class_.outcomes) == 4
+    assert [len(line.outcomes) for line in lines] == [4, 4]
+
+
 @pytest.mark.slow
 def test_an_interrupted_cross_validation_is_that_of_the_complete_folds(run, tmp_path, monkeypatch):
     X, y = labelled(n=120, d=6)

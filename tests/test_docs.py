@@ -67,8 +67,8 @@ def sections(docstring):
 NAMES = sorted(set(public()) - OF_SPARK)
 METHODS = [n for n in NAMES if inspect.isclass(found(n)) and issubclass(found(n), BaseEstimator)]
 RECORDS = {
-    "narrows.evaluate.Comparison", "narrows.evaluate.Convergence", "narrows.evaluate.Overlap",
-    "narrows.evaluate.Retrieval", "narrows.read.Source", "narrows.testing.Outcome",
+    "narrows.evaluate.Comparison", "narrows.evaluate.Retrieval", "narrows.read.Source",
+    "narrows.testing.Outcome",
 }  # fmt: skip
 ERRORS = {name for name in NAMES if name.startswith("narrows.errors.")}
 

@@ -175,6 +175,79 @@ lines"""
     assert not is_too_long(text.replace(".", ", long because of it.", 1) + "y = 1\n" * 695)
 
 
+# -- what the package uses of others -------------------------------------------------------------
+
+PROTECTED = {  # names with an underscore, by the file that needs them: there are no public ones
+    "export.py": {"_parse", "_parse_sklearn_pipeline"},  # skl2onnx parses steps of pipelines
+    "solve/arrays.py": {"_sklearn_output_config"},  # scikit-learn's `set_output`
+    "spark/reducer.py": {  # what pyspark.ml has for subclasses of Params; files of Hadoop
+        "_copyValues", "_dummy", "_input_kwargs", "_resetUid", "_set", "_setDefault",
+        "_jsparkSession", "_jvm",
+    },
+}  # fmt: skip
+OF_NAMED_TUPLES = {"_fields", "_replace"}  # which are public
+
+
+def is_private(name):
+    return isinstance(name, str) and re.match(r"_[^_]", name) is not None
+
+
+def names_defined(tree):
+    """What a file defines: functions, classes, arguments, variables and attributes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield getattr(node, "id", getattr(node, "attr", None))
+
+
+def private_names_of_others(tree, ours):
+    """Modules and names that a file imports of other packages, and attributes that are not ours."""
+    for node in ast.walk(tree):
+        names = ()
+        if isinstance(node, ast.Import):
+            names = [part for alias in node.names for part in alias.name.split(".")]
+        elif isinstance(node, ast.ImportFrom) and node.module.partition(".")[0] != "narrows":
+            names = [*node.module.split("."), *(alias.name for alias in node.names)]
+        elif isinstance(node, ast.Attribute) and node.attr not in ours:
+            names = [node.attr]
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("getattr", "hasattr"):
+            names = [arg.value for arg in node.args[1:2] if isinstance(arg, ast.Constant)]
+            names = [name for name in names if name not in ours]
+        yield from filter(is_private, names)
+
+
+def test_no_private_name_of_another_package_is_used():
+    trees = {str(path.relative_to(PACKAGE)): ast.parse(path.read_text()) for path in FILES}
+    ours = {name for tree in trees.values() for name in names_defined(tree)} | OF_NAMED_TUPLES
+    found = {path: set(private_names_of_others(tree, ours)) for path, tree in trees.items()}
+    assert {path: names for path, names in found.items() if names} == PROTECTED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import _signal",
+        "import sklearn._loss",
+        "from sklearn.utils import _safe_indexing",
+        "from sklearn.utils._set_output import get",
+        "def f():\n    from skl2onnx._parse import parse",
+        "meta = X._meta",
+        "sklearn.utils._safe_indexing(X, 1)",
+        "asked = getattr(X, '_meta', None)",
+    ],
+)
+def test_a_private_name_of_another_package_would_be_found(text):
+    assert list(private_names_of_others(ast.parse(named(text)), {"_learned"}))
+
+
+def test_own_private_names_may_be_used():
+    text = "from NARROWS.io.models import _crc\nself._learned = model._learned\nX.__len__\n_ = 1"
+    assert not list(private_names_of_others(ast.parse(named(text)), {"_learned"}))
+
+
 # -- what tests import ---------------------------------------------------------------------------
 
 TESTS = Path(__file__).parent
@@ -269,7 +342,7 @@ def named(text):
         "from NARROWS.io import store",
         "from NARROWS.io.models import _crc",
         "from NARROWS import methods",
-        "from NARROWS.evaluate.overlap import drift",
+        "from NARROWS.evaluate.angles import drift",
         "from NARROWS.solve import span",
         "def test_a(monkeypatch):\n    from NARROWS.engines import parts",
         "def test_a(patch):\n    patch.setattr('NARROWS.io.lines.BLOCK', 1)",
@@ -346,6 +419,15 @@ def test_every_public_name_is_found_when_it_is_used():
     assert narrows.evaluate.compare is not None
     with pytest.raises(AttributeError, match="'narrows' has no attribute 'LDAA'"):
         narrows.LDAA  # noqa: B018
+
+
+def test_removed_names_say_what_to_use():
+    with pytest.raises(ImportError, match=r"removed convergence\. It is examples/papers/conv"):
+        from narrows.evaluate import convergence  # noqa: F401
+    with pytest.raises(ImportError, match=r"removed selection_overlap.* ranking_"):
+        narrows.evaluate.selection_overlap  # noqa: B018
+    with pytest.raises(AttributeError, match=r"'narrows\.evaluate' has no attribute 'drifts'"):
+        narrows.evaluate.drifts  # noqa: B018
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.harness import data_path
 from benchmarks.studies import classifiers
+from narrows.evaluate.splits import Fold, pairs_of
 from narrows.read import iter_chunks
 from narrows.solve.columns import take
 from narrows.text import Tfidf
@@ -124,6 +125,12 @@ def folds(make: Any) -> Iterator[Split]:
 
 
 @cache
+def split(X: Any, y: np.ndarray, cv: int | None = None, seed: int = 0) -> Iterator[Fold]:
+    """Yield (X, y, X_test, y_test) of a stratified split, 4 to 1, or of each of cv folds."""
+    for train, test in pairs_of(y, cv, 1, seed):
+        yield X[train], y[train], X[test], y[test]
+
+
 def raw(name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """The texts and labels of each split of a file."""
     parts = {}

@@ -19,7 +19,7 @@ from benchmarks.studies.which import _scaled
 from benchmarks.tables import Table, figure
 from narrows import CHI, IG, MMCFS, OCFS, FisherFS
 from narrows.criteria import margin
-from narrows.evaluate.splits import Fold, split
+from narrows.evaluate.splits import Fold
 from narrows.methods.attributes import HELD_OUT_ERRORS, HELD_OUT_SCORES
 from narrows.methods.parameters import Constraint
 from narrows.methods.selectors import WITH_CV
@@ -202,26 +202,26 @@ def _made() -> Iterator[tuple[str, bool, list[Fold]]]:
         fold = data.X, data.y, data.X_test, data.y_test
         yield title, True, [fold]
         yield f"{title}, and as many of noise", True, [_with_noise(fold, 1)]
-    yield "RCV1, 4 classes", True, list(split(*corpora.archive("rcv1_4class")))
+    yield "RCV1, 4 classes", True, list(corpora.split(*corpora.archive("rcv1_4class")))
     for name in ("tr41", "re0", "re1"):
-        folds = list(split(*corpora.documents(name), FOLDS))
+        folds = list(corpora.split(*corpora.documents(name), FOLDS))
         yield name, True, folds
         yield f"{name}, and twice as many of noise", True, [_with_noise(f, 2) for f in folds]
     X, y = corpora.archive("katakis_spam_stream")
     cut = 4 * len(y) // 5
     yield "spam mails, in time order", True, [(X[:cut], y[:cut], X[cut:], y[cut:])]
     X, y = load_digits(return_X_y=True)
-    folds = list(split(X / 16, y, FOLDS))
+    folds = list(corpora.split(X / 16, y, FOLDS))
     yield "digits", True, folds
     yield "digits, and five times as many of noise", True, [_with_noise(f, 5) for f in folds]
     X, y = corpora.faces()
     X = np.ascontiguousarray(X[:, ::4]) / 255
-    yield "ORL, each 4th pixel", False, list(split(X, y, FOLDS))
+    yield "ORL, each 4th pixel", False, list(corpora.split(X, y, FOLDS))
     file = np.load(data_path("news20_static384.npz"))
     X = file["X"].astype(np.float64)
-    yield "embeddings", False, [_scaled(*fold) for fold in split(X, file["y"])]
+    yield "embeddings", False, [_scaled(*fold) for fold in corpora.split(X, file["y"])]
     for name in ("ionosphere", "wine", "waveform", "pima_diabetes"):
-        folds = [_scaled(*fold) for fold in split(*corpora.uci(name), FOLDS)]
+        folds = [_scaled(*fold) for fold in corpora.split(*corpora.uci(name), FOLDS)]
         yield name, False, folds
         if name in ("ionosphere", "wine"):
             yield f"{name}, and ten times as many of noise", False, [_with_noise(f, 10)

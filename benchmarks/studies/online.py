@@ -14,7 +14,6 @@ from benchmarks.studies import corpora
 from benchmarks.studies.classifiers import behind
 from benchmarks.studies.corpora import Split
 from narrows import OnlineSRDA
-from narrows.evaluate.splits import split
 
 SEEDS = range(5)
 FOLDS = 5
@@ -31,21 +30,21 @@ def reservoir(name: str, n: int) -> int:
 def folds(title: str) -> list[Split]:
     """Return a set as one or several splits into samples to learn from and held-out ones."""
     if title in ("re0", "re1", "tr41"):
-        return [Split(*fold) for fold in split(*corpora.documents(title), FOLDS)]
+        return [Split(*fold) for fold in corpora.split(*corpora.documents(title), FOLDS)]
     if title == "digits":
-        return [Split(*fold) for fold in split(*load_digits(return_X_y=True), FOLDS)]
+        return [Split(*fold) for fold in corpora.split(*load_digits(return_X_y=True), FOLDS)]
     if title in ("pima_diabetes", "waveform"):
         X, y = corpora.uci(title)
-        return [Split(*fold) for fold in split(X, y, FOLDS if len(y) < 3000 else None)]
+        return [Split(*fold) for fold in corpora.split(X, y, FOLDS if len(y) < 3000 else None)]
     if title == "electricity":
         X, y = corpora.uci("electricity_stream")
-        return [Split(*next(split(X, y)))]
+        return [Split(*next(corpora.split(X, y)))]
     if title == "embeddings":
         file = np.load(data_path("news20_static384.npz"))
-        return [Split(*next(split(file["X"].astype(np.float64), file["y"])))]
+        return [Split(*next(corpora.split(file["X"].astype(np.float64), file["y"])))]
     if title == "ORL, each 4th pixel":
         X, y = corpora.faces()
-        return [Split(*fold) for fold in split(np.ascontiguousarray(X[:, ::4]), y, FOLDS)]
+        return [Split(*fold) for fold in corpora.split(np.ascontiguousarray(X[:, ::4]), y, FOLDS)]
     if title == "mails":
         return [_fifth(*corpora.archive("katakis_spam_stream"))]
     data = {"20 Newsgroups": corpora.news, "R8": corpora.r8, "RCV1": corpora.rcv1}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numpy as np
+
 from benchmarks.studies import corpora
 from benchmarks.tables import Table
 from narrows import CHI, IG, OCFS
-from narrows.evaluate import selection_overlap
 
 
 class SharedColumns:
@@ -19,11 +20,10 @@ class SharedColumns:
     def table(self) -> Table:
         _, fitted = _fitted()
         sizes = (10, 100, 1_000, 10_000)
-        overlaps = selection_overlap(fitted, sizes)
         pairs = ((0, 1, "OCFS, IG"), (0, 2, "OCFS, CHI"), (1, 2, "IG, CHI"))
         return Table(
             ["shared features", *(f"{p:,}" for p in sizes)],
-            [[title, *(int(o.shared[a, b]) for o in overlaps)] for a, b, title in pairs],
+            [[title, *(shared(fitted[a], fitted[b], p) for p in sizes)] for a, b, title in pairs],
         )
 
 
@@ -43,6 +43,11 @@ class OwnTerms:
                 for name, terms in best.items()
             ],
         )
+
+
+def shared(a: Any, b: Any, p: int) -> int:
+    """Return how many of the p best features two selectors share."""
+    return len(np.intersect1d(a.ranking_[:p], b.ranking_[:p]))
 
 
 def _fitted() -> tuple[corpora.Split, list[Any]]:

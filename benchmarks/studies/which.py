@@ -22,9 +22,9 @@ from benchmarks.studies.classifiers import TITLES, by_classifier, f1
 from benchmarks.studies.online import RESERVOIRS, SEEDS, reservoir
 from benchmarks.tables import Table, figure
 from narrows import CHI, IG, MMCFS, OC, OCFS, SRDA, OnlineSRDA
-from narrows.evaluate.comparison import check, compare_folds
+from narrows.evaluate.comparison import check, compare_splits
 from narrows.evaluate.results import ALL, Line, Results
-from narrows.evaluate.splits import Fold, Folds, split
+from narrows.evaluate.splits import Fold, Splits
 from narrows.solve.paired import difference
 
 FOLDS = 5
@@ -255,7 +255,7 @@ def _given() -> Iterable[tuple[str, tuple[Any, ...]]]:
 def _set(title: str, given: tuple[Any, ...]) -> Set:
     X, y = given[:2]
     held_out = len(given) == 4
-    folds = [given] if held_out else list(split(X, y, FOLDS if len(y) < LARGE else None))
+    folds = [given] if held_out else list(corpora.split(X, y, FOLDS if len(y) < LARGE else None))
     n = sum(len(part) for part in folds[0][1::2])
     sizes = np.unique(np.concatenate(folds[0][1::2]), return_counts=True)[1]
     return Set(title, [_scaled(*fold) for fold in folds], n, sizes)
@@ -288,7 +288,21 @@ def compared(title: str) -> list[Line]:
 
 def _over(data: Set, methods: list[Any], dims: list[int]) -> Results:
     """The comparison of methods over the folds of a set."""
-    return compare_folds(Folds(data.folds), check(methods, dims), dims, list(TITLES))
+    return compare_splits(_Folds(data.folds), check(methods, dims), dims, list(TITLES))
+
+
+class _Folds(Splits):
+    """Folds that are made already."""
+
+    def __init__(self, folds: list[Fold]):
+        super().__init__(folds[0])
+        self._folds = folds
+
+    def __len__(self) -> int:
+        return len(self._folds)
+
+    def __getitem__(self, k: Any) -> Any:
+        return self._folds[k]
 
 
 def _online(data: Set) -> dict[str, list[OnlineSRDA]]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from examples.papers.convergence import convergence
 from examples.papers.data import leading, scatters
-
-from narrows.evaluate import convergence
 
 ORDERS = 15
 CONVERGED = 0.95  # |cosine|; the papers give no number

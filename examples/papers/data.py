@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 from benchmarks.harness import data_path
+from benchmarks.studies import corpora
 from benchmarks.studies.neighbours import data as sets_of_ye2005
 from examples.papers.lyrl2004 import read_lyrl2004
 from examples.papers.verdict import Row, untested
 from scipy import sparse
 
 from narrows import Moments
-from narrows.evaluate.splits import Fold, split
+from narrows.evaluate.splits import Fold
 from narrows.read import iter_chunks
 
 COMMAND = "python -m examples.papers"
@@ -39,7 +40,7 @@ def rcv1() -> tuple[Any, np.ndarray]:
 @cache
 def rcv1_folds() -> list[Fold]:
     """Return five folds: four fifths for training, one fifth for the test."""
-    return list(split(*rcv1(), cv=5, seed=0))
+    return list(corpora.split(*rcv1(), cv=5, seed=0))
 
 
 @cache

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 from examples.papers import draw
+from examples.papers.convergence import convergence
 from examples.papers.data import leading, scatters, two_normals
 from examples.papers.measure import cosine
 from examples.papers.verdict import Row, f, fs, judged
 from sklearn.decomposition import PCA
 
 from narrows import IMMC, LDA
-from narrows.evaluate import convergence
 
 DRAWS, THETA = 100, 85.0
 _BETWEEN = np.array([0.0, 2.25])  # S_b of means (0, 1) and (0, -2), halves; diagonal

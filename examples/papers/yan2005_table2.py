@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.studies import corpora
+from benchmarks.studies.overlap import shared as shared_features
 from examples.papers import draw
 from examples.papers.verdict import Row, judged
 
 from narrows import CHI, IG, OCFS
-from narrows.evaluate import selection_overlap
 
 SIZES = (10, 100, 1_000, 10_000)
 PRINTED = {
@@ -24,9 +24,8 @@ TERMS = {"OCFS": {"drive", "file", "edu", "card"}, "IG": {"drive", "3d1", "x11r5
 def run(out: Path) -> list[Row]:
     comp = corpora.comp()
     fitted = [method.fit(comp.X, comp.y) for method in (OCFS(), IG(), CHI())]
-    overlaps = selection_overlap(fitted, SIZES)
     shared = {
-        pair: [int(o.shared[a, b]) for o in overlaps]
+        pair: [shared_features(fitted[a], fitted[b], p) for p in SIZES]
         for pair, a, b in (("OCFS, IG", 0, 1), ("OCFS, CHI", 0, 2), ("IG, CHI", 1, 2))
     }
     figure, [ax] = draw.panels(1, width=6)

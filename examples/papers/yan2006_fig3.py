@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from examples.papers import draw
+from examples.papers.convergence import convergence
 from examples.papers.converging import CONVERGED
 from examples.papers.data import two_normals
 from examples.papers.measure import cosine
@@ -19,7 +20,6 @@ from examples.papers.verdict import Row, judged, several
 from sklearn.decomposition import PCA
 
 from narrows import IOC, LDA, MMC, OC, OCFS
-from narrows.evaluate import convergence
 
 DRAWS = 100
 # variances of the wide axis: by the eigenvalue of Yan et al. (2004), by its text, and a narrow one

@@ -17,7 +17,7 @@ from examples.papers.measure import SVM_SAMPLES, smo
 from examples.papers.verdict import Row, f, judged, untested
 
 from narrows import CCIPCA, IOC, OC, OCFS
-from narrows.evaluate.splits import Fold, split
+from narrows.evaluate.splits import Fold
 
 SIZES = (100, 200, 500, 1_000, 10_000)
 CLAIMS = {
@@ -34,7 +34,7 @@ CLAIMS = {
 def run(out: Path) -> list[Row]:
     found = odp()
     data = "ODP" if found else "20 Newsgroups"
-    folds = list(split(*found, cv=5, seed=0)) if found else [_news()]
+    folds = list(corpora.split(*found, cv=5, seed=0)) if found else [_news()]
     measured = _measured(out, folds, data)
     if found:
         return measured

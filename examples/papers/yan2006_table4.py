@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from examples.papers import draw
+from examples.papers.convergence import convergence
 from examples.papers.data import full_rcv1, rcv1_folds
 from examples.papers.measure import cpu, seconds, smo
 from examples.papers.verdict import Row, f, judged, several
@@ -24,7 +25,6 @@ from tests.papers.immc import immc
 from tests.papers.ioc import ioc
 
 from narrows import CCIPCA, CHI, IG, ILDA, IMMC, IOC, OC, OCFS
-from narrows.evaluate import convergence
 
 STOP: dict[str, Any] = {"tol": 0.06, "patience": 1}
 METHODS: dict[str, Any] = {

@@ -234,8 +234,7 @@ def register_converters() -> None:
     ['label', 'probabilities']
     """
     with needing("onnx", "skl2onnx", "register_converters"):
-        from skl2onnx import update_registered_converter
-        from skl2onnx._parse import update_registered_parser
+        from skl2onnx import update_registered_converter, update_registered_parser
     for method in (*METHODS.values(), Aligned):
         functions, options = (_shapes, _convert), None
         if issubclass(method, ClassifierMixin):

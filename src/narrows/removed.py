@@ -31,6 +31,14 @@ OPTIONS = {
     **dict.fromkeys(("--tolerance", "--confidence"), "all rows are read."),
     "--from-position": "a pipe cannot be read again. Write it to a file first.",
 }
+# (module, name): advice
+_CONVERGENCE = "It is examples/papers/convergence.py of the repository."
+_OVERLAP = "Count the features that two selectors share in ranking_[:p]."
+NAMES = {
+    **{("narrows.evaluate", name): _CONVERGENCE
+       for name in ("Convergence", "ConvergenceDisplay", "convergence")},
+    **{("narrows.evaluate", name): _OVERLAP for name in ("Overlap", "selection_overlap")},
+}  # fmt: skip
 # (class, attribute): advice
 ATTRIBUTES = {
     ("OnlineSRDA", "loss_"): "The loss is squared.",
@@ -74,6 +82,12 @@ def check_attribute(who: str, name: str) -> None:
     """Raise AttributeError for an attribute that a class had in an earlier version."""
     if (who, name) in ATTRIBUTES:
         raise AttributeError(f"{who}: version 0.4 removed {name}. {ATTRIBUTES[who, name]}")
+
+
+def check_name(module: str, name: str) -> None:
+    """Raise ImportError for a name that a module had in an earlier version."""
+    if (module, name) in NAMES:  # an AttributeError would lose the advice of `from … import …`
+        raise ImportError(f"{module}: version 0.4 removed {name}. {NAMES[module, name]}")
 
 
 def without_removed(who: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -61,9 +61,8 @@ def _classify(
 ) -> int:  # fmt: skip
     from narrows.evaluate import comparison as runs
     from narrows.evaluate import report as page
-    from narrows.evaluate.results import averaged
     from narrows.evaluate.splits import read_folds
-    from narrows.solve.paired import metric_of
+    from narrows.solve.paired import MARGIN
     from narrows.text import Tfidf
 
     splitting = {"--test": test or None, "--cv": cv, "--repeats": repeats}
@@ -93,40 +92,29 @@ def _classify(
         say_if_numbers(set(data.y.tolist()), len(data.y))
     if methods is None:
         compared = runs.without_costly(compared, data)
-    found: dict[Any, Any] = {}
-    notes: list[str] = []
-    metric, why = metric_of(data.y, metric)
     # all columns, and each method at each size, by each classifier
     each = len(set(sizes or runs.sizes_of(data[0][0])))
     total = len(data) * (1 + len(compared) * each) * len(set(classifiers))
-    stopped = False
+    margin = MARGIN if margin is None else margin
     with _steps(total, len(data)) as advance:
-        try:
-            runs.compare_folds(data, compared, sizes, asked, advance, found, metric, notes)
-        except KeyboardInterrupt:
-            stopped = True
-    lines = averaged(found.values(), metric, why)
-    lines.notes, lines.ranked_by = notes, runs.ranked_by(asked, numeric)
-    if margin is not None:
-        lines.margin = margin
-    lines.columns_in_order_ = runs.in_order(compared)
+        lines = runs.compare_splits(data, compared, sizes, asked, advance, metric, margin, True)
     chosen = lines.recommendation_
     line = None if chosen is None else chosen.of_narrows
     fit = None
     if line is not None:
         fit = values.to_fit(inputs, line.method, line.columns or line.dimensions)
-    show({**page.contents(lines, fit), "stopped": stopped}, str(lines), as_json)
+    show({**page.contents(lines, fit), "stopped": lines.stopped}, str(lines), as_json)
     if chosen is not None:
         none = "No command: narrows fit has none of these methods. Add one to --methods."
         show(None, f"\n{fit or none}", as_json)
     if report is not None:
         read = [*files, *tests]
-        page.write(report, lines, data, compared, read, values.as_typed(), fit, stopped)
+        page.write(report, lines, data, compared, read, values.as_typed(), fit)
         written = f"\nreport written to {report}, and its data to {page.twin_of(report)}"
         show(None, written, as_json)
-    if stopped:
+    if lines.stopped:
         say("interrupted; the lines above are complete.")
-    return 130 if stopped else 0
+    return 130 if lines.stopped else 0
 
 
 def _retrieve(

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_consistent_length
 
 from narrows.engines import parts
@@ -35,6 +34,7 @@ from narrows.methods.base import check_alone, reducer_of
 from narrows.methods.names import source_of
 from narrows.moments.labels import as_array
 from narrows.moments.targets import as_samples
+from narrows.solve.arrays import output_of
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
@@ -232,6 +232,7 @@ def transform(
     """
     _import_distributed()
     from dask import array, delayed
+    from dask.array.utils import meta_from_array
 
     reduce, source, d = reducer_of(estimator), source_of(estimator), estimator.n_features_in_
     options = parts.options_for(estimator, reading)
@@ -253,10 +254,11 @@ def transform(
         label = label_of(partitions, options)
         features = feature_columns(list(columns), label, options, "DataFrame")
         partitions = partitions[[columns[name] for name in features]]
-        if _get_output_config("transform", estimator)["dense"] == "pandas":
+        if output_of(estimator) == "pandas":
             from dask import dataframe
+            from dask.dataframe.dispatch import make_meta
 
-            names, empty = estimator.get_feature_names_out(), partitions._meta
+            names, empty = estimator.get_feature_names_out(), make_meta(partitions)
             is_single = empty.to_numpy().dtype == np.float32
             none = np.empty((0, p), np.float32 if is_single else np.float64)
             meta = type(empty)(none, index=empty.index, columns=names)
@@ -279,7 +281,7 @@ def transform(
             f"{who}: expected {d} features as in the fit, got {X.shape[1]}. "
             "Give the features of the fit."
         )
-    picks = hasattr(estimator, "get_support") and sparse.issparse(X._meta)
+    picks = hasattr(estimator, "get_support") and sparse.issparse(meta_from_array(X))
     dtype = X.dtype if X.dtype == np.float32 else np.dtype(np.float64)
     meta = sparse.csr_array((0, 0), dtype=dtype) if picks else np.empty((0, 0), dtype)
     chunks = (X.chunks[0], (p,))

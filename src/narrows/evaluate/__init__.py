@@ -1,7 +1,9 @@
-"""Evaluation of reductions: comparisons, convergence, drift, overlap of selections, and plots."""
+"""Evaluation of reductions: comparisons, retrieval, drift, and plots."""
 
+from typing import Any
+
+from narrows.evaluate.angles import drift
 from narrows.evaluate.comparison import Comparison, compare
-from narrows.evaluate.convergence import Convergence, ConvergenceDisplay, convergence
 from narrows.evaluate.displays import (
     ComparisonDisplay,
     EnergyDisplay,
@@ -9,23 +11,23 @@ from narrows.evaluate.displays import (
     RetrievalDisplay,
     ScatterDisplay,
 )
-from narrows.evaluate.overlap import Overlap, drift, selection_overlap
 from narrows.evaluate.retrieval import Retrieval, retrieval
+from narrows.removed import check_name
 
 __all__ = [
     "Comparison",
     "ComparisonDisplay",
-    "Convergence",
-    "ConvergenceDisplay",
     "EnergyDisplay",
     "GainDisplay",
-    "Overlap",
     "Retrieval",
     "RetrievalDisplay",
     "ScatterDisplay",
     "compare",
-    "convergence",
     "drift",
     "retrieval",
-    "selection_overlap",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    check_name("narrows.evaluate", name)
+    raise AttributeError(f"module 'narrows.evaluate' has no attribute {name!r}")

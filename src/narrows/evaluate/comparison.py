@@ -21,7 +21,6 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
-from sklearn.utils.validation import _num_samples
 from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean, printable, warn
@@ -29,8 +28,9 @@ from narrows.evaluate.leaks import notes_of
 from narrows.evaluate.methods import RIVALS, Method, States, method_of
 from narrows.evaluate.report import write
 from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged, value
-from narrows.evaluate.splits import REPEATS, Fold, Folds, Splits, checked_test, pairs_of
+from narrows.evaluate.splits import REPEATS, Fold, Splits, checked_test, pairs_of
 from narrows.io.source import Source
+from narrows.io.table_rows import n_rows
 from narrows.methods.methods import METHODS
 from narrows.methods.parameters import is_integer, real, whole
 from narrows.moments.labels import are_numeric, as_array, joined, may_be_numeric, one_a_row
@@ -175,7 +175,6 @@ def compare(
     See Also
     --------
     narrows.evaluate.ComparisonDisplay : Plots of the result.
-    narrows.evaluate.selection_overlap : Features that several selectors share.
     sklearn.model_selection.cross_validate : Scores of one pipeline.
 
     Notes
@@ -266,12 +265,7 @@ def compare(
     splits = Splits(parts, pairs, preprocess, source)
     if methods is None:
         made = without_costly(made, splits)
-    metric, why = metric_of(splits.y, metric)
-    notes = list[str]()
-    found = compare_folds(splits, made, dims, classifiers, progress, metric=metric, notes=notes)
-    lines = Comparison(found, splits, made)
-    lines.metric, lines.why, lines.margin, lines.notes = metric, why, margin, notes
-    return lines
+    return compare_splits(splits, made, dims, classifiers, progress, metric, margin)
 
 
 def _are_numbers(y: Any, target: str) -> bool:
@@ -301,7 +295,7 @@ def _checked(X: Any, y: Any, is_raw: bool, numeric: bool) -> tuple[Any, np.ndarr
                 "narrows.table for tables."
             ) from None
     if numeric:
-        return X, numbers_of(y, _num_samples(X), "compare")
+        return X, numbers_of(y, n_rows(X), "compare")
     classes, codes = one_a_row(X, y, "compare")
     return X, classes[codes]
 
@@ -342,6 +336,8 @@ class Comparison(Results):
     columns_in_order_ : list of str
         Columns of a table file in the order in which `ForwardFS` selects them from the training
         samples of the first split; empty without it.
+    stopped : bool
+        Whether Ctrl-C ended `narrows compare` early; `compare` itself raises KeyboardInterrupt.
 
     See Also
     --------
@@ -410,79 +406,95 @@ def _width(X: Any) -> int | None:
     return X.shape[1] if is_numbers and X.ndim == 2 and all_finite(X) else None
 
 
-def compare_folds(
-    folds: Folds,
+def compare_splits(
+    splits: Splits,
     methods: Sequence[Method],
     dims: Sequence[int] | None = None,
     classifiers: Sequence[str] | None = None,
     progress: Callable[[str], None] | None = None,
-    found: dict[Any, list[Line]] | None = None,
     metric: str = "accuracy",
-    notes: list[str] | None = None,
-) -> Results:
-    """Compare methods, which `check` has made; they stay fitted to the last fold.
+    margin: float = MARGIN,
+    may_stop: bool = False,
+) -> Comparison:
+    """Compare methods, which `check` has made; they stay fitted to the last split.
 
-    `found` keeps the lines if it is interrupted. `notes` gets what makes the results of the first
-    fold too good.
+    With `may_stop`, Ctrl-C ends the comparison, which has the lines so far.
     """
-    say = progress or (lambda what: None)
-    found = {} if found is None else found
-    numeric, weight = folds[0][1].ndim == 2, None
-    if metric == "balanced_accuracy":
-        weight = "balanced"
+    found: dict[Any, list[Line]] = {}
+    metric, why = metric_of(splits.y, metric)
+    notes, stopped = list[str](), False
+    try:
+        with threadpool_limits(1):  # CPU seconds would count waiting threads
+            for number in range(len(splits)):
+                if dims is None:
+                    dims = sizes_of(splits[0][0])  # of all, also if others have more or fewer terms
+                of_split = _of_split(splits, number, methods, dims, classifiers, progress, metric)
+                for line in of_split:
+                    # the largest class of a split may be another one than that of the first
+                    name = ALWAYS if line.method.startswith(ALWAYS) else line.method
+                    found.setdefault((name, line.asked, line.classifier), []).append(line)
+                if number == 0 and _width(splits[0][0]) is not None:
+                    done = [line for line, *_ in found.values() if not line.skipped]
+                    scores = [value(line, _SHARE.get(metric, metric)) for line in done]
+                    fold, best = _narrowed(splits[0]), max(scores, default=0)
+                    notes += notes_of(fold, best, metric, splits.source(0), splits.samples)
+    except KeyboardInterrupt:
+        if not may_stop:
+            raise
+        stopped = True
+    lines = Comparison(averaged(found.values()), splits, methods)
+    lines.metric, lines.why, lines.margin, lines.notes = metric, why, margin, notes
+    lines.stopped = stopped
+    lines.columns_in_order_ = next((list(each.in_order) for each in methods if each.in_order), [])
+    lines.ranked_by = USUAL[0] if classifiers is None and splits.y.ndim == 1 else ""
+    return lines
+
+
+def _of_split(
+    splits: Splits,
+    number: int,
+    methods: Sequence[Method],
+    dims: Sequence[int],
+    classifiers: Sequence[str] | None,
+    progress: Callable[[str], None] | None,
+    metric: str,
+) -> Iterator[Line]:
+    """Yield the lines of a split: of a constant prediction, all features, and each method."""
+    fold = _, y, _, y_test = _narrowed(splits[number])
+    numeric, weight = y.ndim == 2, "balanced" if metric == "balanced_accuracy" else None
     known = REGRESSORS if numeric else CLASSIFIERS
     machines = {
         name: partial(known[name], weight) for name in checked_classifiers(classifiers, numeric)
     }
+    if not numeric:
+        joined([y, y_test])  # labels of another type would all be predicted wrong
+    states, sizes = States(fold[0], y, methods), sorted({int(p) for p in dims})
+    ranked = not numeric and (metric in BY_SCORES or len(np.unique(y)) == 2)
     may_skip = USUAL[1:] if classifiers is None else ()
-    with threadpool_limits(1):  # CPU seconds would count waiting threads
-        for number, (X, y, X_test, y_test) in enumerate(folds):
-            fold = (_narrow(X), y, _narrow(X_test), y_test)
-            if y.ndim == 1:
-                joined([y, y_test])  # labels of another type would all be predicted wrong
-            states = States(fold[0], y, methods)
-            groups = folds.groups(number)
-            if dims is None:
-                dims = sizes_of(X)  # of all folds, also if others have more or fewer terms
-            sizes = sorted({int(p) for p in dims})
-            ranked = y.ndim == 1 and (metric in BY_SCORES or len(np.unique(y)) == 2)
-            found.setdefault(ALWAYS, []).append(_constant(y, y_test, ranked))
-            of_all: dict[str, dict[str, Any]] = {}  # what a classifier has with all columns
-            source = None if number else folds.source(0)
-            for method in (None, *methods) if sizes else (None,):
-                if method is not None:
-                    method.begin(number, groups)
-                for line in _of_method(
-                    method, fold, states, sizes, machines, say, source, of_all, ranked, may_skip
-                ):
-                    found.setdefault((line.method, line.asked, line.classifier), []).append(line)
-                if method is not None and number == 0:
-                    method.end(source)
-            if number == 0 and notes is not None:
-                done = [each[0] for each in found.values() if not each[0].skipped]
-                best = max((value(line, _SHARE.get(metric, metric)) for line in done), default=0)
-                if _width(X) is not None:
-                    notes += notes_of(fold, best, metric, source, folds.samples)
-    lines = averaged(found.values())
-    lines.columns_in_order_ = in_order(methods)
-    lines.ranked_by = ranked_by(classifiers, numeric)
-    return lines
-
-
-def ranked_by(classifiers: Sequence[str] | None, numeric: bool) -> str:
-    """Return the classifier that ranks reductions; empty where all of those do that were named."""
-    return USUAL[0] if classifiers is None and not numeric else ""
-
-
-def in_order(made: Sequence[Method]) -> list[str]:
-    """Return the columns of a table in the order of forward selection; none of other methods."""
-    return list(next((method.in_order for method in made if method.in_order), ()))
+    of_all: dict[str, dict[str, Any]] = {}  # what a classifier has with all columns
+    source = None if number else splits.source(0)
+    yield _constant(y, y_test, ranked)
+    for method in (None, *methods) if sizes else (None,):
+        if method is not None:
+            method.begin(number, splits.groups(number))
+        yield from _of_method(
+            method, fold, states, sizes, machines, progress or (lambda what: None), source, of_all,
+            ranked, may_skip,
+        )  # fmt: skip
+        if method is not None and number == 0:
+            method.end(source)
 
 
 def without_costly(made: Sequence[Method], data: Sequence[Fold]) -> list[Method]:
     """Return the default methods that are compared with so many features."""
     few = data[0][0].shape[1] <= MOST
     return [method for method in made if few or method.name not in _NARROW]
+
+
+def _narrowed(fold: Fold) -> Fold:
+    """Return a split with 32-bit indices of sparse samples, if possible."""
+    X, y, X_test, y_test = fold
+    return _narrow(X), y, _narrow(X_test), y_test
 
 
 def _narrow(X: Any) -> Any:

@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 from xml.etree import ElementTree
 
 import numpy as np
@@ -95,19 +95,33 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
         figure.savefig(temporary, format=Path(path).suffix.lower().removeprefix("."))
 
 
-def axes_of(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
-    """Return given axes, or those of a new figure of this size, and their figure."""
-    ax = new_figure(figsize=figsize).subplots() if ax is None else ax
-    return ax, ax.figure
-
-
 def printed(name: Any) -> str:
     """Return a name for a plot: no formula, no control characters, shortened."""
     text = "".join(c if c.isprintable() else " " for c in str(name)).replace("$", r"\$")
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-class EnergyDisplay:
+class _Display:
+    """A plot on given axes or in a new figure: `ax_`, its axes, and `figure_`, their figure."""
+
+    def _take(self, ax: Any, size: tuple[float, float]) -> Any:
+        """Set and return the axes to plot on, those of a new figure in inches if none are given."""
+        self.ax_ = new_figure(size).subplots() if ax is None else ax
+        self.figure_ = self.ax_.figure
+        return self.ax_
+
+
+def _check_is(
+    display: type[_Display], estimator: Any, kind: type[Any], expected: str, hint: str
+) -> None:
+    """Raise ParameterError for an estimator that a display does not plot."""
+    if not isinstance(estimator, kind):
+        raise ParameterError(
+            f"{display.__name__}: expected {expected}, got {type(estimator).__name__}. {hint}"
+        )
+
+
+class EnergyDisplay(_Display):
     """Plot of the scores of a selection, best first, and of their cumulative share.
 
     Held-out scores, if given, are plotted as a share of the best one, with a band of one standard
@@ -134,7 +148,6 @@ class EnergyDisplay:
     See Also
     --------
     ScatterDisplay : Samples in two dimensions.
-    selection_overlap : Features that several selectors share.
 
     Examples
     --------
@@ -158,15 +171,9 @@ class EnergyDisplay:
         self.held_out, self.errors = held_out, errors
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, ax: Any = None, legend: Place = "right"
-    ) -> EnergyDisplay:
+    def from_estimator(cls, estimator: Any, ax: Any = None, legend: Place = "right") -> Self:
         """Plot the scores of a fitted selector."""
-        if not isinstance(estimator, Selector):
-            raise ParameterError(
-                f"EnergyDisplay: expected a selector, got {type(estimator).__name__}. "
-                "Use OCFS, IG or another selector."
-            )
+        _check_is(cls, estimator, Selector, "a selector", "Use OCFS, IG or another selector.")
         scores = estimator.scores_[estimator.ranking_]
         display = cls(scores, estimator.energy_, estimator.n_features_)
         held_out: Any = getattr(estimator, "held_out_scores_", ())
@@ -174,38 +181,35 @@ class EnergyDisplay:
             display.held_out, display.errors = held_out, estimator.held_out_errors_
         return display.plot(ax, legend)
 
-    def plot(self, ax: Any = None, legend: Place = "right") -> EnergyDisplay:
+    def plot(self, ax: Any = None, legend: Place = "right") -> Self:
         """Plot on given axes or in a new figure; return self.
 
         The legend is to the right of the axes or below them.
         """
-        self.ax_, self.figure_ = axes_of(ax, (7, 4))
+        ax = self._take(ax, (7, 4))
         p = np.arange(1, len(self.energy) + 1)
         finite = self.scores[np.isfinite(self.scores)]
         best = finite.max(initial=0.0) or 1.0
         share = np.clip(np.where(np.isfinite(self.scores), self.scores, best) / best, 0, 1)
-        self.ax_.plot(p, self.energy, color=COLOURS[0], lw=1.8, label="share of the total score")
-        self.ax_.plot(p, share, "--", color=COLOURS[5], lw=1.4, label="score / best score")
+        ax.plot(p, self.energy, color=COLOURS[0], lw=1.8, label="share of the total score")
+        ax.plot(p, share, "--", color=COLOURS[5], lw=1.4, label="score / best score")
         curve = self.energy
         if self.held_out is not None and self.held_out.max() > 0:
-            best, colour = float(self.held_out.max()), COLOURS[1]
+            best = float(self.held_out.max())
             curve = self.held_out / best
-            self.ax_.plot(p, curve, "-.", color=colour, lw=1.8, label="held-out score / best")
-            if self.errors is not None:
-                low, high = curve - self.errors / best, curve + self.errors / best
-                self.ax_.fill_between(p, low, high, color=colour, alpha=0.2, lw=0)
+            _draw_held_out(ax, self.held_out, self.errors, "held-out score / best", best)
         height = float(curve[self.chosen - 1])
         on_left = self.chosen < len(p) ** 0.6
         below = height > 0.9  # else it would be on the border
         place = ((6, -14), "left") if on_left else ((-6, -14 if below else 8), "right")
-        _mark_chosen(self.ax_, self.chosen, height, place)
-        self.ax_.set(xscale="log", ylim=(0, 1.03), xlabel="features, best first")
-        _plain_ticks(self.ax_.xaxis)
-        _grid_and_legend(self.ax_, legend)
+        _mark_chosen(ax, self.chosen, height, place)
+        ax.set(xscale="log", ylim=(0, 1.03), xlabel="features, best first")
+        _plain_ticks(ax.xaxis)
+        _grid_and_legend(ax, legend)
         return self
 
 
-class GainDisplay:
+class GainDisplay(_Display):
     """Plot of the share of the targets that selected features explain, by their number.
 
     Held-out shares, if given, are plotted beside it, with a band of one standard error.
@@ -249,51 +253,42 @@ class GainDisplay:
         self.gains, self.held_out, self.errors = gains, held_out, errors
 
     @classmethod
-    def from_estimator(cls, estimator: Any, ax: Any = None, legend: Place = "right") -> GainDisplay:
+    def from_estimator(cls, estimator: Any, ax: Any = None, legend: Place = "right") -> Self:
         """Plot the gains of a fitted `ForwardFS`."""
-        if not isinstance(estimator, ForwardFS):
-            raise ParameterError(
-                f"GainDisplay: expected a ForwardFS, got {type(estimator).__name__}. "
-                "Use EnergyDisplay for other selectors."
-            )
+        hint = "Use EnergyDisplay for other selectors."
+        _check_is(cls, estimator, ForwardFS, "a ForwardFS", hint)
         display = cls(estimator.gain_curve_)
         if len(estimator.held_out_scores_):
             display.held_out = estimator.held_out_scores_
             display.errors = estimator.held_out_errors_
         return display.plot(ax, legend)
 
-    def plot(self, ax: Any = None, legend: Place = "right") -> GainDisplay:
+    def plot(self, ax: Any = None, legend: Place = "right") -> Self:
         """Plot on given axes or in a new figure; return self.
 
         The legend is to the right of the axes or below them.
         """
-        self.ax_, self.figure_ = axes_of(ax, (7, 4))
+        ax = self._take(ax, (7, 4))
         chosen, curve = len(self.gains), self.gains
         steps = np.arange(1, chosen + 1)
-        self.ax_.plot(
-            steps, curve, color=COLOURS[0], lw=1.8, marker=".", label="samples of the fit"
-        )
+        ax.plot(steps, curve, color=COLOURS[0], lw=1.8, marker=".", label="samples of the fit")
         if self.held_out is not None:
-            curve, colour = self.held_out, COLOURS[1]
-            compared = np.arange(1, len(curve) + 1)
-            self.ax_.plot(compared, curve, "-.", color=colour, lw=1.8, label="held-out samples")
-            if self.errors is not None:
-                low, high = curve - self.errors, curve + self.errors
-                self.ax_.fill_between(compared, low, high, color=colour, alpha=0.2, lw=0)
+            curve = self.held_out
+            _draw_held_out(ax, curve, self.errors, "held-out samples")
         on_left = chosen < 0.7 * len(curve)
         place = ((6, -14), "left") if on_left else ((-6, -36), "right")
-        _mark_chosen(self.ax_, chosen, float(curve[chosen - 1]), place)
-        self.ax_.set(
+        _mark_chosen(ax, chosen, float(curve[chosen - 1]), place)
+        ax.set(
             ylim=(0, None),
             xlabel="steps, each of one feature or group",
             ylabel="explained share of the targets",
         )
-        self.ax_.xaxis.get_major_locator().set_params(integer=True)
-        _grid_and_legend(self.ax_, legend)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        _grid_and_legend(ax, legend)
         return self
 
 
-class ComparisonDisplay:
+class ComparisonDisplay(_Display):
     """Plot of scores or times against the number of dimensions, one line per method.
 
     Parameters
@@ -358,7 +353,7 @@ class ComparisonDisplay:
             raise ParameterError(
                 f"ComparisonDisplay: expected what to be one of {', '.join(_WORDS)}, got {what!r}."
             )
-        self.ax_, self.figure_ = axes_of(ax, (7, 4.4))
+        ax = self._take(ax, (7, 4.4))
         shown = classifier or next((line.classifier for line in self.lines), "")
         mine = [line for line in self.lines if line.classifier == shown]
         found = {
@@ -368,13 +363,13 @@ class ComparisonDisplay:
         }  # fmt: skip
         of_reduction = what in ("learn", "transform")
         every = next((line for line in mine if line.method == ALL and not of_reduction), None)
-        _plot_curves(self.ax_, found, every and (every.dimensions, getattr(every, what)))
+        _plot_curves(ax, found, every and (every.dimensions, getattr(every, what)))
         scale = "log" if what in ("learn", "transform", "train") else "linear"
         words = _WORDS[what] + ("" if of_reduction else f", {shown}")
-        self.ax_.set(yscale=scale, ylabel=words)
+        ax.set(yscale=scale, ylabel=words)
         if scale == "log":
-            _plain_ticks(self.ax_.yaxis)
-        _grid_and_legend(self.ax_, legend)
+            _plain_ticks(ax.yaxis)
+        _grid_and_legend(ax, legend)
         return self
 
 
@@ -514,6 +509,17 @@ def draw_lift(ax: Any, found: Mapping[str, Sequence[float]]) -> None:
     _grid_and_legend(ax, "below")
 
 
+def _draw_held_out(
+    ax: Any, scores: np.ndarray, errors: np.ndarray | None, label: str, unit: float = 1.0
+) -> None:
+    """Draw scores of held-out samples by number of features, with one standard error."""
+    p, colour = np.arange(1, len(scores) + 1), COLOURS[1]
+    ax.plot(p, scores / unit, "-.", color=colour, lw=1.8, label=label)
+    if errors is not None:
+        low, high = (scores - errors) / unit, (scores + errors) / unit
+        ax.fill_between(p, low, high, color=colour, alpha=0.2, lw=0)
+
+
 def _mark_chosen(ax: Any, chosen: int, height: float, place: tuple[Any, str]) -> None:
     """Mark the number of selected features; the text has an offset in points and an alignment."""
     ax.plot([chosen], [height], "o", color="black")
@@ -545,7 +551,7 @@ def _grid_and_legend(ax: Any, where: Place) -> None:
     ax.legend(fontsize=8, frameon=False, **places[where])
 
 
-class ScatterDisplay:
+class ScatterDisplay(_Display):
     """Scatter plot of samples in the first two dimensions of a reduction, by class.
 
     With one dimension, the density of each class, weighted by its share of the samples.
@@ -622,17 +628,18 @@ class ScatterDisplay:
         The samples are faint, and the name of each class stands at their median. The twenty largest
         classes have their own colour, marker and name; the other classes are grey.
         """
-        self.ax_, self.figure_ = axes_of(ax, (7, 5.4))
+        ax = self._take(ax, (7, 5.4))
         classes, counts = np.unique(self.y, return_counts=True)
         self.named_ = classes[np.sort(np.argsort(-counts, kind="stable")[:_NAMED])]
         if self.Z.shape[1] == 1:
-            return self._plot_densities()
+            self._plot_densities(ax)
+            return self
         rest = ~np.isin(self.y, self.named_)
         size = float(np.clip(6000 / max(1, len(self.y)), 6, 30))
         if rest.any():
-            self.ax_.scatter(*self.Z[rest].T, s=size, color="0.85", linewidths=0, gid="points-rest")
+            ax.scatter(*self.Z[rest].T, s=size, color="0.85", linewidths=0, gid="points-rest")
         for number, label in enumerate(self.named_):
-            self.ax_.scatter(
+            ax.scatter(
                 *self.Z[self.y == label].T,
                 s=size,
                 marker=MARKERS[(number + number // len(COLOURS)) % len(MARKERS)],
@@ -641,14 +648,14 @@ class ScatterDisplay:
                 linewidths=0,
                 gid=f"points-{number}",
             )
-        self._name_classes()
-        self.ax_.set(xlabel=printed(self.names[0]), ylabel=printed(self.names[1]))
+        self._name_classes(ax)
+        ax.set(xlabel=printed(self.names[0]), ylabel=printed(self.names[1]))
         others = len(classes) - len(self.named_)
         if others:
-            self.ax_.set_title(f"grey: {others} other classes", fontsize=9, loc="right")
+            ax.set_title(f"grey: {others} other classes", fontsize=9, loc="right")
         return self
 
-    def _plot_densities(self) -> ScatterDisplay:
+    def _plot_densities(self, ax: Any) -> None:
         """Plot the density of each class in one dimension; those of all classes sum to one."""
         from scipy.stats import gaussian_kde
 
@@ -659,19 +666,18 @@ class ScatterDisplay:
             of_class, colour = z[self.y == label], COLOURS[number % len(COLOURS)]
             if np.ptp(of_class) > 0:
                 density = gaussian_kde(of_class)(at) * len(of_class) / n
-                self.ax_.fill_between(at, density, color=colour, alpha=0.25, linewidth=0)
-                self.ax_.plot(at, density, color=colour, label=printed(label))
+                ax.fill_between(at, density, color=colour, alpha=0.25, linewidth=0)
+                ax.plot(at, density, color=colour, label=printed(label))
             else:  # of one sample, or of equal ones
-                self.ax_.axvline(of_class[0], color=colour, label=printed(label))
+                ax.axvline(of_class[0], color=colour, label=printed(label))
         if self.threshold is not None:
             name = f"threshold {self.threshold:.3g}"
-            self.ax_.axvline(self.threshold, color="black", lw=1, ls=":", label=name)
-        self.ax_.set(xlabel=printed(self.names[0]), ylabel="density", yticks=[])
-        self.ax_.set_ylim(bottom=0)
-        self.ax_.legend(frameon=False)
-        return self
+            ax.axvline(self.threshold, color="black", lw=1, ls=":", label=name)
+        ax.set(xlabel=printed(self.names[0]), ylabel="density", yticks=[])
+        ax.set_ylim(bottom=0)
+        ax.legend(frameon=False)
 
-    def _name_classes(self) -> None:
+    def _name_classes(self, ax: Any) -> None:
         """Write the name of each class at its median, apart from other names."""
         from matplotlib.colors import to_rgb
         from matplotlib.patheffects import withStroke
@@ -680,14 +686,14 @@ class ScatterDisplay:
             return
         names = [printed(label) for label in self.named_]
         medians = np.array([np.median(self.Z[self.y == label], axis=0) for label in self.named_])
-        self.ax_.autoscale_view()
-        self.ax_.set(xlim=self.ax_.get_xlim(), ylim=self.ax_.get_ylim())
-        to_axes = self.ax_.transLimits
-        inches = self.ax_.get_window_extent().size / self.figure_.dpi
+        ax.autoscale_view()
+        ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
+        to_axes = ax.transLimits
+        inches = ax.get_window_extent().size / self.figure_.dpi
         sizes = np.array([(0.075 * len(name) + 0.05, 0.17) for name in names]) / inches
         places = to_axes.inverted().transform(_apart(to_axes.transform(medians), sizes))
         for number, (name, place) in enumerate(zip(names, places, strict=True)):
-            self.ax_.text(
+            ax.text(
                 *place, name, ha="center", va="center", fontsize=12 if len(names) <= 10 else 9,
                 fontweight="bold",
                 color=0.6 * np.array(to_rgb(COLOURS[number % len(COLOURS)])),

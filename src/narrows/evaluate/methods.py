@@ -19,12 +19,12 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest, chi2, f_classif, f_regression
 from sklearn.pipeline import Pipeline
 from sklearn.random_projection import SparseRandomProjection
-from sklearn.utils.validation import _num_samples
 from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.splits import fit_preprocessing, source_of
 from narrows.io.source import Source
+from narrows.io.table_rows import n_rows
 from narrows.methods import projectors
 from narrows.methods.base import Reducer, plan_of, reducer_of, remember, solution_of
 from narrows.methods.describe import chosen
@@ -455,9 +455,9 @@ class OtherTransformer(Rival):
         def reduce(samples: Any) -> Any:
             Z = made.transform(samples)
             Z = Z if sparse.issparse(Z) else np.asarray(Z)
-            if Z.ndim != 2 or Z.shape[0] != _num_samples(samples):
+            if Z.ndim != 2 or Z.shape[0] != n_rows(samples):
                 raise ValueError(
-                    f"compare: expected reduced samples of shape ({_num_samples(samples)}, "
+                    f"compare: expected reduced samples of shape ({n_rows(samples)}, "
                     f"n_components) from {self.name}, got {Z.shape}."
                 )
             return Z

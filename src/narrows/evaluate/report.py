@@ -6,8 +6,9 @@ import base64
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata, resources
 from inspect import getdoc
 from pathlib import Path
@@ -46,7 +47,7 @@ from narrows.evaluate.results import (
     notes_on_classifiers,
     title,
 )
-from narrows.evaluate.retrieval import SCORES, Retrieval, equivalent_to
+from narrows.evaluate.retrieval import SCORES, Retrieval, near_best
 from narrows.evaluate.splits import Splits
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
@@ -112,7 +113,6 @@ def write(
     inputs: Sequence[str] = (),
     command: str = "",
     fit: str | None = None,
-    stopped: bool = False,
 ) -> None:
     """Write a page to `path`, and its contents as JSON beside it.
 
@@ -123,11 +123,8 @@ def write(
     models = [_model(method, data) for method in _fitted(methods)]
     chosen = lines.recommendation_
     found = {
-        "command": command or None,
-        "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version()}
-        | {name: metadata.version(name) for name in _LIBRARIES},
-        "stopped": stopped,
+        **_run(command),
+        "stopped": lines.stopped,
         "data": _data(data, lines.n_folds, inputs),
         **contents(lines, fit),
         **_of_two(lines),
@@ -135,8 +132,12 @@ def write(
         "curves": _curves(lines),
         "models": models,
     }
-    page = _template().render(
-        found=found,
+    _write(
+        path,
+        twin,
+        found,
+        heading=("Comparison of dimensionality reductions", "on"),
+        inputs=list(inputs),
         lines=list(zip(found["lines"], lines.near(), strict=True)),
         largest=found[constant(lines.metric)],
         field=FIELDS[lines.metric],
@@ -156,11 +157,8 @@ def write(
         matrix=_matrix(lines, data),
         map=_map(lines, data, methods),
         texts=data.is_text,
-        pictures=_pictures(lines, methods),
+        pictures=[_picture(*each) for each in _pictures(lines, methods)],
     )
-    for name, text in (twin, json.dumps(found, indent=1, allow_nan=False)), (path, page):
-        with replacing(name) as temporary:
-            Path(temporary).write_text(text, encoding="utf-8")
 
 
 def write_retrieval(
@@ -171,14 +169,9 @@ def write_retrieval(
     fit: str | None = None,
 ) -> None:
     """Write a page of `retrieval` to `path`, and its contents as JSON beside it."""
-    twin, chosen, rows = twin_of(os.fspath(path)), lines.best(), lines.as_dicts()
-    near = (
-        [] if chosen is None else equivalent_to(lines, chosen.best, chosen.classes, chosen.metric)
-    )
+    twin, rows, near = twin_of(os.fspath(path)), lines.as_dicts(), near_best(lines)
     found = {
-        "command": command or None,
-        "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {name: metadata.version(name) for name in _LIBRARIES},
+        **_run(command),
         "inputs": list(inputs),
         "sentence": lines.sentence_,
         "fit": fit,
@@ -186,17 +179,36 @@ def write_retrieval(
         "draws": lines[0].n_draws,
         "lines": rows,
     }
-    pictures = []
-    for score in SCORES:
-        figure = RetrievalDisplay(lines).plot(metric=score).figure_
-        pictures.append({"title": score, "svg": base64.b64encode(as_svg(figure)).decode()})
-    page = _template("retrieval.html").render(
-        found=found,
+    figures = {score: RetrievalDisplay(lines).plot(metric=score).figure_ for score in SCORES}
+    _write(
+        path,
+        twin,
+        found,
+        heading=("Retrieval by reduced vectors", "of"),
+        inputs=list(inputs),
         lines=[(row, line in near) for row, line in zip(rows, lines, strict=True)],
-        classes=lines.classes,
+        kinds=lines.classes,
         scores=SCORES,
-        pictures=pictures,
+        pictures=[
+            _shown(f"{score} by number of dimensions", "With one standard error.", figure)
+            for score, figure in figures.items()
+        ],
     )
+
+
+def _run(command: str) -> dict[str, Any]:
+    """Return what was run, when, and by which versions."""
+    return {
+        "command": command or None,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version()}
+        | {name: metadata.version(name) for name in _LIBRARIES},
+    }
+
+
+def _write(path: str | os.PathLike[str], twin: str, found: dict[str, Any], **shown: Any) -> None:
+    """Write a page that shows what was found, and this as JSON beside it."""
+    page = _template().render(found=found, **shown)
     for name, text in (twin, json.dumps(found, indent=1, allow_nan=False)), (path, page):
         with replacing(name) as temporary:
             Path(temporary).write_text(text, encoding="utf-8")
@@ -320,7 +332,7 @@ def _energy(selector: Any) -> dict[str, Any]:
 # -- page --------------------------------------------------------------------------------
 
 
-def _template(page: str = "report.html") -> Any:
+def _template() -> Any:
     with needing("plots", "jinja2", "Reports"):
         import jinja2
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -330,7 +342,7 @@ def _template(page: str = "report.html") -> Any:
         "file": os.path.basename,
         "title": title,
     }
-    source = resources.files("narrows.evaluate").joinpath(page).read_text("utf-8")
+    source = resources.files("narrows.evaluate").joinpath("report.html").read_text("utf-8")
     return environment.from_string(source)
 
 
@@ -456,60 +468,65 @@ def threshold(z: np.ndarray, y: np.ndarray) -> float:
     return float(z[k : k + 2].mean())
 
 
-def _pictures(lines: Results, methods: Sequence[Method]) -> list[dict[str, str]]:
+def _shown(title: str, caption: str, figure: Any) -> dict[str, str]:
+    """Return a picture as the page shows it."""
+    return {"title": title, "caption": caption, "svg": base64.b64encode(as_svg(figure)).decode()}
+
+
+def _picture(title: str, caption: str, draw: Callable[[Any], Any]) -> dict[str, str]:
+    """Draw a picture on new axes."""
+    ax = new_figure((5.4, 4.4)).subplots()
+    draw(ax)
+    return _shown(title, caption, ax.figure)
+
+
+def _pictures(
+    lines: Results, methods: Sequence[Method]
+) -> Iterator[tuple[str, str, Callable[[Any], Any]]]:
+    """Yield the title and the caption of each picture, and the function that draws it."""
     done = [line for line in lines if not line.skipped and line.method != ALL]
-    pictures, metric = [], METRICS[lines.metric]
+    metric, scores = METRICS[lines.metric], ComparisonDisplay(lines)
     plain = metric not in (METRICS["accuracy"], METRICS["r2"])
     bars = "the standard deviation over splits" if plain else "one standard error"
-
-    def add(title: str, caption: str, draw: Any) -> None:
-        ax = new_figure((5.4, 4.4)).subplots()
-        draw(ax)
-        encoded = base64.b64encode(as_svg(ax.figure)).decode()
-        pictures.append({"title": title, "caption": caption, "svg": encoded})
-
     for classifier in dict.fromkeys(line.classifier for line in done):
-        add(
+        yield (
             f"{metric[:1].upper()}{metric[1:]} by number of dimensions, {classifier}",
             f"On the held-out samples, with {bars}. Dotted: all features.",
-            lambda ax, classifier=classifier: ComparisonDisplay(lines).plot(
-                ax, FIELDS[lines.metric], classifier, legend="below"
-            ),
+            partial(scores.plot, what=FIELDS[lines.metric], classifier=classifier, legend="below"),
         )
     two, chosen = _of_two(lines), lines.recommendation_
     if two and chosen is not None:
         of = f"of {title(chosen.line.method)} with {chosen.line.dimensions:,} dimensions"
-        add(
+        yield (
             f"Calibration {of}",
             "How often held-out samples have the rarer class, by its predicted probability.",
-            lambda ax: draw_calibration(ax, two["calibration"]),
+            partial(draw_calibration, found=two["calibration"]),
         )
-        add(
+        yield (
             f"Lift {of}",
             "How many times as frequent the rarer class is among the held-out samples of highest "
             "probability as among all.",
-            lambda ax: draw_lift(ax, two["lift"]),
+            partial(draw_lift, found=two["lift"]),
         )
     if done:
-        add(
+        yield (
             "Time to learn by number of dimensions",
             "CPU seconds to fit the reduction, without reading the data.",
-            lambda ax: ComparisonDisplay(lines).plot(ax, "learn", legend="below"),
+            partial(scores.plot, what="learn", legend="below"),
         )
     selectors = [m for m in _fitted(methods) if m.fitted._selects]
     selector = next((m for m in selectors if not m.is_forward), None)
     if selector is not None:
-        add(
+        yield (
             f"Scores of the features, {title(selector.name)}",
             "Share of the total score in the best features, and the score of each, best first.",
-            lambda ax: EnergyDisplay.from_estimator(selector.fitted, ax, legend="below"),
+            partial(EnergyDisplay.from_estimator, selector.fitted, legend="below"),
         )
     forward = next((m for m in selectors if m.is_forward), None)
     if forward is not None:
-        add(
+        yield (
             f"Explained share by number of features, {title(forward.name)}",
             "Share of the variance of the targets (of classes: of their indicators) that the first "
             "features explain.",
-            lambda ax: GainDisplay.from_estimator(forward.fitted, ax, legend="below"),
+            partial(GainDisplay.from_estimator, forward.fitted, legend="below"),
         )
-    return pictures

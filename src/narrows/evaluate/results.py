@@ -450,12 +450,15 @@ class Results(list[Line]):
         The columns of a table in the order of forward selection, in the first split.
     ranked_by : str
         The classifier whose results are compared; empty if those of all are.
+    stopped : bool
+        Whether Ctrl-C ended the comparison.
     """
 
     n_folds, metric, why, margin, ranked_by = 1, "accuracy", "", MARGIN, ""
     notes: Sequence[str] = ()
     largest_class_: Line | None = None
     columns_in_order_: Sequence[str] = ()
+    stopped = False
 
     def of(self, lines: Iterable[Line]) -> Results:
         """Return some of the lines as results of the same comparison."""
@@ -603,7 +606,7 @@ class Results(list[Line]):
         header = [*(classifiers if several else [name]), f"{first} to the best" if several else
                   "to the best", *second, "bytes/row", "seconds"]  # fmt: skip
         cells = [
-            [line.skipped] if line.skipped else [
+            [f"skipped: {line.skipped}"] if line.skipped else [
                 *(self._score(row.get(each), apart, several) for each in classifiers),
                 str(apart.get(id(line)) or ""), *([self._other(line)] if second else []),
                 f"{line.row_bytes:,.0f}", f"{line.learn + line.transform:.3f}",
@@ -611,19 +614,11 @@ class Results(list[Line]):
             for row in rows for line in [row.get(first) or next(iter(row.values()))]
         ]  # fmt: skip
         lines = [next(iter(row.values())) for row in rows]
-        sizes = ["dimensions", *map(_size, lines)]
-        full = [row for row in [header, *cells] if len(row) == len(header)]
-        wide = [max(map(len, column)) for column in zip(*full, strict=True)]
-        room = max(_SHORTEST, _WIDTH - sum(wide) - 2 * len(wide) - 2 - max(map(len, sizes)))
+        sized = zip(["dimensions", *map(_size, lines)], [header, *cells], strict=True)
+        right = [[size, *row] for size, row in sized]
+        room = max(_SHORTEST, _WIDTH - 2 - len(aligned(right, ())[0]))
         names = ["method", *(_shortened(line.method, room) for line in lines)]
-        width = max(map(len, names))
-        return [
-            f"{each:<{width}}  {size:>{max(map(len, sizes))}}  " + (
-                "  ".join(f"{cell:>{w}}" for cell, w in zip(row, wide, strict=True))
-                if len(row) == len(header) else f"skipped: {row[0]}"
-            )
-            for each, size, row in zip(names, sizes, [header, *cells], strict=True)
-        ]  # fmt: skip
+        return aligned([[name, *row] for name, row in zip(names, right, strict=True)])
 
     def _score(self, line: Line | None, apart: dict[int, Difference | None], several: bool) -> str:
         """Return the score of a line, marked if it is equivalent to the best."""
@@ -671,6 +666,23 @@ class Results(list[Line]):
             "and to reduce",
             *notes_on_classifiers(self),
         ]
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> list[str]:
+    """Return the lines of a table, whose first row is a header; some columns are to the left.
+
+    The last cell of a row with fewer cells takes no part in the widths.
+    """
+    n = len(rows[0])
+    full = [row if len(row) == n else row[:-1] for row in rows]
+    wide = [max(len(row[k]) for row in full if k < len(row)) for k in range(n)]
+    return [
+        "  ".join(
+            [*(f"{cell:{'<' if k in left else '>'}{wide[k]}}" for k, cell in enumerate(known)),
+             *row[len(known) :]]
+        )
+        for row, known in zip(rows, full, strict=True)
+    ]  # fmt: skip
 
 
 def is_ranked(lines: Results, line: Line) -> bool:
@@ -743,7 +755,7 @@ def _size(line: Line) -> str:
     return (f"{columns}, " if line.columns else "") + f"{line.dimensions:,}"
 
 
-def averaged(found: Iterable[Sequence[Line]], metric: str = "accuracy", why: str = "") -> Results:
+def averaged(found: Iterable[Sequence[Line]]) -> Results:
     """Return one line for each model and classifier, means over the splits that are complete.
 
     What has the dimensions of an earlier line of its method is the same model, and left out, as is
@@ -751,7 +763,6 @@ def averaged(found: Iterable[Sequence[Line]], metric: str = "accuracy", why: str
     """
     found = list(found)
     lines, seen = Results(), set[Any]()
-    lines.metric, lines.why = metric, why
     lines.n_folds = min(map(len, found), default=1)
     for line in (mean(each[: lines.n_folds]) for each in found):
         key = line.method, line.skipped or (line.classifier, line.dimensions)

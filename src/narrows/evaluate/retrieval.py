@@ -17,7 +17,7 @@ from sklearn.utils.extmath import row_norms
 
 from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.methods import RIVALS, is_nested
-from narrows.evaluate.results import ALL, against, as_numbers, named
+from narrows.evaluate.results import ALL, against, aligned, as_numbers, named
 from narrows.evaluate.splits import checked_test
 from narrows.methods.discriminants import LDA
 from narrows.methods.methods import METHODS
@@ -697,32 +697,34 @@ class Retrieval(list[RetrievalLine]):
 
     def __str__(self) -> str:
         """Return the choice, and a table with a header."""
-        chosen, width = self.best(), max(len(line.method) for line in self)
-        near = (
-            []
-            if chosen is None
-            else equivalent_to(self, chosen.best, chosen.classes, chosen.metric)
-        )
-        header = f"{'method':<{width}}  dimensions"
-        header += len(self.classes) * "  {:<16}  {:>9}  {:>12}  {:>10}".format(*SCORES)
-        above = "".join(f"  {f'{name} classes':<53}" for name in self.classes).rstrip()
-        rows = []
+        near, rows = near_best(self), [["method", "dimensions", *SCORES * len(self.classes)]]
         for line in self:
-            row = f"{line.method:<{width}}  "
-            row += f"skipped: {line.skipped}" if line.skipped else f"{line.dimensions:>10,}"
+            size = f"skipped: {line.skipped}" if line.skipped else f"{line.dimensions:,}"
+            row = [line.method, size]
             for name in line.found:
                 own, *others = (self.score(line, name, metric) for metric in SCORES)
                 mark = "*" if line in near and name == self.classes[-1] else " "
-                row += f"  {own.mean:.3f} +- {own.standard_error:.3f} {mark}"
-                row += "  {:>9.3f}  {:>12.3f}  {:>10.3f}".format(*(each.mean for each in others))
+                row.append(f"{own.mean:.3f} +- {own.standard_error:.3f} {mark}")
+                row += [f"{each.mean:.3f}" for each in others]
             rows.append(row)
+        first = range(2, len(rows[0]), len(SCORES))
+        table, indent = aligned(rows, (0, *first)), max(len(line.method) for line in self) + 12
+        above = "".join(f"  {f'{name} classes':<53}" for name in self.classes).rstrip()
         n = self[0].n_draws
         or_margin = f", or by more than {self.margin:g}" * bool(self.margin)
         note = (
             f"means over {n} draw{'s' * (n > 1)} +- standard error; "
             f"* not worse than the best reduction by more than that{or_margin}"
         )
-        return "\n".join([self.sentence_, "", f"{'':{width + 12}}{above}", header, *rows, note])
+        return "\n".join([self.sentence_, "", " " * indent + above, *table, note])
+
+
+def near_best(lines: Retrieval) -> list[RetrievalLine]:
+    """Return the reductions that are equivalent to the best by `Retrieval.best`."""
+    chosen = lines.best()
+    if chosen is None:
+        return []
+    return equivalent_to(lines, chosen.best, chosen.classes, chosen.metric)
 
 
 def equivalent_to(

@@ -34,33 +34,7 @@ REPEATS = 5
 _SHOWN = 100  # characters of a text
 
 
-class Folds(Sequence[Fold]):
-    """Folds (X, y, X_test, y_test) of numbers whose features have no names."""
-
-    samples: Any = None  # as they were given, before they are split and preprocessed
-
-    def __init__(self, folds: Sequence[Fold]):
-        self._folds = folds
-
-    def __len__(self) -> int:
-        return len(self._folds)
-
-    def __getitem__(self, k: Any) -> Any:
-        return self._folds[k]
-
-    def source(self, k: int) -> Source | None:
-        """Return where the features of a fold come from, if that is known."""
-        return None
-
-    def groups(self, k: int) -> np.ndarray | None:
-        """Return the column of each feature of a table that was read from a file.
-
-        There `narrows fit` selects whole columns by forward selection.
-        """
-        return None
-
-
-class Splits(Folds):
+class Splits(Sequence[Fold]):
     """Splits (X, y, X_test, y_test), each made when it is read; the last one read is kept.
 
     Parameters
@@ -124,7 +98,10 @@ class Splits(Folds):
         return self._source if self.preprocess is None else source_of(self._made(k)[1])
 
     def groups(self, k: int) -> np.ndarray | None:
-        """Return the column of each feature of a table that was read from a file."""
+        """Return the column of each feature of a table that was read from a file.
+
+        There `narrows fit` selects whole columns by forward selection.
+        """
         source = self.source(k) if self._holds == "tables" else None
         encoder = None if source is None else source.encoder
         return None if encoder is None else encoder.groups_
@@ -234,14 +211,6 @@ def _names(X: Any) -> tuple[str, ...]:
     """Return the names of the columns; nothing unless all are text, as in scikit-learn."""
     names = tuple(getattr(X, "columns", ()))
     return names if all(isinstance(name, str) for name in names) else ()
-
-
-def split(
-    X: Any, y: np.ndarray, cv: int | None = None, seed: int = 0, repeats: int = 1
-) -> Iterator[Fold]:
-    """Yield (X, y, X_test, y_test) of each of the stratified splits."""
-    for train, test in pairs_of(y, cv, repeats, seed):
-        yield X[train], y[train], X[test], y[test]
 
 
 def read_folds(

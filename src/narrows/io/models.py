@@ -219,11 +219,10 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
         if len(kinds) != 1 or kinds[0] not in MAKERS:
             raise SchemaError("steps: expected one vectoriser or encoder, got others.")
         return steps[0][1]
-    pipeline = Pipeline(steps)
-    try:
-        pipeline._validate_names([name for name, _ in steps])
-    except ValueError as error:
-        raise SchemaError(f"steps: {error!s:.300}") from None
+    names, pipeline = [name for name, _ in steps], Pipeline(steps)
+    reserved = pipeline.get_params(deep=False)
+    if len(set(names)) < len(names) or any("__" in name or name in reserved for name in names):
+        raise SchemaError(f"steps: expected different names of steps, got {str(names)[:300]}.")
     kinds = [kind for kind in kinds if kind != PASSES]
     if not kinds or not MAKERS.isdisjoint(kinds[1:]):
         raise SchemaError("steps: expected a vectoriser or encoder in front of all estimators.")

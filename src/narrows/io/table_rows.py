@@ -67,6 +67,11 @@ def of_strings(names: Sequence[str], rows: Sequence[Sequence[str]]) -> TableRows
     return TableRows(dict(zip(names, columns, strict=True)))
 
 
+def n_rows(X: Any) -> int:
+    """Return the number of rows of a table, an array, a sparse matrix or a list."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
 def take_rows(X: Any, which: Any) -> Any:
     """Return some rows, by their indices, of a table, an array, a sparse matrix or a list."""
     if isinstance(X, TableRows):

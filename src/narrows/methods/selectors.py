@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import _safe_indexing
 
 from narrows.errors import ParameterError
 from narrows.methods.attributes import HELD_OUT_ERRORS, HELD_OUT_SCORES, attribute, class_scores
@@ -35,7 +33,7 @@ from narrows.moments.maps import Presence
 from narrows.solutions import selectors
 from narrows.solutions.selectors import Size
 from narrows.solve import columns
-from narrows.solve.arrays import as_asked
+from narrows.solve.arrays import as_asked, output_of
 from narrows.solve.solution import Solution
 
 SHARE = real(0, 1, above=True, closed=True)
@@ -127,12 +125,12 @@ class Selector(SelectorMixin, Reducer):
         """
         types = None if getattr(getattr(X, "dtype", None), "kind", "O") in "biuf" else "numeric"
         reduced = self._applied().reduce(self._check_X(X, reset=False, types=types))
-        asked = getattr(self, "_sklearn_output_config", {}).get("transform")
-        asked = asked or get_config()["transform_output"]
+        asked = output_of(self)
         if sparse.issparse(reduced) and asked == "pandas":
             return as_asked(reduced, self, X)
         if hasattr(X, "columns") and type(X).__module__.partition(".")[0] == asked:
-            return _safe_indexing(X, self.get_support(indices=True), axis=1)
+            chosen = self.get_support(indices=True)
+            return X.iloc[:, chosen] if asked == "pandas" else X[:, chosen.tolist()]
         return reduced
 
     def _predicted(self, verb: str, X: Any, *args: Any, **named: Any) -> Any:

@@ -114,9 +114,7 @@ def as_asked(X: sparse.csr_array, estimator: Any, given: Any, to_dense: bool = F
     """
     from sklearn import get_config  # takes time to import
 
-    config = get_config()
-    asked = getattr(estimator, "_sklearn_output_config", {}).get("transform")
-    asked = asked or config["transform_output"]
+    asked = output_of(estimator)
     if asked == "polars" and to_dense:
         import polars
 
@@ -128,7 +126,15 @@ def as_asked(X: sparse.csr_array, estimator: Any, given: Any, to_dense: bool = F
         names, index = estimator.get_feature_names_out(), getattr(given, "index", None)
         index = None if callable(index) else index  # of a list
         return DataFrame.sparse.from_spmatrix(X, index=index, columns=names)
-    return X if config.get("sparse_interface") == "sparray" else sparse.csr_matrix(X)
+    return X if get_config().get("sparse_interface") == "sparray" else sparse.csr_matrix(X)
+
+
+def output_of(estimator: Any) -> str:
+    """Return what `transform` is set to return: "default", "pandas" or "polars"."""
+    from sklearn import get_config  # takes time to import
+
+    asked = getattr(estimator, "_sklearn_output_config", {}).get("transform")
+    return asked or get_config()["transform_output"]
 
 
 def checked_samples(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # ten times as fast as `signal`
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -38,10 +37,10 @@ class SignalsHeld:
             return
         try:
             for number in _SIGNALS:
-                handler = _signal.getsignal(number)
+                handler = signal.getsignal(number)
                 if callable(handler) and not isinstance(handler, SignalsHeld):
                     self._handlers[number] = handler  # first: a handler may raise before the next
-                    _signal.signal(number, self)
+                    signal.signal(number, self)
         except BaseException:
             self._restore()
             raise
@@ -54,7 +53,7 @@ class SignalsHeld:
     def _restore(self) -> None:
         """Restore the handlers, that of Ctrl-C last: it may raise, when none is left to restore."""
         for number in reversed(self._handlers):
-            _signal.signal(number, self._handlers[number])
+            signal.signal(number, self._handlers[number])
 
 
 WORK = 1 << 24  # operations of a block, which take less than a tenth of a second
