@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
@@ -92,7 +93,6 @@ def refused(kind, target):
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("target", FORMATS)
 def test_there_and_back(run, kind, is_sparse, target):
-    pytest.importorskip("pyarrow")
     X, y = numbers(), LABELS[kind]
     save("a.npz", X, y, is_sparse)
     status, _, err = run(f"convert a.npz b.{target} --chunk-rows 7 --json")
@@ -115,7 +115,6 @@ def test_there_and_back(run, kind, is_sparse, target):
 @pytest.mark.parametrize("source", FORMATS)
 @pytest.mark.parametrize("target", FORMATS)
 def test_every_pair(run, source, target):
-    pytest.importorskip("pyarrow")
     X, y = numbers(), LABELS["int"]
     save("o.npz", X, y, is_sparse=True)
     base = "--one-based --width 6" if "svm" in source else ""
@@ -130,7 +129,6 @@ def test_every_pair(run, source, target):
 
 @pytest.mark.parametrize("target", FORMATS)
 def test_float32_keeps_its_values_and_in_binary_files_its_type(run, target):
-    pytest.importorskip("pyarrow")
     X = numbers(np.float32)
     save("a.npz", X, LABELS["int"], is_sparse=False)
     assert run(f"convert a.npz b.{target}")[0] == 0
@@ -153,7 +151,6 @@ def test_svmlight_is_what_scikit_learn_reads(run):
 @pytest.mark.parametrize("text", ["label,class,q\n1,2,3\n4,5,6\n", "indices,class,values\n1,2,3\n"])
 @pytest.mark.parametrize("target", ["csv", "parquet"])
 def test_columns_with_names_that_mean_something(run, text, target):
-    pytest.importorskip("pyarrow")
     Path("a.csv").write_text(text)
     assert run(f"convert a.csv b.{target} --label class") == (
         0, f"{text.count(chr(10)) - 1} rows written to b.{target}\n", ""
@@ -314,7 +311,7 @@ def written_labels(path):
     """The labels of a file, by what is not our own reader; None where it has none."""
     suffix = path.suffix
     if suffix == ".parquet":
-        table = pytest.importorskip("pyarrow.parquet").read_table(path)
+        table = pq.read_table(path)
         return table["label"].to_pylist() if "label" in table.column_names else None
     if suffix == ".npz":
         with np.load(path) as archive:
@@ -381,7 +378,6 @@ def holds(dtype, value):
 @pytest.mark.parametrize("second", ["dense", "sparse", "single"])
 @pytest.mark.parametrize("first", ["dense", "sparse", "single", "sparse single"])
 def test_rows_of_later_files_are_those_of_the_first(keep_all, first, second, target):
-    pytest.importorskip("pyarrow")
     whole = {"first": np.array([[0.5, 0.0], [0.0, 4.0], [3.0, 2.0]])}
     whole["second"] = whole["first"] + 1
 
@@ -402,7 +398,6 @@ def test_rows_of_later_files_are_those_of_the_first(keep_all, first, second, tar
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("target", ["npz", "parquet", "csv", "svm"])
 def test_values_that_would_be_rounded_are_refused(keep_all, target, is_sparse):
-    pytest.importorskip("pyarrow")
     X, Z = np.eye(3, 2, dtype=np.float32), np.array([[1, 0], [0, 1.1], [0, 1e300]])
     if is_sparse:
         X, Z = sparse.csr_array(X), sparse.csr_array(Z)
@@ -448,7 +443,6 @@ def test_columns_that_no_archive_holds_are_refused(run):
 @pytest.mark.parametrize("target", ["npz", "parquet", "csv", "svm"])
 def test_a_failing_write_says_one_line(run, target):
     """Above all of Parquet, whose writer tries again when it is let go."""
-    pytest.importorskip("pyarrow")
     Path("a.svm").write_text("1 1:1\n" * 20 + "1 x\n")
     status, out, err = run(f"convert a.svm b.{target} --width 1 --chunk-rows 3")
     assert (status, out) == (1, "")
@@ -459,7 +453,6 @@ def test_a_failing_write_says_one_line(run, target):
 
 @pytest.mark.slow
 def test_a_terminated_write_of_parquet_says_nothing(tmp_path):
-    pytest.importorskip("pyarrow")
     command = """
 import os, signal, sys
 from narrows.command import cli

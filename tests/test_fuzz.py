@@ -11,6 +11,8 @@ from collections import Counter
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -86,9 +88,6 @@ def of_array(array):
 
 def of_pyarrow(columns, **options):
     def make(folder):
-        pq = pytest.importorskip("pyarrow.parquet")
-        import pyarrow as pa
-
         buffer = io.BytesIO()
         pq.write_table(pa.table(columns), buffer, row_group_size=2, **options)
         return buffer.getvalue()
@@ -166,8 +165,6 @@ def as_npy(data):
 
 
 def as_parquet(data):
-    import pyarrow.parquet as pq
-
     rows = pq.read_table(io.BytesIO(data)).to_pylist()
     names = [name for name in ("class", "label") if name in rows[0]]
     labels = [row.pop(names[0]) for row in rows] if names else None

@@ -34,7 +34,6 @@ from narrows.io.chunk import (
     row_of,
     target_columns,
 )
-from narrows.io.extras import needing
 from narrows.io.formats.base import Format, Writer, as_int32, column_names, damage_named, label_name
 from narrows.io.parts import FilePart, between
 from narrows.io.table_rows import TableRows
@@ -309,10 +308,10 @@ def _tables(batches: Iterable[Any], rows: int, skipped: int) -> Iterator[Any]:
 
 
 def pyarrow() -> Any:
-    """Return the library; ImportError names the extra."""
-    with needing("arrow", "pyarrow", "Parquet files and Arrow tables"):
-        import pyarrow
-        import pyarrow.parquet
+    """Return the library, which takes long to import."""
+    import pyarrow
+    import pyarrow.parquet
+
     return pyarrow
 
 
