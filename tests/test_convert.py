@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
@@ -22,7 +23,7 @@ from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
 from tests.inside import write_otherwise, writer
 
-FORMATS = ["npz", "parquet", "svm", "svm.gz", "libsvm", "svm.xz", "csv", "csv.bz2"]
+FORMATS = ["npz", "parquet", "arrow", "svm", "svm.gz", "libsvm", "svm.xz", "csv", "csv.bz2"]
 ROWS = 23
 
 
@@ -102,7 +103,7 @@ def test_there_and_back(run, kind, is_sparse, target):
         return
     assert (status, err) == (0, "")
     base = "--one-based --width 6" if "svm" in target else ""
-    for back in ("npz", "parquet"):
+    for back in ("npz", "parquet", "arrow"):
         assert run(f"convert b.{target} c.{back} {base} --chunk-rows 4")[0] == 0
         found, labels = read(f"c.{back}")
         np.testing.assert_array_equal(found, X)
@@ -134,7 +135,7 @@ def test_float32_keeps_its_values_and_in_binary_files_its_type(run, target):
     assert run(f"convert a.npz b.{target}")[0] == 0
     found, _ = read(f"b.{target}")
     np.testing.assert_array_equal(found, X)
-    assert found.dtype == (np.float32 if target in ("npz", "parquet") else np.float64)
+    assert found.dtype == (np.float32 if target in ("npz", "parquet", "arrow") else np.float64)
 
 
 def test_svmlight_is_what_scikit_learn_reads(run):
@@ -149,7 +150,7 @@ def test_svmlight_is_what_scikit_learn_reads(run):
 
 
 @pytest.mark.parametrize("text", ["label,class,q\n1,2,3\n4,5,6\n", "indices,class,values\n1,2,3\n"])
-@pytest.mark.parametrize("target", ["csv", "parquet"])
+@pytest.mark.parametrize("target", ["csv", "parquet", "arrow"])
 def test_columns_with_names_that_mean_something(run, text, target):
     Path("a.csv").write_text(text)
     assert run(f"convert a.csv b.{target} --label class") == (
@@ -310,8 +311,8 @@ def keep_all(run):
 def written_labels(path):
     """The labels of a file, by what is not our own reader; None where it has none."""
     suffix = path.suffix
-    if suffix == ".parquet":
-        table = pq.read_table(path)
+    if suffix in (".parquet", ".arrow"):
+        table = (pq if suffix == ".parquet" else feather).read_table(path)
         return table["label"].to_pylist() if "label" in table.column_names else None
     if suffix == ".npz":
         with np.load(path) as archive:
@@ -325,7 +326,7 @@ def written_labels(path):
     return [line.split(" ")[0] for line in lines]
 
 
-@pytest.mark.parametrize("target", ["npz", "parquet", "csv", "svm"])
+@pytest.mark.parametrize("target", ["npz", "parquet", "arrow", "csv", "svm"])
 @pytest.mark.parametrize("first", list(SHARDS))
 def test_labels_of_later_files_are_those_of_the_first_or_are_refused(tmp_path, first, target):
     X, before = np.arange(1, 7.0).reshape(3, 2), SHARDS[first]
@@ -374,7 +375,7 @@ def holds(dtype, value):
     return limits[0] <= int(value) <= limits[1]
 
 
-@pytest.mark.parametrize("target", ["npz", "parquet", "csv", "svm"])
+@pytest.mark.parametrize("target", ["npz", "parquet", "arrow", "csv", "svm"])
 @pytest.mark.parametrize("second", ["dense", "sparse", "single"])
 @pytest.mark.parametrize("first", ["dense", "sparse", "single", "sparse single"])
 def test_rows_of_later_files_are_those_of_the_first(keep_all, first, second, target):
@@ -391,12 +392,12 @@ def test_rows_of_later_files_are_those_of_the_first(keep_all, first, second, tar
     found, labels = read(f"r.{target}", 2)
     np.testing.assert_array_equal(found, np.vstack(list(whole.values())))
     np.testing.assert_array_equal(labels, [*INTS, *INTS])
-    if target in ("npz", "parquet"):
+    if target in ("npz", "parquet", "arrow"):
         assert found.dtype == (np.float32 if "single" in first else np.float64)
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
-@pytest.mark.parametrize("target", ["npz", "parquet", "csv", "svm"])
+@pytest.mark.parametrize("target", ["npz", "parquet", "arrow", "csv", "svm"])
 def test_values_that_would_be_rounded_are_refused(keep_all, target, is_sparse):
     X, Z = np.eye(3, 2, dtype=np.float32), np.array([[1, 0], [0, 1.1], [0, 1e300]])
     if is_sparse:
@@ -435,12 +436,12 @@ def test_labels_that_end_between_files_are_refused_by_name(keep_all):
 def test_columns_that_no_archive_holds_are_refused(run):
     big = {"data": [1.0], "indices": np.array([2**39]), "indptr": [0, 1], "shape": [1, 2**40]}
     np.savez("a.npz", y=[1], **big)
-    for target in ("npz", "parquet"):
+    for target in ("npz", "parquet", "arrow"):
         status, out, err = run(f"convert a.npz b.{target}")
         assert (status, out, "expected columns under 2^31" in err) == (2, "", True)
 
 
-@pytest.mark.parametrize("target", ["npz", "parquet", "csv", "svm"])
+@pytest.mark.parametrize("target", ["npz", "parquet", "arrow", "csv", "svm"])
 def test_a_failing_write_says_one_line(run, target):
     """Above all of Parquet, whose writer tries again when it is let go."""
     Path("a.svm").write_text("1 1:1\n" * 20 + "1 x\n")
