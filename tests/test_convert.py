@@ -23,7 +23,18 @@ from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
 from tests.inside import write_otherwise, writer
 
-FORMATS = ["npz", "parquet", "arrow", "svm", "svm.gz", "libsvm", "svm.xz", "csv", "csv.bz2"]
+FORMATS = [
+    "npz",
+    "parquet",
+    "arrow",
+    "svm",
+    "svm.gz",
+    "libsvm",
+    "svm.xz",
+    "csv",
+    "csv.bz2",
+    "csv.zst",
+]
 ROWS = 23
 
 

@@ -46,7 +46,10 @@ def table(of_texts=False, several=1):
     return pa.concat_tables([whole.slice(k * N // several, N // several) for k in range(several)])
 
 
-COMPRESSIONS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+COMPRESSIONS = {
+    "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress,
+    ".zst": lambda data: pa.compress(data, codec="zstd", asbytes=True),
+}  # fmt: skip
 
 
 def of_text(path, of_texts, compress=bytes):

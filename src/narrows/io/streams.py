@@ -136,6 +136,18 @@ class Compression(NamedTuple):
     write: Callable[[IO[bytes]], Any]
 
 
+def _read_zstd(raw: IO[bytes]) -> Any:
+    from pyarrow import CompressedInputStream
+
+    return io.BufferedReader(CompressedInputStream(raw, "zstd"), BLOCK)
+
+
+def _write_zstd(raw: IO[bytes]) -> Any:
+    from pyarrow import CompressedOutputStream
+
+    return CompressedOutputStream(raw, "zstd")
+
+
 COMPRESSIONS = {
     ".gz": Compression(
         "gzip", b"\x1f\x8b", lambda raw: gzip.GzipFile(fileobj=raw),
@@ -143,6 +155,7 @@ COMPRESSIONS = {
     ),
     ".bz2": Compression("bzip2", b"BZh", bz2.BZ2File, lambda raw: bz2.BZ2File(raw, "wb")),
     ".xz": Compression("xz", b"\xfd7zXZ\x00", lzma.LZMAFile, lambda raw: lzma.LZMAFile(raw, "wb")),  # noqa: SIM115
+    ".zst": Compression("zstd", b"\x28\xb5\x2f\xfd", _read_zstd, _write_zstd),
 }  # fmt: skip
 SUFFIXES = f"{', '.join(list(COMPRESSIONS)[:-1])} or {list(COMPRESSIONS)[-1]}"
 _ARCHIVE = b"PK\x03\x04"  # that .npz files are

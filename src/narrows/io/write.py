@@ -181,8 +181,8 @@ def writer(
     Parameters
     ----------
     path : str
-        Its suffix names the format; ``.gz``, ``.bz2`` or ``.xz`` may
-        follow it in text formats. "-" is standard output:
+        Its suffix names the format; ``.gz``, ``.bz2``, ``.xz`` or
+        ``.zst`` may follow it in text formats. "-" is standard output:
         CSV, or JSON lines for texts.
     names : sequence of str, optional
         Feature names, for CSV and dense samples in Parquet and Arrow; x0, x1, … if left out.
