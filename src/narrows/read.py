@@ -41,13 +41,13 @@ def iter_chunks(
 
     Parameters
     ----------
-    inputs : path, sequence of paths, or table
+    inputs : path, address, sequence of these, or table
         Files of one format, which the suffix names (see the page "File formats" of the
         documentation). Several files are one data set. ``"-"`` is standard input; its first line
-        determines the format. Also any object with ``__arrow_c_stream__``: a table of polars,
-        pandas, pyarrow or duckdb. Parquet, Arrow and ORC files and tables have one number in each
-        column, or the lists ``indices`` and ``values``, or the columns that `text` or `vector`
-        name.
+        determines the format. pyarrow reads addresses such as ``s3://bucket/part.parquet``. Also
+        any object with ``__arrow_c_stream__``: a table of polars, pandas, pyarrow or duckdb.
+        Parquet, Arrow and ORC files and tables have one number in each column, or the lists
+        ``indices`` and ``values``, or the columns that `text` or `vector` name.
     label : str, optional
         The column, JSON key or npz array with the labels. By default ``class`` or ``label`` in
         CSV, Parquet, Arrow, ORC and tables, ``label`` in JSON, and ``y`` (or the parts of an

@@ -84,10 +84,10 @@ def opened(kind: Kind, stream: IO[bytes], name: str, options: Options) -> Iterat
     expected = f"expected {'a' if kind is kinds.PARQUET else 'an'} {kind.name} file"
     problem = f"{expected}, got another file, or a damaged one"
     with damage_named(name, problem), _native(stream, kind) as source:
-        yield _OPENED[kind](source, None if source is stream else stream, name, options)
+        yield _OPENED[kind](source, stream, name, options)
 
 
-def _of_parquet(source: Any, stream: IO[bytes] | None, name: str, options: Options) -> _Batches:
+def _of_parquet(source: Any, stream: IO[bytes], name: str, options: Options) -> _Batches:
     file = _parquet_file(source)
     schema, groups, skipped = file.schema_arrow, list(range(file.num_row_groups)), 0
     rows = [file.metadata.row_group(group).num_rows for group in groups]
@@ -109,7 +109,7 @@ def _of_parquet(source: Any, stream: IO[bytes] | None, name: str, options: Optio
     return _Batches(schema, batches, options, skipped)
 
 
-def _of_arrow(source: Any, stream: IO[bytes] | None, name: str, options: Options) -> _Batches:
+def _of_arrow(source: Any, stream: IO[bytes], name: str, options: Options) -> _Batches:
     ipc = pyarrow().ipc
     is_stream = source.read(len(_ARROW)) != _ARROW
     if is_stream:
@@ -133,9 +133,8 @@ def _of_arrow(source: Any, stream: IO[bytes] | None, name: str, options: Options
             for first in range(0, batch.num_rows, rows):
                 part = some.slice(first, rows)
                 part.validate(full=True)  # in a damaged file, offsets may be anything
-                if stream:
-                    read = k + min(1, (first + rows) / batch.num_rows)
-                    stream.seek(source.tell() if is_stream else int(size * read / n))
+                read = k + min(1, (first + rows) / batch.num_rows)
+                stream.seek(source.tell() if is_stream else int(size * read / n))
                 yield part
 
     return _Batches(file.schema, batches(), options)
@@ -155,7 +154,7 @@ def _of_stream(reader: Any, source: Any, name: str) -> Iterator[Any]:
         yield batch
 
 
-def _of_orc(source: Any, stream: IO[bytes] | None, name: str, options: Options) -> _Batches:
+def _of_orc(source: Any, stream: IO[bytes], name: str, options: Options) -> _Batches:
     from pyarrow.dataset import OrcFileFormat
     from pyarrow.orc import ORCFile
 
@@ -224,17 +223,16 @@ def _native(stream: IO[bytes], kind: Kind) -> Iterator[Any]:
 
 
 def _counted(
-    batches: Iterable[Any], first: int, stop: int, rows: int, stream: IO[bytes] | None, name: str
+    batches: Iterable[Any], first: int, stop: int, rows: int, stream: IO[bytes], name: str
 ) -> Iterator[Any]:
     """Yield the batches; DataError where they do not end at row `stop`, which no library checks.
 
-    The position of `stream`, if any, shows which share of all rows has been read.
+    The position of `stream` shows which share of all rows has been read.
     """
-    done, size = first, stream.seek(0, 2) if stream else 0
+    done, size = first, stream.seek(0, 2)
     for batch in batches:
         done += batch.num_rows
-        if stream:
-            stream.seek(size * done // rows)
+        stream.seek(size * done // rows)
         yield batch
     if done != stop:
         problem = f"expected {stop - first:,} rows, got {done - first:,}. Write the file again."
