@@ -252,16 +252,21 @@ def test_a_part_of_a_file_is_damaged(tmp_path, kind):
             gathered(path)
 
 
-@pytest.mark.parametrize("kind", ["arrow", "feather"])
-def test_arrow_files_of_sparse_samples_keep_their_width(tmp_path, monkeypatch, capsys, kind):
+@pytest.mark.parametrize("kind", ["arrow", "feather", "parquet"])
+def test_files_of_sparse_samples_keep_their_width(tmp_path, monkeypatch, capsys, kind):
     monkeypatch.chdir(tmp_path)
     Path("a.svm").write_text("1 1:1\n0 9:2\n" + "1 2:1\n" * 20)
     convert = ["convert", "a.svm", f"b.{kind}", "--chunk-rows", "1", "--width", "12"]
     assert main(convert) == 0, capsys.readouterr().err
-    found = feather.read_table(f"b.{kind}")
+    if kind == "parquet":
+        found, of_polars = pq.read_table("b.parquet"), pl.read_parquet("b.parquet")
+    else:
+        found, of_polars = feather.read_table(f"b.{kind}"), pl.read_ipc(f"b.{kind}")
     assert found["indices"].to_pylist()[:2] == [[0], [8]]
-    assert pl.read_ipc(f"b.{kind}")["label"].to_list()[:3] == [1, 0, 1]
-    assert {X.shape[1] for X, _ in iter_chunks(f"b.{kind}", chunk_rows=1)} == {12}
+    assert of_polars["label"].to_list()[:3] == [1, 0, 1]
+    for on_error in (None, "skip"):
+        chunks = Dataset([f"b.{kind}"], Options(chunk_rows=1, on_error=on_error))
+        assert {chunk.X.shape[1] for chunk in chunks} == {12}
 
 
 def test_offsets_of_an_arrow_file_are_checked(tmp_path):

@@ -258,11 +258,12 @@ def expand_patterns(inputs: Iterable[str]) -> list[str]:
     """Return the inputs, each pattern such as ``shards/*.svm`` replaced by the files it matches."""
     paths: list[str] = []
     for path in inputs:
-        is_pattern = glob.has_magic(path) and not os.path.exists(path)
         if is_address(path):
             found = matching(path)
+        elif glob.has_magic(path) and not os.path.exists(path):
+            found = sorted(glob.glob(path))
         else:
-            found = sorted(glob.glob(path)) if is_pattern else [path]
+            found = [path]
         if not found:
             raise FileNotFoundError(2, "no file matches", path)
         paths += found

@@ -745,20 +745,22 @@ class _Writer(Writer):
                 columns |= {label: pa.array(values) for label, values in of_y}
         table = pa.table(columns)
         if self.file is None:
-            self.file = self._open(table.schema)
+            self.file = self.start(table.schema)
         with self._failing_once():
             self.file.write_table(table)
 
     def finish(self) -> None:
         if self.file is not None:
             with self._failing_once():
-                self._end()
+                self.end()
         self.sink.close()
 
-    def _open(self, schema: Any) -> Any:
+    def start(self, schema: Any) -> Any:
+        """Return what writes tables to a new file."""
         return pyarrow().parquet.ParquetWriter(self.sink, schema, compression="lz4")
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Write what is known when all samples are written: their width."""
         if self.width:
             self.file.add_key_value_metadata({WIDTH: str(self.width).encode()})
         self.file.close()
@@ -775,11 +777,11 @@ class _Writer(Writer):
 
 
 class _WriterOfArrow(_Writer):
-    def _open(self, schema: Any) -> Any:
+    def start(self, schema: Any) -> Any:
         self.schema, ipc = schema, pyarrow().ipc
         return ipc.new_file(self.sink, schema, options=ipc.IpcWriteOptions(compression="lz4"))
 
-    def _end(self) -> None:
+    def end(self) -> None:
         if self.width:
             last = pyarrow().RecordBatch.from_pylist([], self.schema)
             self.file.write_batch(last, {WIDTH: str(self.width).encode()})
