@@ -110,6 +110,7 @@ NAMES = {
     "open_model": "io.applied.open_model",  # as `narrows predict` opens a model
     "parts_of": "io.formats.parts_of",  # the parts of a file that a cluster reads
     "writer": "io.write.writer",
+    "expand_patterns": "io.streams.expand_patterns",
     "Line": "evaluate.results.Line",  # of a `narrows.evaluate.Comparison`
     "nearest": "evaluate.retrieval.nearest",  # neighbours in blocks
     "n_steps": "evaluate.retrieval.n_steps",  # of the bar of `narrows compare --task retrieval`

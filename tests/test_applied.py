@@ -7,6 +7,8 @@ import sys
 import warnings
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file
@@ -250,10 +252,7 @@ def write_rows(path, X):
         lines = [" ".join(f"{k + 1}:{v!r}" for k, v in enumerate(x)) for x in X.tolist()]
         path.write_text("".join(f"0 {line}\n" for line in lines))
     else:
-        parquet = pytest.importorskip("pyarrow.parquet", reason="the extra arrow is not installed")
-        import pyarrow
-
-        parquet.write_table(pyarrow.table({f"f{k}": x for k, x in enumerate(X.T)}), path)
+        pq.write_table(pa.table({f"f{k}": x for k, x in enumerate(X.T)}), path)
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -162,7 +162,6 @@ def test_tables_are_gone_on_with(run, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["npz", "parquet"])
 def test_arrays_are_gone_on_with(run, monkeypatch, kind):
-    pytest.importorskip("pyarrow")
     assert run(f"convert a.csv a.{kind}")[0] == 0
     assert_resumed_is_whole(run, monkeypatch, f"fit a.{kind} --method ioc --chunk-rows 30")
 

@@ -13,7 +13,9 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
@@ -21,7 +23,18 @@ from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
 from tests.inside import write_otherwise, writer
 
-FORMATS = ["npz", "parquet", "svm", "svm.gz", "libsvm", "svm.xz", "csv", "csv.bz2"]
+FORMATS = [
+    "npz",
+    "parquet",
+    "arrow",
+    "svm",
+    "svm.gz",
+    "libsvm",
+    "svm.xz",
+    "csv",
+    "csv.bz2",
+    "csv.zst",
+]
 ROWS = 23
 
 
@@ -92,7 +105,6 @@ def refused(kind, target):
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("target", FORMATS)
 def test_there_and_back(run, kind, is_sparse, target):
-    pytest.importorskip("pyarrow")
     X, y = numbers(), LABELS[kind]
     save("a.npz", X, y, is_sparse)
     status, _, err = run(f"convert a.npz b.{target} --chunk-rows 7 --json")
@@ -102,7 +114,7 @@ def test_there_and_back(run, kind, is_sparse, target):
         return
     assert (status, err) == (0, "")
     base = "--one-based --width 6" if "svm" in target else ""
-    for back in ("npz", "parquet"):
+    for back in ("npz", "parquet", "arrow"):
         assert run(f"convert b.{target} c.{back} {base} --chunk-rows 4")[0] == 0
         found, labels = read(f"c.{back}")
         np.testing.assert_array_equal(found, X)
@@ -115,7 +127,6 @@ def test_there_and_back(run, kind, is_sparse, target):
 @pytest.mark.parametrize("source", FORMATS)
 @pytest.mark.parametrize("target", FORMATS)
 def test_every_pair(run, source, target):
-    pytest.importorskip("pyarrow")
     X, y = numbers(), LABELS["int"]
     save("o.npz", X, y, is_sparse=True)
     base = "--one-based --width 6" if "svm" in source else ""
@@ -130,13 +141,12 @@ def test_every_pair(run, source, target):
 
 @pytest.mark.parametrize("target", FORMATS)
 def test_float32_keeps_its_values_and_in_binary_files_its_type(run, target):
-    pytest.importorskip("pyarrow")
     X = numbers(np.float32)
     save("a.npz", X, LABELS["int"], is_sparse=False)
     assert run(f"convert a.npz b.{target}")[0] == 0
     found, _ = read(f"b.{target}")
     np.testing.assert_array_equal(found, X)
-    assert found.dtype == (np.float32 if target in ("npz", "parquet") else np.float64)
+    assert found.dtype == (np.float32 if target in ("npz", "parquet", "arrow") else np.float64)
 
 
 def test_svmlight_is_what_scikit_learn_reads(run):
@@ -151,9 +161,8 @@ def test_svmlight_is_what_scikit_learn_reads(run):
 
 
 @pytest.mark.parametrize("text", ["label,class,q\n1,2,3\n4,5,6\n", "indices,class,values\n1,2,3\n"])
-@pytest.mark.parametrize("target", ["csv", "parquet"])
+@pytest.mark.parametrize("target", ["csv", "parquet", "arrow"])
 def test_columns_with_names_that_mean_something(run, text, target):
-    pytest.importorskip("pyarrow")
     Path("a.csv").write_text(text)
     assert run(f"convert a.csv b.{target} --label class") == (
         0, f"{text.count(chr(10)) - 1} rows written to b.{target}\n", ""
@@ -313,8 +322,8 @@ def keep_all(run):
 def written_labels(path):
     """The labels of a file, by what is not our own reader; None where it has none."""
     suffix = path.suffix
-    if suffix == ".parquet":
-        table = pytest.importorskip("pyarrow.parquet").read_table(path)
+    if suffix in (".parquet", ".arrow"):
+        table = (pq if suffix == ".parquet" else feather).read_table(path)
         return table["label"].to_pylist() if "label" in table.column_names else None
     if suffix == ".npz":
         with np.load(path) as archive:
@@ -328,7 +337,7 @@ def written_labels(path):
     return [line.split(" ")[0] for line in lines]
 
 
-@pytest.mark.parametrize("target", ["npz", "parquet", "csv", "svm"])
+@pytest.mark.parametrize("target", ["npz", "parquet", "arrow", "csv", "svm"])
 @pytest.mark.parametrize("first", list(SHARDS))
 def test_labels_of_later_files_are_those_of_the_first_or_are_refused(tmp_path, first, target):
     X, before = np.arange(1, 7.0).reshape(3, 2), SHARDS[first]
@@ -377,11 +386,10 @@ def holds(dtype, value):
     return limits[0] <= int(value) <= limits[1]
 
 
-@pytest.mark.parametrize("target", ["npz", "parquet", "csv", "svm"])
+@pytest.mark.parametrize("target", ["npz", "parquet", "arrow", "csv", "svm"])
 @pytest.mark.parametrize("second", ["dense", "sparse", "single"])
 @pytest.mark.parametrize("first", ["dense", "sparse", "single", "sparse single"])
 def test_rows_of_later_files_are_those_of_the_first(keep_all, first, second, target):
-    pytest.importorskip("pyarrow")
     whole = {"first": np.array([[0.5, 0.0], [0.0, 4.0], [3.0, 2.0]])}
     whole["second"] = whole["first"] + 1
 
@@ -395,14 +403,13 @@ def test_rows_of_later_files_are_those_of_the_first(keep_all, first, second, tar
     found, labels = read(f"r.{target}", 2)
     np.testing.assert_array_equal(found, np.vstack(list(whole.values())))
     np.testing.assert_array_equal(labels, [*INTS, *INTS])
-    if target in ("npz", "parquet"):
+    if target in ("npz", "parquet", "arrow"):
         assert found.dtype == (np.float32 if "single" in first else np.float64)
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
-@pytest.mark.parametrize("target", ["npz", "parquet", "csv", "svm"])
+@pytest.mark.parametrize("target", ["npz", "parquet", "arrow", "csv", "svm"])
 def test_values_that_would_be_rounded_are_refused(keep_all, target, is_sparse):
-    pytest.importorskip("pyarrow")
     X, Z = np.eye(3, 2, dtype=np.float32), np.array([[1, 0], [0, 1.1], [0, 1e300]])
     if is_sparse:
         X, Z = sparse.csr_array(X), sparse.csr_array(Z)
@@ -440,15 +447,14 @@ def test_labels_that_end_between_files_are_refused_by_name(keep_all):
 def test_columns_that_no_archive_holds_are_refused(run):
     big = {"data": [1.0], "indices": np.array([2**39]), "indptr": [0, 1], "shape": [1, 2**40]}
     np.savez("a.npz", y=[1], **big)
-    for target in ("npz", "parquet"):
+    for target in ("npz", "parquet", "arrow"):
         status, out, err = run(f"convert a.npz b.{target}")
         assert (status, out, "expected columns under 2^31" in err) == (2, "", True)
 
 
-@pytest.mark.parametrize("target", ["npz", "parquet", "csv", "svm"])
+@pytest.mark.parametrize("target", ["npz", "parquet", "arrow", "csv", "svm"])
 def test_a_failing_write_says_one_line(run, target):
     """Above all of Parquet, whose writer tries again when it is let go."""
-    pytest.importorskip("pyarrow")
     Path("a.svm").write_text("1 1:1\n" * 20 + "1 x\n")
     status, out, err = run(f"convert a.svm b.{target} --width 1 --chunk-rows 3")
     assert (status, out) == (1, "")
@@ -459,7 +465,6 @@ def test_a_failing_write_says_one_line(run, target):
 
 @pytest.mark.slow
 def test_a_terminated_write_of_parquet_says_nothing(tmp_path):
-    pytest.importorskip("pyarrow")
     command = """
 import os, signal, sys
 from narrows.command import cli

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -46,8 +44,6 @@ def test_pyarrow_reads_the_rows_and_errors_of_the_standard_module(tmp_path, monk
         with monkeypatch.context() as patch:
             pretend(patch, "small files are large")
             pretend(patch, "blocks of lines", int(rng.choice([4, 50, 1 << 22])))
-            assert rows_or_error(path, **options) == expected, content
-            patch.setitem(sys.modules, "pyarrow", None)
             assert rows_or_error(path, **options) == expected, content
 
 
@@ -173,7 +169,7 @@ def test_dialects_that_need_an_option_are_refused_with_it(tmp_path):
         (tmp_path / "a.csv").write_bytes(content.encode("latin-1"))
         with pytest.raises(DataError, match=option):
             [*Dataset([str(tmp_path / "a.csv")], Options(labels_required=True))]
-    for address in ("https://a.org/a.csv", "s3://a/b.parquet", "file:///a.npy"):
+    for address in ("https://a.org/a.csv", "http://a.org/b.parquet"):
         with pytest.raises(ParameterError, match="address"):
             next(iter_chunks(address))
 

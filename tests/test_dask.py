@@ -23,6 +23,8 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -741,11 +743,10 @@ def test_all_files_together_show_whether_features_count_from_zero(client, tmp_pa
 
 
 def test_shards_without_rows_are_passed_over(client, tmp_path):
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     X, y = labelled()
     whole = pa.table({"label": y, **{f"f{k}": X[:, k] for k in range(7)}})
     for k, part in enumerate((whole[:0], whole[:20], whole[20:])):
-        parquet.write_table(part, tmp_path / f"s{k}.parquet")
+        pq.write_table(part, tmp_path / f"s{k}.parquet")
     spread = engine.fit(OC(), str(tmp_path / "*.parquet"), client)
     assert_same(spread, OC().fit(X, y), only=["components", "rows", "class_count"])
     assert source_of(spread).columns == tuple(f"f{k}" for k in range(7))
@@ -826,12 +827,11 @@ def test_rows_alone_are_written_and_shards_without_rows_are_not(client, tmp_path
 
 
 def test_shards_without_rows_are_no_rows_of_the_array(client, tmp_path):
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     X, y = labelled()
     whole = pa.table({"label": y, **{f"f{k}": X[:, k] for k in range(7)}})
     paths = [str(tmp_path / f"s{k}.parquet") for k in range(2)]
     for path, part in zip(paths, (whole[:0], whole), strict=True):
-        parquet.write_table(part, path)
+        pq.write_table(part, path)
     oc = engine.fit(OC(), paths, client)
     for given in (paths, tuple(paths)):
         reduced = client.compute(engine.transform(oc, given)).result(LIMIT)

@@ -8,6 +8,8 @@ import pickle
 from itertools import chain
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -37,9 +39,8 @@ def write(folder, kind, n=200):
         rows = [{"label": y, "text": f"{y} é {int(x[0])}"} for x, y in zip(X, y, strict=True)]
         path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n")
     else:
-        pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
         table = pa.table({f"x{k}": X[:, k] for k in range(X.shape[1])} | {"label": y})
-        parquet.write_table(table, path, row_group_size=30)
+        pq.write_table(table, path, row_group_size=30)
     return str(path)
 
 
@@ -151,14 +152,11 @@ def test_errors_name_the_line_in_the_whole_file(tmp_path, kind):
     if kind == "svm":
         options = options.replace(width=7, zero_based=False)
     if kind == "parquet":
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        table = parquet.read_table(path)
+        table = pq.read_table(path)
         column = table.column("x0").to_pylist()
         column[150] = None
         table = table.set_column(0, "x0", pa.array(column))
-        parquet.write_table(table, path, row_group_size=30)
+        pq.write_table(table, path, row_group_size=30)
     else:
         with open(path, "rb") as file:
             lines = file.read().split(b"\n")

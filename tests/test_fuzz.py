@@ -11,6 +11,9 @@ from collections import Counter
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -86,9 +89,6 @@ def of_array(array):
 
 def of_pyarrow(columns, **options):
     def make(folder):
-        pq = pytest.importorskip("pyarrow.parquet")
-        import pyarrow as pa
-
         buffer = io.BytesIO()
         pq.write_table(pa.table(columns), buffer, row_group_size=2, **options)
         return buffer.getvalue()
@@ -96,7 +96,27 @@ def of_pyarrow(columns, **options):
     return make
 
 
+def of_ipc(columns, make=pa.ipc.new_file, **options):
+    def made(folder):
+        buffer, whole = io.BytesIO(), pa.table(columns)
+        with make(buffer, whole.schema, options=pa.ipc.IpcWriteOptions(**options)) as file:
+            file.write_table(whole, 2)
+        return buffer.getvalue()
+
+    return made
+
+
+def of_orc(columns, **options):
+    def made(folder):
+        buffer = io.BytesIO()
+        orc.write_table(pa.table(columns), buffer, **options)
+        return buffer.getvalue()
+
+    return made
+
+
 S = sparse.csr_array(X)
+LISTS = {"indices": [row.nonzero()[0] for row in X], "values": [row[row != 0] for row in X]}
 PARTS = {"data": S.data, "indices": S.indices, "indptr": S.indptr, "shape": S.shape}
 FILES = {
     ".csv": [of_csv(Y), of_csv(WORDS), written(".csv", X, WORDS), written(".csv", S, Y)],
@@ -116,6 +136,18 @@ FILES = {
         of_pyarrow({"a": X[:, 0], "b": X[:, 1].astype(np.int8), "label": Y}),
         of_pyarrow({"a": X[:, 0], "class": WORDS}, compression="zstd", use_dictionary=False),
         written(".parquet", X, WORDS), written(".parquet", S, Y),
+    ],
+    ".arrow": [
+        of_ipc({"a": X[:, 0], "b": X[:, 1].astype(np.int8), "label": Y}),
+        of_ipc({"a": X[:, 0], "class": WORDS}, compression="zstd"),
+        of_ipc({"a": X[:, 0], "class": pa.array(WORDS).dictionary_encode()}),
+        of_ipc({**LISTS, "label": Y}, pa.ipc.new_stream),
+        written(".arrow", X, WORDS), written(".arrow", S, Y),
+    ],
+    ".orc": [
+        of_orc({"a": X[:, 0], "b": X[:, 1].astype(np.int8), "label": Y}),
+        of_orc({"a": X[:, 0], "class": WORDS}, compression="zlib"),
+        of_orc({**LISTS, "label": Y}, compression="zstd"),
     ],
 }  # fmt: skip
 
@@ -166,9 +198,21 @@ def as_npy(data):
 
 
 def as_parquet(data):
-    import pyarrow.parquet as pq
+    return as_rows(pq.read_table(io.BytesIO(data)))
 
-    rows = pq.read_table(io.BytesIO(data)).to_pylist()
+
+def as_arrow(data):
+    is_file = data.startswith(b"ARROW1")
+    return as_rows((pa.ipc.open_file if is_file else pa.ipc.open_stream)(data).read_all())
+
+
+def as_orc(data):
+    return as_rows(orc.read_table(io.BytesIO(data)))
+
+
+def as_rows(table):
+    table.validate(full=True)
+    rows = table.to_pylist()
     names = [name for name in ("class", "label") if name in rows[0]]
     labels = [row.pop(names[0]) for row in rows] if names else None
     if "indices" in rows[0] and "values" in rows[0]:
@@ -183,6 +227,7 @@ def as_parquet(data):
 
 REFERENCES = {
     ".csv": as_csv, ".jsonl": as_json, ".npz": as_npz, ".npy": as_npy, ".parquet": as_parquet,
+    ".arrow": as_arrow, ".orc": as_orc,
 }  # fmt: skip
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from narrows import SRDA, load
@@ -100,10 +102,8 @@ def test_rows_of_arrays_are_skipped(tmp_path, capfd, monkeypatch):
     np.savez("a.npz", X=X, y=y)
     found = run(capfd, "fit", "a.npz", "--method", "oc", "-o", "m.narrows", "--on-error", "skip")
     assert [each["line"] for each in found["skipped"]] == [8]
-    pa = pytest.importorskip("pyarrow")
     labels = [None if k == 3 else "ab"[k % 2] for k in range(50)]
-    pa.parquet = pytest.importorskip("pyarrow.parquet")
-    pa.parquet.write_table(pa.table({"a": X[:, 0], "b": X[:, 1], "label": labels}), "a.parquet")
+    pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1], "label": labels}), "a.parquet")
     fit = "fit", "a.parquet", "--method", "oc", "-o", "m.narrows", "--on-error", "skip"
     found = run(capfd, *fit, "--chunk-rows", 20)
     assert [each["line"] for each in found["skipped"]] == [4, 8]

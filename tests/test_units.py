@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
 from sklearn.cross_decomposition import PLSRegression
@@ -132,11 +134,8 @@ def test_float32_is_the_same_numbers_in_files(tmp_path, suffix):
         if suffix == "npz":
             np.savez(path, X=X.astype(dtype), y=y)
         else:
-            pa = pytest.importorskip("pyarrow", reason="the extra arrow is not installed")
-            from pyarrow import parquet
-
             columns = {f"x{k}": pa.array(X[:, k].astype(dtype)) for k in range(60)}
-            parquet.write_table(pa.table({**columns, "label": y}), path)
+            pq.write_table(pa.table({**columns, "label": y}), path)
         model = tmp_path / f"{path.stem}.narrows"
         command = ["fit", str(path), "--method", "srda", "-o", str(model), "--chunk-rows", "250"]
         result = CliRunner().invoke(cli, command)

@@ -41,24 +41,25 @@ def iter_chunks(
 
     Parameters
     ----------
-    inputs : path, sequence of paths, or table
+    inputs : path, address, sequence of these, or table
         Files of one format, which the suffix names (see the page "File formats" of the
         documentation). Several files are one data set. ``"-"`` is standard input; its first line
-        determines the format. Also any object with ``__arrow_c_stream__``: a table of polars,
-        pandas, pyarrow or duckdb. Parquet files and tables have one number in each column, or the
-        lists ``indices`` and ``values``, or the columns that `text` or `vector` name.
+        determines the format. pyarrow reads addresses such as ``s3://bucket/part.parquet``. Also
+        any object with ``__arrow_c_stream__``: a table of polars, pandas, pyarrow or duckdb.
+        Parquet, Arrow and ORC files and tables have one number in each column, or the lists
+        ``indices`` and ``values``, or the columns that `text` or `vector` name.
     label : str, optional
         The column, JSON key or npz array with the labels. By default ``class`` or ``label`` in
-        CSV, Parquet and tables, ``label`` in JSON, and ``y`` (or the parts of an indicator matrix)
-        in npz. For a ``.npy`` file, the path of another one with the labels; for ``.h5ad``, a
-        column of ``obs``.
+        CSV, Parquet, Arrow, ORC and tables, ``label`` in JSON, and ``y`` (or the parts of an
+        indicator matrix) in npz. For a ``.npy`` file, the path of another one with the labels; for
+        ``.h5ad``, a column of ``obs``.
     text : str or sequence of str, optional
-        The column of CSV, Parquet or a table, or the JSON key, that holds texts; several are joined
-        by a newline. The other columns, except the labels, are then ignored. By default ``text`` in
-        JSON; without `text`, the columns of other formats are numbers.
+        The column of CSV, Parquet, Arrow, ORC or a table, or the JSON key, that holds texts;
+        several are joined by a newline. The other columns, except the labels, are then ignored. By
+        default ``text`` in JSON; without `text`, the columns of other formats are numbers.
     vector : str, optional
-        The column of Parquet or a table that holds each sample as a list of numbers. The other
-        columns, except the labels, are then ignored.
+        The column of Parquet, Arrow, ORC or a table that holds each sample as a list of numbers.
+        The other columns, except the labels, are then ignored.
     split : str, optional
         Read only the JSON lines with this value of ``split``.
     width : int, optional

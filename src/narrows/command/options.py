@@ -14,8 +14,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from narrows.errors import did_you_mean
+from narrows.io.addresses import check_address, is_address, without_options
 from narrows.io.kinds import LABEL_TYPES, SUFFIXES, kind_of
-from narrows.io.streams import MAX_LINE_MB, check_address
+from narrows.io.streams import MAX_LINE_MB
 from narrows.methods import MODULES
 
 _MOST_COLUMNS = 2**31 - 1
@@ -75,9 +76,12 @@ def _check_existing(given: dict[str, Any]) -> None:
     models = *given.get("models", ()), given.get("model")
     inputs = *given.get("inputs", ()), given.get("input"), *given.get("test", ())
     is_here = given.get("engine", "local") == "local"
-    for path in models + inputs if is_here else models:
+    for path in models:
         check_address(path or "")
-        if path not in (None, "-") and not os.path.exists(path) and not glob.glob(path):
+    for path in models + inputs if is_here else models:
+        if path in (None, "-") or is_address(path):
+            continue
+        if not os.path.exists(path) and not glob.glob(path):
             raise FileNotFoundError(ENOENT, os.strerror(ENOENT), path)
 
 
@@ -147,8 +151,8 @@ class Input(click.Path):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         """Return the path; ParameterError names the suffixes."""
-        is_pattern = glob.has_magic(value) and not os.path.exists(value)
-        check_address(value)
+        is_pattern = glob.has_magic(without_options(value)) and not os.path.exists(value)
+        is_address(value)  # or say why not
         if value != "-" and not is_pattern and not os.path.isdir(value):
             kind_of(value)
         return str(value)

@@ -17,12 +17,13 @@ from click.core import ParameterSource
 from narrows.command.console import say
 from narrows.command.options import FOR_CLASSES, FOR_TARGETS, METHOD_NAMES, PARAMETERS
 from narrows.errors import DataError, ParameterError, did_you_mean, some_names
+from narrows.io.addresses import check_address
 from narrows.io.chunk import MAY_BE_TABLE, Options, for_targets
 from narrows.io.container import is_checkpoint
 from narrows.io.dataset import first_cells
 from narrows.io.kinds import SUFFIXES
 from narrows.io.labels import as_in_model
-from narrows.io.streams import check_address, display_name
+from narrows.io.streams import display_name
 from narrows.io.table_rows import are_numbers
 from narrows.methods.methods import METHODS
 from narrows.methods.names import column_names, file_columns, source_of

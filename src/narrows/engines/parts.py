@@ -19,6 +19,7 @@ from narrows.engines import learn
 from narrows.engines.engine import Engine, Function
 from narrows.engines.learn import Features
 from narrows.errors import DataError, ParameterError, WidthError, errors_named_after
+from narrows.io.addresses import is_address
 from narrows.io.chunk import (
     DECIDED,
     LABELS,
@@ -410,7 +411,8 @@ def _paths(path: Any) -> list[str]:
         raise ParameterError(
             "-: expected files, of which any part can be read, got standard input. Name files."
         )
-    return [os.path.abspath(found) for found in expand_patterns([os.fspath(path)])]
+    found = expand_patterns([os.fspath(path)])
+    return [each if is_address(each) else os.path.abspath(each) for each in found]
 
 
 def feature_names(frame: Any, options: Options) -> list[str] | None:

@@ -18,8 +18,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from narrows.errors import DataError
+from narrows.io.addresses import check_address
 from narrows.io.atomic import Version, replacing
-from narrows.io.streams import check_address
 from narrows.methods import MODULES
 from narrows.solve.codec import SchemaError, check_plain, taken
 from narrows.solve.sums import blocks

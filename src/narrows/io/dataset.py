@@ -13,7 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import DataError, ParameterError, warn
-from narrows.io import streams
+from narrows.io import addresses, streams
+from narrows.io.addresses import is_address
 from narrows.io.chunk import DECIDED, Chunk, Options, Position, check_finite
 from narrows.io.formats import OPTIONS, common_format, format_of, format_of_row
 from narrows.io.formats.base import Format
@@ -93,17 +94,12 @@ class Dataset:
     ):
         if not paths:
             raise ParameterError("narrows.read: expected at least one file, got none. Name a file.")
-        for path in paths:
-            streams.check_address(path)
-            if path != "-" and not os.path.exists(path):
-                raise FileNotFoundError(2, "no such file", path)
-            if os.path.isdir(path):
-                raise ParameterError(f"{path}: expected a file, got a folder.")
         if list(paths).count("-") > 1:
             raise ParameterError("-: expected standard input once, got it twice. Name it once.")
         self.paths, self.options = list(paths), options
         self.position = 0
-        self.size = sum(os.path.getsize(path) for path in paths if path != "-")
+        self._sizes = {path: _size_of(path) for path in paths}
+        self.size = sum(map(self._sizes.__getitem__, paths))
         self._stdin = StandardInput(options.encoding)
         self._start = Position()
         self._columns = options.columns  # a resumed run may have no chunk left to read
@@ -132,7 +128,7 @@ class Dataset:
         for number, path in enumerate(self.paths):
             before, name = rows, display_name(path)
             if number < first:
-                done += 0 if path == "-" else os.path.getsize(path)
+                done += self._sizes[path]
                 continue
             resumed = number == first and rows > 0
             if resumed:
@@ -171,7 +167,7 @@ class Dataset:
             options = options.replace(after=0)
             if rows == before and not resumed and not options.may_be_empty:
                 raise DataError(name, "expected at least one row, got none.")
-            done += 0 if path == "-" else os.path.getsize(path)
+            done += self._sizes[path]
 
     @property
     def holds(self) -> str:
@@ -184,7 +180,7 @@ class Dataset:
 
     def store_stdin(self) -> None:
         """Store standard input in a temporary file, so that it can be read several times."""
-        pipes = [path for path in self.paths if path != "-" and not os.path.isfile(path)]
+        pipes = [path for path in self.paths if path != "-" and not _is_file(path)]
         if pipes:
             raise ParameterError(
                 f"{pipes[0]}: expected a file, to read twice, got a pipe. Name it -."
@@ -196,7 +192,7 @@ class Dataset:
     def can_repeat(self) -> bool:
         """Whether the files can be read again: none is a pipe that is not stored."""
         stored = self._stdin.is_stored
-        return all(stored if path == "-" else os.path.isfile(path) for path in self.paths)
+        return all(stored if path == "-" else _is_file(path) for path in self.paths)
 
     def source(self, made_by: Any = None) -> Source | None:
         """Return the source that a model of these files stores, after a pass.
@@ -226,7 +222,7 @@ class Dataset:
         unknown = [name for name in format.surveyed if options.get(name) is None]
         if format.survey is None or not unknown:
             return {}
-        if any(path == "-" or not os.path.isfile(path) for path in self.paths):
+        if not all(map(_is_file, self.paths)):
             for name, message in format.pipe_needs.items():
                 if name in unknown:
                     raise ParameterError(message)
@@ -294,7 +290,7 @@ class Dataset:
             yield stream, stream
             return
         compressed = format_of(path)[1]
-        with open(path, "rb") as raw, streams.decompressed(raw, path, compressed) as stream:
+        with self._raw(path) as raw, streams.decompressed(raw, path, compressed) as stream:
             part, encoding = self._part, self.options.encoding
             if self.format.kind.is_binary:
                 yield stream, raw
@@ -312,6 +308,19 @@ class Dataset:
                     raise
                 line = error.line + n_lines_before(part)
                 raise DataError(error.path, error.problem, line) from None
+
+    @contextmanager
+    def _raw(self, path: str) -> Iterator[Any]:
+        """Give a file as it is stored."""
+        if not is_address(path):
+            with open(path, "rb") as raw:
+                yield raw
+            return
+        try:
+            with addresses.opened(path) as file:
+                yield file if self.format.kind.is_binary else io.BufferedReader(file, streams.BLOCK)
+        except OSError as error:
+            raise addresses.unreachable(path, error) from None
 
     def _options_of(self, part: FilePart) -> Options:
         """Return options with what the reader has to know to read a part of a file."""
@@ -332,9 +341,27 @@ class Dataset:
         return options.with_found({"header": _headers[key]})
 
 
+def _is_file(path: str) -> bool:
+    """Whether a path can be read again, as standard input and pipes cannot."""
+    return is_address(path) or os.path.isfile(path)
+
+
+def _size_of(path: str) -> int:
+    """Return the size of an input, 0 of standard input; raise where it is no file."""
+    if path == "-":
+        return 0
+    if is_address(path):
+        return addresses.size_at(path)
+    if not os.path.exists(path):
+        raise FileNotFoundError(2, "no such file", path)
+    if os.path.isdir(path):
+        raise ParameterError(f"{path}: expected a file, got a folder.")
+    return os.path.getsize(path)
+
+
 def first_cells(path: str, options: Options) -> TableRows | None:
     """Return the first rows of a file as those of a table; None where it cannot be one."""
-    if not os.path.isfile(path):  # a pipe is read once
+    if not _is_file(path):  # a pipe is read once
         return None
     with catch_warnings():
         simplefilter("ignore")  # reading gives them, too

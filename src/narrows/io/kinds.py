@@ -36,13 +36,15 @@ class Kind(NamedTuple):
 
 SVMLIGHT = Kind("svmlight", (".svm", ".svmlight", ".libsvm"))
 PARQUET = Kind("Parquet", (".parquet",), is_binary=True)
+ARROW = Kind("Arrow", (".arrow", ".feather"), is_binary=True)
+ORC = Kind("ORC", (".orc",), is_binary=True, is_written=False)
 NPZ = Kind(".npz", (".npz",), is_binary=True)
 NPY = Kind(".npy", (".npy",), is_binary=True)
 H5AD = Kind(".h5ad", (".h5ad",), is_binary=True, is_written=False)
 JSONL = Kind("JSON lines", (".jsonl",), holds_texts=True)
 CSV = Kind("CSV", (".csv",))
 TSV = Kind("TSV", (".tsv",))
-KINDS = SVMLIGHT, PARQUET, NPZ, NPY, H5AD, JSONL, CSV, TSV
+KINDS = SVMLIGHT, PARQUET, ARROW, ORC, NPZ, NPY, H5AD, JSONL, CSV, TSV
 FOR_ROWS, FOR_TEXTS = CSV, JSONL  # of standard output
 LABEL_TYPES = "text", "integer"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +14,9 @@ from narrows.errors import DataError
 from narrows.io.atomic import replacing
 from narrows.io.chunk import Chunk, Options, check_finite
 from narrows.io.formats import csv as cells
-from narrows.io.formats.arrow import read_table
+from narrows.io.formats.arrow import opened, pyarrow, read_table
 from narrows.io.formats.base import Format
-from narrows.io.kinds import CSV, PARQUET, TSV
+from narrows.io.kinds import ARROW, CSV, ORC, PARQUET, TSV
 from narrows.io.labels import Labels
 from narrows.io.streams import Lines
 
@@ -99,8 +99,9 @@ class Tolerance:
     ) -> Iterator[list[Chunk]]:
         """Yield what is read of so many rows of a file at a time, without rows that are wrong."""
         self._name = name
-        if format.kind is PARQUET:
-            yield from self._of_parquet(stream, name, options)
+        if format.kind in (PARQUET, ARROW, ORC):
+            with opened(format.kind, stream, name, options) as file:
+                yield from self._of_batches(file.batches, file.skipped, name, file.options)
             return
         if format.kind.is_binary:
             for chunk in format.read(stream, name, options):
@@ -176,13 +177,11 @@ class Tolerance:
             self.add(error, text_of(rows[0][1]) if isinstance(rows, list) else b"")
             return []
 
-    def _of_parquet(self, stream: Any, name: str, options: Options) -> Iterator[list[Chunk]]:
-        import pyarrow as pa
-        from pyarrow.parquet import ParquetFile
-
-        done = 0
-        for batch in ParquetFile(stream).iter_batches(options.chunk_rows):
-            table, first = pa.Table.from_batches([batch]), done
+    def _of_batches(
+        self, batches: Iterable[Any], done: int, name: str, options: Options
+    ) -> Iterator[list[Chunk]]:
+        for batch in batches:
+            table, first = pyarrow().Table.from_batches([batch]), done
 
             def read(some: range, table: Any = table, first: int = first) -> list[Chunk]:
                 part, before = table.slice(some.start, len(some)), first + some.start

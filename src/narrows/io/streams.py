@@ -22,7 +22,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import IO, Any, NamedTuple, NoReturn, TypeVar
 
-from narrows.errors import Asked, DataError, ParameterError
+from narrows.errors import DataError, ParameterError
+from narrows.io.addresses import is_address, matching, without_options
 
 BLOCK = 1 << 22  # bytes at a time
 BEGINNING = 4096  # bytes of an input, which must not change between two runs
@@ -31,7 +32,6 @@ MARK = b"\xef\xbb\xbf"  # of byte order
 _MARKS = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32",
           b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # fmt: skip
 _LONE_RETURN = re.compile(rb"\r[^\n]")
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 MAX_LINE_MB = 256
 _LONG = 1 << 22  # bytes of a line whose entries are counted, too
 _ENTRY = 16  # bytes that an entry counts for beside its length, as every object takes memory
@@ -136,6 +136,18 @@ class Compression(NamedTuple):
     write: Callable[[IO[bytes]], Any]
 
 
+def _read_zstd(raw: IO[bytes]) -> Any:
+    from pyarrow import CompressedInputStream
+
+    return io.BufferedReader(CompressedInputStream(raw, "zstd"), BLOCK)
+
+
+def _write_zstd(raw: IO[bytes]) -> Any:
+    from pyarrow import CompressedOutputStream
+
+    return CompressedOutputStream(raw, "zstd")
+
+
 COMPRESSIONS = {
     ".gz": Compression(
         "gzip", b"\x1f\x8b", lambda raw: gzip.GzipFile(fileobj=raw),
@@ -143,6 +155,7 @@ COMPRESSIONS = {
     ),
     ".bz2": Compression("bzip2", b"BZh", bz2.BZ2File, lambda raw: bz2.BZ2File(raw, "wb")),
     ".xz": Compression("xz", b"\xfd7zXZ\x00", lzma.LZMAFile, lambda raw: lzma.LZMAFile(raw, "wb")),  # noqa: SIM115
+    ".zst": Compression("zstd", b"\x28\xb5\x2f\xfd", _read_zstd, _write_zstd),
 }  # fmt: skip
 SUFFIXES = f"{', '.join(list(COMPRESSIONS)[:-1])} or {list(COMPRESSIONS)[-1]}"
 _ARCHIVE = b"PK\x03\x04"  # that .npz files are
@@ -150,7 +163,7 @@ _ARCHIVE = b"PK\x03\x04"  # that .npz files are
 
 def suffix_of(path: str) -> tuple[str, str]:
     """Return the suffix that names the format, in lower case, and that of the compression or ""."""
-    root, suffix = os.path.splitext(path.lower())
+    root, suffix = os.path.splitext(without_options(path).lower())
     return (os.path.splitext(root)[1], suffix) if suffix in COMPRESSIONS else (suffix, "")
 
 
@@ -213,17 +226,6 @@ class _Recoded(io.RawIOBase):
         return n
 
 
-def check_address(path: str, advice: str = "") -> None:
-    """Raise ParameterError where a path is an address, such as ``https://…`` or ``s3://…``."""
-    if _ADDRESS.match(path):
-        advice = advice or "Download it, and name the file."
-        if path.startswith("file:"):
-            advice = f"Name it {path.removeprefix('file://')}"
-        elif path.startswith("http") and Asked.by_command:
-            advice += " Standard input may hold data, too: curl -s ADDRESS | narrows … -"
-        raise ParameterError(f"{path}: expected a file, got an address. {advice}")
-
-
 @contextmanager
 def decompressed(raw: IO[bytes], name: str, suffix: str) -> Iterator[Any]:
     """Give the stream to read a file from; DataError with its name where that is damaged."""
@@ -256,9 +258,12 @@ def expand_patterns(inputs: Iterable[str]) -> list[str]:
     """Return the inputs, each pattern such as ``shards/*.svm`` replaced by the files it matches."""
     paths: list[str] = []
     for path in inputs:
-        check_address(path)
-        is_pattern = glob.has_magic(path) and not os.path.exists(path)
-        found = sorted(glob.glob(path)) if is_pattern else [path]
+        if is_address(path):
+            found = matching(path)
+        elif glob.has_magic(path) and not os.path.exists(path):
+            found = sorted(glob.glob(path))
+        else:
+            found = [path]
         if not found:
             raise FileNotFoundError(2, "no file matches", path)
         paths += found

@@ -181,11 +181,11 @@ def writer(
     Parameters
     ----------
     path : str
-        Its suffix names the format; ``.gz``, ``.bz2`` or ``.xz`` may
-        follow it in text formats. "-" is standard output:
+        Its suffix names the format; ``.gz``, ``.bz2``, ``.xz`` or
+        ``.zst`` may follow it in text formats. "-" is standard output:
         CSV, or JSON lines for texts.
     names : sequence of str, optional
-        Feature names, for CSV and dense samples in Parquet; x0, x1, … if left out.
+        Feature names, for CSV and dense samples in Parquet and Arrow; x0, x1, … if left out.
     texts : bool
         Whether samples are texts, not numbers.
     check : callable
@@ -194,7 +194,7 @@ def writer(
         For CSV: put an apostrophe before names of columns and text labels that a spreadsheet
         would take for formulas.
     targets : sequence of str, optional
-        Names of the columns of numeric targets, for CSV and Parquet.
+        Names of the columns of numeric targets, for CSV, Parquet and Arrow.
 
     Raises
     ------

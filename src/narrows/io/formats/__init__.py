@@ -15,8 +15,8 @@ from narrows.io.parts import FilePart
 
 # standard input has the first format whose `first_row` matches: vague patterns come last
 FORMATS = (
-    svmlight.FORMAT, arrow.FORMAT, numpy.NPZ, numpy.NPY, h5ad.FORMAT, jsonl.FORMAT, csv.FORMAT,
-    csv.TSV,
+    svmlight.FORMAT, arrow.FORMAT, arrow.ARROW, arrow.ORC, numpy.NPZ, numpy.NPY, h5ad.FORMAT,
+    jsonl.FORMAT, csv.FORMAT, csv.TSV,
 )  # fmt: skip
 # the header of a CSV file of one column
 _ONE_NAME = re.compile(rb"[\w\"\x80-\xff][^\x00-\x20\x7f,:]*")

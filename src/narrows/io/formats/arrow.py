@@ -1,4 +1,4 @@
-"""Parquet files, and the tables of any library that exports them as an Arrow stream.
+"""Parquet, Arrow and ORC files, and tables of any library that exports them as Arrow streams.
 
 A sample is its lists `indices` and `values`, or one number in each column, or what the columns hold
 that options name: texts, or a list of numbers. `label` or `class` holds text, an integer, or a list
@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -34,16 +37,20 @@ from narrows.io.chunk import (
     row_of,
     target_columns,
 )
-from narrows.io.extras import needing
 from narrows.io.formats.base import Format, Writer, as_int32, column_names, damage_named, label_name
+from narrows.io.kinds import Kind
 from narrows.io.parts import FilePart, between
 from narrows.io.table_rows import TableRows
 from narrows.solve.arrays import as_objects, beyond_floats
 
 INDICES, VALUES = "indices", "values"
 LARGEST = np.iinfo(np.int32).max  # n_features of sparse samples
-WIDTH = b"narrows.width"  # in the metadata of a file: n_features of sparse samples
+WIDTH = (
+    b"narrows.width"  # in the metadata of a file or its last batch: n_features of sparse samples
+)
 _CELLS = 4_000_000  # of dense samples in a chunk, at most
+_ARROW = b"ARROW1"  # that files of Arrow begin with, and streams do not
+_ROWS = 1000  # of ORC that are read at a time, at most
 _BUFFER = 1 << 20  # bytes of a column that are read at a time
 _BUFFERS = 64  # at most
 FIELDS = ("type", "size", "indices", "values")
@@ -51,38 +58,141 @@ FIELDS = ("type", "size", "indices", "values")
 SPARSE, DENSE = 0, 1
 
 
-def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
-    """Yield chunks of a Parquet file, whatever its row groups are."""
-    with (
-        damage_named(name, "expected a Parquet file, got another file, or a damaged one"),
-        _native(stream) as source,
-    ):
-        file = _opened(source)
-        groups, skipped = list(range(file.num_row_groups)), 0
-        rows = [file.metadata.row_group(group).num_rows for group in groups]
-        while groups and skipped + rows[groups[0]] <= options.after:
-            skipped += rows[groups.pop(0)]
-        while groups and options.get("stop") and sum(rows[: groups[-1]]) >= options.get("stop"):
-            groups.pop()
-        if options.vector is not None and options.vector in file.schema_arrow.names:
-            _refuse_spark_vector(file.schema_arrow, options.vector, name)
-        options = _within_memory(options, _length(file, options.vector))
-        # one group after the other: of several, pyarrow keeps those that it has read
-        size, columns = options.chunk_rows, _columns_read(file.schema_arrow.names, name, options)
-        batches: Iterator[Any] = (
-            batch
-            for group in groups
-            for batch in file.iter_batches(size, row_groups=[group], columns=columns)
-        )
-        width = (file.metadata.metadata or {}).get(WIDTH, b"0")
-        if not width.isdigit() or int(width) > LARGEST:
-            problem = f"expected a number of features, got {width!r}."
-            raise DataError(name, f"{problem} Write the file again.")
-        options = options.replace(width=options.width or int(width) or None)
-        stop = options.get("stop") or file.metadata.num_rows
-        followed = None if source is stream else stream
-        batches = _counted(batches, skipped, stop, file.metadata.num_rows, followed, name)
-        yield from _chunks(batches, file.schema_arrow, name, options, skipped)
+class _Batches(NamedTuple):
+    """The record batches of a file, and the number of rows before them, which are skipped.
+
+    `options` have what the file says: how many rows are a chunk, and the number of features.
+    """
+
+    schema: Any
+    batches: Iterator[Any]
+    options: Options
+    skipped: int = 0
+
+
+def read(
+    stream: IO[bytes], name: str, options: Options, kind: Kind = kinds.PARQUET
+) -> Iterator[Chunk]:
+    """Yield chunks of a file, whatever its record batches are."""
+    with opened(kind, stream, name, options) as file:
+        yield from _chunks(file.batches, file.schema, name, file.options, file.skipped)
+
+
+@contextmanager
+def opened(kind: Kind, stream: IO[bytes], name: str, options: Options) -> Iterator[_Batches]:
+    """Give the record batches of a file; DataError with its name where it is damaged."""
+    expected = f"expected {'a' if kind is kinds.PARQUET else 'an'} {kind.name} file"
+    problem = f"{expected}, got another file, or a damaged one"
+    with damage_named(name, problem), _native(stream, kind) as source:
+        yield _OPENED[kind](source, stream, name, options)
+
+
+def _of_parquet(source: Any, stream: IO[bytes], name: str, options: Options) -> _Batches:
+    file = _parquet_file(source)
+    schema, groups, skipped = file.schema_arrow, list(range(file.num_row_groups)), 0
+    rows = [file.metadata.row_group(group).num_rows for group in groups]
+    while groups and skipped + rows[groups[0]] <= options.after:
+        skipped += rows[groups.pop(0)]
+    while groups and options.get("stop") and sum(rows[: groups[-1]]) >= options.get("stop"):
+        groups.pop()
+    options = _within_memory(options, _length(file, options.vector))
+    # one group after the other: of several, pyarrow keeps those that it has read
+    size, columns = options.chunk_rows, _columns_read(schema, name, options)
+    batches: Iterator[Any] = (
+        batch
+        for group in groups
+        for batch in file.iter_batches(size, row_groups=[group], columns=columns)
+    )
+    options = _with_width(options, file.metadata.metadata, name)
+    n = file.metadata.num_rows
+    batches = _counted(batches, skipped, options.get("stop") or n, n, stream, name)
+    return _Batches(schema, batches, options, skipped)
+
+
+def _of_arrow(source: Any, stream: IO[bytes], name: str, options: Options) -> _Batches:
+    ipc = pyarrow().ipc
+    is_stream = source.read(len(_ARROW)) != _ARROW
+    if is_stream:
+        source.seek(0)
+        file, n = ipc.open_stream(source), 0
+        whole = _of_stream(file, source, name)
+    else:
+        file = ipc.open_file(source)
+        n = file.num_record_batches
+        whole = (file.get_batch(k) for k in range(n))
+        if n:  # the last batch has the width, which is known when all is written
+            last = file.get_batch_with_custom_metadata(n - 1)
+            options = _with_width(options, last.custom_metadata, name)
+    columns = _columns_read(file.schema, name, options)
+    whole, options = _fitting(whole, options)
+    size, rows = source.size(), options.chunk_rows
+
+    def batches() -> Iterator[Any]:
+        for k, batch in enumerate(whole):
+            some = batch if columns is None else batch.select(columns)
+            for first in range(0, batch.num_rows, rows):
+                part = some.slice(first, rows)
+                part.validate(full=True)  # in a damaged file, offsets may be anything
+                read = k + min(1, (first + rows) / batch.num_rows)
+                stream.seek(source.tell() if is_stream else int(size * read / n))
+                yield part
+
+    return _Batches(file.schema, batches(), options)
+
+
+def _of_stream(reader: Any, source: Any, name: str) -> Iterator[Any]:
+    """Yield the batches of a stream; DataError where it lacks its end, which no library checks."""
+    while True:
+        at = source.tell()
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            if source.tell() == at:
+                problem = "expected the end of an Arrow stream, got none, as of a part of a file."
+                raise DataError(name, f"{problem} Write the file again.") from None
+            return
+        yield batch
+
+
+def _of_orc(source: Any, stream: IO[bytes], name: str, options: Options) -> _Batches:
+    from pyarrow.dataset import OrcFileFormat
+    from pyarrow.orc import ORCFile
+
+    file = ORCFile(source)
+    columns = _columns_read(file.schema, name, options)
+    some = OrcFileFormat().make_fragment(source).to_batches(
+        columns=columns, batch_size=min(options.chunk_rows, _ROWS), batch_readahead=0,
+        fragment_readahead=0, use_threads=False,
+    )  # fmt: skip
+    batches, options = _fitting(iter(some), options)
+    return _Batches(
+        file.schema, _counted(batches, 0, file.nrows, file.nrows, stream, name), options
+    )
+
+
+_OPENED = {kinds.PARQUET: _of_parquet, kinds.ARROW: _of_arrow, kinds.ORC: _of_orc}
+
+
+def _with_width(options: Options, metadata: Any, name: str) -> Options:
+    """Return options with the number of features that the metadata of a file has, if any."""
+    width = (metadata or {}).get(WIDTH, b"0")
+    if not width.isdigit() or int(width) > LARGEST:
+        problem = f"expected a number of features, got {width!r}."
+        raise DataError(name, f"{problem} Write the file again.")
+    return options.replace(width=options.width or int(width) or None)
+
+
+def _fitting(batches: Iterator[Any], options: Options) -> tuple[Iterator[Any], Options]:
+    """Return the batches, and options by which a chunk of their vectors is not too large."""
+    first = next(batches, None)
+    if first is None:
+        return batches, options
+    if options.vector in first.schema.names:
+        vectors = first.column(options.vector)
+        vectors = getattr(vectors, "storage", vectors)
+        if is_vector(vectors.type):
+            options = _within_memory(options, len(vectors.flatten()) // max(1, len(vectors)))
+    return chain([first], batches), options
 
 
 def cut(path: str, size: int) -> list[FilePart]:
@@ -99,36 +209,38 @@ def cut(path: str, size: int) -> list[FilePart]:
 
 
 @contextmanager
-def _native(stream: IO[bytes]) -> Iterator[Any]:
-    """Give a file that pyarrow reads by itself, while another thread holds the interpreter."""
-    path = getattr(stream, "name", None)
+def _native(stream: IO[bytes], kind: Kind) -> Iterator[Any]:
+    """Give a file that pyarrow reads by itself, while another thread holds the interpreter.
+
+    A file of Arrow is mapped, since it may be a single batch that is larger than memory.
+    """
+    path, pa = getattr(stream, "name", None), pyarrow()
     if not isinstance(path, str):
         yield stream
         return
-    with pyarrow().OSFile(path) as file:
+    with pa.memory_map(path) if kind is kinds.ARROW else pa.OSFile(path) as file:
         yield file
 
 
 def _counted(
-    batches: Iterable[Any], first: int, stop: int, rows: int, stream: IO[bytes] | None, name: str
+    batches: Iterable[Any], first: int, stop: int, rows: int, stream: IO[bytes], name: str
 ) -> Iterator[Any]:
     """Yield the batches; DataError where they do not end at row `stop`, which no library checks.
 
-    The position of `stream`, if any, shows which share of all rows has been read.
+    The position of `stream` shows which share of all rows has been read.
     """
-    done, size = first, stream.seek(0, 2) if stream else 0
+    done, size = first, stream.seek(0, 2)
     for batch in batches:
         done += batch.num_rows
-        if stream:
-            stream.seek(size * done // rows)
+        stream.seek(size * done // rows)
         yield batch
     if done != stop:
         problem = f"expected {stop - first:,} rows, got {done - first:,}. Write the file again."
         raise DataError(name, problem)
 
 
-def _opened(stream: Any) -> Any:
-    """Return a file; of few columns, it does not read a whole row group into memory at once."""
+def _parquet_file(stream: Any) -> Any:
+    """Return a Parquet file; of few columns, it does not read a whole row group at once."""
     parquet_file = pyarrow().parquet.ParquetFile
     metadata = parquet_file(stream, page_checksum_verification=True).metadata
     buffered = {"buffer_size": _BUFFER, "pre_buffer": False}
@@ -142,11 +254,8 @@ def read_table(table: Any, name: str, options: Options) -> Iterator[Chunk]:
         damage_named(name, "expected a table that Arrow can read, got another one"),
         pyarrow().RecordBatchReader.from_stream(table) as reader,
     ):
-        schema = reader.schema
-        if options.vector in schema.names:
-            kind = schema.field(options.vector).type
-            options = _within_memory(options, getattr(kind, "list_size", options.width or 0))
-        for chunk in _chunks(reader, schema, name, options, 0):
+        batches, options = _fitting(iter(reader), options)
+        for chunk in _chunks(batches, reader.schema, name, options, 0):
             check_finite(chunk, name)
             yield chunk
 
@@ -276,12 +385,17 @@ def _index_of(schema: Any) -> set[str]:
         return set()
 
 
-def _columns_read(header: Sequence[str], name: str, options: Options) -> list[str] | None:
+def _columns_read(schema: Any, name: str, options: Options) -> list[str] | None:
     """Return the columns to read of a file; None for all of them."""
     if options.text is None and options.vector is None:
         return None
-    label, targets = _y_columns(header, options, name)
-    samples = options.text or [options.vector]
+    label, targets = _y_columns(schema.names, options, name)
+    samples: Sequence[str] = options.text or ()
+    if options.vector is not None:
+        samples = [options.vector]
+    check_columns(schema.names, samples, TEXT if options.text else "vector", name)
+    if options.vector is not None:
+        _refuse_spark_vector(schema, options.vector, name)
     return [column for column in (*samples, label, *targets) if column is not None]
 
 
@@ -309,10 +423,10 @@ def _tables(batches: Iterable[Any], rows: int, skipped: int) -> Iterator[Any]:
 
 
 def pyarrow() -> Any:
-    """Return the library; ImportError names the extra."""
-    with needing("arrow", "pyarrow", "Parquet files and Arrow tables"):
-        import pyarrow
-        import pyarrow.parquet
+    """Return the library, which takes long to import."""
+    import pyarrow
+    import pyarrow.parquet
+
     return pyarrow
 
 
@@ -631,17 +745,25 @@ class _Writer(Writer):
                 columns |= {label: pa.array(values) for label, values in of_y}
         table = pa.table(columns)
         if self.file is None:
-            self.file = pa.parquet.ParquetWriter(self.sink, table.schema, compression="lz4")
+            self.file = self.start(table.schema)
         with self._failing_once():
             self.file.write_table(table)
 
     def finish(self) -> None:
         if self.file is not None:
-            if self.width:
-                self.file.add_key_value_metadata({WIDTH: str(self.width).encode()})
             with self._failing_once():
-                self.file.close()
+                self.end()
         self.sink.close()
+
+    def start(self, schema: Any) -> Any:
+        """Return what writes tables to a new file."""
+        return pyarrow().parquet.ParquetWriter(self.sink, schema, compression="lz4")
+
+    def end(self) -> None:
+        """Write what is known when all samples are written: their width."""
+        if self.width:
+            self.file.add_key_value_metadata({WIDTH: str(self.width).encode()})
+        self.file.close()
 
     @contextmanager
     def _failing_once(self) -> Iterator[None]:
@@ -649,11 +771,28 @@ class _Writer(Writer):
         try:
             yield
         except BaseException:
-            self.file.is_open = False
+            if hasattr(self.file, "is_open"):  # of Parquet
+                self.file.is_open = False
             raise
+
+
+class _WriterOfArrow(_Writer):
+    def start(self, schema: Any) -> Any:
+        self.schema, ipc = schema, pyarrow().ipc
+        return ipc.new_file(self.sink, schema, options=ipc.IpcWriteOptions(compression="lz4"))
+
+    def end(self) -> None:
+        if self.width:
+            last = pyarrow().RecordBatch.from_pylist([], self.schema)
+            self.file.write_batch(last, {WIDTH: str(self.width).encode()})
+        self.file.close()
 
 
 FORMAT = Format(
     kinds.PARQUET, read, _Writer, options=("label", "target", "text", "vector", "table"),
     cut=cut, may_widen=True,
 )  # fmt: skip
+ARROW = replace(
+    FORMAT, kind=kinds.ARROW, read=partial(read, kind=kinds.ARROW), writer=_WriterOfArrow, cut=None
+)
+ORC = replace(FORMAT, kind=kinds.ORC, read=partial(read, kind=kinds.ORC), writer=Writer, cut=None)

@@ -236,7 +236,7 @@ class _Reader:
         """Yield lines and columns that pyarrow is known to read the same: numbers, or its text.
 
         The standard module reads small files, what follows a row that it might read otherwise or
-        that is not valid, and all where pyarrow is not installed.
+        that is not valid.
         """
         global _begun
         lines, first = self._lines, self._first
@@ -386,11 +386,9 @@ def _columns(
     ends_otherwise = (np.searchsorted(marks, returns) % 2 == 0).any()
     if not at_borders or ends_otherwise or longest > most or block.startswith(MARK):
         return None
-    try:
-        import pyarrow as pa
-        from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
-    except ImportError:
-        return None
+    import pyarrow as pa
+    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
+
     names = list(map(str, range(width)))
     types = {names[k]: pa.float64() if number else pa.string() for k, number in numbers.items()}
     try:

@@ -1,0 +1,165 @@
+"""Files at addresses, which pyarrow's file systems read; none of these tests needs a network."""
+
+from __future__ import annotations
+
+import bz2
+import io
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
+
+import narrows
+from narrows.command.cli import main
+from narrows.errors import DataError, ParameterError
+from narrows.read import Dataset, iter_chunks
+from tests import test_kinds
+from tests.cases import labelled
+from tests.inside import Options, expand_patterns, fit_in_parts
+
+
+@pytest.fixture
+def bucket(tmp_path, monkeypatch):
+    """A folder that is the bucket of s3://bucket, and the file system of each address asked for."""
+    root = tmp_path / "objects"
+    (root / "bucket").mkdir(parents=True)
+    asked = []
+
+    class Stored:
+        @staticmethod
+        def from_uri(address):
+            asked.append(address)
+            if address.startswith("gs:"):
+                raise OSError("Could not resolve the host\nin 3 tries")
+            if not address.startswith("s3:"):
+                return FileSystem.from_uri(address)
+            path = address.removeprefix("s3://").partition("?")[0]
+            return SubTreeFileSystem(str(root), LocalFileSystem()), path.replace("%20", " ")
+
+    monkeypatch.setattr("pyarrow.fs.FileSystem", Stored)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    Stored.folder, Stored.asked = root / "bucket", asked
+    return Stored
+
+
+def shards(folder, kind="csv"):
+    X, y = labelled()
+    for k, rows in enumerate(np.array_split(np.arange(len(X)), 3)):
+        lines = [",".join(map(repr, [*X[i].tolist(), f"k{y[i]}"])) for i in rows]
+        text = "\n".join([",".join([*(f"f{j}" for j in range(7)), "label"]), *lines]) + "\n"
+        (folder / f"part{k}.{kind}").write_text(text)
+    return X, np.array([f"k{label}" for label in y])
+
+
+@pytest.mark.parametrize(("name", "write"), test_kinds.OF_NUMBERS)
+def test_every_kind_is_read_at_an_address(bucket, name, write):
+    if name.endswith(".npy"):
+        pytest.skip("its labels are another file")
+    write(bucket.folder / name, False)
+    options = {"label": "label"} if name.endswith(".h5ad") else {}
+    for address in (f"s3://bucket/{name}?region=x", f"file://{bucket.folder}/{name}"):
+        dataset = Dataset([address], Options(chunk_rows=9, **options))
+        chunks = [*dataset]
+        rows = [getattr(c.X, "toarray", lambda X=c.X: X)() for c in chunks]
+        np.testing.assert_array_equal(np.concatenate(rows), test_kinds.samples()[0])
+        assert np.concatenate([c.y for c in chunks]).tolist() == test_kinds.samples()[1].tolist()
+        assert dataset.size == (bucket.folder / name).stat().st_size
+        assert 0 < dataset.position <= dataset.size
+
+
+def test_patterns_list_a_folder(bucket, capsys):
+    X, y = shards(bucket.folder)
+    (bucket.folder / "other.csv").write_text("")
+    (bucket.folder / "deep").mkdir()
+    (bucket.folder / "deep" / "part9.csv").write_text("")
+    expected = narrows.SRDA().fit(X, y)
+    for pattern in ("s3://bucket/part*.csv", "s3://bucket/part[0-2].csv?region=x"):
+        assert main(["fit", pattern, "--method", "srda", "-o", "m.narrows"]) == 0
+        found = narrows.load("m.narrows")
+        np.testing.assert_allclose(found.transform(X), expected.transform(X), rtol=1e-6, atol=1e-9)
+    assert main(["predict", "m.narrows", "s3://bucket/part1.csv", "-o", "p.csv"]) == 0
+    assert len(Path("p.csv").read_text().splitlines()) == 21
+    assert main(["predict", "m.narrows", "s3://bucket/*/part9.csv", "-o", "p.csv"]) == 1
+    assert "s3://bucket/deep/part9.csv: expected a" in capsys.readouterr().err
+    assert main(["predict", "m.narrows", "s3://bucket/none*.csv", "-o", "p.csv"]) == 2
+    assert "s3://bucket/none*.csv" in capsys.readouterr().err
+
+
+def test_names_that_addresses_quote(bucket):
+    (bucket.folder / "a b.csv").write_text("a,label\n1,2\n")
+    [found] = expand_patterns(["s3://bucket/a*.csv"])
+    assert found == "s3://bucket/a%20b.csv"
+    assert next(iter_chunks(found))[0].tolist() == [[1]]
+
+
+def test_methods_of_several_passes_read_an_address_again(bucket):
+    (bucket.folder / "a.svm.bz2").write_bytes(bz2.compress(b"1 0:1\n2 1:3\n"))
+    dataset = Dataset(["s3://bucket/a.svm.bz2"], Options())
+    assert dataset.found["zero_based"] is True
+    assert dataset.can_repeat
+    assert [chunk.X.toarray().tolist() for chunk in dataset] == [[[1, 0], [0, 3]]]
+    assert [chunk.X.toarray().tolist() for chunk in dataset] == [[[1, 0], [0, 3]]]
+
+
+def test_clusters_get_addresses_as_they_are(bucket):
+    X, y = shards(bucket.folder)
+    found = fit_in_parts(narrows.OC(), ["s3://bucket/part*.csv"])
+    np.testing.assert_allclose(found.components_, narrows.OC().fit(X, y).components_)
+
+
+def test_what_is_wrong_names_the_address(bucket, capsys):
+    for address, kind, message in (
+        ("s3://bucket/none.csv", FileNotFoundError, "no such file"),
+        ("s3://bucket", ParameterError, "got a folder"),
+        ("gs://bucket/a.csv", DataError, "an error: Could not resolve the host. Check the addr"),
+        ("unknown://bucket/a.csv", ParameterError, "an address that pyarrow reads, such as"),
+        ("http://a.org/a.csv", ParameterError, "expected a file, got an address. Download it"),
+    ):
+        with pytest.raises(kind, match=message) as caught:
+            next(iter_chunks(address))
+        assert address in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert main(["fit", address, "--method", "oc", "-o", "m.narrows"]) != 0
+        assert address in capsys.readouterr().err
+    (bucket.folder / "a.csv").mkdir()
+    with pytest.raises(ParameterError, match="got a folder"):
+        next(iter_chunks("s3://bucket/a.csv"))
+    (bucket.folder / "b.csv").write_text("a,label\n1,2\nx,2\n")
+    with pytest.raises(DataError, match=r"s3://bucket/b\.csv:3: column 'a'"):
+        next(iter_chunks("s3://bucket/b.csv"))
+
+
+def test_a_lost_connection_is_named(bucket, monkeypatch):
+    (bucket.folder / "a.csv").write_text("a,label\n" + "1,2\n" * 10)
+    system, _ = bucket.from_uri("s3://bucket")
+
+    class Lost(pa.PythonFile):
+        def readinto(self, buffer):
+            raise OSError("reset by peer")
+
+    class Broken:
+        get_file_info = system.get_file_info
+
+        def open_input_file(self, path):
+            return Lost(io.BytesIO(), "r")
+
+    monkeypatch.setattr(bucket, "from_uri", lambda address: (Broken(), "bucket/a.csv"))
+    with pytest.raises(DataError, match=r"s3://bucket/a\.csv: expected .* an error: reset by"):
+        next(iter_chunks("s3://bucket/a.csv"))
+
+
+def test_no_address_is_asked_for_that_was_not_typed(bucket, capsys):
+    X, y = labelled()
+    narrows.save(narrows.OC().fit(X, y), "m.narrows")
+    np.save("a.npy", X)
+    assert main(["transform", "m.narrows", "a.npy", "-o", "b.npy"]) == 0
+    for command in (
+        "transform m.narrows a.npy -o s3://bucket/b.npy", "info s3://bucket/m.narrows",
+        "fit a.npy --label s3://bucket/y.npy --method oc -o n.narrows",
+    ):  # fmt: skip
+        assert main(command.split()) != 0
+        assert "s3://bucket" in capsys.readouterr().err
+    assert bucket.asked == []

@@ -1,0 +1,283 @@
+"""The same samples in files of every kind and compression, which other libraries wrote."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import feather
+from scipy import sparse
+
+from narrows.command.cli import main
+from narrows.errors import DataError
+from narrows.read import Dataset, iter_chunks
+from tests.inside import Options
+
+N = 50
+NAMES = ["a", "b", "c"]
+
+
+def samples():
+    """Numbers that need all their digits, none of them 0, and labels that are integers."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 3)) * 10.0 ** rng.integers(-9, 9, size=(N, 3))
+    return X, np.arange(N) % 3
+
+
+def texts():
+    return [f'sea "{k}", ü' for k in range(N)], [f"k {k % 3}" for k in range(N)]
+
+
+def table(of_texts=False, several=1):
+    X, y = texts() if of_texts else samples()
+    columns = {"text": X} if of_texts else dict(zip(NAMES, X.T, strict=True))
+    whole = pa.table({**columns, "label": y})
+    return pa.concat_tables([whole.slice(k * N // several, N // several) for k in range(several)])
+
+
+COMPRESSIONS = {
+    "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress,
+    ".zst": lambda data: pa.compress(data, codec="zstd", asbytes=True),
+}  # fmt: skip
+
+
+def of_text(path, of_texts, compress=bytes):
+    X, y = texts() if of_texts else samples()
+    kind = path.name.split(".")[1]
+    if kind == "jsonl":
+        rows = [json.dumps({"text": x, "label": label}) for x, label in zip(X, y, strict=True)]
+        path.write_bytes(compress("".join(f"{row}\n" for row in rows).encode()))
+    elif kind in ("csv", "tsv"):
+        separator = "," if kind == "csv" else "\t"
+        frame = table(of_texts).to_pandas()
+        path.write_bytes(compress(frame.to_csv(index=False, sep=separator).encode()))
+    else:
+        rows = [" ".join(f"{k}:{x!r}" for k, x in enumerate(row, 1)) for row in X.tolist()]
+        lines = [f"{label} {row}\n" for label, row in zip(y, rows, strict=True)]
+        path.write_bytes(compress("".join(lines).encode()))
+
+
+def of_parquet(path, of_texts, **options):
+    pq.write_table(table(of_texts), path, row_group_size=7, **options)
+
+
+def of_ipc(path, of_texts, make=pa.ipc.new_file, compression=None, size=7):
+    whole = table(of_texts)
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with make(str(path), whole.schema, options=options) as file:
+        file.write_table(whole, size)
+
+
+def of_orc(path, of_texts, **options):
+    orc.write_table(table(of_texts, 5), str(path), **options)
+
+
+def of_npz(path, of_texts, save=np.savez):
+    X, y = samples()
+    save(path, X=X, y=y)
+
+
+def of_npy(path, of_texts, order="C"):
+    X, y = samples()
+    np.save(path, np.array(X, order=order))
+    np.save(path.with_name("y.npy"), y)
+
+
+def of_h5ad(path, of_texts):
+    anndata = pytest.importorskip("anndata", reason="the extra anndata is not installed")
+    X, y = samples()
+    cells, genes = (pd.Index(list(map(str, names)), dtype=object) for names in (range(N), NAMES))
+    obs, var = pd.DataFrame({"label": y}, index=cells), pd.DataFrame(index=genes)
+    anndata.AnnData(X, obs, var).write_h5ad(path)
+
+
+# a name for the test, the name of the file, what writes it, and whether it holds texts, too
+FILES = [
+    *(
+        (f"a.{kind}{suffix}", partial(of_text, compress=compress), kind != "svm")
+        for kind in ("csv", "tsv", "svm", "jsonl")
+        for suffix, compress in COMPRESSIONS.items()
+    ),
+    ("a.svmlight", of_text, False),
+    ("a.libsvm", of_text, False),
+    *(
+        ("a.parquet", partial(of_parquet, compression=codec), True)
+        for codec in ("none", "snappy", "gzip", "zstd", "lz4", "brotli")
+    ),
+    *(
+        ("a.arrow", partial(of_ipc, make=make, compression=codec), True)
+        for make in (pa.ipc.new_file, pa.ipc.new_stream)
+        for codec in (None, "lz4", "zstd")
+    ),
+    ("a.arrow", partial(of_ipc, size=1000), True),
+    ("a.feather", lambda path, of_texts: feather.write_feather(table(of_texts), path), True),
+    ("a.feather", lambda path, of_texts: pl.from_arrow(table(of_texts)).write_ipc(path), True),
+    *(
+        ("a.orc", partial(of_orc, compression=codec), True)
+        for codec in ("uncompressed", "snappy", "zlib", "zstd", "lz4")
+    ),
+    ("a.npz", of_npz, False),
+    ("a.npz", partial(of_npz, save=np.savez_compressed), False),
+    ("a.npy", of_npy, False),
+    ("a.npy", partial(of_npy, order="F"), False),
+    ("a.h5ad", of_h5ad, False),
+]  # fmt: skip
+OF_NUMBERS = [(name, write) for name, write, _ in FILES if "jsonl" not in name]
+OF_TEXTS = [(name, write) for name, write, too in FILES if too]
+
+
+def gathered(path, **options):
+    if path.suffix == ".npy":
+        options["label"] = str(path.with_name("y.npy"))
+    elif path.suffix == ".h5ad":
+        options["label"] = "label"
+    rows, labels = zip(*iter_chunks(path, **options), strict=True)
+    if isinstance(rows[0], list):
+        return [x for part in rows for x in part], np.concatenate(labels).tolist()
+    rows = [part.toarray() if sparse.issparse(part) else part for part in rows]
+    return np.concatenate(rows), np.concatenate(labels)
+
+
+@pytest.mark.parametrize("chunk_rows", [9, 1000])
+@pytest.mark.parametrize(("name", "write"), OF_NUMBERS)
+def test_numbers_are_the_same_in_every_kind(tmp_path, name, write, chunk_rows):
+    write(tmp_path / name, False)
+    found, labels = gathered(tmp_path / name, chunk_rows=chunk_rows)
+    X, y = samples()
+    np.testing.assert_array_equal(found, X)
+    np.testing.assert_array_equal(labels, y)
+    assert labels.dtype == y.dtype
+
+
+@pytest.mark.parametrize(("name", "write"), OF_TEXTS)
+def test_texts_are_the_same_in_every_kind(tmp_path, name, write):
+    write(tmp_path / name, True)
+    assert gathered(tmp_path / name, text="text", chunk_rows=9) == texts()
+
+
+# -- what Arrow and ORC files do as Parquet files do ----------------------------------------------
+
+TYPED = ["parquet", "arrow", "orc", "arrow stream"]
+
+
+def write(kind, folder, columns):
+    """Write columns to a file of a kind, in several pieces."""
+    whole, path = pa.table(columns), folder / f"t.{kind.split()[0]}"
+    if kind == "parquet":
+        pq.write_table(whole, path, row_group_size=7)
+    elif kind == "orc":
+        orc.write_table(whole, str(path))
+    else:
+        make = pa.ipc.new_stream if "stream" in kind else pa.ipc.new_file
+        with make(str(path), whole.schema) as file:
+            file.write_table(whole, 7)
+    return path
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_vectors_lists_and_targets(tmp_path, kind):
+    X, y = samples()
+    path = write(kind, tmp_path, {"v": list(X.astype(np.float32)), "w": y, "label": y})
+    for (found, labels), at in zip(
+        iter_chunks(path, vector="v", chunk_rows=20), range(0, N, 20), strict=True
+    ):
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, X[at : at + 20].astype(np.float32))
+        assert labels.tolist() == y[at : at + 20].tolist()
+    columns = dict(zip(NAMES, X.T, strict=True))
+    found, targets = gathered(write(kind, tmp_path, columns), target="c", chunk_rows=20)
+    np.testing.assert_array_equal(found, X[:, :2])
+    np.testing.assert_array_equal(targets, X[:, 2])
+    rows = {"indices": [[0, 2], [], [1]], "values": [[1.5, 2], [], [3]], "label": [[1], [0, 2], []]}
+    [(found, labels)] = iter_chunks(write(kind, tmp_path, rows))
+    assert found.toarray().tolist() == [[1.5, 0, 2], [0, 0, 0], [0, 3, 0]]
+    assert labels.toarray().tolist() == [[0, 1, 0], [1, 0, 1], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_what_is_wrong_is_named_with_its_row(tmp_path, kind):
+    X, y = samples()
+    X[40, 1] = np.nan
+    path = write(kind, tmp_path, {**dict(zip(NAMES, X.T, strict=True)), "label": y})
+    with pytest.raises(DataError, match=f"{path}:41: expected finite values, got NaN"):
+        gathered(path, chunk_rows=20)
+    with pytest.raises(DataError, match="expected a column 'v', got the columns"):
+        gathered(path, vector="v")
+    with pytest.raises(DataError, match="expected a column 'd', got the columns"):
+        gathered(path, text="d")
+    found = [*Dataset([str(path)], Options(on_error="skip", chunk_rows=20))]
+    assert sum(len(chunk.lines) for chunk in found) == N - 1
+    labels = [None if row == 30 else int(k) for row, k in enumerate(y)]
+    path = write(kind, tmp_path, {"a": X[:, 0], "label": labels})
+    with pytest.raises(DataError, match=f"{path}:31: column 'label': expected no nulls"):
+        gathered(path, chunk_rows=20)
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_a_resumed_pass_skips_the_rows_before(tmp_path, kind):
+    X, y = samples()
+    path = write(kind, tmp_path, {**dict(zip(NAMES, X.T, strict=True)), "label": y})
+    first, *_ = Dataset([str(path)], Options(chunk_rows=9))
+    rest = Dataset([str(path)], Options(chunk_rows=9))
+    rest.resume_from(first.at)
+    shares = []
+    found = []
+    for chunk in rest:
+        found.append(chunk.X)
+        shares.append(rest.position / rest.size)
+    np.testing.assert_array_equal(np.concatenate(found), X[9:])
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1, abs=0.5 if kind == "arrow stream" else 1e-9)
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_a_part_of_a_file_is_damaged(tmp_path, kind):
+    X, y = samples()
+    path = write(kind, tmp_path, {**dict(zip(NAMES, X.T, strict=True)), "label": y})
+    whole = path.read_bytes()
+    for size in (0, 3, 200, len(whole) - 300, len(whole) - 8, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        with pytest.raises(DataError, match=f"{path}: expected"):
+            gathered(path)
+
+
+@pytest.mark.parametrize("kind", ["arrow", "feather", "parquet"])
+def test_files_of_sparse_samples_keep_their_width(tmp_path, monkeypatch, capsys, kind):
+    monkeypatch.chdir(tmp_path)
+    Path("a.svm").write_text("1 1:1\n0 9:2\n" + "1 2:1\n" * 20)
+    convert = ["convert", "a.svm", f"b.{kind}", "--chunk-rows", "1", "--width", "12"]
+    assert main(convert) == 0, capsys.readouterr().err
+    if kind == "parquet":
+        found, of_polars = pq.read_table("b.parquet"), pl.read_parquet("b.parquet")
+    else:
+        found, of_polars = feather.read_table(f"b.{kind}"), pl.read_ipc(f"b.{kind}")
+    assert found["indices"].to_pylist()[:2] == [[0], [8]]
+    assert of_polars["label"].to_list()[:3] == [1, 0, 1]
+    for on_error in (None, "skip"):
+        chunks = Dataset([f"b.{kind}"], Options(chunk_rows=1, on_error=on_error))
+        assert {chunk.X.shape[1] for chunk in chunks} == {12}
+
+
+def test_offsets_of_an_arrow_file_are_checked(tmp_path):
+    """Whose library reads beyond its memory where they are wrong."""
+    whole = pa.table({"text": ["a" * 10, "b" * 10], "label": [1, 2]})
+    with pa.ipc.new_file(str(tmp_path / "a.arrow"), whole.schema) as file:
+        file.write_table(whole)
+    content = (tmp_path / "a.arrow").read_bytes()
+    offsets = np.array([0, 10, 20], np.int32).tobytes()
+    assert content.count(offsets) == 1
+    wrong = np.array([0, 1 << 30, 20], np.int32).tobytes()
+    (tmp_path / "a.arrow").write_bytes(content.replace(offsets, wrong))
+    with pytest.raises(DataError, match="expected an Arrow file, got another file, or a damaged"):
+        gathered(tmp_path / "a.arrow", text="text")
