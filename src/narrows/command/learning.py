@@ -312,6 +312,9 @@ class Run:
         except KeyboardInterrupt:
             self._report_interrupt()
             return 130
+        except SystemExit:  # SIGTERM
+            self._report_interrupt()
+            raise
         run = checkpoint.run if checkpoint and read else None
         _save(estimator, output, read, run, self._learned)
         if checkpoint is not None:
