@@ -235,7 +235,7 @@ def progress(
 
 
 def interrupt_between(items: Iterable[T]) -> Iterator[T]:
-    """Yield the items, and delay Ctrl-C and SIGTERM until the loop's body has finished with an item.
+    """Yield the items, and delay Ctrl-C and SIGTERM until the loop's body is over.
 
     While the next item is awaited, they take effect at once. Ignored ones stay ignored.
     """
