@@ -14,6 +14,8 @@ from importlib import import_module
 import pytest
 
 from narrows.engines import local as local
+from narrows.io.atomic import replacing as replacing
+from narrows.io.atomic import reserved as reserved
 from narrows.methods.base import emptied_copy as emptied_copy
 from narrows.methods.base import rename_classes as rename_classes
 from narrows.methods.names import labels_of as labels_of

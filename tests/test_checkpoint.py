@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from signal import SIGTERM
 
 import numpy as np
 import pytest
@@ -99,6 +100,22 @@ def test_a_fit_is_gone_on_with_that_starts_with_named_features(run, monkeypatch)
     assert load("m.narrows").ranking_[:2].tolist() == [7, 2]
 
 
+@pytest.mark.parametrize("verb", ["fit two.svm --method oc", "update base.narrows two.svm"])
+def test_sigterm_writes_the_checkpoint_after_the_chunk(run, monkeypatch, verb):
+    assert run("fit one.svm --method oc -o base.narrows")[0] == 0
+    assert run(f"{verb} --chunk-rows 30 -o whole.narrows")[0] == 0
+    command = f"{verb} --chunk-rows 30 -o m.narrows --checkpoint c.narrows"
+    with monkeypatch.context() as patch:
+        before_chunk(patch, lambda number, size: number == 2 and signal.raise_signal(SIGTERM))
+        with pytest.raises(SystemExit) as ended:
+            run(command)
+    assert ended.value.code == 128 + SIGTERM
+    assert not os.path.exists("m.narrows")
+    status, _, err = run(f"{command} --resume")
+    assert (status, "resuming after 60 rows" in err) == (0, True), err
+    assert bytes_of("m.narrows") == bytes_of("whole.narrows")
+
+
 def test_ctrl_c_without_a_checkpoint_says_how_to_keep_one(run, monkeypatch):
     for command, hint in (
         ("fit a.svm --method oc", "no file was changed. Use --checkpoint FILE to save progress"),
@@ -122,7 +139,7 @@ def test_cross_products_are_gone_on_with(run, monkeypatch, method):
     fit += " --checkpoint c.narrows --every 60"
     with monkeypatch.context() as patch:
         before_chunk(patch, _fail_after(15))
-        with pytest.raises(SystemExit):
+        with pytest.raises(_Killed):
             run(f"{fit} -o m.narrows")
     assert os.path.exists("c.narrows")
     assert run(f"{fit} -o m.narrows --resume")[0] == 0
@@ -137,12 +154,16 @@ def test_cross_products_are_gone_on_with(run, monkeypatch, method):
     assert load("m.narrows").n_samples_seen_ == 690
 
 
+class _Killed(BaseException):
+    """The end of a process that can do nothing more."""
+
+
 def _fail_after(chunks):
-    """What ends the process after so many chunks."""
+    """What ends a run after so many chunks, as if it were killed."""
 
     def fail(number, size):
         if number > chunks:
-            raise SystemExit(9)
+            raise _Killed
 
     return fail
 

@@ -100,6 +100,26 @@ def test_an_interrupt_waits_for_the_item_to_be_done():
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_sigterm_waits_too_and_what_is_ignored_stays_ignored():
+    def work(number):
+        for item in interrupt_between([1, 2, 3]):
+            if item == 2:
+                signal.raise_signal(number)
+            done.append(item)
+
+    ignored = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: lambda *_: None}
+    before, done = {n: signal.signal(n, handler) for n, handler in ignored.items()}, []
+    try:
+        work(signal.SIGINT)
+        assert done == [1, 2, 3]
+        with pytest.raises(SystemExit) as ended:
+            work(signal.SIGTERM)
+        assert (done, ended.value.code) == ([1, 2, 3, 1, 2], 128 + signal.SIGTERM)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def test_an_interrupt_while_waiting_comes_at_once():
     before, never = signal.getsignal(signal.SIGINT), threading.Event()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,8 +11,11 @@ import time
 import numpy as np
 import pytest
 
-from narrows import load
-from tests.inside import before_chunk, without_locks
+from narrows import load, save
+from narrows.command import cli
+from narrows.errors import DataError
+from tests.forks import exit_code, forked
+from tests.inside import before_chunk, reserved, without_locks
 
 WAIT = 120  # seconds
 
@@ -43,7 +47,7 @@ def test_of_two_updates_at_once_one_is_refused(run):
             time.sleep(0.05)
         (ended,) = [each for each in both if each.returncode is not None]  # before any row came
         assert ended.returncode == 1
-        assert "m.narrows: expected a model that no other process updates" in ended.stderr.read()
+        assert "m.narrows: expected a model that no other process writes" in ended.stderr.read()
         (other,) = [each for each in both if each is not ended]
         other.communicate(rows(7), timeout=WAIT)
         assert other.returncode == 0
@@ -81,8 +85,9 @@ def test_models_are_merged_into_one_of_them_by_one_process(run, monkeypatch):
     statuses = []
 
     def merged_meanwhile(number, size):
-        statuses.append(run("merge one.narrows m.narrows -o m.narrows")[0])
-        statuses.append(run("merge one.narrows m.narrows -o new.narrows")[0])
+        for output in ("m", "new"):
+            merge = f"merge one.narrows m.narrows -o {output}.narrows".split()
+            statuses.append(exit_code(forked(lambda merge=merge: cli.main(merge))))
 
     with monkeypatch.context() as patch:
         before_chunk(patch, merged_meanwhile)
@@ -90,6 +95,48 @@ def test_models_are_merged_into_one_of_them_by_one_process(run, monkeypatch):
     assert statuses == [1, 0]
     assert load("m.narrows").n_samples_seen_ == 70
     assert load("new.narrows").n_samples_seen_ == 50
+
+
+@pytest.mark.parametrize("name", ["m", "new"])
+@pytest.mark.parametrize("other", ["fit", "fit --like one.narrows", "update m.narrows", "save"])
+def test_a_model_is_written_by_one_process(run, monkeypatch, name, other):
+    """The other one is refused before it reads samples, and nothing is lost or left."""
+    output, statuses = f"{name}.narrows", []
+
+    def write():
+        if other != "save":
+            return cli.main(f"{other} two.csv -o {output}".split())
+        try:
+            save(load("two.narrows"), output)
+        except DataError:
+            return 1
+
+    def written_meanwhile(number, size):
+        before = load(output).n_samples_seen_ if name == "m" else None
+        statuses.append(exit_code(forked(write)))
+        assert (load(output).n_samples_seen_ if name == "m" else None) == before
+
+    files = {*os.listdir(), output}
+    with monkeypatch.context() as patch:
+        before_chunk(patch, written_meanwhile)
+        assert run(f"fit one.csv --method oc -o {output}")[0] == 0
+    assert statuses == [1]
+    assert load(output).n_samples_seen_ == 30
+    assert set(os.listdir()) == files
+    assert write() in (0, None)
+    assert load(output).n_samples_seen_ > 30
+
+
+def test_a_reservation_ends_with_its_process(run):
+    def killed():
+        with reserved("m.narrows"), reserved("m.narrows"):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    files = sorted(os.listdir())
+    assert exit_code(forked(killed)) == -signal.SIGKILL
+    assert len(os.listdir()) == len(files) + 1
+    assert run("update m.narrows one.csv -o m.narrows")[0] == 0
+    assert sorted(os.listdir()) == files
 
 
 def test_a_checkpoint_of_another_run_stays(run, monkeypatch):

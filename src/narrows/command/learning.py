@@ -8,10 +8,10 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+import click
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
@@ -100,6 +100,7 @@ def fit(
     files = expand_patterns(inputs)
     beside = {name: given[name] for name in ("label", "target", "stop_words")}
     values.check_output(output, *files, **beside)
+    _reserve(output)
     reading, vectoriser = values.as_table(files, reading, given, vectoriser)
     if reading.table:
         values.check_text_options(given, False, files[0])
@@ -134,6 +135,7 @@ def _fit_like(inputs: tuple[str, ...], output: str, as_json: bool, given: dict[s
     values.check_like_options(given)
     files, model = expand_patterns(inputs), given["like"]
     values.check_output(output, model, *files, label=given["label"], target=given["target"])
+    _reserve(output)
     estimator = load_model(model)
     values.supported(estimator, "merge")
     check_adds_up(estimator)
@@ -149,34 +151,34 @@ def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **gi
     values.check_checkpoint_options(given)
     files = expand_patterns(inputs)
     values.check_output(output, *files, label=given["label"], target=given["target"])
-    with _reserved(output, [model]) as read:
-        estimator = load_model(model)
-        values.supported(estimator, "partial_fit")
-        reading = values.read_options(given, get_tags(estimator).target_tags.required)
-        reading = values.options_of_model(estimator, model, reading, may_be_wider=True)
-        checkpoint = _checkpoint(estimator, files, reading, given, output, model)
-        if checkpoint is not None and given["resume"] and checkpoint.is_finished():
-            say(f"already finished: {model} has learned these inputs; nothing to do.")
-            _report_model(estimator, output, as_json)
-            return 0
-        run = Run(estimator, files, reading, given, checkpoint, model=model, updates=True)
-        check_kind(files[0], run.samples.dataset.holds, kind_of(source_of(estimator)), model)
-        return run.finish(run.update, output, as_json, read)
+    read = _reserve(output, model)
+    estimator = load_model(model)
+    values.supported(estimator, "partial_fit")
+    reading = values.read_options(given, get_tags(estimator).target_tags.required)
+    reading = values.options_of_model(estimator, model, reading, may_be_wider=True)
+    checkpoint = _checkpoint(estimator, files, reading, given, output, model)
+    if checkpoint is not None and given["resume"] and checkpoint.is_finished():
+        say(f"already finished: {model} has learned these inputs; nothing to do.")
+        _report_model(estimator, output, as_json)
+        return 0
+    run = Run(estimator, files, reading, given, checkpoint, model=model, updates=True)
+    check_kind(files[0], run.samples.dataset.holds, kind_of(source_of(estimator)), model)
+    return run.finish(run.update, output, as_json, read)
 
 
 def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: bool) -> None:
     """Merge models of the same method that were fitted to different rows."""
     values.check_output(output)
-    with _reserved(output, models) as read:
-        estimators = [load_model(model) for model in models]
-        merged = _merged(estimators, models, labels)
-        learned: list[list[int]] = []
-        for model in models:
-            more = learned_by(model)
-            if any(each in learned for each in more):
-                say(f"warning: {model}: another model has learned a file of it. It counts twice.")
-            learned += more
-        _save(merged, output, read, None, learned)
+    read = _reserve(output, *models)
+    estimators = [load_model(model) for model in models]
+    merged = _merged(estimators, models, labels)
+    learned: list[list[int]] = []
+    for model in models:
+        more = learned_by(model)
+        if any(each in learned for each in more):
+            say(f"warning: {model}: another model has learned a file of it. It counts twice.")
+        learned += more
+    _save(merged, output, read, None, learned)
     _report_model(merged, output, as_json)
 
 
@@ -203,15 +205,13 @@ def _merged(estimators: list[Any], models: Sequence[str], labels: str | None) ->
     return merged
 
 
-@contextmanager
-def _reserved(output: str, models: Sequence[str]) -> Iterator[Version | None]:
-    """Reserve an output that is one of the models, and yield its version; None for another."""
-    is_file = output != "-" and os.path.isfile(output)
-    if is_file and any(os.path.samefile(output, model) for model in models):
-        with reserved(output) as read:
-            yield read
-    else:
-        yield None
+def _reserve(output: str, *models: str) -> Version | None:
+    """Reserve an output until the command is over; return its version if it is a model of these."""
+    if output == "-":
+        return None
+    read = click.get_current_context().with_resource(reserved(output))
+    is_model = os.path.isfile(output) and any(os.path.samefile(output, each) for each in models)
+    return read if is_model else None
 
 
 def _checkpoint(
@@ -312,6 +312,9 @@ class Run:
         except KeyboardInterrupt:
             self._report_interrupt()
             return 130
+        except SystemExit:  # SIGTERM
+            self._report_interrupt()
+            raise
         run = checkpoint.run if checkpoint and read else None
         _save(estimator, output, read, run, self._learned)
         if checkpoint is not None:

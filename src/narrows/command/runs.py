@@ -1,4 +1,4 @@
-"""The samples of files in chunks: read ahead, with a progress bar; Ctrl-C waits for a chunk."""
+"""The samples of files in chunks: read ahead, with a progress bar; signals wait for a chunk."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def progress(
 ) -> Iterator[Chunk]:
     """Yield the chunks of a data set, or made of them, ahead; described by a bar on a terminal.
 
-    Ctrl-C takes effect between two chunks, or while the next one is awaited.
+    Ctrl-C and SIGTERM take effect between two chunks, or while the next one is awaited.
     """
     ahead = interrupt_between(prefetch(dataset if chunks is None else chunks))
     if description is None or not sys.stderr.isatty():
@@ -235,30 +235,33 @@ def progress(
 
 
 def interrupt_between(items: Iterable[T]) -> Iterator[T]:
-    """Yield the items, and delay Ctrl-C until the loop's body has finished with an item.
+    """Yield the items, and delay Ctrl-C and SIGTERM until the loop's body is over.
 
-    While the next item is awaited, Ctrl-C takes effect at once.
+    While the next item is awaited, they take effect at once. Ignored ones stay ignored.
     """
-    previous = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or previous is None:
-        yield from items
-        return
-    waiting, caught = False, False
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: handler for number, handler in before.items() if callable(handler)}
+    if threading.current_thread() is not threading.main_thread():
+        before = {}
+    waiting, caught = False, list[int]()
 
-    def on_interrupt(number: int, frame: object) -> None:
-        nonlocal caught
-        caught = True
+    def on_signal(number: int, frame: object) -> None:
+        caught.append(number)
         if waiting:
-            raise KeyboardInterrupt
+            end()
 
-    signal.signal(signal.SIGINT, on_interrupt)
+    def end() -> None:
+        raise KeyboardInterrupt if caught[0] == signal.SIGINT else SystemExit(128 + caught[0])
+
+    for number in before:
+        signal.signal(number, on_signal)
     try:
         iterator = iter(items)
         while True:
             waiting = True
             try:
                 if caught:
-                    raise KeyboardInterrupt
+                    end()
                 item = next(iterator)
             except StopIteration:
                 return
@@ -266,4 +269,5 @@ def interrupt_between(items: Iterable[T]) -> Iterator[T]:
                 waiting = False
             yield item
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, handler in before.items():
+            signal.signal(number, handler)

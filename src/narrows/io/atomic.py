@@ -8,14 +8,18 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from pathlib import Path
 
 from narrows.errors import DataError
 
 _ROOM = re.compile(r"\..{1,40}\.[0-9a-f]{16}\.part", re.DOTALL)
 _LOCK = "lock"
+_TRIES = 20  # to lock what another process may be about to remove
+_RESERVED: set[tuple[int, Path]] = set()  # by processes with these ids: forks have copies
 Version = tuple[int, ...]  # what differs once a file is written or replaced; () for no file
 
 
@@ -61,8 +65,8 @@ def replacing(path: str | os.PathLike[str], read: Version | None = None) -> Iter
     _sync(target.parent)
 
 
-def version(path: str | os.PathLike[str] | int) -> Version:
-    """Return the version of a file, or of the one that a descriptor is of."""
+def version(path: str | os.PathLike[str]) -> Version:
+    """Return the version of a file."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -72,57 +76,65 @@ def version(path: str | os.PathLike[str] | int) -> Version:
 
 @contextmanager
 def reserved(path: str | os.PathLike[str]) -> Iterator[Version]:
-    """Yield the version of a file that is read and then replaced, locked against others like this.
+    """Yield the version of a file, which no other process reserves meanwhile.
 
-    DataError if another process has locked it. The lock is on the file itself, so that it is gone
-    once the file is replaced, and ends with the process. Where the file system does not support
-    locks, only `replacing` compares versions.
+    DataError if another process has reserved it. The reservation ends with the process at the
+    latest. Within it, the process may reserve the file again. Where the file system does not
+    support locks, and for what is not a regular file, nothing is reserved.
     """
-    descriptor, found = -1, Version()
-    try:
-        while not found or found != version(path):  # or it was replaced before it was locked
-            if descriptor >= 0:
-                os.close(descriptor)
-            descriptor = os.open(path, os.O_RDWR)  # network disks lock no file that is only read
-            if _locked(descriptor) is False:
-                raise DataError(
-                    os.fspath(path),
-                    "expected a model that no other process updates, got one that is locked. Run "
-                    "the command again when the other is over.",
-                )
-            found = version(descriptor)
-        yield found
-    finally:
-        if descriptor >= 0:
-            os.close(descriptor)
+    target = Path(os.path.realpath(path))
+    key, is_file = (os.getpid(), target), target.is_file() or not target.exists()
+    if key in _RESERVED or not is_file or not target.parent.is_dir():
+        yield version(path)
+        return
+    with room(target.parent, target.name, of=os.fspath(path)):
+        _RESERVED.add(key)
+        try:
+            yield version(path)
+        finally:
+            _RESERVED.discard(key)
 
 
 @contextmanager
-def room(parent: str | os.PathLike[str], name: str) -> Iterator[Path]:
+def room(parent: str | os.PathLike[str], name: str, of: str | None = None) -> Iterator[Path]:
     """Yield a hidden folder in `parent` to write a file called `name` in, and remove it afterwards.
 
     A folder also holds the further files that libraries write beside the one they are given. A
     file in the folder is locked while it is in use, and the lock ends with the process. Folders
     without a lock were left by killed processes; those in `parent` are removed first.
+
+    With `of`, as errors call the file, it is the only one for this file, and DataError is raised
+    where another process has it.
     """
     clear_unfinished(parent)
 
     def unused() -> Path:  # at most 255 bytes, up to 4 a character
-        return Path(parent, f".{name[:40]}.{os.urandom(8).hex()}.part")
+        key = os.urandom(8) if of is None else blake2b(os.fsencode(name), digest_size=8).digest()
+        return Path(parent, f".{name[:40]}.{key.hex()}.part")
 
-    made, lock = unused(), None
+    made, lock, tries = unused(), None, 0
     try:
         while lock is None:
-            made.mkdir(0o700)
+            made.mkdir(0o700, exist_ok=of is not None)
             with suppress(FileNotFoundError):  # another process removed it, not yet locked
                 lock = os.open(made / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-                if _locked(lock) is False or not os.fstat(lock).st_nlink:
+                if (is_free := _locked(lock)) is False or not os.fstat(lock).st_nlink:
                     os.close(lock)
                     lock = None
+                    tries += is_free is False and of is not None
+            if tries == _TRIES:
+                raise DataError(
+                    str(of),
+                    "expected a model that no other process writes, got one that another writes "
+                    "now. Try again when that is over.",
+                )
+            if lock is None and tries:
+                time.sleep(0.01)
             made = made if lock is not None else unused()
         yield made
     finally:
-        _remove(made)
+        if lock is not None or of is None:
+            _remove(made)
         if lock is not None:
             os.close(lock)
 

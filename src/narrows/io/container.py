@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 
 from narrows.errors import DataError
 from narrows.io.addresses import check_address
-from narrows.io.atomic import Version, replacing
+from narrows.io.atomic import Version, replacing, reserved
 from narrows.methods import MODULES
 from narrows.solve.codec import SchemaError, check_plain, taken
 from narrows.solve.sums import blocks
@@ -156,7 +156,7 @@ def write_file(
     }
     header["crc32"] = _crc_of_text(json.dumps(header))
     metadata = {"narrows": json.dumps(header)}  # safetensors has no order for several entries
-    with replacing(path, read) as temporary:
+    with reserved(path), replacing(path, read) as temporary:
         try:
             save_file(arrays, temporary, metadata=metadata)
         except SafetensorError as error:

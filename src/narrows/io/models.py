@@ -384,6 +384,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         derived from those of narrows do not), or has a parameter that cannot be stored.
     NotFittedError
         If the estimator is not fitted.
+    DataError
+        If another process writes the file at the same time.
     OSError
         If the file cannot be written; an existing file is left unchanged.
 
