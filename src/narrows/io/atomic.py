@@ -83,7 +83,7 @@ def reserved(path: str | os.PathLike[str]) -> Iterator[Version]:
     support locks, and for what is not a regular file, nothing is reserved.
     """
     target = Path(os.path.realpath(path))
-    key, is_file = (os.getpid(), target), target.is_file() or not target.exists()
+    key, is_file = (os.getpid(), target), os.path.isfile(path) or not os.path.exists(path)
     if key in _RESERVED or not is_file or not target.parent.is_dir():
         yield version(path)
         return
