@@ -481,6 +481,13 @@ def test_wrong_usage_is_told(run, command, message):
     assert message in err
 
 
+def test_a_pipe_with_a_name_is_not_resumed(run):
+    os.mkfifo("pipe.svm")
+    status, out, err = run("fit pipe.svm --method oc -o m --checkpoint c.narrows --resume")
+    assert (status, out) == (2, "")
+    assert "--resume: expected files, got the pipe pipe.svm, which cannot be read again" in err
+
+
 def test_a_file_of_stop_words_is_utf_8(run):
     with open("words.txt", "wb") as file:
         file.write("\ufeffSHIP\r\nthe\r\n".encode())

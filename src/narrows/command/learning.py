@@ -224,10 +224,12 @@ def _checkpoint(
         return None
     values.supported(estimator, "partial_fit")
     values.check_checkpoint_path(path, output, *files, *([] if model is None else [model]))
-    if given["resume"] and "-" in files:
+    pipes = [file for file in files if not (os.path.isfile(file) or os.path.isdir(file))]
+    if given["resume"] and pipes:
+        got = "standard input" if pipes[0] == "-" else f"the pipe {pipes[0]}"
         raise ParameterError(
-            "--resume: expected files, got standard input, which cannot be read again. Write it "
-            "to a file first, or leave out --resume."
+            f"--resume: expected files, got {got}, which cannot be read again. Write it to a file "
+            "first, or leave out --resume."
         )
     every = given["every"] or 100_000
     given_estimator = clone(estimator) if model is None else estimator  # whose names stay names

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from errno import ENOENT
+from itertools import chain
 from typing import Any
 
 import click
@@ -49,7 +50,7 @@ def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
 
     Parameters
     ----------
-    *tables : click option, or tuple of these
+    *tables : click parameter, or tuple of these
         In the order in which the help shows them.
     short_help : str, optional
         For the list of commands; by default the first sentence of the docstring, in which names
@@ -61,14 +62,19 @@ def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
             _check_existing(given)
             return described()(**given)
 
-        command: Any = run
-        for table in reversed([*tables, _JSON]):
-            for option in reversed(table if isinstance(table, tuple) else (table,)):
-                command = option(command)
+        each = (table if isinstance(table, tuple) else (table,) for table in (*tables, _JSON))
         text = inspect.cleandoc(described.__doc__).format(**SUFFIXES)
-        return click.command(described.__name__, short_help=short_help, help=text)(command)
+        parameters = list(chain.from_iterable(each))
+        return click.Command(
+            described.__name__, callback=run, params=parameters, short_help=short_help, help=text
+        )
 
     return add
+
+
+def option(*flags: str, **more: Any) -> click.Option:
+    """Return an option."""
+    return click.Option(flags, **more)
 
 
 def _check_existing(given: dict[str, Any]) -> None:
@@ -172,36 +178,36 @@ def numbers(text: str) -> Any:
 # -- the tables ------------------------------------------------------------------------------------
 
 
-def _option(flag: str, metavar: str | None, kind: Any, help: str, **more: Any) -> Any:
-    return click.option(flag, metavar=metavar, type=kind, help=help, **more)
+def _option(flag: str, metavar: str | None, kind: Any, help: str, **more: Any) -> click.Option:
+    return option(flag, metavar=metavar, type=kind, help=help, **more)
 
 
-def _flag(flag: str, help: str) -> Any:
-    return click.option(flag, is_flag=True, help=help)
+def _flag(flag: str, help: str) -> click.Option:
+    return option(flag, is_flag=True, help=help)
 
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_JSON = option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
-INPUT = click.argument("input", type=Input(), metavar="INPUT")
-INPUTS = click.argument("inputs", type=Input(), nargs=-1, required=True, metavar="INPUT...")
-MODEL = click.argument("model", type=click.Path(), metavar="MODEL")
-MODELS = click.argument("models", type=click.Path(), nargs=-1, required=True, metavar="MODEL...")
-MODEL_OUTPUT = click.option(
+INPUT = click.Argument(["input"], type=Input(), metavar="INPUT")
+INPUTS = click.Argument(["inputs"], type=Input(), nargs=-1, required=True, metavar="INPUT...")
+MODEL = click.Argument(["model"], type=click.Path(), metavar="MODEL")
+MODELS = click.Argument(["models"], type=click.Path(), nargs=-1, required=True, metavar="MODEL...")
+MODEL_OUTPUT = option(
     "-o", "--output", type=click.Path(), required=True, metavar="MODEL",
     help="File to save the model to.",
 )  # fmt: skip
 FOR_CLASSES, FOR_TARGETS = "srda", "reducedrank"  # the methods without --method
-METHOD = click.option(
+METHOD = option(
     "--method", type=MethodName(), metavar="NAME",
     help=f"One of {', '.join(METHOD_NAMES)}. Instead of srda, onlinesrda is fitted to sparse files "
     f"of more than 8,192 columns.  [default: {FOR_CLASSES}; with --target: {FOR_TARGETS}]",
 )  # fmt: skip
-THEN = click.option(
+THEN = option(
     "--then", type=MethodNameOrNone(), metavar="NAME",
     help="Method that predicts by the columns that a selection such as ocfs keeps, or none.  "
     "[default: srda, or reducedrank for targets, where the input can be read twice]",
 )  # fmt: skip
-LIKE = click.option(
+LIKE = option(
     "--like", type=click.Path(), metavar="MODEL",
     help="Take method, parameters and columns of MODEL, and learn nothing from its rows, so that "
     "both can be merged.",
@@ -244,7 +250,7 @@ METHOD_PARAMETERS = (
         _option("--" + name.replace("_", "-"), metavar, str, help)
         for name, (metavar, help) in PARAMETERS.items()
     ),
-    click.option(
+    option(
         "--param", "params", multiple=True, metavar="NAME=VALUE",
         help="Any other parameter of the method; may be given several times.",
     ),
@@ -258,14 +264,14 @@ READING = (
         "--label", "NAME", str,
         "Column (of obs in .h5ad), JSON key, npz array or .npy file of labels.",
     ),
-    click.option(
+    option(
         "--target", metavar="NAME", multiple=True,
         help="Column, JSON key, npz array or .npy file of numbers to predict, in place of --label; "
         "may be given several times. In svmlight, a name for the number before the columns, such "
         "as label.",
     ),
     LABELS,
-    click.option(
+    option(
         "--text", metavar="COLUMN", multiple=True,
         help="Column or JSON key that holds texts; may be given several times to join texts. "
         " [default: text in JSON lines]",

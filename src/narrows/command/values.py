@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from narrows.command import options as tables
 from narrows.command.console import say
 from narrows.command.options import FOR_CLASSES, FOR_TARGETS, METHOD_NAMES, PARAMETERS
 from narrows.errors import DataError, ParameterError, did_you_mean, some_names
@@ -34,13 +35,12 @@ if TYPE_CHECKING:
     from narrows.text import Vectoriser
 
 _SIZES = {"n_components": "n_features", "n_features": "n_components"}
-_READING = (
-    "label", "labels", "target", "text", "vector", "split", "width", "zero_based", "chunk_rows",
-    "max_line_mb", *(_OF_LINES := ("separator", "encoding", "no_header")),
-)  # fmt: skip
-_OF_TFIDF = ("min_df", "max_df", "max_features")
-_OF_TEXTS = ("vectorizer", "hash_columns", "stop_words", "ngram_range", *_OF_TFIDF, "idf_sample")
-OF_TABLES = ("table", "categories", "numbers", "drop", "splines", "dates", "columns")
+_READING = tuple(str(each.name) for each in tables.READING if each.name != "one_based")
+_OF_LINES = "separator", "encoding", "no_header"
+_OF_TFIDF = "min_df", "max_df", "max_features"
+_OF_TEXTS = tuple(str(each.name) for each in (*tables.TEXTS, tables.IDF_SAMPLE))
+OF_TABLES = tuple(str(each.name) for each in tables.TABLES)
+_LISTS, _PLAIN = ("categories", "numbers", "drop"), ("splines", "dates")  # of these
 _ADDRESSES = {"scheduler": "dask", "master": "spark"}  # options, and the engine that each is for
 OF_BOTH = ("half_life", "keep")  # parameters of a selection and of what predicts behind it
 MANY, FOR_MANY = 2000, "onlinesrda"  # selected columns, and what predicts by more
@@ -314,10 +314,10 @@ def as_table(
         return reading.with_found({MAY_BE_TABLE: maker is None}), maker
     from narrows.table import TableEncoder
 
-    lists = {name: given[name].split(",") for name in OF_TABLES[1:4] if given[name] is not None}
+    lists = {name: given[name].split(",") for name in _LISTS if given[name] is not None}
     if given["columns"] is not None:
         lists["drop"] = _others(files[0], reading, given)
-    others = {name: given[name] for name in OF_TABLES[4:6] if given[name] is not None}
+    others = {name: given[name] for name in _PLAIN if given[name] is not None}
     encoder = TableEncoder(**lists, **others, text=list(reading.text) if reading.text else None)
     return reading.replace(table=True, text=None), encoder
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from narrows.command import options
-from narrows.command.options import Work
+from narrows.command.options import Work, option
 from narrows.io.kinds import FOR_ROWS, SUFFIXES
 
 _METRICS = (
@@ -25,11 +25,11 @@ def _or_stdout(context: click.Context, option: click.Parameter, path: str | None
 
 
 OUTPUT = (
-    click.option(
+    option(
         "--flush", is_flag=True, is_eager=True,
         help="Answer each row on stdout before the next one is read.",
     ),
-    click.option(
+    option(
         "-o", "--output", type=click.Path(), callback=_or_stdout, metavar="OUTPUT",
         help=f"A file that ends in {SUFFIXES['numbers']}; - for {FOR_ROWS.name} on stdout.  "
         "[required without --flush]",
@@ -63,16 +63,12 @@ def fit() -> Work:
 
 
 @options.verb(
-    options.MODEL,
-    options.INPUTS,
-    options.MODEL_OUTPUT,
-    click.option(
+    options.MODEL, options.INPUTS, options.MODEL_OUTPUT,
+    option(
         "--no-new-classes", is_flag=True,
         help="Expect labels that are classes of the model; with --on-error skip, skip the others.",
     ),
-    options.READING,
-    options.ON_ERROR,
-    options.CHECKPOINTS,
+    options.READING, options.ON_ERROR, options.CHECKPOINTS,
 )  # fmt: skip
 def update() -> Work:
     """Update a saved model with more rows.
@@ -109,8 +105,8 @@ def merge() -> Work:
 
 
 @options.verb(
-    options.MODEL, options.INPUT, OUTPUT, options.READING, options.ON_ERROR, options.WRITING,
-    options.ENGINES,
+    options.MODEL, options.INPUT, OUTPUT, options.READING, options.ON_ERROR,
+    options.WRITING, options.ENGINES,
 )  # fmt: skip
 def transform() -> Work:
     """Reduce the rows of a file with a saved model.
@@ -132,11 +128,11 @@ def transform() -> Work:
 
 @options.verb(
     options.MODEL, options.INPUT, OUTPUT,
-    click.option(
+    option(
         "--proba", is_flag=True,
         help="Write the probability of each class, not only that of the predicted one.",
     ),
-    click.option(
+    option(
         "--priors", metavar="PRIORS", type=options.numbers,
         help="Shares of the classes in INPUT, without learning again: balanced, sqrt or p1,p2,… in "
         "the order of the classes.  [default: empirical, those of the fit]",
@@ -163,7 +159,8 @@ def predict() -> Work:
 
 
 @options.verb(
-    options.INPUT, click.argument("output", metavar="OUTPUT"), options.READING, options.WRITING,
+    options.INPUT, click.Argument(["output"], metavar="OUTPUT"), options.READING,
+    options.WRITING,
     short_help="Convert a data file to another format.",
 )  # fmt: skip
 def convert() -> Work:
@@ -183,11 +180,11 @@ def convert() -> Work:
 
 @options.verb(
     options.MODEL,
-    click.option(
+    option(
         "--top", type=click.IntRange(1), default=10, show_default=True, metavar="N",
         help="Number of columns to show.",
     ),
-    click.option("--per-class", is_flag=True, help="Show the best columns of each class."),
+    option("--per-class", is_flag=True, help="Show the best columns of each class."),
     short_help="Show what a saved model has learned.",
 )  # fmt: skip
 def info() -> Work:
@@ -203,65 +200,65 @@ def info() -> Work:
 
 @options.verb(
     options.INPUTS,
-    click.option(
+    option(
         "--test", type=options.Input(), multiple=True, metavar="INPUT",
         help="Test data, a file or a pattern; may be given several times. By default fifths of the "
         "rows, or the JSON lines whose `split` is test.",
     ),
-    click.option(
+    option(
         "--task", default="classification", show_default=True,
         type=click.Choice(["classification", "retrieval"]),
         help="Score a classifier, or the nearest neighbours of queries, also of classes that are "
         "left out when methods are fitted.",
     ),
-    click.option(
+    option(
         "--methods", metavar="A,B,…",
         help="Methods to compare; see above.  [default: ocfs,forwardfs,oc,srda,onlinesrda, or with "
         "--target correlationfs,forwardfs,pca,pls,reducedrank; forwardfs, and pca of numbers, only "
         "with up to 8,192 columns; for retrieval lda,pca]",
     ),
-    click.option(
+    option(
         "--dims", metavar="P,Q,…",
         help="Numbers of features or components.  [default: 2,10,100, or half of the columns in "
         "place of 100 if there are fewer than 200; for retrieval 16,32,64,128 and the number of "
         "fitted classes less one]",
     ),
-    click.option(
+    option(
         "--classifier", metavar="A,B",
         help="Classifiers: svm, logistic, knn (5 neighbours), knn1, smo, whose results are all "
         "compared; for numbers ridge, knn.  [default: svm,logistic,knn, of which svm ranks "
         "reductions; or ridge]",
     ),
-    click.option(
+    option(
         "--metric", metavar="NAME", type=click.Choice(_METRICS),
         help=f"Score by which results are compared: {', '.join(_METRICS)}. auto is the accuracy, "
         "or the balanced accuracy if the largest class has more than 9 times as many rows as the "
         "smallest; with --target R^2.  [default: auto]",
     ),
-    click.option(
+    option(
         "--margin", type=click.FloatRange(0), metavar="SHARE",
         help="Results that differ by at most one standard error, or by at most SHARE, are "
         "equivalent; the smallest is recommended.  [default: 0.005]",
     ),
-    click.option(
+    option(
         "--left-out", type=click.FloatRange(0, 1, max_open=True), metavar="SHARE",
         help="Share of the classes to leave out (retrieval).  [default: 0.5]",
     ),
-    click.option(
+    option(
         "--ridges", metavar="A,B,…",
         help="Values of mu of lda to compare (retrieval), as multiples of the mean diagonal of the "
         "scatter of the fitted rows.",
     ),
-    click.option(
+    option(
         "--repeats", type=click.IntRange(1), metavar="N",
         help="Number of random splits, each with a fifth of the rows held out.  [default: 5]",
     ),
-    click.option("--cv", type=click.IntRange(2), metavar="N", help="Cross-validate with N folds."),
-    click.option(
+    option("--cv", type=click.IntRange(2), metavar="N", help="Cross-validate with N folds."),
+    option(
         "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, metavar="SEED",
         help="Seed of the random splits, and of the methods.",
     ),
-    click.option(
+    option(
         "--report", type=click.Path(), metavar="FILE",
         help="Write an .html page, and its data as .json beside it.",
     ),
@@ -291,7 +288,7 @@ def compare() -> Work:
 
 
 @options.verb(
-    click.option(
+    option(
         "-o", "--output", type=click.Path(), default="narrows-demo.png", show_default=True,
         metavar="FILE", help="File for the picture.",
     ),
@@ -311,7 +308,7 @@ def demo() -> Work:
 
 @options.verb(
     options.MODEL,
-    click.option(
+    option(
         "-o", "--output", type=click.Path(), required=True, metavar="OUTPUT",
         help="A file that ends in .onnx."
     ),
