@@ -116,6 +116,27 @@ def test_sigterm_writes_the_checkpoint_after_the_chunk(run, monkeypatch, verb):
     assert bytes_of("m.narrows") == bytes_of("whole.narrows")
 
 
+def test_sigterm_while_the_model_is_saved_writes_the_checkpoint(run, monkeypatch):
+    fit = "fit two.svm --method oc --chunk-rows 30 -o"
+    assert run(f"{fit} whole.narrows")[0] == 0
+    replace = os.replace
+
+    def ended(source, target):
+        if Path(target).name == "m.narrows":
+            signal.raise_signal(SIGTERM)
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", ended)
+        with pytest.raises(SystemExit):
+            run(f"{fit} m.narrows --checkpoint c.narrows")
+    assert not os.path.exists("m.narrows")
+    status, _, err = run(f"{fit} m.narrows --checkpoint c.narrows --resume")
+    assert (status, "resuming after 130 rows" in err) == (0, True), err
+    assert bytes_of("m.narrows") == bytes_of("whole.narrows")
+    assert not os.path.exists("c.narrows")
+
+
 def test_ctrl_c_without_a_checkpoint_says_how_to_keep_one(run, monkeypatch):
     for command, hint in (
         ("fit a.svm --method oc", "no file was changed. Use --checkpoint FILE to save progress"),

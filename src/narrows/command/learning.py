@@ -311,14 +311,14 @@ class Run:
         try:
             with self.samples.named_in_errors():
                 estimator = learn()
+            run = checkpoint.run if checkpoint and read else None
+            _save(estimator, output, read, run, self._learned)
         except KeyboardInterrupt:
             self._report_interrupt()
             return 130
         except SystemExit:  # SIGTERM
             self._report_interrupt()
             raise
-        run = checkpoint.run if checkpoint and read else None
-        _save(estimator, output, read, run, self._learned)
         if checkpoint is not None:
             checkpoint.remove()
         if self.samples.n_empty:
