@@ -116,8 +116,9 @@ def test_sigterm_writes_the_checkpoint_after_the_chunk(run, monkeypatch, verb):
     assert bytes_of("m.narrows") == bytes_of("whole.narrows")
 
 
-def test_sigterm_while_the_model_is_saved_writes_the_checkpoint(run, monkeypatch):
-    fit = "fit two.svm --method oc --chunk-rows 30 -o"
+@pytest.mark.parametrize("place", ["", "file://{}/"], ids=["file", "address"])
+def test_sigterm_while_the_model_is_saved_writes_the_checkpoint(run, monkeypatch, place):
+    fit = f"fit {place.format(os.getcwd())}two.svm --method oc --chunk-rows 30 -o"
     assert run(f"{fit} whole.narrows")[0] == 0
     replace = os.replace
 

@@ -37,6 +37,7 @@ from narrows.errors import (
     feature_name,
     some_names,
 )
+from narrows.io.addresses import is_address
 from narrows.io.atomic import Version, reserved, room
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run, method_in
 from narrows.io.chunk import Options, for_targets
@@ -224,7 +225,7 @@ def _checkpoint(
         return None
     values.supported(estimator, "partial_fit")
     values.check_checkpoint_path(path, output, *files, *([] if model is None else [model]))
-    pipes = [file for file in files if not (os.path.isfile(file) or os.path.isdir(file))]
+    pipes = [file for file in files if not (is_address(file) or os.path.isfile(file))]
     if given["resume"] and pipes:
         got = "standard input" if pipes[0] == "-" else f"the pipe {pipes[0]}"
         raise ParameterError(
