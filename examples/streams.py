@@ -196,7 +196,7 @@ def main(write):
         X = normalize(X) if is_text else X
         y = np.unique(y, return_inverse=True)[1]
         with warnings.catch_warnings():  # with few samples, few features separate them
-            warnings.filterwarnings("ignore", "OCFS: expected a positive score of")
+            warnings.filterwarnings("ignore", "expected a positive score of")
             more, found[title] = run(title, X, y, is_text)
         rows += more
     tenths = map(str, range(1, TENTHS + 1))

@@ -274,9 +274,9 @@ WRONG = [
     ),
     (
         pd.DataFrame({"a": [1, "b"]}),
-        "DataFrame: expected a table that Arrow can read, got",
+        "expected a table that Arrow can read, got",
     ),
-    (pl.Series([1.0]), "Series: expected a table that Arrow can read, got another one"),
+    (pl.Series([1.0]), "expected a table that Arrow can read, got another one"),
 ]
 
 
@@ -347,7 +347,7 @@ def test_a_stream_that_breaks_off():
 
     chunks = iter_chunks(pa.RecordBatchReader.from_batches(two().schema, broken()), chunk_rows=1)
     assert next(chunks)[1].tolist() == [0]
-    with pytest.raises(DataError, match=r"RecordBatchReader: expected a table .* no more"):
+    with pytest.raises(DataError, match=r"expected a table .* no more"):
         list(chunks)
 
 

@@ -61,13 +61,13 @@ def test_n_features_is_a_number_or_a_fraction():
             {"n_features": 8},
             "expected n_features<=7, the number of features in the data, got 8. Use fewer",
         ),
-        ({"n_features": 0}, "n_features must be an integer >= 1, or a fraction"),
-        ({"n_features": 1.5}, "n_features must be"),
-        ({"n_features": True}, 'n_features must be a number or "cv", got True'),
-        ({"n_features": "10"}, "n_features must be a number or \"cv\", got '10'"),
-        ({"energy": 0.0}, r"energy must be in \(0, 1\], got 0.0"),
-        ({"energy": 1.1}, r"energy must be in \(0, 1\]"),
-        ({"threshold": np.nan}, "threshold must be finite"),
+        ({"n_features": 0}, "expected n_features to be an integer >= 1, or a fraction"),
+        ({"n_features": 1.5}, "expected n_features to be"),
+        ({"n_features": True}, 'expected n_features to be a number or "cv", got True'),
+        ({"n_features": "10"}, "expected n_features to be a number or \"cv\", got '10'"),
+        ({"energy": 0.0}, r"expected energy to be in \(0, 1\], got 0.0"),
+        ({"energy": 1.1}, r"expected energy to be in \(0, 1\]"),
+        ({"threshold": np.nan}, "expected threshold to be finite"),
         ({"priors": "uniform"}, "expected priors to be"),
         ({"priors": [0.5, 0.5]}, r"expected priors of shape \(3,\)"),
     ],
@@ -90,7 +90,7 @@ def test_a_threshold_that_nothing_reaches():
 
 def test_no_positive_score_keeps_one_column_and_warns():
     X = np.array([[1.0, 2.0], [1.0, 2.0]])
-    with pytest.warns(UserWarning, match="OCFS: expected a positive score of.* 1 of 2"):
+    with pytest.warns(UserWarning, match="expected a positive score of.* 1 of 2"):
         ocfs = OCFS().fit(X, ["a", "b"])
     assert ocfs.get_support().tolist() == [True, False]
     assert ocfs.energy_.tolist() == [0, 0]
@@ -107,11 +107,11 @@ def test_inverse_transform_puts_features_back():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: OC(3), "OC: expected n_components<=2, since 3 classes have at most 2 "
+        (lambda: OC(3), "expected n_components<=2, since 3 classes have at most 2 "
                         r"directions, got 3. Use fewer components, or OCM for 3\."),
-        (lambda: OCM(4), "OCM: expected n_components<=3, since 3 classes have at most 3 "
+        (lambda: OCM(4), "expected n_components<=3, since 3 classes have at most 3 "
                          r"directions, got 4. Use fewer components\."),
-        (lambda: OC(0), 'n_components must be an integer >= 1, "cv" or None, got 0'),
+        (lambda: OC(0), 'expected n_components to be an integer >= 1, "cv" or None, got 0'),
         (lambda: OC(1.5), "got 1.5"),
         (lambda: OC(priors="even"), "expected priors to be"),
     ],
@@ -199,9 +199,9 @@ def test_merge_refuses_other_features_of_the_same_number():
 
 def test_fit_stats_refuses_another_kind():
     X, y = labelled()
-    with pytest.raises(ValueError, match=r"OCFS: expected moments of classes, got .* numeric"):
+    with pytest.raises(ValueError, match=r"expected moments of classes, got .* numeric"):
         OCFS().fit_moments(Moments.of(X, X[:, 0], numeric=True))
-    with pytest.raises(TypeError, match="OCFS: expected Moments for fit_moments, got ndarray"):
+    with pytest.raises(TypeError, match="expected Moments for fit_moments, got ndarray"):
         OCFS().fit_moments(X)
     rich = Moments.of(X, y, second="class")
     ocfs = OCFS().fit_moments(rich)
@@ -280,9 +280,9 @@ def test_units_however_large_or_small_turn_no_direction(scale):
 
 def test_numbers_too_large_are_an_error_and_not_infinity():
     X, y = labelled()
-    with pytest.raises(ValueError, match="OCFS: expected "):
+    with pytest.raises(ValueError, match="expected "):
         OCFS().fit(X * 1e300, y)
-    with pytest.raises(ValueError, match="OC: expected sample weights of 0 or between"):
+    with pytest.raises(ValueError, match="expected sample weights of 0 or between"):
         OC().fit(X, y, sample_weight=np.full(60, 1e307))
 
 
@@ -301,5 +301,5 @@ def test_the_first_sentence_of_a_projector_s_transform_says_it_is_not_centred():
     ],
 )
 def test_priors_that_are_no_weights_are_refused(priors, message):
-    with pytest.raises(ParameterError, match=f"OC: expected .*{message}"):
+    with pytest.raises(ParameterError, match=f"expected .*{message}"):
         OC(priors=priors).fit(*labelled())

@@ -71,4 +71,4 @@ def test_methods_learn_small_data_without_numba():
     )
     assert done.returncode == 0, done.stderr
     [error] = done.stdout.splitlines()
-    assert error.startswith("KernelSRDA wide KernelSRDA: expected at most 8,192 features")
+    assert error.startswith("KernelSRDA wide expected at most 8,192 features")

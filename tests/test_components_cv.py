@@ -243,7 +243,7 @@ def test_a_state_may_come_from_elsewhere(estimator):
     assert_same_choice(clone_of(estimator).fit_moments(given), whole)
     lacking = Moments.of(X, y, second=second)
     name = type(estimator).__name__
-    with pytest.raises(ParameterError, match=f"^{name}: expected .*moments (of folds|with kept)"):
+    with pytest.raises(ParameterError, match=f"^expected .*moments (of folds|with kept)"):
         clone_of(estimator).fit_moments(lacking)
 
 
@@ -370,23 +370,23 @@ def test_two_classes_have_one_direction():
         (LDA(n_components="cv", solver="pca"), 'solver="regularized" for n_components="cv"'),
         (LDA(n_components="cv", solver="gsvd"), 'got "gsvd". Use another solver, or set n_comp'),
         (LDA(mu="cv", solver="pca"), 'solver="regularized" for mu="cv", .* set mu to a number.'),
-        (LDA(mu="best"), 'mu must be "auto", "scale", "cv" or a finite number >= 0, got .best'),
-        (SRDA(n_components="best"), "must be an integer >= 1, \"cv\" or None, got 'best'"),
-        (OCM(n_components="cv"), "must be an integer >= 1 or None, got 'cv'"),
-        (PCA(n_components="cv"), "must be an integer >= 1, a share in .* or None, got 'cv'"),
-        (MMC(n_components="cv"), "must be an integer >= 1 or None, got 'cv'"),
-        (KernelSRDA(n_components="cv"), "must be an integer >= 1 or None, got 'cv'"),
-        (OnlineSRDA(n_components="cv"), "must be an integer >= 1 or None, got 'cv'"),
-        (MMC(eps="best"), "eps must be a finite number >= 0 or \"cv\", got 'best'"),
-        (MMCFS(eps="cv"), "eps must be a finite number >= 0, got 'cv'"),
-        (IMMC(eps="cv"), "eps must be a finite number >= 0, got 'cv'"),
-        (IDRQR(mu="cv"), "mu must be a finite number >= 0, got 'cv'"),
+        (LDA(mu="best"), 'expected mu to be "auto", "scale", "cv" or a finite number >= 0, got .best'),
+        (SRDA(n_components="best"), "to be an integer >= 1, \"cv\" or None, got 'best'"),
+        (OCM(n_components="cv"), "to be an integer >= 1 or None, got 'cv'"),
+        (PCA(n_components="cv"), "to be an integer >= 1, a share in .* or None, got 'cv'"),
+        (MMC(n_components="cv"), "to be an integer >= 1 or None, got 'cv'"),
+        (KernelSRDA(n_components="cv"), "to be an integer >= 1 or None, got 'cv'"),
+        (OnlineSRDA(n_components="cv"), "to be an integer >= 1 or None, got 'cv'"),
+        (MMC(eps="best"), "expected eps to be a finite number >= 0 or \"cv\", got 'best'"),
+        (MMCFS(eps="cv"), "expected eps to be a finite number >= 0, got 'cv'"),
+        (IMMC(eps="cv"), "expected eps to be a finite number >= 0, got 'cv'"),
+        (IDRQR(mu="cv"), "expected mu to be a finite number >= 0, got 'cv'"),
     ],
     ids=repr,
 )
 def test_errors_say_what_to_use(estimator, message):
     X, y = samples()
-    with pytest.raises(ParameterError, match=f"^{type(estimator).__name__}: .*{message}"):
+    with pytest.raises(ParameterError, match=f"^.*{message}"):
         estimator.fit(X, y)
 
 
@@ -399,14 +399,14 @@ def test_more_features_than_are_summed():
         with pytest.raises(ParameterError, match=r"8,192 features .* got more\. Set "):
             clone_of(estimator).fit(X.toarray(), y)
     fitted = SRDA().fit(X, y).set_params(n_components="cv")
-    with pytest.raises(ParameterError, match="SRDA: expected at most 8,192 features"):
+    with pytest.raises(ParameterError, match="expected at most 8,192 features"):
         _ = fitted.components_
 
 
 def test_too_few_samples():
     X, y = samples()
     with pytest.raises(
-        ValueError, match="OC: expected samples of positive weight in each fold for n_c"
+        ValueError, match="expected samples of positive weight in each fold for n_c"
     ):
         OC(n_components="cv").fit(X[:4], y[:4])
     for estimator in CHOICES[1:3]:
@@ -449,5 +449,5 @@ def test_the_command_line(run):
     code, _, error = run("fit a.csv --method pca --n-components cv -o p.narrows")
     assert code == 2
     assert (
-        "PCA: n_components must be an integer >= 1, a share in (0, 1) or None, got 'cv'." in error
+        "expected n_components to be an integer >= 1, a share in (0, 1) or None, got 'cv'." in error
     )

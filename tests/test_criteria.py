@@ -50,5 +50,5 @@ def test_leading_eigenvectors(priors, form, n):
 
 @pytest.mark.parametrize("criterion", [Criterion(total=1.0), Criterion(between=-1.0)])
 def test_criteria_without_leading_eigenvectors(criterion):
-    with pytest.raises(ValueError, match="Criterion: expected between > 0 and total=0"):
+    with pytest.raises(ValueError, match="expected between > 0 and total=0"):
         criterion.leading(Moments.of(*labelled()))

@@ -371,5 +371,5 @@ def test_onnxruntime_gives_r8_the_labels_of_the_command(run, data, tmp_path):
 )
 def test_labels_of_graphs_are_those_that_int64_holds(classes):
     X = np.array([[0, 0], [1, 0.1], [9, 9], [8, 9.5]] * 5)
-    with pytest.raises(ParameterError, match=r"to_onnx: expected labels below 2\*\*63, got"):
+    with pytest.raises(ParameterError, match=r"expected labels below 2\*\*63, got"):
         to_onnx(SRDA().fit(X, classes[[0, 0, 1, 1] * 5]))

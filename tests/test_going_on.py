@@ -55,7 +55,7 @@ HALVES = slice(0, None, 2), slice(1, None, 2)
 )
 def test_methods_without_weights_refuse_them_in_chunks(method):
     chunks = [(X[half], y[half], np.ones(75)) for half in HALVES]
-    with pytest.raises(TypeError, match=f"{method.__name__}: expected no sample_weight"):
+    with pytest.raises(TypeError, match=f"expected no sample_weight"):
         local.fit(method(), chunks)
     local.fit(method(), [chunk[:2] for chunk in chunks])
 
@@ -110,25 +110,25 @@ def test_moments_of_presence_are_those_of_zeros_and_ones(method):
             found = method(2).fit_moments(each).scores_
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
         if second is not None:
-            with pytest.raises(ValueError, match=f"{method.__name__}: expected moments of zeros"):
+            with pytest.raises(ValueError, match=f"expected moments of zeros"):
                 method(2).fit_moments(Moments.of(Z / 100, y, second=second))
 
 
 def test_a_list_of_moments_has_some_of_one_kind():
-    with pytest.raises(ValueError, match="OC: expected the moments of at least one fold"):
+    with pytest.raises(ValueError, match="expected the moments of at least one fold"):
         OC().fit_moments([])
-    with pytest.raises(ValueError, match="OC: expected moments of one kind, got n_features"):
+    with pytest.raises(ValueError, match="expected moments of one kind, got n_features"):
         OC(n_components="cv").fit_moments([Moments.of(X, y), Moments.of(X[:, :3], y)])
 
 
 def test_moments_of_no_samples_with_numbers_have_no_weight():
     m = Moments.of(X[:0], X[:0, 0], second="cross", numeric=True)
-    with pytest.raises(ValueError, match="PLS: expected samples with a non-zero weight, got none"):
+    with pytest.raises(ValueError, match="expected samples with a non-zero weight, got none"):
         PLS().fit_moments(m)
 
 
 def test_one_sample_is_too_few_to_choose_components():
-    with pytest.raises(ValueError, match=r'PLS: .* in each fold for n_components="cv", got 1'):
+    with pytest.raises(ValueError, match=r'.* in each fold for n_components="cv", got 1'):
         PLS(n_components="cv").fit(X[:1], X[:1, 0])
 
 

@@ -283,7 +283,7 @@ def test_folds_need_no_kept_samples():
 @pytest.mark.parametrize("keep", [-1, 0.5, None, "none", True])
 def test_keep_is_a_whole_number(keep):
     X, y = samples()
-    with pytest.raises(ParameterError, match="SRDA: keep must be an integer"):
+    with pytest.raises(ParameterError, match="expected keep to be an integer"):
         SRDA(keep=keep).fit(X, y)
 
 

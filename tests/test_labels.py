@@ -230,7 +230,7 @@ def test_labels_outside_of_the_given_classes_are_refused(case, wrong):
     fitted = case.new().partial_fit(X[:40], y[:40])
     before = answer(fitted)
     for estimator in (fitted, case.new()):
-        with pytest.raises(ValueError, match=rf"^{type(estimator).__name__}: {said}"):
+        with pytest.raises(ValueError, match=rf"^{said}"):
             estimator.partial_fit(X[40:], y[40:], classes=classes)
     assert all(np.array_equal(answer(fitted)[name], before[name]) for name in before)
     assert fitted.n_samples_seen_ == 40
@@ -255,7 +255,7 @@ def test_classes_of_an_indicator_matrix_are_the_numbers_of_its_columns():
 
 def test_a_window_takes_classes():
     window = Window(OC()).partial_fit(few(3), ["a", "b", "c"], classes=["c", "b", "a"])
-    with pytest.raises(ValueError, match=r"^Window: expected labels among the given"):
+    with pytest.raises(ValueError, match=r"^expected labels among the given"):
         window.partial_fit(few(3), ["a", "b", "d"], classes=["a", "b", "c"])
     assert window.n_samples_seen_ == 3
 
@@ -362,7 +362,7 @@ def test_labels_that_are_refused_say_what_to_use(y, changed):
 @pytest.mark.parametrize("y", [["a", None, "b"] * 6, objects(*[1, None, 2] * 6), [1.0, np.nan] * 9])
 def test_scores_name_missing_labels(y):
     model = SRDA().fit(np.eye(2)[np.arange(18) % 2], np.arange(18) % 2)
-    with pytest.raises(ValueError, match=r"SRDA: .*labels"):
+    with pytest.raises(ValueError, match=r".*labels"):
         model.score(np.eye(2)[np.arange(18) % 2], y)
 
 

@@ -168,14 +168,14 @@ def test_logistic_regression_behind_is_not_far_from_predict(estimator):
 
 
 def test_the_parameter_scale_is_removed(tmp_path, monkeypatch, capsys):
-    said = r"SRDA: .*'scale', which version 0\.4 removed\. Leave it"
+    said = r".*'scale', which version 0\.4 removed\. Leave it"
     with pytest.raises(TypeError, match=said):
         SRDA(scale="within")
     with pytest.raises(ParameterError, match=said):
         SRDA().set_params(scale="mean")
-    with pytest.raises(TypeError, match=r"KernelSRDA: .*folds., which version"):
+    with pytest.raises(TypeError, match=r".*folds., which version"):
         KernelSRDA(folds=3)
-    with pytest.raises(AttributeError, match=r"KernelSRDA: version 0\.4 removed uses_hidden_"):
+    with pytest.raises(AttributeError, match=r"version 0\.4 removed uses_hidden_"):
         _ = KernelSRDA().uses_hidden_
     with pytest.raises(TypeError, match="'scal'"):
         SRDA(scal=1)

@@ -71,7 +71,7 @@ def test_a_line_may_be_as_long_as_the_limit(tmp_path, monkeypatch, suffix, where
                 continue
             with pytest.raises(DataError, match=rf"{name}:3: expected a line of at most 1 MB") as e:
                 rows(path, max_line_mb=1, **options)
-            assert "Set max_line_mb= to read" in str(e.value)
+            assert "Set `max_line_mb` to read" in str(e.value)
             assert "\n" not in str(e.value)
             if where != "-":
                 assert rows(path, max_line_mb=2, **options) >= 2

@@ -70,13 +70,11 @@ def test_the_most_is_the_rank_of_the_samples():
         for mu in (0.0, 0.5) if n > d else (0.5,):
             fitted = LDA(n_components=rank, mu=mu).fit(X, y)
             assert np.linalg.matrix_rank(fitted.components_) == rank
-            said = (
-                f"LDA: expected n_components<={rank}, since the samples span only {rank} directions"
-            )
+            said = f"expected n_components<={rank}, since the samples span only {rank} directions"
             with pytest.raises(ParameterError, match=said):
                 LDA(n_components=rank + 1, mu=mu).fit(X, y)
     X[:] = X.mean(axis=0)
-    with pytest.raises(ValueError, match="LDA: expected classes with different means"):
+    with pytest.raises(ValueError, match="expected classes with different means"):
         LDA(n_components=5).fit(X, y)
 
 
@@ -175,7 +173,7 @@ def test_they_find_more_neighbours_of_the_same_class_than_principal_components(d
 @pytest.mark.parametrize("p", [1, 5, None])
 def test_equal_class_means_have_no_directions(p):
     X = np.tile(np.random.default_rng(0).normal(size=(20, 10)), (2, 1))
-    with pytest.raises(ValueError, match="LDA: expected classes with different means"):
+    with pytest.raises(ValueError, match="expected classes with different means"):
         LDA(n_components=p).fit(X, np.repeat([0, 1], 20))
 
 

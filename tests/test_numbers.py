@@ -129,7 +129,7 @@ def test_components_that_add_nothing_are_zero():
     X = np.linalg.qr(rng.normal(size=(40, 4)))[0]
     X -= X.mean(axis=0)
     X = np.linalg.qr(X)[0] * np.sqrt(40)  # uncorrelated, of variance 1
-    with pytest.warns(UserWarning, match=r"^PLS: expected n_components<=1, which explain all"):
+    with pytest.warns(UserWarning, match=r"^expected n_components<=1, which explain all"):
         pls = PLS(n_components=3).fit(X, X @ [1.0, 2.0, 0.0, 0.0])
     assert pls.transform(X).shape == (40, 3)
     assert not pls.components_[1:].any()
@@ -265,9 +265,7 @@ def test_the_ridge_is_chosen_by_kept_samples_in_any_order():
     assert best[int(np.argmin(np.abs(ours.alphas_ - ours.alpha_)))] > max(best) - 0.01
     # a state without samples that could be held out
     assert ReducedRank().fit_moments(moments(X, Y)).alpha_ == pytest.approx(scale)
-    with pytest.raises(
-        ParameterError, match=r"^ReducedRank: expected moments of folds or with kept"
-    ):
+    with pytest.raises(ParameterError, match=r"^expected moments of folds or with kept"):
         ReducedRank(alpha="cv").fit_moments(moments(X, Y))
 
 
@@ -457,7 +455,7 @@ def test_a_batch_in_blocks_is_learned_as_a_whole_or_not_at_all(case, monkeypatch
     near(found.transform(X), expected.transform(X), 1e-9)
     before, X = bytes_of(found), X.copy()
     X[-1, 2] = 1e307
-    with pytest.raises(ValueError, match=rf"^{type(found).__name__}: expected .* in feature 'x2'"):
+    with pytest.raises(ValueError, match=rf"^expected .* in feature 'x2'"):
         found.partial_fit(X, Y)
     assert bytes_of(found) == before
 
@@ -465,11 +463,11 @@ def test_a_batch_in_blocks_is_learned_as_a_whole_or_not_at_all(case, monkeypatch
 def test_states_that_are_no_model_of_targets_are_refused():
     X, Y = numbers()
     stats = moments(X, Y)
-    with pytest.raises(ValueError, match=r"^PLS: expected moments of numeric targets, got"):
+    with pytest.raises(ValueError, match=r"^expected moments of numeric targets, got"):
         PLS().fit_moments(Moments.of(X, [0, 1] * 60, second="cross"))
-    with pytest.raises(ValueError, match=r"^OC: expected moments of classes, got"):
+    with pytest.raises(ValueError, match=r"^expected moments of classes, got"):
         OC().fit_moments(stats)
-    with pytest.raises(ValueError, match=r"^PLS: expected moments with second='cross'"):
+    with pytest.raises(ValueError, match=r"^expected moments with second='cross'"):
         PLS().fit_moments(moments(X, Y, second="total"))
     with pytest.raises(ValueError, match="expected 2 targets as before, got 1"):
         stats + moments(X, Y[:, 0])
@@ -545,7 +543,7 @@ def test_what_wide_samples_do_not_have_says_what_to_use():
     X, y = wide()
     for model in (PLS(), ReducedRank()):
         name = type(model).__name__
-        with pytest.raises(ValueError, match=rf"^{name}: expected at most 8,192 features for part"):
+        with pytest.raises(ValueError, match=rf"^expected at most 8,192 features for part"):
             model.partial_fit(X, y)
         fitted = model.fit(X, y)
         for verb in (lambda m: m.partial_fit(X, y), lambda m: m.merge(m)):
@@ -558,7 +556,7 @@ def test_what_wide_samples_do_not_have_says_what_to_use():
             model.fit(X, np.full(150, 0.1))
         with pytest.raises(ValueError, match=r": expected samples with a non-zero weight"):
             model.fit(X, y, np.zeros(150))
-    with pytest.raises(ParameterError, match=r"^ForwardFS: expected at most 8,192 feat"):
+    with pytest.raises(ParameterError, match=r"^expected at most 8,192 feat"):
         ForwardFS(target="numeric").fit(X, y)
     selected = make_pipeline(CorrelationFS(n_features=500), ForwardFS(3)).fit(X, y)
     assert selected.transform(X).shape == (150, 3)
@@ -626,14 +624,14 @@ WRONG_TARGETS = {
 @pytest.mark.parametrize("what", WRONG_TARGETS)
 def test_wrong_targets_are_refused_and_change_nothing(method, what):
     given, message = WRONG_TARGETS[what]
-    who = "" if what == "none" else rf"{method.__name__}: "
+    who = "" if what == "none" else rf""
     model = method().fit(X, Y)
     before, dense = bytes_of(model), X
     for verb in (model.partial_fit, model.fit, method().partial_fit, method().fit):
-        with pytest.raises(ValueError, match=rf"^{who or method.__name__}.*{message}"):
+        with pytest.raises(ValueError, match=rf"^.*{message}"):
             verb(dense, given)
         assert bytes_of(model) == before
-    with pytest.raises(ValueError, match=rf"^{who or method.__name__}.*{message}"):
+    with pytest.raises(ValueError, match=rf"^.*{message}"):
         method().fit(sparse.csr_array(X), given)
 
 
@@ -643,14 +641,12 @@ def test_another_number_of_targets_is_refused_and_changes_nothing(method):
     before = bytes_of(model)
     for targets in (Y[:, 0], np.column_stack([Y, Y])):
         q = targets.reshape(30, -1).shape[1]
-        with pytest.raises(
-            ValueError, match=rf"^{method.__name__}: expected 2 targets as before, got {q}\. Give"
-        ):
+        with pytest.raises(ValueError, match=rf"^expected 2 targets as before, got {q}\. Give"):
             model.partial_fit(X, targets)
-        with pytest.raises(ValueError, match=rf"^{method.__name__}: expected 2 targets as before"):
+        with pytest.raises(ValueError, match=rf"^expected 2 targets as before"):
             model.merge(method().fit(X, targets))
         assert bytes_of(model) == before
-    with pytest.raises(ParameterError, match=rf"^{method.__name__}: expected no classes"):
+    with pytest.raises(ParameterError, match=rf"^expected no classes"):
         model.partial_fit(X, Y, classes=[1, 2])
 
 
@@ -686,22 +682,20 @@ def test_laws_of_classes_do_not_apply():
 def test_what_cannot_be_fitted_says_why(method):
     if method is not numeric_forward and method is not CorrelationFS:
         for A, b in ((X, np.ones(30)), (np.ones((30, 4)), Y), (X[:1], Y[:1])):
-            with pytest.raises(
-                ValueError, match=rf"^{method.__name__}: expected targets that vary"
-            ):
+            with pytest.raises(ValueError, match=rf"^expected targets that vary"):
                 method().fit(A, b)
-    with pytest.raises(ValueError, match=rf"^{method.__name__}: expected samples with a non-zero"):
+    with pytest.raises(ValueError, match=rf"^expected samples with a non-zero"):
         method().fit(X, Y, np.zeros(30))
     with pytest.raises(AttributeError, match=rf"^{method.__name__} does not support classes_"):
         method().fit(X, Y).classes_  # noqa: B018
 
 
 def test_sizes_that_are_too_large_are_refused():
-    with pytest.raises(ParameterError, match=r"^PLS: expected n_components<=8, since n_features=8"):
+    with pytest.raises(ParameterError, match=r"^expected n_components<=8, since n_features=8"):
         PLS(n_components=9).fit(X, Y)
-    with pytest.raises(ParameterError, match=r"^ReducedRank: expected n_components<=2, the rank"):
+    with pytest.raises(ParameterError, match=r"^expected n_components<=2, the rank"):
         ReducedRank(n_components=3).fit(X, Y)
-    with pytest.raises(ValueError, match=r"^PLS: expected samples of positive weight in each fold"):
+    with pytest.raises(ValueError, match=r"^expected samples of positive weight in each fold"):
         PLS(n_components="cv").fit(X[:4], Y[:4])
 
 
@@ -711,7 +705,7 @@ def test_sizes_that_are_too_large_are_refused():
 def test_estimators_for_classes_name_those_for_numbers(estimator):
     named = "use PLS, ReducedRank, CorrelationFS or ForwardFS"
     for verb, targets in itertools.product((estimator.fit, estimator.partial_fit), (Y, Y[:, 0])):
-        with pytest.raises(ValueError, match=rf"^{type(estimator).__name__}: .*{named}"):
+        with pytest.raises(ValueError, match=rf"^.*{named}"):
             verb(X, targets)
 
 
@@ -736,7 +730,7 @@ def test_forward_selection_tells_numbers_from_classes_by_fractions():
     assert found.fit(X, classes).classes_.tolist() == [0, 1, 2]  # fit starts anew
     with pytest.raises(ValueError, match=r'whole numbers or text.*ForwardFS\(target="numeric"\)'):
         ForwardFS().partial_fit(X, classes).partial_fit(X, y)
-    with pytest.raises(ValueError, match=r"ForwardFS: .* got numeric=True and numeric=False"):
+    with pytest.raises(ValueError, match=r".* got numeric=True and numeric=False"):
         expected.set_params(target="auto").merge(ForwardFS(n_features=3).fit(X, classes))
 
 

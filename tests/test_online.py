@@ -107,26 +107,26 @@ def test_the_number_of_components_is_for_good():
     ("learner", "message"),
     [
         (IOC(8), "expected n_components<=7, the number of features in the data, got 8. Use fewer"),
-        (IOC(0), "n_components must be an integer >= 1"),
-        (IIS(tol=0.0), "tol must be a number > 0 or None"),
-        (IIS(tol="x"), "tol must be a number > 0 or None"),
+        (IOC(0), "expected n_components to be an integer >= 1"),
+        (IIS(tol=0.0), "expected tol to be a number > 0 or None"),
+        (IIS(tol="x"), "expected tol to be a number > 0 or None"),
         (IIS(early_stopping=True), "expected a tol for early_stopping=True, got None"),
-        (IOC(patience=0), "patience must be an integer >= 1"),
-        (IOC(passes=1.5), "passes must be an integer >= 1"),
-        (IMMC(theta=-1.0), 'theta must be "auto", a number >= 0, or 2 of them'),
-        (IMMC(theta=[1.0, 2.0, 3.0]), 'theta must be "auto", a number >= 0, or 2 of them'),
-        (IMMC(theta="much"), 'theta must be "auto"'),
-        (IMMC(theta=[np.nan, 1]), 'theta must be "auto"'),
-        (IMMC(theta="0.5"), 'theta must be "auto"'),
-        (IMMC(theta=1e160), 'theta must be "auto"'),
-        (IMMC(eps=1e160), "eps must be a finite number"),
-        (IOC(shuffle="no"), "shuffle must be True or False"),
-        (IMMC(eps=-0.1), "eps must be a finite number >= 0"),
-        (IMMC(deflate_shift="no"), 'deflate_shift must be "auto", True or False'),
-        (ILDA(eta=0.0), 'eta must be "auto" or a number > 0'),
-        (ILDA(eta="fast"), 'eta must be "auto" or a number > 0'),
-        (CCIPCA(amnesic=-1), "amnesic must be a finite number >= 0"),
-        (IOC(random_state=-1), "random_state must be None, a RandomState, or an integer"),
+        (IOC(patience=0), "expected patience to be an integer >= 1"),
+        (IOC(passes=1.5), "expected passes to be an integer >= 1"),
+        (IMMC(theta=-1.0), 'expected theta to be "auto", a number >= 0, or 2 of them'),
+        (IMMC(theta=[1.0, 2.0, 3.0]), 'expected theta to be "auto", a number >= 0, or 2 of them'),
+        (IMMC(theta="much"), 'expected theta to be "auto"'),
+        (IMMC(theta=[np.nan, 1]), 'expected theta to be "auto"'),
+        (IMMC(theta="0.5"), 'expected theta to be "auto"'),
+        (IMMC(theta=1e160), 'expected theta to be "auto"'),
+        (IMMC(eps=1e160), "expected eps to be a finite number"),
+        (IOC(shuffle="no"), "expected shuffle to be True or False"),
+        (IMMC(eps=-0.1), "expected eps to be a finite number >= 0"),
+        (IMMC(deflate_shift="no"), 'expected deflate_shift to be "auto", True or False'),
+        (ILDA(eta=0.0), 'expected eta to be "auto" or a number > 0'),
+        (ILDA(eta="fast"), 'expected eta to be "auto" or a number > 0'),
+        (CCIPCA(amnesic=-1), "expected amnesic to be a finite number >= 0"),
+        (IOC(random_state=-1), "expected random_state to be None, a RandomState, or an integer"),
     ],
 )
 def test_parameters_out_of_range(learner, message):
@@ -143,7 +143,7 @@ def test_files_are_learned_in_their_order_and_may_grow_wider():
     chunks = [(X[:30, :5], y[:30]), (X[30:60], y[30:60]), (X[60:], y[60:])]
     parts = [(sparse.csr_array(a), b) for a, b in chunks]
     assert_same(local.fit(IIS(3), parts), IIS(3).fit(sparse.csr_array(X), y), rtol=1e-9)
-    with pytest.raises(ValueError, match=r"IIS: expected dense samples of 5 .*got 7"):
+    with pytest.raises(ValueError, match=r"expected dense samples of 5 .*got 7"):
         local.fit(IIS(3), chunks)
     twice = local.fit(IOC(passes=2), [(X[30:60], y[30:60]), (X[60:], y[60:])])
     assert_same(twice, IOC(passes=2).fit(X[30:], y[30:]))

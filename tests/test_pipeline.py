@@ -125,7 +125,7 @@ def test_an_interrupt_at_any_line_leaves_all_texts_or_none(make):
 
 def test_a_parameter_that_was_set_to_nonsense_is_named():
     tfidf = Tfidf().fit(TEXTS).set_params(min_df=1.5)
-    with pytest.raises(ParameterError, match=r"min_df must be an integer >= 1 or a .* 1\.5"):
+    with pytest.raises(ParameterError, match=r"expected min_df to be an integer >= 1 or a .* 1\.5"):
         tfidf.transform(TEXTS)
 
 
@@ -161,15 +161,15 @@ def test_text_is_refused_with_what_to_do_and_without_showing_it(estimator, form)
 def test_text_is_refused_in_transform_predict_and_states():
     srda = SRDA().fit(Tfidf().fit_transform(TEXTS), Y)
     for method in (srda.transform, srda.predict, srda.predict_proba):
-        with pytest.raises(ValueError, match="SRDA: expected numbers, got text"):
+        with pytest.raises(ValueError, match="expected numbers, got text"):
             method(TEXTS)
-    with pytest.raises(ValueError, match=r"^Moments: expected numbers, got text\. Put T"):
+    with pytest.raises(ValueError, match=r"^expected numbers, got text\. Put T"):
         Moments.of(TEXTS, Y)
 
 
 def test_the_column_of_a_table_that_holds_text_is_named():
     table = pd.DataFrame({"length": np.arange(8.0), "body": TEXTS})
-    with pytest.raises(ValueError, match="OC: expected numbers, got text in column 'body'"):
+    with pytest.raises(ValueError, match="expected numbers, got text in column 'body'"):
         OC().fit(table, Y)
 
 

@@ -200,7 +200,7 @@ def test_any_number_of_folds_is_accepted(method):
     np.testing.assert_allclose(
         method().fit_moments(folds).scores_, method().fit(X, y, weight).scores_
     )
-    with pytest.raises(ParameterError, match=f"^{method.__name__}: expected .*moments of folds"):
+    with pytest.raises(ParameterError, match=f"^expected .*moments of folds"):
         method(n_features="cv").fit_moments(moments(method, X, y))
 
 
@@ -242,26 +242,26 @@ def test_a_fitted_selector_can_change_to_cv_if_it_has_folds():
     assert fitted.set_params(n_features=2).n_features_ == 2
     assert fitted.set_params(n_features="cv").n_features_ == size
     plain = OCFS(n_features=2).fit(X, y).set_params(n_features="cv")
-    with pytest.raises(ParameterError, match="OCFS: expected moments of folds"):
+    with pytest.raises(ParameterError, match="expected moments of folds"):
         _ = plain.n_features_
 
 
 @pytest.mark.parametrize("method", [MMCFS, VarianceFS, DF, MI])
 def test_methods_without_a_held_out_score_refuse(method):
     X, y = samples()
-    with pytest.raises(ParameterError, match=f'{method.__name__}: expected n_features .*got "cv"'):
+    with pytest.raises(ParameterError, match=f'expected n_features .*got "cv"'):
         method(n_features="cv").fit(X, y)
 
 
 def test_wrong_words_and_too_few_samples():
     X, y = samples()
-    with pytest.raises(ParameterError, match="n_features must be a number or \"cv\", got 'best'"):
+    with pytest.raises(ParameterError, match="expected n_features to be a number or \"cv\", got 'best'"):
         OCFS(n_features="best").fit(X, y)
     with pytest.raises(ParameterError, match='optimum="trace_ratio", got "cv"'):
         FisherFS(n_features="cv", optimum="trace_ratio").fit(X, y)
     with pytest.raises(ParameterError, match="at most one of"):
         OCFS(n_features="cv", energy=0.5).fit(X, y)
-    with pytest.raises(ValueError, match="OCFS: expected samples of positive weight in"):
+    with pytest.raises(ValueError, match="expected samples of positive weight in"):
         OCFS(n_features="cv").fit(X[:4], ["a", "b", "a", "b"])
     stream = OCFS(n_features="cv").partial_fit(X[:4], y[:4])
     with pytest.raises(ValueError, match="got 4 samples, and none in one of the folds"):
@@ -348,4 +348,4 @@ def test_the_command_line(run):
     assert run("transform ab.narrows b.csv -o b.npz")[0] == 0
     code, _, error = run("fit a.csv --method mmcfs --n-features cv -o m.narrows")
     assert code == 2
-    assert "MMCFS: expected n_features to be a number" in error
+    assert "expected n_features to be a number" in error

@@ -178,7 +178,7 @@ def test_other_files_are_not_models(tmp_path):
 
 
 def test_only_an_estimator_has_a_source():
-    with pytest.raises(TypeError, match="source_of: expected an estimator of narrows, got list"):
+    with pytest.raises(TypeError, match="expected an estimator of narrows, got list"):
         source_of([])
     assert source_of(OC().fit(*labelled())) is None
 
@@ -189,7 +189,7 @@ def test_what_cannot_be_saved(tmp_path):
         narrows.save([], tmp_path / "a")
     with pytest.raises(ValueError, match="not fitted"):
         narrows.save(OC(), tmp_path / "a")
-    with pytest.raises(TypeError, match="OC: expected priors to be numbers, text"):
+    with pytest.raises(TypeError, match="expected priors to be numbers, text"):
         narrows.save(OC().fit(X, y).set_params(priors={1, 2}), tmp_path / "a")
     with pytest.raises(OSError, match="no such folder"):
         narrows.save(OC().fit(X, y), tmp_path / "none" / "a.narrows")

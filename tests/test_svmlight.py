@@ -323,7 +323,7 @@ def test_what_takes_one_label_a_row_says_so(tmp_path, capfd):
     assert cli.main(f"compare {path} --dims 1".split()) == 2
     assert "expected one label per sample to compare, got several" in capfd.readouterr().err
     assert cli.main(f"fit {path} --method idrqr -o {tmp_path / 'm'}".split()) == 1
-    assert "IDRQR: expected one label per sample" in capfd.readouterr().err
+    assert "expected one label per sample" in capfd.readouterr().err
 
 
 # -- what is broken ------------------------------------------------------------------------------

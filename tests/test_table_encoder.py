@@ -665,7 +665,7 @@ def test_models_with_encoders_that_are_damaged(tmp_path):
         ("map.knot_ends", put(-1, 999), "knot_ends"),
         ("map.value_ends", put(0, -1), "value_ends"),
         ("map.kinds", put(slice(None), 5), "expected known names|with features|expected none of"),
-        ("splines", lambda a: np.array(1), "splines must be 0 or an integer >= 2"),
+        ("splines", lambda a: np.array(1), "expected splines to be 0 or an integer >= 2"),
         ("n_samples", lambda a: np.array(-1), "n_samples"),
     ):
         with pytest.raises(DataError, match=said):
@@ -734,7 +734,7 @@ def test_later_samples_that_do_not_fit_change_nothing(case):
     for use in (encoder.transform, encoder.partial_fit):
         with pytest.raises(ValueError, match=message) as found:
             use(given)
-        assert str(found.value).startswith("TableEncoder: expected ")
+        assert str(found.value).startswith("expected ")
         assert "\n" not in str(found.value)
     same_arrays(encoder.to_arrays(), before)
 
@@ -749,11 +749,11 @@ def test_an_error_has_the_row_and_the_column():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"splines": 1}, "splines must be 0 or an integer >= 2, got 1"),
-        ({"min_frequency": 0}, "min_frequency must be an integer >= 1 or a float between 0 and 1"),
-        ({"max_categories": 1}, "max_categories must be an integer >= 2 or None, got 1"),
-        ({"max_terms": 0}, "max_terms must be an integer >= 1, got 0"),
-        ({"drop": "size"}, "drop must be None or a list of names of columns, got 'size'"),
+        ({"splines": 1}, "expected splines to be 0 or an integer >= 2, got 1"),
+        ({"min_frequency": 0}, "expected min_frequency to be an integer >= 1 or a float between 0 and 1"),
+        ({"max_categories": 1}, "expected max_categories to be an integer >= 2 or None, got 1"),
+        ({"max_terms": 0}, "expected max_terms to be an integer >= 1, got 0"),
+        ({"drop": "size"}, "expected drop to be None or a list of names of columns, got 'size'"),
         ({"numbers": ["sise"]}, r"numbers .*columns of the table, got 'sise'. Did you mean size\?"),
         ({"drop": ["size"], "numbers": ["size"]}, "one list, got 'size' in numbers and drop"),
         ({"drop": list(mixed())}, r"expected a column to encode, got none: 'row' \(listed in drop"),
@@ -763,7 +763,7 @@ def test_an_error_has_the_row_and_the_column():
 def test_parameters_that_are_wrong(parameters, message):
     encoder = TableEncoder(**parameters)
     for learn in (encoder.fit, encoder.partial_fit, encoder.fit_transform):
-        with pytest.raises(ValueError, match=f"^TableEncoder: {message}|TableEncoder.*{message}"):
+        with pytest.raises(ValueError, match=f"^{message}|TableEncoder.*{message}"):
             learn(mixed())
         with pytest.raises(NotFittedError):
             encoder.transform(mixed())
@@ -782,7 +782,7 @@ def test_parameters_that_are_wrong(parameters, message):
     ],
 )
 def test_first_samples_that_do_not_fit(table, message):
-    with pytest.raises(ValueError, match=f"^TableEncoder: .*{message}") as found:
+    with pytest.raises(ValueError, match=f"^.*{message}") as found:
         TableEncoder().fit(table)
     assert len(str(found.value)) < 300
     if "x" in table:
@@ -799,7 +799,7 @@ def test_estimators_given_nan_name_the_encoder(method, form):
     X, y = np.ones((30, 3)), np.arange(30) % 2
     X[::2, 1], X[4, 2] = 0.0, np.nan
     where = " in column '2'" if form is pd.DataFrame else ""
-    message = f"^{method.__name__}: expected finite values, got NaN{where}. Use narrows.table.Ta"
+    message = f"^expected finite values, got NaN{where}. Use narrows.table.Ta"
     for learn in (method().fit, method().partial_fit):
         with pytest.raises(ValueError, match=message):
             learn(form(X), y)
@@ -812,10 +812,10 @@ def test_other_places_name_the_encoder():
     y = [0, 1, 0, 1]
     with pytest.raises(ValueError, match=r"column 'plan'\. Put TableEncoder\(\) of narrows\.table"):
         SRDA().fit(table, y)
-    with pytest.raises(ValueError, match=r"Moments: expected finite values, got NaN\. Use narr"):
+    with pytest.raises(ValueError, match=r"expected finite values, got NaN\. Use narr"):
         Moments.of([[np.nan], [1.0]], [0, 1])
     for X in (table, table[["size"]].replace(2.0, NAN)):
-        with pytest.raises(ValueError, match=r"compare: .* Set preprocess, .* or TableEncoder\(\)"):
+        with pytest.raises(ValueError, match=r".* Set preprocess, .* or TableEncoder\(\)"):
             compare(X, y)
 
 
@@ -949,9 +949,7 @@ DATES = pd.DataFrame({"x": [1.0, 2.0, 3.0], "when": pd.date_range("2024", period
     ids=lambda X: str(type(X)),
 )
 def test_dates_are_no_numbers_of_a_method(given):
-    with pytest.raises(
-        ValueError, match="OC: expected numbers, got dates or times in column 'when'"
-    ):
+    with pytest.raises(ValueError, match="expected numbers, got dates or times in column 'when'"):
         OC().fit(given, [0, 1, 1])
 
 

@@ -186,7 +186,7 @@ def test_dates_that_may_be_day_or_month_first_are_asked_for(tmp_path):
     parts = np.random.default_rng(0).integers(1, 13, (N, 2))
     cells = [f"{a:02}/{b:02}/2023" for a, b in parts]
     with pytest.warns(
-        UserWarning, match=r"in column 'x', got '../../2023'.*Set dates= to 'day-fir"
+        UserWarning, match=r"in column 'x', got '../../2023'.*Set `dates` to 'day-fir"
     ):
         assert decision(fitted(cells)).kind == "category"
     for order, form in (("day-first", "%d/%m/%Y"), ("month-first", "%m/%d/%Y")):
@@ -199,7 +199,7 @@ def test_dates_that_may_be_day_or_month_first_are_asked_for(tmp_path):
         assert decision(fitted(cells, drop=["x"])).kind == "dropped"
         sure = fitted(NO_TIME.dt.strftime("%d.%m.%Y"), dates="month-first")
     assert "day.month.year" in decision(sure).reason
-    with pytest.raises(ParameterError, match=r'dates must be "auto", "day-first" or "month-first"'):
+    with pytest.raises(ParameterError, match=r'expected dates to be "auto", "day-first" or "month-first"'):
         fitted(cells, dates="dmy")
 
 
@@ -397,7 +397,7 @@ def test_durations_are_no_numbers_and_numbers_are_no_durations(form, tmp_path):
     ids=str,
 )
 def test_other_types_are_no_numbers(cells):
-    with pytest.raises(ParameterError, match=r"TableEncoder: expected .* in column 'x', got "):
+    with pytest.raises(ParameterError, match=r"expected .* in column 'x', got "):
         encoded(fitted(OTHER * 9), cells)
 
 

@@ -229,7 +229,7 @@ def test_what_is_wrong_in_a_table_is_named(tmp_path, columns, text, message):
 
 def test_texts_taken_for_numbers_are_named(tmp_path):
     columns = ticket_columns()
-    advice = r"Set text= to read texts"
+    advice = r"Set `text` to read texts"
     path = write_csv(tmp_path / "a.csv", {"body": columns["body"], "class": columns["queue"]})
     with pytest.raises(DataError, match=rf"a\.csv:2: column 'body': expected a number.*{advice}"):
         gathered(path)

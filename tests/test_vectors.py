@@ -199,7 +199,7 @@ def test_what_is_wrong_with_vectors_is_named(tmp_path, array, options, message):
 def test_a_column_of_vectors_has_to_be_named(tmp_path):
     X, y = embeddings()
     for kind in ("list", "fixed"):
-        with pytest.raises(DataError, match=r"Set vector= to 'embedding'"):
+        with pytest.raises(DataError, match=r"Set `vector` to 'embedding'"):
             list(iter_chunks(table_of(X, y, kind)))
     with pytest.raises(ParameterError, match=r"text, vector: expected one of them, got bo"):
         list(iter_chunks(table_of(X, y), text="id", vector="embedding"))

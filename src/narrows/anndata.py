@@ -34,7 +34,6 @@ _ADDED = 1e-9  # to both sides of a fold change, as scanpy does
 _ROUNDING = 1e-15  # of a squared mean: a smaller variance is 0
 _FIELDS = {"names": "O", "scores": "f4", "logfoldchanges": "f4", "pvals": "f8", "pvals_adj": "f8"}
 _SPREADS = {"variance": "eigenvalues_", "variance_ratio": "explained_variance_ratio_"}
-_RANK, _REDUCE = "rank_genes", "reduce"  # who is named in errors
 
 Results = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, p-values, log fold changes
 
@@ -134,17 +133,17 @@ def rank_genes(
     >>> adata.uns["rank_genes_groups"]["names"].tolist()
     [('0', '1')]
     """
-    check_numbers(_RANK, n_genes=n_genes, chunk_size=chunk_size)
-    check_known(_RANK, "corr_method", corr_method, _CORRECTIONS)
-    code, categories = groups_of(adata, key, _RANK, copy)
+    check_numbers(n_genes=n_genes, chunk_size=chunk_size)
+    check_known("corr_method", corr_method, _CORRECTIONS)
+    code, categories = groups_of(adata, key, copy)
     adata = adata.copy() if copy else adata
     if use_raw is None:
         use_raw = layer is None and adata.raw is not None
     if use_raw and (layer is not None or adata.raw is None):
         got = "no adata.raw" if adata.raw is None else "a layer"
-        raise ParameterError(f"{_RANK}: expected use_raw=False, got True and {got}. Leave it out.")
+        raise ParameterError(f"expected use_raw=False, got True and {got}. Leave it out.")
     source = adata.raw if use_raw else adata
-    data, names = matrix_of(source, layer, _RANK), np.asarray(source.var_names, dtype=object)
+    data, names = matrix_of(source, layer), np.asarray(source.var_names, dtype=object)
     chosen, other = _chosen(code, list(categories), groups, reference)
     results: Iterable[Results]
     if method in _TESTS:
@@ -180,10 +179,10 @@ def _chosen(
     every = isinstance(groups, str) and groups == "all"
     wanted = known if every else groups
     if isinstance(wanted, str) or not len(wanted):
-        raise ParameterError(f'{_RANK}: expected groups to be "all" or a list, got {groups!r}.')
+        raise ParameterError(f'expected groups to be "all" or a list, got {groups!r}.')
     others = [] if isinstance(reference, str) and reference == "rest" else [reference]
     for each in [*wanted, *others]:
-        check_known(_RANK, "group", each, known)
+        check_known("group", each, known)
     count = np.bincount(code[code >= 0], minlength=len(known))
     chosen = [known.index(each) for each in dict.fromkeys(wanted) if each not in others]
     chosen = [g for g in chosen if count[g] or not every]  # of categories some may be unused
@@ -191,9 +190,9 @@ def _chosen(
     for g in [*chosen, *compared]:
         if count[g] < 2:
             problem = f"expected at least two cells in group {known[g]!r}, got {count[g]}."
-            raise ParameterError(f"{_RANK}: {problem} Leave it out of groups.")
+            raise ParameterError(f"{problem} Leave it out of groups.")
     if not chosen:
-        raise ParameterError(f"{_RANK}: expected a group beside the reference, got none. Name one.")
+        raise ParameterError("expected a group beside the reference, got none. Name one.")
     return chosen, compared[0] if compared else None
 
 
@@ -208,7 +207,7 @@ def _learned(
             m.update(X, y[rows])
         except RangeError as error:
             k = error.feature
-            raise error.named(_RANK, None if k is None else str(names[k])) from None
+            raise error if k is None else error.named(str(names[k])) from None
     return m
 
 
@@ -219,7 +218,7 @@ def _check_finite(X: Any, names: np.ndarray, first: int) -> None:
     values = X.tocoo() if sparse.issparse(X) else sparse.coo_array(np.where(np.isfinite(X), 0, X))
     k = int((~np.isfinite(values.data)).argmax())
     raise ValueError(
-        f"{_RANK}: expected finite values, got {values.data[k]:g} of gene "
+        f"expected finite values, got {values.data[k]:g} of gene "
         f"{str(names[values.col[k]])!r} in cell {first + values.row[k]}. Fill it, or leave out the "
         "cell."
     )
@@ -236,7 +235,7 @@ def _welch(
         n, p = N.sum(), N / max(1.0, N.sum())
         if n < 2:
             problem = f"expected at least two cells in the rest, got {int(n)}."
-            raise ParameterError(f"{_RANK}: {problem} Name a column with more groups.")
+            raise ParameterError(f"{problem} Name a column with more groups.")
         mean, variance, rounding = centre_about_origin(m, p), m.variances(p), m.rounding(p)
         variance[variance <= _ROUNDING * mean**2] = 0.0
         level = m.centre(p)
@@ -275,10 +274,10 @@ def _selected(
     data: CellMatrix, code: np.ndarray, chosen: list[int], method: str, other: int | None, size: int
 ) -> Iterator[Results]:
     """Yield the scores that a selector gives genes for each group, without p-values."""
-    estimator = estimator_of(method, _RANK, lambda kind: hasattr(kind, "class_scores_"), _TESTS)
+    estimator = estimator_of(method, lambda kind: hasattr(kind, "class_scores_"), _TESTS)
     if other is not None:
         problem = f'expected reference="rest" for method={method!r}, got a group.'
-        raise ParameterError(f'{_RANK}: {problem} Use method="t-test".')
+        raise ParameterError(f'{problem} Use method="t-test".')
     local.fit(estimator, Labelled(data, code, np.arange(code.max(initial=0) + 1), size))
     row = {g: k for k, g in enumerate(estimator.classes_.tolist())}
     scores, none = estimator.class_scores_, np.full(data.n_features, np.nan)
@@ -376,22 +375,22 @@ def reduce(
     ((178, 2), (13, 2))
     """
     given = isinstance(method, Reducer)
-    estimator: Any = method if given else estimator_of(method, _REDUCE)
+    estimator: Any = method if given else estimator_of(method)
     name = type(estimator).__name__.lower()
     selects = hasattr(estimator, "get_support")
     if n_components is not None and "n_components" not in estimator.get_params(deep=False):
         problem = f"expected no n_components for {name}, got {n_components}."
-        raise ParameterError(f"{_REDUCE}: {problem} Set n_features of an estimator.")
+        raise ParameterError(f"{problem} Set n_features of an estimator.")
     if selects and use_rep is not None:
         problem = f"expected no use_rep for {name}, which selects genes, got {use_rep!r}."
-        raise ParameterError(f"{_REDUCE}: {problem} Leave it out.")
-    check_numbers(_REDUCE, chunk_size=chunk_size)
-    code, categories = groups_of(adata, key, _REDUCE, copy)
+        raise ParameterError(f"{problem} Leave it out.")
+    check_numbers(chunk_size=chunk_size)
+    code, categories = groups_of(adata, key, copy)
     adata = adata.copy() if copy else adata
     if use_rep is None:
-        data = matrix_of(adata, layer, _REDUCE)
+        data = matrix_of(adata, layer)
     else:
-        check_known(_REDUCE, "use_rep", use_rep, list(adata.obsm))
+        check_known("use_rep", use_rep, list(adata.obsm))
         cells = adata.obsm[use_rep]
         data = CellMatrix(cells.tocsr() if sparse.issparse(cells) else np.asarray(cells))
     if n_components is not None:
@@ -474,54 +473,53 @@ class Labelled:
                 yield X if has.all() else X[has], self.classes[self.code[rows][has]]
 
 
-def matrix_of(adata: Any, layer: str | None, who: str) -> CellMatrix:
+def matrix_of(adata: Any, layer: str | None) -> CellMatrix:
     """Return the values of cells; `adata` may be `adata.raw`."""
     if layer is not None:
-        check_known(who, "layer", layer, list(adata.layers))
+        check_known("layer", layer, list(adata.layers))
     X = adata.X if layer is None else adata.layers[layer]
     if X is None:
-        raise ParameterError(f"{who}: expected adata.X, got None. Name a layer.")
+        raise ParameterError("expected adata.X, got None. Name a layer.")
     stored = getattr(X, "group", X)  # of a sparse matrix in a file
     if type(stored).__module__.startswith("h5py"):
         return CellMatrix(stored_matrix(stored, str(stored.file.filename)), in_memory=False)
     return CellMatrix(sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X))
 
 
-def groups_of(adata: Any, key: str, who: str, copy: bool) -> tuple[np.ndarray, Any]:
+def groups_of(adata: Any, key: str, copy: bool) -> tuple[np.ndarray, Any]:
     """Return the number of each cell's group, -1 where it has none, and the groups.
 
     ParameterError where a copy would be a file.
     """
     if not hasattr(adata, "obs"):
         got = type(adata).__name__
-        raise TypeError(f"{who}: expected an AnnData, got {got}. Use estimators for arrays.")
-    check_known(who, "key", key, list(adata.obs))
+        raise TypeError(f"expected an AnnData, got {got}. Use estimators for arrays.")
+    check_known("key", key, list(adata.obs))
     if copy and adata.isbacked:
-        raise ParameterError(f"{who}: expected copy=False for a backed AnnData, got True.")
+        raise ParameterError("expected copy=False for a backed AnnData, got True.")
     column = adata.obs[key].astype("category").cat
     return np.asarray(column.codes, dtype=np.intp), column.categories
 
 
 def estimator_of(
     method: Any,
-    who: str,
     suits: Callable[[Any], bool] = lambda kind: True,
     others: Sequence[str] = (),
 ) -> Any:
     """Return the estimator of a name, of a class that suits; `others` are names in errors."""
     known = {name.lower(): kind for name, kind in METHODS.items() if suits(kind)}
-    check_known(who, "method", method, [*others, *known])
+    check_known("method", method, [*others, *known])
     return known[method]()
 
 
-def check_numbers(who: str, **given: int | None) -> None:
+def check_numbers(**given: int | None) -> None:
     """Raise ParameterError where a number is neither an integer >= 1 nor None."""
     for name, value in given.items():
-        check(who, name, value, value is None or is_integer(value, 1), "an integer >= 1")
+        check(name, value, value is None or is_integer(value, 1), "an integer >= 1")
 
 
-def check_known(who: str, what: str, value: Any, known: Sequence[Any]) -> None:
+def check_known(what: str, value: Any, known: Sequence[Any]) -> None:
     """Raise ParameterError where a name is unknown."""
     if value not in known:
         hint = did_you_mean(str(value), map(str, known)) if known else "There is none."
-        raise ParameterError(f"{who}: expected a known {what}, got {value!r}. {hint}")
+        raise ParameterError(f"expected a known {what}, got {value!r}. {hint}")

@@ -102,7 +102,7 @@ class Criterion:
         """
         if self.total or self.between <= 0:
             raise ValueError(
-                f"Criterion: expected between > 0 and total=0 for leading eigenvectors, got {self}."
+                f"expected between > 0 and total=0 for leading eigenvectors, got {self}."
                 " C needs cross products, which a Moments does not hold."
             )
         p = m.priors(priors)

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
+import contextlib
 import os
-import re
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import Any
 
 __all__ = ["DataError", "ParameterError"]
 
-# packages between a caller and a warning; the last two because of decorators
-_NOT_THE_CALLER = {"narrows", "sklearn", "joblib", "numpy", "contextlib"}
-_FLAG = re.compile(r"(Set )?(\w+) \((--[^)]*)\)")  # a parameter, and the option of a command
-# that messages of moments and criteria start with
-_STATES = "Moments: ", "Criterion: "
-# the class that the user called, for warnings of states and solvers
-_called: ContextVar[str] = ContextVar("called", default="")
-
-
 # advice on columns of a table
 ADD_MISSING = "Add what is missing, with missing values, or fit again without it."
-
-
-class Asked:
-    """Whether the names in messages are those of a command: ``--label`` instead of ``label``."""
-
-    by_command = False
 
 
 class ParameterError(ValueError):
@@ -49,11 +33,8 @@ class ParameterError(ValueError):
     ...     OC(n_components=5).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
     ... except ParameterError as error:
     ...     print(error)
-    OC: expected n_components<=1, since ...
+    expected n_components<=1, since ...
     """
-
-    def __init__(self, message: str):
-        super().__init__(_asked(message))
 
 
 class WidthError(ParameterError):
@@ -88,8 +69,8 @@ class RangeError(ValueError):
         The parts of the message.
     feature : int, optional
         The feature with such numbers.
-    who, name : str
-        The class that raises the error, and its name of the feature.
+    name : str, optional
+        Its name.
 
     See Also
     --------
@@ -102,20 +83,43 @@ class RangeError(ValueError):
         got: str,
         feature: int | None = None,
         advice: str = "Scale the data.",
-        who: str = "Moments",
         name: str | None = None,
     ):
-        self.said, self.feature = (expected, got, feature, advice), feature
-        self.who, self.name = who, name
+        self.said, self.feature, self.name = (expected, got, feature, advice), feature, name
         where = "" if feature is None else f" in feature {feature if name is None else name!r}"
-        super().__init__(f"{who}: expected {expected}, got {got}{where}. {advice}")
+        super().__init__(f"expected {expected}, got {got}{where}. {advice}")
 
-    def named(self, who: str, name: str | None) -> RangeError:
-        """Return the same error, raised by the class `who`, for a feature of this name."""
-        return RangeError(*self.said, who, name)
+    def named(self, name: str) -> RangeError:
+        """Return the same error with the name of the feature."""
+        return RangeError(*self.said, name)
 
     def __reduce__(self) -> tuple:
-        return RangeError, (*self.said, self.who, self.name)
+        return RangeError, (*self.said, self.name)
+
+
+class UnlikeError(ValueError):
+    """Estimators that cannot be merged, since each fit decides on its own features.
+
+    Parameters
+    ----------
+    problem : str
+        What was expected, and what the estimators have.
+    decided : str
+        What each fit decides on, such as its terms.
+    advice : str
+        What to do in Python; a command has an option for it.
+
+    See Also
+    --------
+    ParameterError : A parameter that is out of its range.
+    """
+
+    def __init__(self, problem: str, decided: str, advice: str):
+        self.problem, self.decided, self.advice = problem, decided, advice
+        super().__init__(f"{problem} Each fit decides on its own {decided}. {advice}")
+
+    def __reduce__(self) -> tuple:
+        return UnlikeError, (self.problem, self.decided, self.advice)
 
 
 class DataError(ValueError):
@@ -151,7 +155,7 @@ class DataError(ValueError):
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: str, line: int | None = None):
-        self.path, self.problem, self.line = os.fspath(path), _asked(problem), line
+        self.path, self.problem, self.line = os.fspath(path), problem, line
         where = self.path if line is None else f"{self.path}:{line}"
         super().__init__(f"{where}: {self.problem}")
 
@@ -159,43 +163,15 @@ class DataError(ValueError):
         return DataError, (self.path, self.problem, self.line)
 
 
-def _asked(message: str) -> str:
-    """Return a message with the names that the user has for parameters."""
-
-    def name(found: re.Match[str]) -> str:
-        start, parameter, flag = found[1] or "", found[2], found[3]
-        return start + (flag if Asked.by_command else parameter + "=" * bool(start))
-
-    return _FLAG.sub(name, message)
-
-
-def named(message: str, who: str) -> str:
-    """Return a message of a state, or of a solver, that starts with the name of a class."""
-    for state in ("", *_STATES):
-        if who and message.startswith(state or "expected "):
-            return f"{who}: {message.removeprefix(state)}"
-    return message
-
-
 @contextmanager
-def errors_named_after(estimator: Any) -> Iterator[None]:
-    """Let errors and warnings of states and solvers name an estimator, and its features."""
-    name = type(estimator).__name__
-    outside = _called.set(name)
+def features_named(estimator: Any) -> Iterator[None]:
+    """Let errors of numbers out of range name the feature as the estimator does."""
     try:
         yield
     except RangeError as error:
-        k = error.feature
-        if error.who == name:
+        if error.feature is None or error.name is not None:
             raise
-        raise error.named(name, None if k is None else feature_name(estimator, k)) from None
-    except (TypeError, ValueError) as error:
-        said = named(str(error), name)
-        if said != str(error):
-            error.args = (said,)
-        raise
-    finally:
-        _called.reset(outside)
+        raise error.named(feature_name(estimator, error.feature)) from None
 
 
 def feature_name(estimator: Any, k: int) -> str:
@@ -208,19 +184,19 @@ def feature_name(estimator: Any, k: int) -> str:
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn of the line that called: the first one outside of the package."""
-    level, frame = 1, inspect.currentframe()
-    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_CALLER:
-        if frame.f_back is None:
-            break
-        level, frame = level + 1, frame.f_back
-    warnings.warn(named(_asked(message), _called.get()), category, stacklevel=level)
+    """Warn of the line outside of the package that called (from Python 3.12 on)."""
+    if sys.version_info < (3, 12):
+        warnings.warn(message, category, stacklevel=2)
+        return
+    passing = (sys.modules.get(name) for name in ("narrows", "sklearn", "joblib"))
+    folders = (os.path.dirname(str(each.__file__)) for each in passing if each is not None)
+    warnings.warn(message, category, skip_file_prefixes=(*folders, contextlib.__file__))
 
 
 def no_samples_have(sums: str) -> str:
     """Return the message for sums that are left where samples were subtracted but never added."""
     return (
-        f"Moments: expected sums of samples, got {sums}, which no samples have. "
+        f"expected sums of samples, got {sums}, which no samples have. "
         "Subtract only what was added, or add up the states that remain."
     )
 
@@ -260,12 +236,6 @@ def unlike(missing: Sequence[str], new: Sequence[str], add: str) -> str:
     got = ", and ".join(filter(None, (f"all but {some_names(missing)}", besides)))
     near = _nearest(missing[0], new)
     return f"{got}. " + (add if near is None else f"Did you mean {missing[0]!r} by {near!r}?")
-
-
-def fit_alike(what: str, otherwise: str) -> str:
-    """Return advice on models that cannot be merged since each fit decides on its own `what`."""
-    by_command = "fit one model, and the other rows with narrows fit --like MODEL."
-    return f"Each fit decides on its own {what}: {by_command}" if Asked.by_command else otherwise
 
 
 def printable(name: Any) -> str:

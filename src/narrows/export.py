@@ -95,7 +95,7 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str] | None = None) -> Any:
     >>> [output.name for output in model.graph.output]
     ['transformed', 'label', 'probabilities']
     """
-    with needing("onnx", "onnx", "to_onnx"):
+    with needing("onnx", "onnx"):
         import onnx
     model = _model_of(estimator)
     if path is not None:
@@ -113,7 +113,7 @@ def _model_of(estimator: Any) -> Any:
     others = (step for step in active_steps(estimator) if step is not maker)
     if isinstance(estimator, Pipeline) and not all(isinstance(step, own) for step in others):
         return _by_skl2onnx(estimator)
-    steps = steps_of(estimator, "to_onnx")
+    steps = steps_of(estimator)
     for step in steps:
         check_is_fitted(step)
     graph, X, last = Graph(), "X", steps[-1]
@@ -233,7 +233,7 @@ def register_converters() -> None:
     >>> [output.name for output in model.graph.output]
     ['label', 'probabilities']
     """
-    with needing("onnx", "skl2onnx", "register_converters"):
+    with needing("onnx", "skl2onnx"):
         from skl2onnx import update_registered_converter, update_registered_parser
     for method in (*METHODS.values(), Aligned):
         functions, options = (_shapes, _convert), None
@@ -359,7 +359,7 @@ def to_sentence_transformers(estimator: Any, folder: str | os.PathLike[str]) -> 
     ['config.json', 'model.safetensors']
     """
     weight: Any = None
-    for step in steps_of(estimator, "to_sentence_transformers"):
+    for step in steps_of(estimator):
         check_is_fitted(step)
         own = _weight(step)
         weight = own if weight is None else own @ weight
@@ -408,7 +408,7 @@ def active_steps(estimator: Any) -> list[Any]:
     return [step for _, step in estimator.steps if not is_passing(step)]
 
 
-def steps_of(estimator: Any, who: str) -> list[Any]:
+def steps_of(estimator: Any) -> list[Any]:
     """Return the steps that follow the vectoriser or encoder, if there is one.
 
     TypeError where one of them is not of narrows.
@@ -419,11 +419,11 @@ def steps_of(estimator: Any, who: str) -> list[Any]:
     for step in steps:
         if not isinstance(step, Reducer | Aligned):
             raise TypeError(
-                f"{who}: expected an estimator of narrows, or a pipeline of these, got "
+                f"expected an estimator of narrows, or a pipeline of these, got "
                 f"{type(step).__name__}. Pass the steps of narrows alone."
             )
     if not steps:
-        raise TypeError(f"{who}: expected an estimator, got only a vectoriser or encoder.")
+        raise TypeError("expected an estimator, got only a vectoriser or encoder.")
     return steps
 
 

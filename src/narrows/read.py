@@ -209,9 +209,7 @@ def source_of(estimator: Any) -> Source | None:
     """
     if not isinstance(estimator, Reducer):
         kind = type(estimator).__name__
-        raise TypeError(
-            f"source_of: expected an estimator of narrows, got {kind}. Pass a step of a pipeline."
-        )
+        raise TypeError(f"expected an estimator of narrows, got {kind}. Pass a step of a pipeline.")
     check_is_fitted(estimator)
     found: Source | None = known_source(estimator)
     return found

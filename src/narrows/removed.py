@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
-from narrows.errors import ParameterError, warn
+from narrows.errors import ParameterError
 
 _CERTIFIED, _CERTIFYING = ("OC", "OCFS", "IG", "CHI"), ("tolerance", "confidence", "random_state")
 _TOLERANCE = "Leave it out: all samples are read."
@@ -57,7 +58,7 @@ def check_removed(who: str, given: Iterable[str], error: type[Exception] = Param
     for name in given:
         if (who, name) in PARAMETERS:
             raise error(
-                f"{who}: expected one of its parameters, got {name!r}, which version 0.4 removed. "
+                f"expected one of its parameters, got {name!r}, which version 0.4 removed. "
                 f"{PARAMETERS[who, name]}"
             )
 
@@ -66,7 +67,7 @@ def check_removed_value(who: str, name: str, value: Any) -> None:
     """Raise ParameterError for a value of a parameter that an earlier version had."""
     if isinstance(value, str) and (who, name, value) in VALUES:
         raise ParameterError(
-            f"{who}: expected another {name}, got {value!r}, which version 0.4 removed. "
+            f"expected another {name}, got {value!r}, which version 0.4 removed. "
             f"{VALUES[who, name, value]}"
         )
 
@@ -107,7 +108,6 @@ def without_removed(who: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def deprecated(name: str, instead: str) -> None:
-    """Warn that a name of version 0.3 will go."""
-    warn(
-        f"{name} is deprecated, and version 0.5 will remove it. Use {instead}.", DeprecationWarning
-    )
+    """Warn that an attribute of version 0.3, which was just looked up, will go."""
+    text = f"{name} is deprecated, and version 0.5 will remove it. Use {instead}."
+    warnings.warn(text, DeprecationWarning, stacklevel=3)

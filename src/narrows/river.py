@@ -80,15 +80,15 @@ def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
     >>> X.shape, sorted(X.data.tolist())
     ((1, 1024), [1.0, 2.5])
     """
-    return _hashed(dicts, n_features, "rows_of")
+    return _hashed(dicts, n_features)
 
 
-def _hashed(dicts: Iterable[Row], n_features: int, who: str) -> sparse.csr_array:
-    """Return what `rows_of` does; `who` is the name of the caller in errors."""
-    check_whole(who, "n_features", n_features)  # scikit-learn would end the process
+def _hashed(dicts: Iterable[Row], n_features: int) -> sparse.csr_array:
+    """Return what `rows_of` does."""
+    check_whole("n_features", n_features)  # scikit-learn would end the process
     hasher = FeatureHasher(n_features=n_features, alternate_sign=False, input_type="pair")
     given = [[(str(k), v) for k, v in row.items() if v is not None] for row in dicts]
-    expected = f"{who}: expected dicts from names to finite numbers, text or None, got"
+    expected = "expected dicts from names to finite numbers, text or None, got"
     try:  # scikit-learn refuses an empty list
         X = sparse.csr_array(hasher.transform(given) if given else (0, n_features))
     except (TypeError, OverflowError) as error:
@@ -159,17 +159,17 @@ def batches(
     >>> oc.components_.shape
     (1, 16)
     """
-    check_whole("batches", "rows", rows)
+    check_whole("rows", rows)
     dicts: list[Row] = []
     labels: list[Any] = []
     for row, label in stream:
         dicts.append(row)
         labels.append(label)
         if len(dicts) == rows:
-            yield _hashed(dicts, n_features, "batches"), as_array(labels)
+            yield _hashed(dicts, n_features), as_array(labels)
             dicts, labels = [], []
     if dicts:
-        yield _hashed(dicts, n_features, "batches"), as_array(labels)
+        yield _hashed(dicts, n_features), as_array(labels)
 
 
 # -- DataFrames ------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def pandas() -> Any:
     return sys.modules.get("pandas")
 
 
-def rows_of_frame(X: Any, n_features: int, who: str) -> sparse.csr_array:
+def rows_of_frame(X: Any, n_features: int) -> sparse.csr_array:
     """Hash a DataFrame into rows; text that is missing is left out.
 
     Parameters
@@ -189,8 +189,6 @@ def rows_of_frame(X: Any, n_features: int, who: str) -> sparse.csr_array:
         Columns of numbers, which may be sparse, and of text.
     n_features : int
         As for `rows_of`.
-    who : str
-        The name of the caller in errors.
 
     Returns
     -------
@@ -206,7 +204,7 @@ def rows_of_frame(X: Any, n_features: int, who: str) -> sparse.csr_array:
     """
     if pandas() is None or not isinstance(X, pandas().DataFrame):
         raise TypeError(
-            f"{who}: expected a pandas DataFrame, got {type(X).__module__}."
+            f"expected a pandas DataFrame, got {type(X).__module__}."
             f"{type(X).__qualname__}. For dicts use the methods for one sample."
         )
     numeric = _numeric(X)
@@ -214,7 +212,7 @@ def rows_of_frame(X: Any, n_features: int, who: str) -> sparse.csr_array:
     if numeric.any():
         numbers = X.loc[:, numeric]
         hashed = rows_of([{name: 1.0} for name in numbers.columns], n_features)
-        rows = rows + _values(numbers, who) @ hashed
+        rows = rows + _values(numbers) @ hashed
         rows.sum_duplicates()
     return rows
 
@@ -229,7 +227,7 @@ def _rows_of_text(X: Any, n_features: int) -> sparse.csr_array:
     return rows_of(dicts, n_features)
 
 
-def _values(X: Any, who: str) -> sparse.csr_array:
+def _values(X: Any) -> sparse.csr_array:
     """The numbers of a DataFrame; ValueError if one is missing."""
     if all(getattr(dtype, "fill_value", None) == 0 for dtype in X.dtypes):
         values = sparse.csr_array(X.sparse.to_coo(), dtype=np.float64)
@@ -239,7 +237,7 @@ def _values(X: Any, who: str) -> sparse.csr_array:
     if missing.any():
         name = X.columns[values.indices[missing.argmax()]]
         raise ValueError(
-            f"{who}: expected numbers in column {name!r}, got NaN. Use X.fillna(0), which counts "
+            f"expected numbers in column {name!r}, got NaN. Use X.fillna(0), which counts "
             "as leaving a value out of a dict does."
         )
     return values
@@ -418,12 +416,11 @@ class OneByOne(BaseEstimator):
         names of a dict, and may differ between calls. Missing text is left out; missing numbers are
         an error.
         """
-        rows = rows_of_frame(X, self.n_features, type(self).__name__)
+        rows = rows_of_frame(X, self.n_features)
         labels = [None] * len(X) if y is None else y.tolist() if hasattr(y, "tolist") else list(y)
         if len(labels) != len(X):
             raise ValueError(
-                f"{type(self).__name__}: expected one label for each of {len(X):,} samples, got "
-                f"{len(labels):,}."
+                f"expected one label for each of {len(X):,} samples, got {len(labels):,}."
             )
         self._start()
         if self._batch:
@@ -434,11 +431,10 @@ class OneByOne(BaseEstimator):
 
     def _start(self) -> None:
         if not hasattr(self, "_batch"):
-            name = type(self).__name__
-            check_whole(name, "batch", self.batch)
+            check_whole("batch", self.batch)
             if not hasattr(self.estimator, "partial_fit"):
                 raise ParameterError(
-                    f"{name}: expected an estimator with partial_fit, got "
+                    f"expected an estimator with partial_fit, got "
                     f"{type(self.estimator).__name__}. Use OC or OnlineSRDA."
                 )
             self._batch: list[tuple[Row, Any]] = []
@@ -496,7 +492,7 @@ class OneByOne(BaseEstimator):
 
         Without columns until the estimator can transform. Text that is not selected is None.
         """
-        rows = rows_of_frame(X, self.n_features, type(self).__name__)
+        rows = rows_of_frame(X, self.n_features)
         if not hasattr(self, "estimator_"):
             return X.iloc[:, :0]
         try:
@@ -518,7 +514,7 @@ class OneByOne(BaseEstimator):
 
         Several targets are the columns of a DataFrame.
         """
-        rows = rows_of_frame(X, self.n_features, type(self).__name__)
+        rows = rows_of_frame(X, self.n_features)
         found = self._ask("predict", lambda: rows, AttributeError)
         if found is None:
             return pandas().Series([None] * len(X), index=X.index, dtype=object)
@@ -534,7 +530,7 @@ class OneByOne(BaseEstimator):
 
     def predict_proba_many(self, X: Any) -> Any:
         """Return probabilities as a DataFrame, with a column for each class seen so far."""
-        rows = rows_of_frame(X, self.n_features, type(self).__name__)
+        rows = rows_of_frame(X, self.n_features)
         found = self._ask("predict_proba", lambda: rows)
         if found is None:
             return X.iloc[:, :0]
@@ -549,7 +545,7 @@ class OneByOne(BaseEstimator):
             return None
         if not hasattr(self.estimator_, method):
             raise error(
-                f"{type(self).__name__}: expected an estimator with {method}, got "
+                f"expected an estimator with {method}, got "
                 f"{type(self.estimator_).__name__}. Use OnlineSRDA, or a classifier after it."
             )
         try:
@@ -561,7 +557,7 @@ class OneByOne(BaseEstimator):
     # -- hashing --------------------------------------------------------------------------------
 
     def _rows(self, dicts: Iterable[Row]) -> sparse.csr_array:
-        return _hashed(dicts, self.n_features, type(self).__name__)
+        return _hashed(dicts, self.n_features)
 
     def _reduced(self, rows: sparse.csr_array) -> np.ndarray:
         """Return reduced samples as an array, whatever `set_output` asks of the estimator."""

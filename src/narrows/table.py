@@ -225,10 +225,10 @@ class _Rules:
             return DATE
         if tokens is not None:
             warn(
-                f"TableEncoder: expected dates whose day or month is known in column "
-                f"{cells.column!r}, got {unsure!r} and others with no number above 12. Set dates "
-                f"(--dates) to {DAY_FIRST!r} or {MONTH_FIRST!r}, or name the column in categories "
-                "(--categories) or drop (--drop)."
+                f"expected dates whose day or month is known in column "
+                f"{cells.column!r}, got {unsure!r} and others with no number above 12. Set `dates` "
+                f"to {DAY_FIRST!r} or {MONTH_FIRST!r}, or name the column in `categories` "
+                "or `drop`."
             )
         cells.form = ""
         return TEXT
@@ -269,9 +269,9 @@ class _Rules:
         ending = next((text for text in pointed if text.strip().endswith("0")), None)
         if plain and ending and all(map(_POINTED.fullmatch, pointed)):
             warn(
-                f"TableEncoder: expected numbers such as 1234.5 in column {cells.column!r}, got "
+                f"expected numbers such as 1234.5 in column {cells.column!r}, got "
                 f"{plain!r:.40} and {ending!r:.40}, as with points between thousands. Write them "
-                "without, or name the column in numbers (--numbers)."
+                "without, or name the column in `numbers`."
             )
 
     def _warn_of_id(self, column: Column, numbers: np.ndarray) -> None:
@@ -281,9 +281,9 @@ class _Rules:
             column.reason += ", integers that hardly repeat: an id?"
         if hardly_repeat and evenly:
             warn(
-                f"TableEncoder: expected numbers in column {column.name!r}, got integers that "
-                "hardly repeat, as those of an id. If it is one, name the column in drop (--drop); "
-                "if not, in numbers (--numbers)."
+                f"expected numbers in column {column.name!r}, got integers that "
+                "hardly repeat, as those of an id. If it is one, name the column in `drop`; "
+                "if not, in `numbers`."
             )
 
     def _warn_of_codes(
@@ -294,9 +294,9 @@ class _Rules:
         if codes:
             named, ends = " and ".join(map(shown, codes)), map(shown, (others[0], others[-1]))
             column.reason += f", {named} far from all others ({' to '.join(ends)})"
-            keep = "" if column.kind == DATE else "; if not, name the column in numbers (--numbers)"
+            keep = "" if column.kind == DATE else "; if not, name the column in `numbers`"
             warn(
-                f"TableEncoder: expected {column.kind}s of one range in column {column.name!r}, "
+                f"expected {column.kind}s of one range in column {column.name!r}, "
                 f"got {named}, frequent and far from all others. If this stands for a missing "
                 f"value, leave the cell empty{keep}."
             )
@@ -311,11 +311,11 @@ class _Rules:
         amounts = [label for label in alike if not _NO_AMOUNT.match(label)]
         if share > _MOSTLY and (len(amounts) == len(words) > 1 if few else words):
             tokens = cells.exceptions(NUMBER, 1)
-            lists = "numbers (--numbers), " if tokens is not None else ""
+            lists = "`numbers`, " if tokens is not None else ""
             warn(
-                f"TableEncoder: expected numbers such as 1234.5 in column {cells.column!r}, got "
+                f"expected numbers such as 1234.5 in column {cells.column!r}, got "
                 f"{words[0]!r:.40}. Write them so, and nothing for a missing value; or name the "
-                f"column in {lists}categories (--categories) or drop (--drop)."
+                f"column in {lists}`categories` or `drop`."
             )
         if few:
             return self._category(cells, f"{len(labels)} distinct values")
@@ -706,7 +706,7 @@ class TableEncoder(FeatureMaker):
         for each in fitted[1:]:
             if fitted[0] != each:
                 raise ValueError(
-                    "TableEncoder: expected encoders with one map, got two maps, since each fit "
+                    "expected encoders with one map, got two maps, since each fit "
                     "makes its own. Fit one, and let its emptied() copies count the other samples."
                 )
         if not fitted:
@@ -797,7 +797,7 @@ class TableEncoder(FeatureMaker):
         """Return the map of a table."""
         check_constraints(self)
         if not size_of(table):
-            raise ValueError("TableEncoder: expected at least one sample, got none.")
+            raise ValueError("expected at least one sample, got none.")
         listed = self._listed(list(table))
         rules = _Rules(
             self.splines, self.min_frequency, self.max_categories, self.max_terms, self.dates
@@ -806,8 +806,8 @@ class TableEncoder(FeatureMaker):
         if not any(column.features for column in columns):
             reasons = ", ".join(f"{c.name!r} ({c.reason})" for c in columns[:3])
             raise ParameterError(
-                f"TableEncoder: expected a column to encode, got none: {reasons}. Name columns in "
-                "numbers (--numbers) or categories (--categories)."
+                f"expected a column to encode, got none: {reasons}. Name columns in "
+                "`numbers` or `categories`."
             )
         return TableMap(columns)
 
@@ -818,12 +818,12 @@ class TableEncoder(FeatureMaker):
             for name in getattr(self, parameter) or ():
                 if name not in known:
                     raise ParameterError(
-                        f"TableEncoder: expected {parameter} (--{parameter}) to have columns of "
+                        f"expected `{parameter}` to have columns of "
                         f"the table, got {name!r}. {did_you_mean(name, known)}"
                     )
                 if found.setdefault(name, parameter) != parameter:
                     raise ParameterError(
-                        f"TableEncoder: expected each column in one list, got {name!r} in "
+                        f"expected each column in one list, got {name!r} in "
                         f"{found[name]} and {parameter}. Choose one."
                     )
         return found

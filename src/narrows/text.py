@@ -80,7 +80,7 @@ class FeatureMaker(Hinting, TransformerMixin, BaseEstimator, ABC):
         """Raise ValueError for an object of another class, which has nothing to merge."""
         name = type(self).__name__
         if type(other) is not type(self):
-            raise ValueError(f"{name}: expected another {name}, got {type(other).__name__}.")
+            raise ValueError(f"expected another {name}, got {type(other).__name__}.")
 
 
 class Vectoriser(ChangesInPlace, FeatureMaker):
@@ -300,7 +300,7 @@ class Vectoriser(ChangesInPlace, FeatureMaker):
         for name, value in stored.items():
             if callable(value):
                 raise ParameterError(
-                    f"{type(self).__name__}: expected an analyzer by name to save it, got "
+                    f"expected an analyzer by name to save it, got "
                     f"{value!r}. Set token_pattern, or save the model of the transformed texts."
                 )
             if not same(value, defaults[name]):
@@ -315,18 +315,18 @@ class Vectoriser(ChangesInPlace, FeatureMaker):
     def check_same_settings(self, other: Any) -> None:
         """Raise ValueError if another vectoriser has other settings."""
         self.check_same_kind(other)
-        name, theirs = type(self).__name__, other._settings()
+        _name, theirs = type(self).__name__, other._settings()
         for setting, mine in self._settings().items():
             if not same(mine, theirs[setting]):
                 raise ValueError(
-                    f"{name}: expected the same settings, got {setting}={mine!r} and "
+                    f"expected the same settings, got {setting}={mine!r} and "
                     f"{setting}={theirs[setting]!r}."
                 )
 
     # -- inside -----------------------------------------------------------------------------
 
     def _texts(self, texts: Iterable[str]) -> list[str]:
-        expected = f"{type(self).__name__}: expected a list of texts, each a str, got"
+        expected = "expected a list of texts, each a str, got"
         if isinstance(texts, str | bytes):
             raise ValueError(f"{expected} one text. Pass a list of it.")
         if hasattr(texts, "columns"):
@@ -416,9 +416,7 @@ class Vectoriser(ChangesInPlace, FeatureMaker):
         new._counts.add(other._known, sign)
         frequency = new._counts.frequency
         if frequency.min(initial=0) < 0 or new.n_documents < frequency.max(initial=0):
-            raise ValueError(
-                f"{type(self).__name__}: expected counts added before, got larger ones."
-            )
+            raise ValueError("expected counts added before, got larger ones.")
         return new
 
     @property
@@ -537,7 +535,7 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
     def _compute(self) -> np.ndarray:
         if self._known.width != self.n_features:
             raise ParameterError(
-                f"HashedTfidf: expected n_features={self._known.width}, as texts were counted, got "
+                f"expected n_features={self._known.width}, as texts were counted, got "
                 f"{self.n_features}. Fit again."
             )
         return idf(self.document_frequency, self.n_documents)
@@ -743,7 +741,7 @@ class Tfidf(Vectoriser):
         order = counts.table.order()
         if self.max_features is not None and not counts.totals:
             raise ParameterError(
-                f"Tfidf: expected max_features=None, as texts were counted, got "
+                f"expected max_features=None, as texts were counted, got "
                 f"{self.max_features}. Fit again."
             )
         total = counts.total[order] if counts.totals else None
@@ -757,7 +755,7 @@ class Tfidf(Vectoriser):
             limits = [f"min_df={self.min_df}"]
             limits += [f"max_df={self.max_df}"] * (not same(self.max_df, 1.0))
             raise ValueError(
-                f"Tfidf: expected at least one term in {' and '.join(limits)} texts, got none in "
+                f"expected at least one term in {' and '.join(limits)} texts, got none in "
                 f"{self.n_documents} texts. Count other texts first, or use a smaller min_df."
             )
         return weighed(kept, features.of_terms, features.idf)

@@ -235,8 +235,8 @@ def test_a_negative_weight_is_an_error(spark):
 REFUSED = [
     (IOC(), "IOC: .* Use OC"),
     (IDRQR(), "IDRQR: .* Use OCM"),
-    (OC(half_life=9), "OC: expected half_life=None"),
-    (SRDA(solver="lsqr"), "SRDA: expected all samples in one place.* Use OnlineSRDA, or OC"),
+    (OC(half_life=9), "expected half_life=None"),
+    (SRDA(solver="lsqr"), "expected all samples in one place.* Use OnlineSRDA, or OC"),
 ]
 
 
@@ -249,9 +249,9 @@ def test_other_methods_are_refused_with_what_to_use(spark, estimator, message):
 def test_wide_samples_are_refused(spark):
     X = sparse.csr_array((np.ones(4), ([0, 1, 2, 3], [0, 8999, 5, 9])), (4, 9000))
     df = frame(spark, X, np.array(["a", "b", "a", "b"]))
-    with pytest.raises(ParameterError, match="PCA: expected at most 8,192 features"):
+    with pytest.raises(ParameterError, match="expected at most 8,192 features"):
         fit(PCA(), df)
-    with pytest.raises(ParameterError, match="LDA: expected at most 8,192 features"):
+    with pytest.raises(ParameterError, match="expected at most 8,192 features"):
         fit(LDA(), df)
 
 

@@ -214,11 +214,11 @@ def test_wrong_folders_are_named(spark, tmp_path):
 
 
 WRONG = [
-    ({}, "Reducer: expected an estimator of narrows, such as SRDA.., got NoneType"),
-    ({"estimator": OC(), "predictionCol": "p"}, "Reducer: expected an .* predicts.*predictionCol"),
+    ({}, "expected an estimator of narrows, such as SRDA.., got NoneType"),
+    ({"estimator": OC(), "predictionCol": "p"}, "expected an .* predicts.*predictionCol"),
     (
         {"estimator": OC(), "probabilityCol": "p"},
-        "Reducer: expected an .* predicts.*probabilityCol",
+        "expected an .* predicts.*probabilityCol",
     ),
     ({"estimator": IOC()}, "IOC: .*Use OC"),
     ({"estimator": OC(), "labelCol": "y"}, "expected a column 'y'.*label_col"),
@@ -234,7 +234,7 @@ def test_wrong_stages_say_what_to_do(spark, given, message):
 def test_stages_without_a_fitted_estimator_say_so(spark, tmp_path):
     df, path = frame(spark, *labelled()), str(tmp_path / "stage")
     for do in (ReducerModel().transform, lambda _: ReducerModel().save(path)):
-        with pytest.raises(ParameterError, match=r"ReducerModel: expected an estimator .*NoneType"):
+        with pytest.raises(ParameterError, match=r"expected an estimator .*NoneType"):
             do(df)
     for do in (
         ReducerModel(estimator=OC()).transform,
@@ -242,6 +242,6 @@ def test_stages_without_a_fitted_estimator_say_so(spark, tmp_path):
     ):
         with pytest.raises(NotFittedError, match="This OC instance is not fitted"):
             do(df)
-    with pytest.raises(ParameterError, match=r"Reducer: expected an estimator .*got str"):
+    with pytest.raises(ParameterError, match=r"expected an estimator .*got str"):
         Reducer(estimator="OC").save(path)
     assert not (tmp_path / "stage").exists()

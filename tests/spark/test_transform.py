@@ -140,7 +140,7 @@ def test_wrong_calls_say_what_to_do(spark):
     oc = OC().fit(X, y)
     with pytest.raises(DataError, match=r"got 'label', which is there. Set output_col"):
         transform(oc, df, "label")
-    with pytest.raises(ParameterError, match="OC: expected an estimator that predicts, such as SR"):
+    with pytest.raises(ParameterError, match="expected an estimator that predicts, such as SR"):
         predict(oc, df)
     with pytest.raises(DataError, match=r"got 'p' twice|different columns|new column"):
         predict(SRDA().fit(X, y), df, "p", probability_col="p")

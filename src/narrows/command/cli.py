@@ -14,7 +14,7 @@ import click
 from narrows.command.console import say, show_warning
 from narrows.command.options import INSTEAD
 from narrows.command.verbs import VERBS
-from narrows.errors import Asked, ParameterError
+from narrows.errors import ParameterError
 from narrows.io.kinds import SUFFIXES
 from narrows.removed import OPTIONS
 
@@ -38,7 +38,6 @@ def _run(arguments: list[str] | None) -> int:
         click.echo(cli.get_help(click.Context(cli, info_name="narrows")), err=True)
         return 2
     showwarning, warnings.showwarning = warnings.showwarning, show_warning
-    Asked.by_command = True
     try:
         return cli.main(arguments, prog_name="narrows", standalone_mode=False) or 0
     except click.NoSuchOption as error:
@@ -81,7 +80,7 @@ def _run(arguments: list[str] | None) -> int:
         say(str(error))
         return 1
     finally:
-        Asked.by_command, warnings.showwarning = False, showwarning
+        warnings.showwarning = showwarning
 
 
 HELP = """Supervised dimensionality reduction of large and streaming labelled data.

@@ -32,6 +32,7 @@ from narrows.engines import local
 from narrows.errors import (
     DataError,
     ParameterError,
+    UnlikeError,
     WidthError,
     did_you_mean,
     feature_name,
@@ -199,6 +200,12 @@ def _merged(estimators: list[Any], models: Sequence[str], labels: str | None) ->
             merge_with(other)
         except WidthError:  # which concerns both
             raise
+        except UnlikeError as error:
+            raise DataError(
+                model,
+                f"{error.problem} Each fit decides on its own {error.decided}: fit one model, and "
+                "the other rows with narrows fit --like MODEL.",
+            ) from None
         except ValueError as error:
             raise DataError(
                 model, f"expected a model to merge into {models[0]}, got another. {error}"

@@ -206,7 +206,7 @@ class FileSamples:
             source = self.source()
             names = None if source is None else source.names
             if names is not None and error.feature is not None:
-                error = error.named(error.who, str(names[error.feature]))
+                error = error.named(str(names[error.feature]))
             raise DataError(", ".join(self.inputs), str(error)) from None
         except ValueError as error:
             raise DataError(", ".join(self.inputs), str(error)) from None

@@ -256,7 +256,7 @@ def export(model: str, output: str, as_json: bool) -> None:
     estimator = load(model)
     found = to_onnx(estimator, output)
     outputs = [each.name for each in found.graph.output]
-    width = steps_of(estimator, "export")[0].n_features_in_
+    width = steps_of(estimator)[0].n_features_in_
     text = f"{width:,} columns -> {', '.join(outputs)}; exported to {output}"
     maker = maker_of(estimator)
     is_pipeline = isinstance(estimator, Pipeline)

@@ -29,7 +29,7 @@ from narrows.io.table_rows import are_numbers
 from narrows.methods.methods import METHODS
 from narrows.methods.names import column_names, file_columns, source_of
 from narrows.methods.parameters import ANY, Constraint, constraints_of
-from narrows.removed import check_removed
+from narrows.removed import check_removed, check_removed_value
 
 if TYPE_CHECKING:
     from narrows.text import Vectoriser
@@ -154,7 +154,7 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
         others = [name for name in METHOD_NAMES if key in class_of(name)().get_params()]
         if others and near == key:
             hint = f"Methods with {_shown(key)}: {', '.join(others)}."
-        raise ParameterError(f"{method.__name__}: expected a parameter of it, got {key!r}. {hint}")
+        raise ParameterError(f"expected a parameter of {method.__name__}, got {key!r}. {hint}")
     return _with(estimator, chosen)
 
 
@@ -164,7 +164,8 @@ def _with(estimator: Any, chosen: dict[str, str]) -> Any:
     for name, text in chosen.items():
         constraint = constraints.get(name, ANY)
         value = _value(text, constraint)
-        constraint.check(type(estimator).__name__, name, value)
+        check_removed_value(type(estimator).__name__, name, value)
+        constraint.check(name, value)
         estimator.set_params(**{name: value})
     return estimator
 
@@ -260,7 +261,7 @@ def options_of_model(
     source, expected = source_of(estimator), estimator.n_features_in_
     width, base = options.width, options.zero_based
     options = for_targets(estimator, options, source)
-    options = as_in_model(options, estimator)
+    options = as_in_model(options, estimator, may_have_more=True)
     may_be_wider = may_be_wider and column_names(estimator) is None
     if width not in (None, expected) and not may_be_wider:
         raise ParameterError(

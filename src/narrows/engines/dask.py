@@ -275,17 +275,15 @@ def transform(
         arrays = [array.from_delayed(b, (np.nan, p), meta=np.empty((0, 0))) for b in blocks]
         return array.concatenate(arrays, allow_unknown_chunksizes=True)
     X = _whole_samples(partitions)
-    who = type(estimator).__name__
     if X.shape[1] != d:
         raise ValueError(
-            f"{who}: expected {d} features as in the fit, got {X.shape[1]}. "
-            "Give the features of the fit."
+            f"expected {d} features as in the fit, got {X.shape[1]}. Give the features of the fit."
         )
     picks = hasattr(estimator, "get_support") and sparse.issparse(meta_from_array(X))
     dtype = X.dtype if X.dtype == np.float32 else np.dtype(np.float64)
     meta = sparse.csr_array((0, 0), dtype=dtype) if picks else np.empty((0, 0), dtype)
     chunks = (X.chunks[0], (p,))
-    return X.map_blocks(_reduce_block, who, delayed(reduce), chunks=chunks, dtype=dtype, meta=meta)
+    return X.map_blocks(_reduce_block, delayed(reduce), chunks=chunks, dtype=dtype, meta=meta)
 
 
 # -- dask collections as parts ---------------------------------------------------------------------
@@ -381,9 +379,9 @@ def _whole_samples(X: Any) -> Any:
     return X.rechunk({1: -1})
 
 
-def _reduce_block(X: Any, who: str, reduce: Function) -> Any:
+def _reduce_block(X: Any, reduce: Function) -> Any:
     """Return the reduced samples of a block of an array."""
-    return reduce(as_samples(X, who))
+    return reduce(as_samples(X))
 
 
 def _reduce_frame(frame: Any, reduce: Function, names: Sequence[str]) -> Any:
@@ -461,7 +459,7 @@ def _return(thing: Any) -> Any:
 
 def _import_distributed() -> Any:
     """Return Dask's `distributed`; ImportError where it is not installed."""
-    with needing("dask", "distributed", NAME):
+    with needing("dask", "distributed"):
         import distributed
     return distributed
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from narrows.errors import DataError, ParameterError, errors_named_after
+from narrows.errors import DataError, ParameterError, features_named
 from narrows.io.chunk import DECIDED, Chunk, Options, check_finite, feature_columns
 from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
@@ -90,8 +90,8 @@ def add_chunks(
     """
     name = type(estimator).__name__
     for X, y, *weight in chunks:
-        with errors_named_after(estimator):
-            X = as_samples(X, name)
+        with features_named(estimator):
+            X = as_samples(X)
             before = 0 if state is None else step.n_features(state)
             if not Features.of(X).follow(before):
                 raise ValueError(
@@ -137,7 +137,7 @@ def learn_part(part: Part, reading: Reading, shared: tuple[Any, Any]) -> Partial
 
 def joined(estimator: Any, a: PartialState, b: PartialState) -> PartialState:
     """Return what was learned of two parts; the narrower one has zeros in the other's features."""
-    with errors_named_after(estimator):
+    with features_named(estimator):
         if a.arrays is None or b.arrays is None:
             return (b if a.arrays is None else a)._replace(features=None)
         states, steps = [a.state, b.state], [a.step, b.step]

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from narrows.engines.learn import Samples, add_chunks
-from narrows.errors import WidthError, errors_named_after
+from narrows.errors import WidthError, features_named
 from narrows.methods import plan as plans
 from narrows.methods.base import check_alone, fit_learned, has_numbers, plan_of, widen
 from narrows.methods.plan import Data
@@ -46,7 +46,7 @@ def learn(
     """
     check_alone(estimator)
     left, state, number = chunks, None, 0  # of the first pass
-    with errors_named_after(estimator):
+    with features_named(estimator):
         if start is None:
             following = iter(chunks)
             first = next(following, None)
@@ -109,12 +109,12 @@ def fit(
             again(wide)
             raise
     if wide:  # not above, where the error would keep the chunks open
-        with errors_named_after(estimator):
+        with features_named(estimator):
             plan_of(estimator, Data(wide, True), "chunks").passes[0].empty(wide)  # or raise
         again(wide)
         learned = learn(estimator, chunks, None, after, wide)
     if learned is None:
-        raise ValueError(f"{type(estimator).__name__}: expected at least one sample, got none.")
+        raise ValueError("expected at least one sample, got none.")
     return fit_learned(estimator, *learned)
 
 

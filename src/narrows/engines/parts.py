@@ -18,7 +18,7 @@ from tqdm import tqdm
 from narrows.engines import learn
 from narrows.engines.engine import Engine, Function
 from narrows.engines.learn import Features
-from narrows.errors import DataError, ParameterError, WidthError, errors_named_after
+from narrows.errors import DataError, ParameterError, WidthError, features_named
 from narrows.io.addresses import is_address
 from narrows.io.chunk import (
     DECIDED,
@@ -155,7 +155,7 @@ class Parts:
         """Find out what only all files together show, and count terms or decide on columns."""
         if vectoriser is not None and not (self._are_texts or self.options.table):
             expected = f"texts ({SUFFIXES['texts']}) to count"
-            advice = "Leave it out, or set text (--text) to read texts."
+            advice = "Leave it out, or set `text` to read texts."
             raise ParameterError(f"vectoriser: expected {expected}, got numbers. {advice}")
         run, collect = self.engine.map, self.engine.collect
         if self._format is not None:
@@ -336,7 +336,7 @@ def fit(
     if whole:
         estimator.set_params(groups=encoder.groups_)  # whole columns enter
     try:
-        with errors_named_after(estimator):
+        with features_named(estimator):
             fit_learned(estimator, *parts.learned(estimator))
     except BaseException:
         if whole:

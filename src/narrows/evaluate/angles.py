@@ -68,8 +68,8 @@ def drift(a: Any, b: Any) -> np.ndarray:
     >>> drift(oc.partial_fit(X[900:], y[900:]), before).round(2).tolist()
     [0.17, 0.13, 0.11]
     """
-    A, B = components_of("drift", a, "a"), components_of("drift", b, "b")
-    check_same_features("drift", a, b, A, B)
+    A, B = components_of(a, "a"), components_of(b, "b")
+    check_same_features(a, b, A, B)
     for what, directions in (("a", A), ("b", B)):
         if not directions.any():
             raise ParameterError(

@@ -214,7 +214,7 @@ def compare(
             f"compare: expected {one} or {others[0]}, got both. Leave one of them out."
         )
     if cv is not None:
-        whole(2).check("compare", "cv", cv)
+        whole(2).check("cv", cv)
     if isinstance(X, Mapping):
         raise ParameterError(
             "compare: expected samples in an array or a table, got a mapping. Make a table, such "
@@ -222,7 +222,7 @@ def compare(
         )
     numeric = _are_numbers(y, target)
     names = (FOR_NUMBERS if numeric else FOR_CLASSES) if methods is None else methods
-    real(0).check("compare", "margin", margin)
+    real(0).check("margin", margin)
     made = check(names, dims, classifiers, seed, metric, repeats, numeric)
     is_raw = preprocess is not None or all(method.takes_anything for method in made)
     columns = getattr(X, "columns", None)
@@ -235,7 +235,7 @@ def compare(
     if may_be_numeric(classes, len(parts[1])):
         warn(
             f"compare: expected classes, got {len(classes):,} distinct numbers in "
-            f'{len(parts[1]):,} samples. For numbers to predict, set target="numeric"; for '
+            f"{len(parts[1]):,} samples. For numbers to predict, set `target` to numeric; for "
             "classes, use y.astype(str)."
         )
     if len(classes) == 1:
@@ -246,7 +246,7 @@ def compare(
         )
     pairs: list[Any] = []
     if test is not None:
-        pair = checked_test(test, () if is_raw else X, "compare")
+        pair = checked_test(test, () if is_raw else X)
         parts = (*parts, *_checked(*pair, is_raw, numeric))
         if not len(parts[3]):
             raise ParameterError("compare: expected a test set with samples, got none.")
@@ -274,8 +274,8 @@ def _are_numbers(y: Any, target: str) -> bool:
         raise ParameterError(f"compare: expected target 'auto' or 'numeric', got {target!r}.")
     if target == "numeric" or sparse.issparse(y):
         return target == "numeric"
-    given = np.asarray(as_numpy(y, "y", "compare"))
-    return given.dtype.kind == "f" and are_numeric(given[np.isfinite(given)], "compare")
+    given = np.asarray(as_numpy(y, "y"))
+    return given.dtype.kind == "f" and are_numeric(given[np.isfinite(given)])
 
 
 def _checked(X: Any, y: Any, is_raw: bool, numeric: bool) -> tuple[Any, np.ndarray]:
@@ -285,7 +285,7 @@ def _checked(X: Any, y: Any, is_raw: bool, numeric: bool) -> tuple[Any, np.ndarr
     """
     if not is_raw:
         try:
-            X = as_samples(X, "compare")
+            X = as_samples(X)
         except ValueError as error:
             said = re.split(r" Put \w+\(\)| Use narrows\.", str(error))[0]  # no step of compare
             if said == str(error):
@@ -295,8 +295,8 @@ def _checked(X: Any, y: Any, is_raw: bool, numeric: bool) -> tuple[Any, np.ndarr
                 "narrows.table for tables."
             ) from None
     if numeric:
-        return X, numbers_of(y, n_rows(X), "compare")
-    classes, codes = one_a_row(X, y, "compare")
+        return X, numbers_of(y, n_rows(X))
+    classes, codes = one_a_row(X, y)
     return X, classes[codes]
 
 
@@ -386,7 +386,7 @@ class Comparison(Results):
         """
         if self._splits is None:
             raise ParameterError(
-                "Comparison: expected the result of compare to report, got lines alone. Call "
+                "expected the result of compare to report, got lines alone. Call "
                 "report of what compare returned."
             )
         write(path, self, self._splits, self._methods)
@@ -550,7 +550,7 @@ def check(
             known = [each for each in [*map(str.lower, METHODS), *RIVALS]
                      if method_of(each).is_for(numeric)]  # fmt: skip
             kind = "numeric targets" if numeric else "classes"
-            advice = "" if numeric else " For numbers set target (--target)."
+            advice = "" if numeric else " For numbers set `target`."
             raise ParameterError(
                 f"compare: expected methods for {kind} ({', '.join(known)}), got {method.name!r}."
                 f"{advice}"

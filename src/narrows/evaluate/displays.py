@@ -55,7 +55,7 @@ _NAMED = 20  # classes, each with its own colour and marker
 
 def new_figure(figsize: tuple[float, float]) -> Any:
     """Return an empty matplotlib figure of this size in inches."""
-    with needing("plots", "matplotlib", "Plots"):
+    with needing("plots", "matplotlib"):
         from matplotlib.figure import Figure
     return Figure(figsize=figsize, layout="constrained", dpi=110)
 
@@ -117,7 +117,7 @@ def _check_is(
     """Raise ParameterError for an estimator that a display does not plot."""
     if not isinstance(estimator, kind):
         raise ParameterError(
-            f"{display.__name__}: expected {expected}, got {type(estimator).__name__}. {hint}"
+            f"expected {expected} for {display.__name__}, got {type(estimator).__name__}. {hint}"
         )
 
 
@@ -350,9 +350,7 @@ class ComparisonDisplay(_Display):
         if what is None:
             what = "r2" if any(line.r2 == line.r2 for line in self.lines) else "micro_f1"
         if what not in _WORDS:
-            raise ParameterError(
-                f"ComparisonDisplay: expected what to be one of {', '.join(_WORDS)}, got {what!r}."
-            )
+            raise ParameterError(f"expected what to be one of {', '.join(_WORDS)}, got {what!r}.")
         ax = self._take(ax, (7, 4.4))
         shown = classifier or next((line.classifier for line in self.lines), "")
         mine = [line for line in self.lines if line.classifier == shown]

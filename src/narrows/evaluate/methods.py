@@ -248,7 +248,7 @@ class NarrowsMethod(Method):
         with warnings.catch_warnings():
             # a reduction to fewer dimensions is shown as such
             warnings.filterwarnings("ignore", r"\w+: expected .*features that vary")
-            warnings.filterwarnings("ignore", "PLS: expected n_components<=")
+            warnings.filterwarnings("ignore", "expected n_components<=")
             return self._timed(X, y, states, most)
 
     def _timed(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
@@ -358,7 +358,7 @@ class NarrowsPipeline(NarrowsMethod):
         """Fit for at most `most` dimensions; return the CPU seconds."""
         started = time.process_time()
         self._before, Z = fit_preprocessing(self.steps, X, y)
-        Z = as_samples(Z, "compare")
+        Z = as_samples(Z)
         self._samples, self.source, self.width = (X, Z), source_of(self._before), Z.shape[1]
         before = time.process_time() - started
         return before + super().learn(Z, y, States(Z, y, []), most)

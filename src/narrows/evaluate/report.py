@@ -333,7 +333,7 @@ def _energy(selector: Any) -> dict[str, Any]:
 
 
 def _template() -> Any:
-    with needing("plots", "jinja2", "Reports"):
+    with needing("plots", "jinja2"):
         import jinja2
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {

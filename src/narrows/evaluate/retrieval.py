@@ -217,10 +217,10 @@ def retrieval(
     >>> chosen.line.method, chosen.line.dimensions
     ('lda', 16)
     """
-    real(0).check("retrieval", "margin", margin)
+    real(0).check("margin", margin)
     made = check(methods, dims, left_out, ridges, repeats, seed)
     X, y, is_query = _joined(X, y, test)
-    classes, codes = one_a_row(X, y, "retrieval")
+    classes, codes = one_a_row(X, y)
     c, d = len(classes), X.shape[1]
     k = round(left_out * c)
     if c - k < 2 or (left_out and k < 2):
@@ -290,7 +290,7 @@ def check(
         ("repeats", [repeats], whole(1)),
     ):
         for value in values:
-            allowed.check("retrieval", name, value)
+            allowed.check(name, value)
     made: dict[str, _Method] = {}
     for method in (_method(method, seed) for method in methods):
         name, number = method.name, 1
@@ -338,14 +338,14 @@ def _method(method: Any, seed: int) -> _Method:
 def _joined(X: Any, y: Any, test: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Return indexed samples and queries, their labels, and which are queries, if that is given."""
     if test is None:
-        return as_samples(X, "retrieval"), y, None
-    Q, queried = checked_test(test, X, "retrieval")
-    X, Q = (as_samples(rows, "retrieval") for rows in (X, Q))
+        return as_samples(X), y, None
+    Q, queried = checked_test(test, X)
+    X, Q = (as_samples(rows) for rows in (X, Q))
     if Q.shape[1] != X.shape[1]:
         raise ParameterError(
             f"retrieval: expected queries with {X.shape[1]} features, got {Q.shape[1]}."
         )
-    parts = (one_a_row(*pair, "retrieval") for pair in ((X, y), (Q, queried)))
+    parts = (one_a_row(*pair) for pair in ((X, y), (Q, queried)))
     y, asked = (classes[codes] for classes, codes in parts)
     known = np.isin(asked, y)
     if not known.any():
@@ -676,8 +676,8 @@ class Retrieval(list[RetrievalLine]):
 
     def _check(self, classes: str, metric: str) -> None:
         """Raise ParameterError where there is no such score."""
-        word(*SCORES).check("Retrieval", "metric", metric)
-        word(*self.classes).check("Retrieval", "classes", classes)
+        word(*SCORES).check("metric", metric)
+        word(*self.classes).check("classes", classes)
 
     @property
     def sentence_(self) -> str:

@@ -130,7 +130,7 @@ class Splits(Sequence[Fold]):
                     fitted, X = fit_preprocessing(self.preprocess, X, y)
                 with _rows_named(rows[1], places[1]):
                     X_test = fitted.transform(X_test)
-                X, X_test = as_samples(X, "compare"), as_samples(X_test, "compare")
+                X, X_test = as_samples(X), as_samples(X_test)
             self._kept = k, (X, y, X_test, y_test), fitted
         return self._kept[1:]
 
@@ -192,16 +192,16 @@ def pairs_of(
     return list(StratifiedShuffleSplit(repeats, test_size=0.2, random_state=seed).split(rows, y))
 
 
-def checked_test(test: Any, X: Any, who: str) -> tuple[Any, Any]:
+def checked_test(test: Any, X: Any) -> tuple[Any, Any]:
     """Return the samples and labels of `test`; ParameterError if they do not fit to samples X."""
     if not isinstance(test, tuple | list) or len(test) != 2:
         raise ParameterError(
-            f"{who}: expected test=(X, y), got {type(test).__name__}. Pass samples and labels."
+            f"expected test=(X, y), got {type(test).__name__}. Pass samples and labels."
         )
     ours, theirs = _names(X), _names(test[0])
     if ours and theirs and ours != theirs:
         raise ParameterError(
-            f"{who}: expected a test set with the columns of X in their order "
+            f"expected a test set with the columns of X in their order "
             f"({some_names(ours)}), got {some_names(theirs)}. Select these columns from it."
         )
     return test[0], test[1]

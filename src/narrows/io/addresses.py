@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import quote, unquote
 
-from narrows.errors import Asked, DataError, ParameterError
+from narrows.errors import DataError, ParameterError
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _MAGIC = re.compile(r"[*\[]")  # of patterns; ? begins the options of an address
@@ -21,8 +21,6 @@ def check_address(path: str, advice: str = "") -> None:
         advice = advice or "Download it, and name the file."
         if path.startswith("file:"):
             advice = f"Name it {path.removeprefix('file://')}"
-        elif path.startswith("http") and Asked.by_command:
-            advice += " Standard input may hold data, too: curl -s ADDRESS | narrows … -"
         raise ParameterError(f"{path}: expected a file, got an address. {advice}")
 
 

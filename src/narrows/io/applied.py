@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from narrows.errors import DataError, ParameterError, named
+from narrows.errors import DataError, ParameterError
 from narrows.io.container import FORMAT, THEN, read_file
 from narrows.io.entries import names_in, solution_in, then_in
 from narrows.io.source import Source
@@ -118,10 +118,7 @@ class Model:
         if priors is None:
             return None
         classes = self._solution.classes
-        try:
-            return log_change(priors, classes.labels, classes.counts, bool(classes.n_labels))
-        except ParameterError as error:
-            raise ParameterError(named(str(error), self._method)) from None
+        return log_change(priors, classes.labels, classes.counts, bool(classes.n_labels))
 
     # -- what is shown --------------------------------------------------------------------------
 

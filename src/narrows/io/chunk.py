@@ -12,7 +12,6 @@ from scipy import sparse
 
 from narrows.errors import (
     ADD_MISSING,
-    Asked,
     DataError,
     ParameterError,
     did_you_mean,
@@ -34,7 +33,7 @@ def names_of(columns: Any, what: str = "text") -> tuple[str, ...] | None:
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     if not names or not all(isinstance(name, str) for name in names):
         raise ParameterError(
-            f"{what} (--{what}): expected the name of a column, or several, got {columns!r:.100}."
+            f"`{what}`: expected the name of a column, or several, got {columns!r:.100}."
         )
     return names
 
@@ -76,19 +75,16 @@ class Options:
         object.__setattr__(self, "text", names_of(self.text))
         object.__setattr__(self, "target", names_of(self.target, "target"))
         if self.text is not None and self.vector is not None:
-            raise ParameterError(
-                "text (--text), vector (--vector): expected one of them, got both. Leave one out."
-            )
+            raise ParameterError("`text`, `vector`: expected one of them, got both. Leave one out.")
         if self.text is not None and self.label in self.text:
             raise ParameterError(
-                f"label (--label), text (--text): expected different columns, got {self.label!r} "
+                f"`label`, `text`: expected different columns, got {self.label!r} "
                 "for both. Change one of them."
             )
         if self.table and (self.text or self.vector):
             what = "text" if self.text else "vector"
             raise ParameterError(
-                f"table (--table), {what} (--{what}): expected one of them, got both. Leave one "
-                "out."
+                f"`table`, `{what}`: expected one of them, got both. Leave one out."
             )
         self._check_targets()
         if self.labels not in (None, *LABEL_TYPES):
@@ -98,8 +94,7 @@ class Options:
         object.__setattr__(self, "separator", one)
         if one is not None and (len(one.encode()) != 1 or one in '"\r\n\0'):
             raise ParameterError(
-                f"separator (--separator): expected one character of ASCII, got {one!r:.100}. "
-                "Change it."
+                f"`separator`: expected one character of ASCII, got {one!r:.100}. Change it."
             )
         if self.encoding is not None:
             try:
@@ -107,7 +102,7 @@ class Options:
                 "".encode(self.encoding)
             except LookupError:
                 raise ParameterError(
-                    "encoding (--encoding): expected the name of an encoding that Python has, such "
+                    "`encoding`: expected the name of an encoding that Python has, such "
                     f"as cp1252 or utf-16, got {self.encoding!r:.100}. Change it."
                 ) from None
         for name in ("chunk_rows", "width", "max_line_mb"):
@@ -120,13 +115,13 @@ class Options:
         for name in ("label", "labels"):
             if targets and getattr(self, name) is not None:
                 raise ParameterError(
-                    f"{name} (--{name}), target (--target): expected one of them, since targets "
+                    f"`{name}`, `target`: expected one of them, since targets "
                     "are numbers and labels name classes, got both. Leave one out."
                 )
         for k, column in enumerate(targets):
             if column in (*targets[:k], *(self.text or ()), self.vector):
                 raise ParameterError(
-                    f"target (--target): expected columns that are named once, got {column!r} "
+                    f"`target`: expected columns that are named once, got {column!r} "
                     "twice. Leave one out."
                 )
 
@@ -218,8 +213,8 @@ EXACT = "exact"  # a fact: whether integers of features stay integers, beside fl
 SPARE = "spare"  # a fact: the columns of a table of which an encoder makes no features
 MAY_HAVE_MORE = "may_have_more"  # a fact: whether columns that a fit did not have are ignored
 LABELS = ("class", "label")  # the label column, where none is named
-OF_CLASSES = "Set label (--label) instead of target (--target) if the column holds classes."
-OTHER_ENCODING = "Set encoding (--encoding) to that of the file, such as cp1252 of Windows."
+OF_CLASSES = "Set `label` instead of `target` if the column holds classes."
+OTHER_ENCODING = "Set `encoding` to that of the file, such as cp1252 of Windows."
 TEXT = "text"  # the column of texts, where none is named
 CLASSES = 1 << 24  # with several labels per sample they number the columns of y, which all count
 
@@ -232,7 +227,7 @@ def label_column(
         twice = next(column for column in header if header.count(column) > 1)
         advice = "Rename one of them."
         if reads_as_number(twice):
-            advice = "If the file has no header, use no_header (--no-header)."
+            advice = "If the file has no header, use `no_header`."
         problem = f"expected columns of different names, got two {twice!r}. {advice}"
         raise DataError(name, problem, line)
     if not options.has_labels or options.target is not None:
@@ -241,18 +236,18 @@ def label_column(
     candidates = [options.label] if options.label else [c for c in LABELS if c not in read]
     found = [column for column in candidates if column in header]
     if len(found) > 1:
-        problem = "expected one label column, got 'class' and 'label'. Set label (--label)."
+        problem = "expected one label column, got 'class' and 'label'. Set `label`."
         raise DataError(name, problem, line)
     if not found and (options.labels_required or options.named):
         expected = " ".join(["a label column", " or ".join(map(repr, candidates))]).strip()
         problem = f"expected {expected}, got the columns {some_names(header, 10)}."
-        advice = "Set label (--label)."
+        advice = "Set `label`."
         if options.label:
             advice = _to_one_of(header, options.label, "label")
         if any(map(reads_as_number, header)):
             advice = (
-                "If the file has no header, use no_header (--no-header), which names its columns "
-                f"x0, x1, …, and one of them as label (--label), such as x{len(header) - 1}."
+                "If the file has no header, use `no_header`, which names its columns "
+                f"x0, x1, …, and one of them as `label`, such as x{len(header) - 1}."
             )
         raise DataError(name, f"{problem} {advice}", line)
     return found[0] if found else None
@@ -324,7 +319,7 @@ def check_columns(
 
 def _to_one_of(header: Sequence[str], column: str, what: str) -> str:
     """Return advice on an option that names a column which is not there."""
-    return did_you_mean(column, header, repr, f"Set {what} (--{what}) to one of them.")
+    return did_you_mean(column, header, repr, f"Set `{what}` to one of them.")
 
 
 def indicator(labels: np.ndarray, indptr: np.ndarray, n_classes: int) -> sparse.csr_array:
@@ -336,7 +331,7 @@ def indicator(labels: np.ndarray, indptr: np.ndarray, n_classes: int) -> sparse.
 
 
 MAY_BE_TABLE = "may_be_table"  # a fact: whether the caller takes tables, too
-OF_TABLE = "Use TableEncoder (--table) to read columns of any kind, with missing cells."
+OF_TABLE = "Read it as a `table`, with columns of any kind and missing cells."
 DECIDED = "decided"  # a fact: the type of labels that `Labels` has decided
 
 
@@ -364,29 +359,22 @@ def for_targets(estimator: Any, options: Options, source: Any = None) -> Options
     if options.target is not None and estimator._takes_numbers is None:
         estimator.set_params(target="numeric")
     numeric = bool(estimator._takes_numbers)
-    name = _as_asked(method_of(estimator))
+    name = method_of(estimator)
     if numeric and options.label is None and target is not None:
         return options
     if numeric and (options.labels_required or options.label is not None):
         got = "none" if options.label is None else f"label {options.label!r}"
         raise ParameterError(
-            f"target (--target): expected the name of a column of numbers, since the targets "
+            f"`target`: expected the name of a column of numbers, since the targets "
             f"of {name} are numbers, got {got}. Name it, or use a method for classes, such as "
-            f"{_as_asked('SRDA')}."
+            "SRDA."
         )
     if options.target is not None and not numeric and estimator._needs_y:
         from narrows.methods.methods import METHODS
 
-        methods = ", ".join(
-            _as_asked(each) for each in METHODS if METHODS[each]()._takes_numbers is not False
-        )
+        methods = ", ".join(each for each in METHODS if METHODS[each]()._takes_numbers is not False)
         raise ParameterError(
-            f"target (--target): expected label (--label), since {name} is for classes, got "
+            f"`target`: expected `label`, since {name} is for classes, got "
             f"target {options.target[0]!r}. For numbers use {methods}."
         )
     return options if target is None and not numeric else options.replace(has_labels=False)
-
-
-def _as_asked(name: str) -> str:
-    """Return the name of a method as it is written where it was asked for."""
-    return name.lower() if Asked.by_command else name

@@ -93,7 +93,7 @@ class Dataset:
         part: FilePart | None = None,
     ):
         if not paths:
-            raise ParameterError("narrows.read: expected at least one file, got none. Name a file.")
+            raise ParameterError("expected at least one file, got none. Name a file.")
         if list(paths).count("-") > 1:
             raise ParameterError("-: expected standard input once, got it twice. Name it once.")
         self.paths, self.options = list(paths), options

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def needing(extra: str, package: str, who: str) -> Iterator[None]:
+def needing(extra: str, package: str) -> Iterator[None]:
     """Import a package in the block; ImportError names the extra that installs it."""
     try:
         yield
     except ImportError:
         raise ImportError(
-            f"{who}: expected the package {package}, got none that can be imported. "
+            f"expected the package {package}, got none that can be imported. "
             f"Install it with: pip install 'narrows[{extra}]'."
         ) from None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.errors import Asked, DataError
+from narrows.errors import DataError
 from narrows.io.chunk import DECIDED, MAY_HAVE_MORE, Chunk, Options
 from narrows.methods.names import has_text_labels
 from narrows.moments.labels import integer_of, is_integer, text_of
@@ -16,13 +16,13 @@ from narrows.moments.labels import integer_of, is_integer, text_of
 _IN_MODEL, _BEFORE = ", as the model has", ", as in the rows before"
 
 
-def as_in_model(options: Options, estimator: Any) -> Options:
+def as_in_model(options: Options, estimator: Any, may_have_more: bool = False) -> Options:
     """Return options by which labels have the type of the classes of a fitted estimator.
 
-    At the command line, columns that are not those of its fit are ignored.
+    If files `may_have_more` columns, those that are not of its fit are ignored.
     """
     is_text = has_text_labels(estimator) if estimator._needs_y else None
-    return options.with_found({MAY_HAVE_MORE: Asked.by_command, **decided_by(is_text)})
+    return options.with_found({MAY_HAVE_MORE: may_have_more, **decided_by(is_text)})
 
 
 def decided_by(is_text: bool | None) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Labels:
         where = "" if column is None else f"{column!r}: "
         if cell is None or (isinstance(cell, float) and not isfinite(cell)):
             got = "none" if cell is None else cell
-            advice = "Fill in a label, or remove the row, or set label (--label)."
+            advice = "Fill in a label, or remove the row, or set `label`."
             raise ValueError(f"{where}expected a label, got {got}. {advice}")
         if not self._present:
             raise ValueError(f"{where}expected no label, as in the rows before, got {cell!r}.")
@@ -108,12 +108,12 @@ class Labels:
             return _checked(text_of(cell))
         value = integer_of(cell)
         if isinstance(cell, str) and not (self._is_asked or is_integer(cell)):
-            also = f' Or set labels="integer" to read it as {value}.' if value is not None else ""
-            advice = f'Set labels="text".{also}'
+            also = f" Or set `labels` to integer to read it as {value}." * (value is not None)
+            advice = f"Set `labels` to text.{also}"
             raise ValueError(f"expected an integer label{why}, got {cell!r}. {advice}")
         if value is None:
-            also = " Or set target (--target) for numbers to predict." * isinstance(cell, float)
-            advice = f'Set labels="text".{also}'
+            also = " Or set `target` for numbers to predict." * isinstance(cell, float)
+            advice = f"Set `labels` to text.{also}"
             raise ValueError(f"expected an integer label under 2^63{why}, got {cell!r}. {advice}")
         return cell if isinstance(cell, bool) and not self._is_asked else value
 

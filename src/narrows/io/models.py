@@ -181,7 +181,7 @@ def _plain(estimator: Any, name: str, value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(
-        f"{type(estimator).__name__}: expected {name} to be numbers, text, None or an array, which "
+        f"expected {name} to be numbers, text, None or an array, which "
         f"a model file can store, got {value!r}."
     )
 
@@ -590,7 +590,7 @@ def _write(
             if hasattr(type(step), "estimator_") and not is_pipeline:  # a Window
                 advice = "Save its estimator_ instead."
             raise TypeError(
-                f"save: expected an estimator of narrows, or a pipeline of these, got "
+                f"expected an estimator of narrows, or a pipeline of these, got "
                 f"{type(step).__name__}. {advice}"
             )
     if isinstance(estimator, Reducer):

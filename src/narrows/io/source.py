@@ -179,7 +179,7 @@ def check_terms(vectoriser: Vectoriser, path: str) -> None:
         least, most = getattr(vectoriser, "min_df", 1), getattr(vectoriser, "max_df", 1.0)
         expected, advice = ("words", "Name other texts.") if (least, most) == (1, 1.0) else (
             f"words for min_df={least:,} and max_df={most:,}",
-            "Use a smaller min_df (--min-df) or a larger max_df (--max-df).",
+            "Use a smaller `min_df` or a larger `max_df`.",
         )  # fmt: skip
         raise DataError(path, f"expected texts with {expected}, got none. {advice}")
 

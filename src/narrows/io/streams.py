@@ -106,7 +106,7 @@ class Lines:
         raise DataError(
             self.name,
             f"expected a line of at most {self.longest // 1_000_000} MB, got a longer one, or one "
-            "of too many entries. Set max_line_mb (--max-line-mb) to read it.",
+            "of too many entries. Set `max_line_mb` to read it.",
             self.line,
         )
 
@@ -214,7 +214,7 @@ class _Recoded(io.RawIOBase):
                 except UnicodeError as error:
                     problem = f"expected text in {self.encoding}, got other bytes: {error}."
                     raise DataError(
-                        self.name, f"{problem} Set encoding (--encoding) to that of the file.",
+                        self.name, f"{problem} Set `encoding` to that of the file.",
                         self.line,
                     ) from None  # fmt: skip
             if self.returns:
@@ -315,8 +315,8 @@ class StandardInput:
             if left < 0:
                 raise DataError(
                     display_name("-"),
-                    f"expected a row within {max_line_mb} MB, got none. Set max_line_mb "
-                    "(--max-line-mb) to read more.",
+                    f"expected a row within {max_line_mb} MB, got none. Set `max_line_mb` "
+                    "to read more.",
                     len(head),
                 )
         self._stream = io.BufferedReader(Section(self._stream, b"".join(head)))

@@ -22,7 +22,7 @@ from narrows.solve.sums import blocks, widened
 _CELLS = 4_000_000  # of sparse samples that become dense at a time, at most
 _NUMBERS, _TEXT = "labels that are numbers", "labels that are text"
 _BY_COLUMN = "Write to .csv, where each column may hold integers."
-_AS_TEXT = 'Set labels="text", or write to separate outputs.'
+_AS_TEXT = "Set `labels` to text, or write to separate outputs."
 
 
 class SampleWriter:
@@ -208,7 +208,7 @@ def writer(
         settings["csv_safe"] = True
         if "csv_safe" not in format.options:
             raise ParameterError(
-                f"{path}: expected no csv_safe (--csv-safe), which {format.name} does not support, "
+                f"{path}: expected no `csv_safe`, which {format.name} does not support, "
                 "got it. Leave it out."
             )
     if path == "-":

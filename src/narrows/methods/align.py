@@ -163,10 +163,10 @@ def align(estimator: Any, reference: Any) -> Aligned:
     >>> bool(moved[1] < moved[0])
     True
     """
-    _check_projector("align", estimator, "estimator")
-    C = components_of("align", estimator, "estimator")
-    B = components_of("align", reference, "reference")
-    check_same_features("align", estimator, reference, C, B)
+    _check_projector(estimator, "estimator")
+    C = components_of(estimator, "estimator")
+    B = components_of(reference, "reference")
+    check_same_features(estimator, reference, C, B)
     if len(C) != len(B):
         raise ParameterError(
             f"align: expected {len(B)} components, as many as the reference has, got {len(C)}. "
@@ -182,51 +182,49 @@ def align(estimator: Any, reference: Any) -> Aligned:
     return aligned
 
 
-def _check_projector(who: str, estimator: Any, what: str) -> None:
+def _check_projector(estimator: Any, what: str) -> None:
     if not isinstance(estimator, Projector | Aligned):
         raise ParameterError(
-            f"{who}: expected {what} to be a projector of narrows, got {type(estimator).__name__}."
+            f"expected {what} to be a projector of narrows, got {type(estimator).__name__}."
         )
     if isinstance(estimator, Projector) and solution_of(estimator).map is not None:
         raise ParameterError(
-            f"{who}: expected {what} with directions in the features, got "
+            f"expected {what} with directions in the features, got "
             f"{type(estimator).__name__} with hidden features. Use a linear method."
         )
 
 
-def components_of(who: str, given: Any, what: str) -> np.ndarray:
+def components_of(given: Any, what: str) -> np.ndarray:
     """Return directions, one per row, of a fitted projector or as they are given.
 
     Parameters
     ----------
-    who : str
-        The name of the caller in errors.
     given : projector, `Aligned`, or array-like of shape (n_components, n_features)
         The directions.
     what : str
         The name of the argument in errors.
     """
     if isinstance(given, BaseEstimator):
-        _check_projector(who, given, what)
+        _check_projector(given, what)
         check_is_fitted(given)
         return np.asarray(given.components_, dtype=np.float64)
     directions = np.asarray(given)
     if directions.ndim != 2 or directions.dtype.kind not in "fiu":
         raise ParameterError(
-            f"{who}: expected {what} to be a projector or an array of numbers of shape "
+            f"expected {what} to be a projector or an array of numbers of shape "
             f"(n_components, n_features), got {type(given).__name__} of shape {directions.shape}."
         )
     directions = directions.astype(np.float64)
     if not np.isfinite(directions).all():
-        raise ParameterError(f"{who}: expected {what} without NaN or infinity, got some.")
+        raise ParameterError(f"expected {what} without NaN or infinity, got some.")
     return directions
 
 
-def check_same_features(who: str, a: Any, b: Any, A: np.ndarray, B: np.ndarray) -> None:
+def check_same_features(a: Any, b: Any, A: np.ndarray, B: np.ndarray) -> None:
     """Raise ParameterError where two projections are of other features."""
     if A.shape[1] != B.shape[1]:
         raise ParameterError(
-            f"{who}: expected projections of the same features, got {A.shape[1]} and {B.shape[1]} "
+            f"expected projections of the same features, got {A.shape[1]} and {B.shape[1]} "
             "features."
         )
     first, second = (
@@ -234,7 +232,7 @@ def check_same_features(who: str, a: Any, b: Any, A: np.ndarray, B: np.ndarray) 
     )
     if first is not None and second is not None and not np.array_equal(first, second):
         raise ParameterError(
-            f"{who}: expected projections of the same features, got other names or another order."
+            "expected projections of the same features, got other names or another order."
         )
 
 

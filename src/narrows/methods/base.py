@@ -23,9 +23,9 @@ from sklearn.utils.validation import check_is_fitted
 from narrows.errors import (
     ParameterError,
     RangeError,
+    UnlikeError,
     WidthError,
-    errors_named_after,
-    fit_alike,
+    features_named,
 )
 from narrows.methods import COLLECTIONS
 from narrows.methods.learned import Learned, Method, atomic, latest_or, lock_of
@@ -115,7 +115,7 @@ def accepts_collections(method: Method) -> Method:
         given = signature(method).bind(self, X, *args, **named).arguments
         fitted = engine.fit(self, (X, given.get("y"), given.get("sample_weight")))
         if fitted is self and getattr(given.get("y"), "ndim", 1) == 1:  # no indicator matrix
-            with errors_named_after(self):
+            with features_named(self):
                 self._warn_of_numbers(None)
         return fitted
 
@@ -388,7 +388,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         given = list(moments) if isinstance(moments, list | tuple) else [moments]
         if not given:
             raise ValueError(
-                f"{type(self).__name__}: expected the moments of at least one fold, got an empty "
+                "expected the moments of at least one fold, got an empty "
                 "list. Use Moments.of(X, y)."
             )
         for m in given:
@@ -441,10 +441,8 @@ class Reducer(TransformerMixin, BaseEstimator):
         """Return the sum of what estimators have learned, which shares nothing with them."""
         maps = {each.step.map is None for each in learned}
         if len(maps) > 1:
-            raise ValueError(
-                f"{type(self).__name__}: expected estimators that all have a map, or none that "
-                "has, got both. " + fit_alike("map", ONE_MAP)
-            )
+            problem = "expected estimators that all have a map, or none that has, got both."
+            raise UnlikeError(problem, "map", ONE_MAP)
         first = learned[0].step
         for each in learned[1:]:
             check_one_map(first.map, each.step.map)
@@ -508,10 +506,10 @@ class Reducer(TransformerMixin, BaseEstimator):
             learned = self._learned
             checked = self._check_parameters(self.n_features_in_, learned.checked)
             if learned.state is None:
-                with errors_named_after(self):
+                with features_named(self):
                     return self._of_all_samples(learned)
             if learned.solution is None or checked is not learned.checked:
-                with errors_named_after(self):
+                with features_named(self):
                     learned.solution = self._solved(learned)
                 learned.checked = checked
             return learned.solution
@@ -522,7 +520,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         m = shown.moments
         if self._waits(m):
             raise NotFittedError(
-                f"{type(self).__name__}: expected {np.size(self._priors)} classes, one for each of "
+                f"expected {np.size(self._priors)} classes, one for each of "
                 f"the priors, got {len(learned.classes.labels)} so far. Continue with partial_fit."
             )
         small = min(m.n_features, m.n_samples) <= SMALL
@@ -544,7 +542,7 @@ class Reducer(TransformerMixin, BaseEstimator):
             now = getattr(self, name)
             if name not in ("n_components", "keep") and not same(value, now):
                 raise ParameterError(
-                    f"{type(self).__name__}: expected {name}={value!r} as in fit, which had all "
+                    f"expected {name}={value!r} as in fit, which had all "
                     f"samples at once, got {now!r}. Call fit again."
                 )
         check_at_once(self)
@@ -679,24 +677,23 @@ class Reducer(TransformerMixin, BaseEstimator):
 
     def _check_state(self, step: Any, state: Any) -> None:
         """Raise where `fit` had no weight at all, or fewer than the two classes it needs."""
-        name, counts, n = type(self).__name__, step.counts(state), step.n_samples(state)
+        _name, counts, n = type(self).__name__, step.counts(state), step.n_samples(state)
         classes = int((counts > 0).sum())
         if getattr(step, "numeric", False):
             if not classes:
                 raise ValueError(
-                    f"{name}: expected samples with a non-zero weight, got none. "
-                    "Check sample_weight."
+                    "expected samples with a non-zero weight, got none. Check sample_weight."
                 )
             return
         if n and not classes:
             raise ValueError(
-                f"{name}: expected samples with a label and a non-zero weight, got none. "
+                "expected samples with a label and a non-zero weight, got none. "
                 "Check y and sample_weight."
             )
         if classes < 2 and self._needs_y:
             streams = hasattr(self, "partial_fit")
             raise ValueError(
-                f"{name}: expected two classes of positive weight, got {classes} "
+                f"expected two classes of positive weight, got {classes} "
                 f"class{'' if classes == 1 else 'es'}. Check the labels"
                 + (", or use partial_fit where more classes will come." if streams else ".")
             )
@@ -707,33 +704,33 @@ class Reducer(TransformerMixin, BaseEstimator):
             return None
         if self._takes_numbers or self._is_numeric:
             raise ParameterError(
-                f"{type(self).__name__}: expected no classes, since its targets are numbers, got "
+                "expected no classes, since its targets are numbers, got "
                 "some. Leave classes out, or use SRDA or OCFS for classes."
             )
         known = np.empty(0, np.int64)
         if self._needs_y and self.__sklearn_is_fitted__():
             known = self.classes_
-        return check_among(classes, y if self._needs_y else None, known, type(self).__name__)
+        return check_among(classes, y if self._needs_y else None, known)
 
     def _check_kind(self, m: Any) -> None:
         """Raise where moments are not of the kind that the method needs."""
-        name, numeric = type(self).__name__, self._takes_numbers
+        _name, numeric = type(self).__name__, self._takes_numbers
         if not isinstance(m, Moments):
             raise TypeError(
-                f"{name}: expected Moments for fit_moments, got {type(m).__name__}. "
+                f"expected Moments for fit_moments, got {type(m).__name__}. "
                 "Use Moments.of(X, y), or fit for samples."
             )
         of_numbers = m.is_numeric
         if numeric is not None and numeric != of_numbers:
             kinds = "numeric targets", "classes"
             raise ValueError(
-                f"{name}: expected moments of {kinds[not numeric]}, got some of "
+                f"expected moments of {kinds[not numeric]}, got some of "
                 f"{kinds[numeric]}. Make them with Moments.of(X, y, numeric={numeric})."
             )
         second = self._sums(Data(m.n_features)).second
         if not m.has(second):
             raise ValueError(
-                f"{name}: expected moments with second={second!r}, got some with "
+                f"expected moments with second={second!r}, got some with "
                 f"second={m.second!r}. Make them with Moments.of(X, y, second={second!r})."
             )
 
@@ -744,7 +741,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         """
         name = type(self).__name__
         if self._is_numeric if numeric is None else numeric:
-            return numbers_of(y, X.shape[0], name)
+            return numbers_of(y, X.shape[0])
         if y is None and self._needs_y:
             raise ValueError(  # in the words that scikit-learn's checks expect
                 f"{name} requires y to be passed, but the target y is None. "
@@ -778,7 +775,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         if engine is not None:
             library = type(X).__module__.partition(".")[0]
             raise TypeError(
-                f"{type(self).__name__}: expected samples in memory, got a {library} collection, "
+                f"expected samples in memory, got a {library} collection, "
                 "which only fit and transform accept. Loop over the partitions and compute each, "
                 f"or fit on a cluster with {engine.__name__}.fit."
             )
@@ -822,7 +819,7 @@ def plan_of(estimator: Reducer, data: Any, where: Where, samples: Any = None) ->
     """
     plan = estimator._plan(data, where, samples)
     if where == "parts":
-        check_parts(type(estimator).__name__, getattr(estimator, "half_life", None))
+        check_parts(getattr(estimator, "half_life", None))
         if not plan.passes[0].adds_up:
             refuse_parts(estimator, data.n_features, plan.passes[0].gathers)
     return plan
@@ -842,16 +839,15 @@ def most_passes(estimator: Reducer, n_features: int = MOST + 1) -> int:
 
 def refuse_parts(estimator: Any, n_features: int, gathers: bool = True) -> NoReturn:
     """Raise, since the method needs all samples in one place, one by one or together."""
-    name = type(estimator).__name__
     if n_features > MOST and gathers:
         raise WidthError(
-            f"{name}: expected at most {MOST:,} features for fits of parts, got {n_features:,}. "
+            f"expected at most {MOST:,} features for fits of parts, got {n_features:,}. "
             "Use OC, OCFS or OnlineSRDA, or select features first, for example with OCFS or "
             "VarianceFS.",
             n_features,
         )
     raise ParameterError(
-        f"{name}: expected all samples in one place, since the method does not combine fits of "
+        f"expected all samples in one place, since the method does not combine fits of "
         f"parts, got parts of a data set. Use {estimator._instead}."
     )
 
@@ -874,7 +870,7 @@ def has_numbers(estimator: Reducer, y: Any) -> bool:
     """Whether y has numeric targets for a new fit of an estimator."""
     new = type(estimator)(**estimator._parameters())  # which may have had others
     takes: bool | None = new._takes_numbers
-    return are_numeric(y, type(estimator).__name__) if takes is None else takes
+    return are_numeric(y) if takes is None else takes
 
 
 def shows_all_classes(estimator: Any) -> bool:
@@ -981,10 +977,9 @@ def emptied_copy(estimator: Reducer) -> Any:
 
 def widen(estimator: Reducer, n_features: int) -> Any:
     """Append features that are 0 in all samples so far; only where features have no names."""
-    name = type(estimator).__name__
     if column_names(estimator) is not None:
         raise ValueError(
-            f"{name}: expected {estimator.n_features_in_} named features, got {n_features}. "
+            f"expected {estimator.n_features_in_} named features, got {n_features}. "
             "Use the features of the fit."
         )
     check_adds_up(estimator)
@@ -992,7 +987,7 @@ def widen(estimator: Reducer, n_features: int) -> Any:
     pairs = getattr(learned.step, "second", None) == "cross" and learned.step.map is None
     if n_features > MOST and pairs:
         refuse_more(estimator, n_features)
-    with errors_named_after(estimator), SignalsHeld():
+    with features_named(estimator), SignalsHeld():
         learned.step, learned.state = learned.step.widened(learned.state, n_features)
         learned.forget()
         estimator.n_features_in_ = n_features
@@ -1058,11 +1053,11 @@ def check_at_once(estimator: Any) -> None:
         instead = f"{what} to a number" + " or None" * none
         if solver not in ("auto", sums):
             raise ParameterError(
-                f'{name}: expected solver="{sums}" for {what}="cv", which needs {needs}, got '
+                f'expected solver="{sums}" for {what}="cv", which needs {needs}, got '
                 f'"{solver}". Use another solver, or set {instead}.'
             )
         raise ParameterError(
-            f'{name}: expected at most {MOST:,} features for {what}="cv", which needs {needs}, '
+            f'expected at most {MOST:,} features for {what}="cv", which needs {needs}, '
             f"got more. Set {instead}."
         )
 
@@ -1071,12 +1066,12 @@ def refuse_more(estimator: Any, n_features: int, what: str = "partial_fit and me
     """Raise, since there are no sums to add to for so many features."""
     if n_features > MOST:
         raise WidthError(
-            f"{type(estimator).__name__}: expected at most {MOST:,} features for {what}, got "
+            f"expected at most {MOST:,} features for {what}, got "
             f"{n_features:,}. Use {estimator._instead}.",
             n_features,
         )
     raise ParameterError(
-        f"{type(estimator).__name__}: expected sums for partial_fit and merge, got a model that "
+        "expected sums for partial_fit and merge, got a model that "
         "another solver made of all samples at once. Call fit again."
     )
 

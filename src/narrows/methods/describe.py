@@ -53,7 +53,7 @@ def details(model: Any, top: int, per_class: bool = False) -> dict[str, Any]:
     """Return the ridge, and the best features per component, or overall and per class, for JSON."""
     if per_class and not hasattr(type(model), "class_scores_"):
         raise ParameterError(
-            "per_class (--per-class): expected a method with class scores, such as OCFS, IG, CHI "
+            "`per_class`: expected a method with class scores, such as OCFS, IG, CHI "
             f"or MI, got {method_of(model)}. Leave it out."
         )
     more = {"per_class": _per_class(model, top)} if per_class else {}

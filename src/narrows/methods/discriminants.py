@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.errors import ParameterError, WidthError, errors_named_after
+from narrows.errors import ParameterError, WidthError, features_named
 from narrows.methods.attributes import (
     EIGENVALUES,
     EXPLAINED,
@@ -113,7 +113,7 @@ class Discriminant(ClassifierMixin, Projector):
         if priors is None:
             return found, scores, None
         classes = found.classes
-        with errors_named_after(self):
+        with features_named(self):
             change = log_change(priors, classes.labels, classes.counts, bool(classes.n_labels))
         return found, scores, change
 
@@ -195,10 +195,10 @@ class Discriminant(ClassifierMixin, Projector):
         check_is_fitted(self)
         if is_matrix(y) and not self._learned.classes.n_labels:
             raise ValueError(
-                f"{type(self).__name__}: expected one label per sample to score, got an indicator "
+                "expected one label per sample to score, got an indicator "
                 "matrix. Use OnlineSRDA, which predicts several."
             )
-        y = y if is_matrix(y) else as_labels(y, type(self).__name__)
+        y = y if is_matrix(y) else as_labels(y)
         return float(super().score(X, y, sample_weight))
 
     def predict_proba(self, X: Any, priors: Any = None) -> np.ndarray:
@@ -283,7 +283,7 @@ class Discriminant(ClassifierMixin, Projector):
     def _check_solution(self, found: Solution) -> None:
         if isinstance(self.n_components, str) and found.sizes is None:
             raise ValueError(
-                f"{type(self).__name__}: expected a class with two samples at least for "
+                "expected a class with two samples at least for "
                 'n_components="cv", got one sample of each class. Use a number or None.'
             )
 
@@ -641,14 +641,13 @@ class LDA(Discriminant):
     def _labels(self, X: Any, y: Any, numeric: bool | None = None) -> Any:
         y = super()._labels(X, y, numeric)
         if is_matrix(y):
-            one_a_row(X, y, type(self).__name__)  # raises
+            one_a_row(X, y)  # raises
         return y
 
     def _solve(self, learned: Learned) -> Solution:
         if self.solver != "regularized":
             raise ParameterError(
-                f"{type(self).__name__}: expected solver='regularized' as in fit, got "
-                f"{self.solver!r}. Call fit again."
+                f"expected solver='regularized' as in fit, got {self.solver!r}. Call fit again."
             )
         decays = self.half_life is not None
         return discriminants.lda(
@@ -861,7 +860,7 @@ class KernelSRDA(Discriminant):
             self._learned = learned
             if learned.step.map is None:
                 raise ParameterError(
-                    f"{type(self).__name__}: expected a model that has learned samples, got "
+                    "expected a model that has learned samples, got "
                     "another, which has no map. Use sklearn.base.clone."
                 )
             return emptied_copy(self)
@@ -872,7 +871,7 @@ class KernelSRDA(Discriminant):
         """Return the pass that gathers samples, before there is a map."""
         if data.n_features > MOST:
             raise WidthError(
-                f"{type(self).__name__}: expected at most {MOST:,} features, got "
+                f"expected at most {MOST:,} features, got "
                 f"{data.n_features:,}. Select features first, or use SRDA or OnlineSRDA, which are "
                 "linear.",
                 data.n_features,
@@ -910,7 +909,7 @@ class KernelSRDA(Discriminant):
         (m,) = learned.folds
         if learned.step.map is not None or not m.n_samples:
             return learned
-        with errors_named_after(self):
+        with features_named(self):
             return self._behind(self._map_of(m), learned)
 
     def _behind(self, map: RandomFeatures, learned: Learned) -> Learned:
@@ -954,7 +953,6 @@ class KernelSRDA(Discriminant):
         --------
         emptied : Return a copy with the same map.
         """
-        name = type(self).__name__
         if not isinstance(moments, Moments):
             self._check_kind(moments)  # raises
         if moments.keep == EVERY and moments.second == "total":  # of samples before there is a map
@@ -962,13 +960,13 @@ class KernelSRDA(Discriminant):
         step = self._learned.step if self.__sklearn_is_fitted__() else None
         if step is None or step.map is None:
             raise ParameterError(
-                f"{name}: expected an estimator that has a map, got another, whose map moments do "
+                "expected an estimator that has a map, got another, whose map moments do "
                 "not hold. Use emptied() of a fitted one, or fit for samples."
             )
         self._check_kind(moments)
         if moments.n_features != step.map.width:
             raise ValueError(
-                f"{name}: expected moments of {step.map.width} coordinates, got "
+                f"expected moments of {step.map.width} coordinates, got "
                 f"{moments.n_features}. Use those of an estimator with the same map."
             )
         return fit_learned(self, step, [moments.copy()])
@@ -979,7 +977,7 @@ class KernelSRDA(Discriminant):
             super()._advance(learned, X, y, sample_weight)
             return
         y = sparse.csr_array(y) if sparse.issparse(y) else as_array(y)
-        given, room = weights(sample_weight, n, type(self).__name__), max(0, room)
+        given, room = weights(sample_weight, n), max(0, room)
         copied = Learned(learned.step, [each.copy() for each in learned.folds])
         super()._advance(copied, X[:room], y[:room], given[:room])
         mapped = self._mapped(copied)

@@ -225,7 +225,7 @@ class ForwardFS(Selector):
         with lock_of(self):
             if self._learned.step.map is None:
                 raise ParameterError(
-                    f"{type(self).__name__}: expected a model that was fitted to more than 8,192 "
+                    "expected a model that was fitted to more than 8,192 "
                     "features, got another, which has no map. Use sklearn.base.clone."
                 )
             return emptied_copy(self)
@@ -241,7 +241,7 @@ class ForwardFS(Selector):
     # -- parameters -----------------------------------------------------------------------------
 
     def _check_together(self, n_features: int) -> None:
-        name, size = type(self).__name__, self.n_features
+        _name, size = type(self).__name__, self.n_features
         if n_features == sys.maxsize:  # the data are not known yet
             return
         things = "features" if self.groups is None else "groups"
@@ -250,32 +250,32 @@ class ForwardFS(Selector):
         number: Any = size if is_integer(size, 1) else 0
         if number > steps.most and number != N_FEATURES:  # the default
             raise ParameterError(
-                f"{name}: expected n_features<={steps.most}, the number of {things} in the data, "
+                f"expected n_features<={steps.most}, the number of {things} in the data, "
                 f"got {size}. Use fewer, or a fraction such as 0.1."
             )
         if not is_cv(size) and started > (wanted := self._wanted(steps)):
             raise ParameterError(
-                f"{name}: expected n_features>={started}, the number of {things} of start, got "
+                f"expected n_features>={started}, the number of {things} of start, got "
                 f"{wanted}. Use more, or fewer in start."
             )
         if n_features > MOST:
             self._check_wide(n_features)
 
     def _check_wide(self, n_features: int) -> None:
-        name, size = type(self).__name__, self.n_features
+        _name, size = type(self).__name__, self.n_features
         if self.target == "numeric":
             raise ParameterError(
-                f'{name}: expected at most {MOST:,} features for target="numeric", got '
+                f'expected at most {MOST:,} features for target="numeric", got '
                 f"{n_features:,}. Select features with CorrelationFS first."
             )
         if not is_cv(size) and self._wanted(self._steps(n_features)) >= MOST:
             raise ParameterError(
-                f"{name}: expected n_features<{MOST:,} with more than {MOST:,} features, got "
+                f"expected n_features<{MOST:,} with more than {MOST:,} features, got "
                 f"{size}. Use fewer."
             )
         if is_cv(size):
             raise ParameterError(
-                f'{name}: expected at most {MOST:,} features for n_features="cv", which needs '
+                f'expected at most {MOST:,} features for n_features="cv", which needs '
                 f"folds of their cross products, got {n_features:,}. Use a number."
             )
 
@@ -299,7 +299,7 @@ class ForwardFS(Selector):
             return np.arange(n_features)
         if np.shape(self.groups) != (n_features,):
             raise ParameterError(
-                f"{type(self).__name__}: expected groups with one label for each of {n_features} "
+                f"expected groups with one label for each of {n_features} "
                 f"features, got an array of shape {np.shape(self.groups)}. Give each feature a "
                 "label."
             )
@@ -345,7 +345,7 @@ class ForwardFS(Selector):
         outside = np.setdiff1d(steps.started, head)
         if outside.size:
             raise ParameterError(
-                f"{type(self).__name__}: expected start to have some of the {len(head):,} "
+                f"expected start to have some of the {len(head):,} "
                 f"candidates, got feature {outside[0]}. Fit again with this start."
             )
         return forward_fs(
@@ -356,6 +356,6 @@ class ForwardFS(Selector):
     def _check_solution(self, found: Solution) -> None:
         if not found.width:
             raise ValueError(
-                f"{type(self).__name__}: expected a feature that varies, got constant features "
+                "expected a feature that varies, got constant features "
                 "only, or one sample. Check X."
             )

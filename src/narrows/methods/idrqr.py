@@ -270,7 +270,7 @@ class IDRQR(Sequential):
             if not 0 < got <= most:
                 expected = f"1 to {most:g}" if most else "no"
                 raise ValueError(
-                    f"{type(self).__name__}: expected {expected} samples of class {label!r}, got "
+                    f"expected {expected} samples of class {label!r}, got "
                     f"{got}. Pass samples of every class that the estimator was fitted to, each at "
                     "most once."
                 )
@@ -294,7 +294,7 @@ class IDRQR(Sequential):
     def _check_solution(self, found: Solution) -> None:
         if not (found.rank or self.mu):
             raise ValueError(
-                f"{type(self).__name__}: expected scatter within the classes for mu=0, got none in "
+                "expected scatter within the classes for mu=0, got none in "
                 "the span of the class means. Use mu > 0."
             )
         separates = bool((found.values > 0).any())

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from narrows.errors import errors_named_after
+from narrows.errors import features_named
 from narrows.methods.plan import total
 from narrows.methods.then import Then
 from narrows.moments.labels import places_of, union
@@ -51,7 +51,7 @@ def atomic(method: Method) -> Method:
             try:
                 if learned is not None:
                     learned.begin()
-                with errors_named_after(self):  # before the names of the features are restored
+                with features_named(self):  # before the names of the features are restored
                     found = method(self, *args, **named)
                 if learned is not None:
                     learned.hand_over(

@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.errors import fit_alike
+from narrows.errors import UnlikeError
 from narrows.methods.learned import Learned, atomic, lock_of
 from narrows.methods.names import column_names, source_of
 from narrows.methods.parameters import same
@@ -52,7 +52,7 @@ def check_alike(estimator: Any, other: Any) -> None:
     name = type(estimator).__name__
     if type(other) is not type(estimator):
         raise ValueError(
-            f"{name}: expected another {name} to merge, got {type(other).__name__}. "
+            f"expected another {name} to merge, got {type(other).__name__}. "
             "Merge estimators of one class."
         )
     check_is_fitted(other)
@@ -60,7 +60,7 @@ def check_alike(estimator: Any, other: Any) -> None:
     unlike = [key for key in mine if not same(mine[key], theirs[key])]
     if unlike:
         raise ValueError(
-            f"{name}: expected an estimator with the same parameters to merge, got "
+            "expected an estimator with the same parameters to merge, got "
             + ", ".join(f"{key}={theirs[key]!r} instead of {mine[key]!r}" for key in unlike)
             + ". Merge estimators with the same parameters."
         )
@@ -68,28 +68,30 @@ def check_alike(estimator: Any, other: Any) -> None:
 
 def check_features(estimator: Any, other: Any) -> None:
     """Raise where two estimators were fitted to different features."""
-    name = type(estimator).__name__
     mine, theirs = (getattr(source_of(each), "encoder", None) for each in (estimator, other))
     if mine != theirs:
-        raise ValueError(
-            f"{name}: expected estimators of tables that were encoded alike, got others. "
-            + fit_alike("columns", "Fit one, and update it with the other table.")
+        raise UnlikeError(
+            "expected estimators of tables that were encoded alike, got others.",
+            "columns",
+            "Fit one, and update it with the other table.",
         )
     if estimator.n_features_in_ != other.n_features_in_:
-        raise ValueError(
-            f"{name}: expected an estimator with {estimator.n_features_in_} features to merge, got "
-            f"one with {other.n_features_in_}. " + _other_features(estimator)
+        raise _of_other_features(
+            estimator,
+            f"expected an estimator with {estimator.n_features_in_} features to merge, got "
+            f"one with {other.n_features_in_}.",
         )
     named_alike = same(column_names(estimator), column_names(other))
     if not named_alike or source_of(estimator) != source_of(other):
-        raise ValueError(
-            f"{name}: expected an estimator with the same feature names and source to merge, got "
-            "others. " + _other_features(estimator)
+        raise _of_other_features(
+            estimator,
+            "expected an estimator with the same feature names and source to merge, got others.",
         )
 
 
-def _other_features(estimator: Any) -> str:
-    """Return advice on two estimators of different features."""
-    otherwise = "Fit both to the same features, in the same order."
-    is_text = getattr(source_of(estimator), "tfidf", None) is not None
-    return fit_alike("terms", otherwise) if is_text else otherwise
+def _of_other_features(estimator: Any, problem: str) -> ValueError:
+    """Return the error for an estimator with other features, or other terms of texts."""
+    advice = "Fit both to the same features, in the same order."
+    if getattr(source_of(estimator), "tfidf", None) is None:
+        return ValueError(f"{problem} {advice}")
+    return UnlikeError(problem, "terms", advice)

@@ -145,6 +145,5 @@ def _index(model: Any, each: Any, known: dict[str, int], n_features: int) -> int
     near = get_close_matches(each, known, 1) if is_name else []
     hint = f"Did you mean {near[0]}?" if near else f"Use {what} that the data have."
     raise ParameterError(
-        f"{type(model).__name__}: expected {parameter} (--{parameter}) to have {what} of the "
-        f"{of}{more}, got {each!r}. {hint}"
+        f"expected `{parameter}` to have {what} of the {of}{more}, got {each!r}. {hint}"
     )

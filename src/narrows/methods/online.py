@@ -580,8 +580,8 @@ class OnlineSRDA(Discriminant, Sequential):
     def _plan(self, data: Data, where: Where, samples: Any) -> Plan:
         if where == "parts":
             warn(
-                f"{type(self).__name__}: the fits of the parts are merged approximately, "
-                "which is best for a few large parts. Use SRDA, or OC, whose merge is exact."
+                "The fits of the parts of OnlineSRDA are merged approximately, which is best for a "
+                "few large parts. Use SRDA, or OC, whose merge is exact."
             )
         return super()._plan(data, where, samples)
 
@@ -602,7 +602,7 @@ class OnlineSRDA(Discriminant, Sequential):
         classes = int((step.counts(state) > 0).sum())
         if self.n_components is not None and self.n_components > classes:
             raise ParameterError(
-                f"{type(self).__name__}: expected n_components<={classes}, since {classes} classes "
+                f"expected n_components<={classes}, since {classes} classes "
                 f"have {classes} directions, got {self.n_components}. Use fewer components."
             )
         self._learned = Learned(step, state, checked=copied(self._parameters()))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
-from narrows.errors import ParameterError, did_you_mean, named
+from narrows.errors import ParameterError, did_you_mean
 from narrows.moments.labels import by_class, check_word
 from narrows.removed import check_removed, check_removed_value
 
@@ -101,7 +101,7 @@ def check_names(kind: type, given: Collection[str]) -> None:
         if name not in known:
             same = next((mine for mine in _SYNONYMS.get(name, ()) if mine in known), name)
             raise TypeError(
-                f"{kind.__name__}: expected one of its parameters, got {name!r}. "
+                f"expected one of the parameters of {kind.__name__}, got {name!r}. "
                 + did_you_mean(same, known)
             )
 
@@ -140,7 +140,7 @@ class Constraint:
         """Return the same constraint with another text, and one for what is no number."""
         return Constraint(self.allows, (text,), otherwise, self.lists_features)
 
-    def check(self, who: str, name: str, value: Any) -> None:
+    def check(self, name: str, value: Any) -> None:
         """Raise ParameterError where the value of a parameter is not allowed."""
         if not self.allows(value):
             *others, last = self.expected
@@ -148,19 +148,16 @@ class Constraint:
             if is_integer(value, _MOST + 1) and "integer >=" in expected:
                 expected += ", less than 2**31"
             odd = self.otherwise and not is_number(value)
-            check(who, name, value, False, self.otherwise if odd else expected)
+            check(name, value, False, self.otherwise if odd else expected)
 
 
 class Priors(Constraint):
     """Weights of classes: a word, or numbers, which the state checks against its classes."""
 
-    def check(self, who: str, name: str, value: Any) -> None:
+    def check(self, name: str, value: Any) -> None:
         """Raise ParameterError where a word is not one of those there are."""
         if isinstance(value, str):
-            try:
-                check_word(value)
-            except ParameterError as error:
-                raise ParameterError(named(str(error), who)) from None
+            check_word(value)
 
 
 def real(
@@ -243,28 +240,29 @@ def parameter_of_features(kind: Any) -> str:
 
 def check_constraints(estimator: Any) -> None:
     """Raise ParameterError where a parameter is not what the class declares."""
-    who = type(estimator).__name__
-    for name, constraint in constraints_of(estimator.__class__).items():
-        constraint.check(who, name, getattr(estimator, name))
+    kind = estimator.__class__
+    for name, constraint in constraints_of(kind).items():
+        value = getattr(estimator, name)
+        check_removed_value(kind.__name__, name, value)
+        constraint.check(name, value)
 
 
-def check(who: str, name: str, value: Any, valid: bool, expected: str) -> None:
+def check(name: str, value: Any, valid: bool, expected: str) -> None:
     """Raise ParameterError where the value of a parameter is not valid."""
     if not valid:
-        check_removed_value(who, name, value)
-        raise ParameterError(f"{who}: {name} must be {expected}, got {value!r:.100}.")
+        raise ParameterError(f"expected {name} to be {expected}, got {value!r:.100}.")
 
 
-def check_whole(who: str, name: str, value: Any) -> None:
+def check_whole(name: str, value: Any) -> None:
     """Raise ParameterError where an argument is not an integer >= 1."""
-    whole(1).check(who, name, value)
+    whole(1).check(name, value)
 
 
-def check_parts(who: str, half_life: Any) -> None:
+def check_parts(half_life: Any) -> None:
     """Raise ParameterError where a half-life needs samples in order, which parts do not have."""
     if half_life is not None:
         raise ParameterError(
-            f"{who}: expected half_life=None, since the parts of a distributed fit have no order, "
+            f"expected half_life=None, since the parts of a distributed fit have no order, "
             f"got {half_life:g}. Leave half_life out, or fit a stream with partial_fit."
         )
 
@@ -284,6 +282,6 @@ def check_keep(estimator: Any) -> None:
     for name in chosen(estimator):
         if vars(estimator).get("keep") == 0:
             raise ParameterError(
-                f'{type(estimator).__name__}: expected keep > 0 for {name}="cv", which needs kept '
+                f'expected keep > 0 for {name}="cv", which needs kept '
                 f"samples, got keep=0. Keep some, or set {name} to a number."
             )

@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import fit_alike
+from narrows.errors import UnlikeError
 from narrows.methods.parameters import is_cv
 from narrows.moments.folds import errors_of_fold
 from narrows.moments.labels import (
@@ -360,9 +360,8 @@ def check_one_map(a: Any, b: Any) -> None:
     if mine.keys() != theirs.keys() or any(
         not np.array_equal(mine[name], theirs[name]) for name in mine
     ):
-        raise ValueError(
-            "expected moments with one map to add up, got two maps. " + fit_alike("map", ONE_MAP)
-        )
+        problem = "expected moments with one map to add up, got two maps."
+        raise UnlikeError(problem, "map", ONE_MAP)
 
 
 def total(state: list[Moments]) -> Moments:

@@ -93,8 +93,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Reducer):
         found = self._read(calibrated)
         if found.rule is None or not len(found.rule.intercept):
             raise NotFittedError(
-                f"{type(self).__name__}: expected samples to predict by, got none so far. "
-                "Continue with partial_fit."
+                "expected samples to predict by, got none so far. Continue with partial_fit."
             )
         return found
 
@@ -117,10 +116,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Reducer):
         elif self._needs_y:
             expected = "classes with different means"
             got = f"{int((self.class_count_ > 0).sum())} class(es) without a direction"
-        raise NotFittedError(
-            f"{type(self).__name__}: expected {expected}, got {got} so far. Continue with "
-            "partial_fit."
-        )
+        raise NotFittedError(f"expected {expected}, got {got} so far. Continue with partial_fit.")
 
     def _check_together(self, n_features: int) -> None:
         if n_features < sys.maxsize:  # the data are known
@@ -165,7 +161,7 @@ def check_means(estimator: Any, found: Solution, most: int | None, more: str = "
     name, p, rank = type(estimator).__name__, estimator._size, found.rank
     if not rank:
         raise ValueError(
-            f"{name}: expected classes with different means, got equal means, so no direction "
+            "expected classes with different means, got equal means, so no direction "
             "distinguishes them. Check that the samples and the labels belong together."
         )
     if p is None or p <= rank:
@@ -180,7 +176,7 @@ def check_means(estimator: Any, found: Solution, most: int | None, more: str = "
         f"only {rank}"
     )
     raise ParameterError(
-        f"{name}: expected n_components<={rank}, since {reason}, got {p}. Use fewer components"
+        f"expected n_components<={rank}, since {reason}, got {p}. Use fewer components"
         + (f", or {more}." if more and rank == most else ".")
     )
 
@@ -188,7 +184,7 @@ def check_means(estimator: Any, found: Solution, most: int | None, more: str = "
 def spans_only(name: str, rank: int, p: int) -> ParameterError:
     """Return the error where more directions are asked for than samples span."""
     return ParameterError(
-        f"{name}: expected n_components<={rank}, since the samples span only {rank} "
+        f"expected n_components<={rank}, since the samples span only {rank} "
         f"direction{'s' if rank > 1 else ''}, got {p}."
     )
 
@@ -543,9 +539,7 @@ def check_span(estimator: Any, found: Solution) -> None:
     """Raise where samples span fewer directions than n_components, or none."""
     name, p = type(estimator).__name__, estimator._size
     if not found.rank:
-        raise ValueError(
-            f"{name}: expected samples that differ, got one sample or equal ones. Check X."
-        )
+        raise ValueError("expected samples that differ, got one sample or equal ones. Check X.")
     if p is not None and p > found.rank:
         raise spans_only(name, found.rank, p)
 
@@ -656,7 +650,7 @@ class PCA(Projector):
         check_is_fitted(self)
         if self._learned.state is None:
             raise ParameterError(
-                f"{type(self).__name__}: expected at most {MOST:,} features for mean_ and "
+                f"expected at most {MOST:,} features for mean_ and "
                 f"inverse_transform, got {self.n_features_in_:,}. Select features first."
             )
         return self.moments_.mean
@@ -697,7 +691,7 @@ class PCA(Projector):
         X = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=0)
         if X.shape[1] != len(V):
             raise ValueError(
-                f"{type(self).__name__}: expected reduced samples with {len(V)} columns, got "
+                f"expected reduced samples with {len(V)} columns, got "
                 f"{X.shape[1]}. Use those that transform returns."
             )
         back = V if unit is None else V * np.where(np.isfinite(unit), unit, 0.0) ** 2

@@ -111,7 +111,7 @@ class Regressor(RegressorMixin, Projector):
         --------
         predict : Predict the targets.
         """
-        check_not_masked(y, "y", type(self).__name__)
+        check_not_masked(y, "y")
         return float(super().score(X, y, sample_weight))
 
     # -- solving --------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class Regressor(RegressorMixin, Projector):
     def _check_solution(self, found: Solution) -> None:
         if not found.rank:
             raise ValueError(
-                f"{type(self).__name__}: expected targets that vary with the features, got "
+                "expected targets that vary with the features, got "
                 "constant targets or features, or one sample. Check X and y."
             )
 
@@ -241,7 +241,7 @@ class PLS(Regressor):
         p = self._size
         if p is not None and p > n_features:
             raise ParameterError(
-                f"{type(self).__name__}: expected n_components<={n_features}, since n_features="
+                f"expected n_components<={n_features}, since n_features="
                 f"{n_features}, got {p}. Use fewer components."
             )
 
@@ -390,7 +390,7 @@ class ReducedRank(Regressor):
         p = self._size
         if p is not None and found.rank < p:
             raise ParameterError(
-                f"{type(self).__name__}: expected n_components<={found.rank}, the rank of the "
+                f"expected n_components<={found.rank}, the rank of the "
                 f"regression, which is at most the number of targets, got {p}. Use fewer, or PLS."
             )
 

@@ -177,24 +177,24 @@ class Selector(SelectorMixin, Reducer):
         return Pass(n_folds=n_folds(self.n_features), half_life=self.half_life)
 
     def _check_together(self, n_features: int) -> None:
-        name, params = type(self).__name__, self.get_params(deep=False)
+        _name, params = type(self).__name__, self.get_params(deep=False)
         sizes = {size: params[size] for size in Size._fields if size in params}
         given = {key: value for key, value in sizes.items() if value is not None}
         if len(given) > 1:
             raise ParameterError(
-                f"{name}: expected at most one of {', '.join(sizes)}, got "
+                f"expected at most one of {', '.join(sizes)}, got "
                 + " and ".join(f"{key}={value!r}" for key, value in given.items())
                 + ". Leave out all but one."
             )
         if is_cv(self.n_features) and not hasattr(type(self), "held_out_scores_"):
             raise ParameterError(
-                f'{name}: expected n_features to be a number, got "cv", which only OCFS, FisherFS, '
+                'expected n_features to be a number, got "cv", which only OCFS, FisherFS, '
                 "IG, CHI and ForwardFS support. Use a number, energy or threshold."
             )
         for key, value in given.items():
             if key in ("n_features", "per_class") and is_integer(value, 1) and value > n_features:
                 raise ParameterError(
-                    f"{name}: expected {key}<={n_features}, the number of features in the data, "
+                    f"expected {key}<={n_features}, the number of features in the data, "
                     f"got {value}. Use fewer"
                     + (", or a fraction such as 0.1." if key == "n_features" else ".")
                 )
@@ -202,7 +202,7 @@ class Selector(SelectorMixin, Reducer):
     def _check_solution(self, found: Solution) -> None:
         if not found.width:
             raise ValueError(
-                f"{type(self).__name__}: expected scores of at least threshold="
+                f"expected scores of at least threshold="
                 f"{self._size.threshold}, got scores up to {found.values.max():g}. "
                 "Use a lower threshold."
             )
@@ -594,12 +594,12 @@ class FisherFS(Selector):
         super()._check_together(n_features)
         if self.optimum == "trace_ratio" and is_cv(self.n_features):
             raise ParameterError(
-                f"{type(self).__name__}: expected n_features to be a number for "
+                "expected n_features to be a number for "
                 'optimum="trace_ratio", got "cv". Set a number, or use optimum="score".'
             )
         if self.optimum == "trace_ratio" and self.n_features is None:
             raise ParameterError(
-                f'{type(self).__name__}: expected n_features for optimum="trace_ratio", since the '
+                'expected n_features for optimum="trace_ratio", since the '
                 "largest ratio depends on the number of features, got None. Set n_features."
             )
 

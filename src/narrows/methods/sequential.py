@@ -207,7 +207,7 @@ class Sequential(Projector):
             step = replace(step, dtype=samples[0].dtype, random=random)
         elif where == "chunks" and shuffles and passes is not None:
             raise ParameterError(
-                f"{type(self).__name__}: expected shuffle=False, since a file is read in its own "
+                "expected shuffle=False, since a file is read in its own "
                 "order, got True. Shuffle the file, or use fit in Python."
             )
         return Plan((step,) * (passes or 1), goes_on=self._sums(data))
@@ -249,16 +249,15 @@ class Sequential(Projector):
 
     def _check_together(self, n_features: int) -> None:
         super()._check_together(n_features)
-        name, p = type(self).__name__, self.n_components
+        _name, p = type(self).__name__, self.n_components
         if p is not None and p > n_features and hasattr(self, "passes"):  # vectors, which start
             raise ParameterError(
-                f"{name}: expected n_components<={n_features}, the number of features in the data, "
+                f"expected n_components<={n_features}, the number of features in the data, "
                 f"got {p}. Use fewer components."
             )
         if getattr(self, "early_stopping", False) and self.tol is None:
             raise ParameterError(
-                f"{name}: expected a tol for early_stopping=True, got None. "
-                "Use tol=0.06, for example."
+                "expected a tol for early_stopping=True, got None. Use tol=0.06, for example."
             )
 
 
@@ -666,7 +665,7 @@ class IMMC(Sequential):
             except (TypeError, ValueError, OverflowError):
                 valid = False
             expected = f'"auto", a number >= 0, or {p} of them, one per component'
-            check(type(self).__name__, "theta", self.theta, valid, expected)
+            check("theta", self.theta, valid, expected)
 
 
 # -- by the covariance of all samples -------------------------------------------------------------

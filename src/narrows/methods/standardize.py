@@ -21,7 +21,7 @@ def standardized(estimator: Any, n_features: int) -> np.ndarray | None:
         return chosen
     if len(given) != n_features:
         raise ParameterError(
-            f"{type(estimator).__name__}: expected a mask of {n_features} features for "
+            f"expected a mask of {n_features} features for "
             f"standardize, got one of {len(given)}. Give each feature True or False, or list "
             "indices."
         )

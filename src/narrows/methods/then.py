@@ -48,7 +48,7 @@ class Then(NamedTuple):
             return cls(first.chosen, new)
         except (ValueError, AttributeError):  # the latter where there is no merge
             warn(
-                f"{type(models[0]).__name__}: expected estimators that predict alike by the same "
+                "expected estimators that predict alike by the same "
                 "features, got others. The merged one selects features and does not predict. Fit "
                 "it to all samples to predict."
             )

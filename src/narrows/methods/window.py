@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from narrows.errors import ParameterError, WidthError, errors_named_after
+from narrows.errors import ParameterError, WidthError, features_named
 from narrows.methods.base import checked_targets, fit_learned, has_numbers, plan_of, where
 from narrows.methods.learned import Learned, Method, atomic
 from narrows.methods.parameters import Hinting, check_whole, copied, same
@@ -226,7 +226,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         fit : Forget all earlier samples, and fit to new ones.
         """
         if classes is not None:
-            check_among(classes, y, _NO_CLASSES, "Window")
+            check_among(classes, y, _NO_CLASSES)
         return self._add(X, y, sample_weight, 0)
 
     def _add(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:
@@ -236,7 +236,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             self, X, inner=self.estimator, ensure_min_samples=least, reset=not fitted
         )
         if sample_weight is not None:
-            sample_weight = weights(sample_weight, X.shape[0], "Window")
+            sample_weight = weights(sample_weight, X.shape[0])
         y = _sliceable(y)
         check_consistent_length(X, y, sample_weight)
         step = self._step(X, y)
@@ -254,7 +254,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         known = reduce(union, (piece.classes for piece in self._pieces), _NO_CLASSES)
         classes = reduce(union, (piece.classes for piece in pieces), known)
         for before, piece in product(self._pieces, pieces):
-            with errors_named_after(self.estimator):
+            with features_named(self.estimator):
                 before.check_kind(piece)
         all_pieces = self._pieces
         for piece in pieces:
@@ -303,7 +303,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
                 left -= n
                 states.append([each.later(left) for each in piece.last(n)])
             step = self._pieces[0].step if self._pieces else self._pass_of(Data(d))
-            with errors_named_after(self):
+            with features_named(self):
                 state = step.summed(states or [step.empty(d)])
             answer._learned, answer.n_features_in_ = Learned(step, state), d
             self._name_features(answer)
@@ -457,7 +457,7 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             (step,) = plan_of(self.estimator, data, "stream").passes
         except WidthError:
             raise ParameterError(
-                f"Window: expected at most {MOST:,} features for {type(self.estimator).__name__}, "
+                f"expected at most {MOST:,} features for {type(self.estimator).__name__}, "
                 f"got {data.n_features:,}. Use OC, or select features first."
             ) from None
         return step
@@ -465,20 +465,20 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def _check_estimator(self) -> None:
         if not hasattr(type(self.estimator), "fit_moments"):  # moments add up
             raise ParameterError(
-                "Window: expected an estimator whose states add up (OC, SRDA, PCA, a selector, …), "
+                "expected an estimator whose states add up (OC, SRDA, PCA, a selector, …), "
                 f"got {type(self.estimator).__name__}. Use its half_life if it has one."
             )
         if not hasattr(self.estimator, "partial_fit"):
             raise ParameterError(
-                "Window: expected an estimator whose states add up, got "
+                "expected an estimator whose states add up, got "
                 f"{self.estimator!r}, which needs all samples at once. Use another solver."
             )
         if self.estimator.half_life is not None:
             raise ParameterError(
-                "Window: expected an estimator without a half_life, got "
+                "expected an estimator without a half_life, got "
                 f"half_life={self.estimator.half_life!r}. Use one or the other."
             )
-        check_whole("Window", "samples", self.samples)
+        check_whole("samples", self.samples)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_pieces")

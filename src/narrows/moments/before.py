@@ -49,7 +49,7 @@ class ClassStats:
     ) -> Any:
         """Return moments of no samples."""
         _warn("ClassStats", "Moments(n_features, second=..., keep=...)")
-        _refuse("ClassStats", presence, folds)
+        _refuse(presence, folds)
         return Moments(n_features, second=second, keep=kept)
 
     @staticmethod
@@ -64,7 +64,7 @@ class ClassStats:
     ) -> Moments:
         """Return the moments of the samples X."""
         _warn("ClassStats", "Moments.of(X, y, second=..., keep=...)")
-        _refuse("ClassStats", presence, folds)
+        _refuse(presence, folds)
         return Moments.of(X, y, sample_weight, second=second, keep=kept)
 
 
@@ -81,7 +81,7 @@ class TargetStats:
     ) -> Any:
         """Return moments of no samples."""
         _warn("TargetStats", "Moments(n_features, second=..., keep=..., numeric=True)")
-        _refuse("TargetStats", False, folds)
+        _refuse(False, folds)
         second = "total" if second == "targets" else second
         return Moments(n_features, second=second, keep=kept, numeric=True)
 
@@ -96,26 +96,26 @@ class TargetStats:
     ) -> Moments:
         """Return the moments of the samples X."""
         _warn("TargetStats", "Moments.of(X, y, second=..., keep=..., numeric=True)")
-        _refuse("TargetStats", False, folds)
+        _refuse(False, folds)
         second = "total" if second == "targets" else second
         return Moments.of(X, y, sample_weight, second=second, keep=kept, numeric=True)
 
 
-def _warn(who: str, instead: str) -> None:
-    text = f"{who} was renamed in version 0.4. Use {instead}."
+def _warn(name: str, instead: str) -> None:
+    text = f"{name} was renamed in version 0.4. Use {instead}."
     warnings.warn(text, DeprecationWarning, stacklevel=3)
 
 
-def _refuse(who: str, presence: bool, folds: int | None) -> None:
+def _refuse(presence: bool, folds: int | None) -> None:
     """Raise ValueError for what moments do not have."""
     if presence:
         raise ValueError(
-            f"{who}: expected presence=False, got {presence!r}. Pass which features are not zero, "
+            f"expected presence=False, got {presence!r}. Pass which features are not zero, "
             "as numbers: Moments.of((X != 0).astype(float), y)."
         )
     if folds is not None:
         raise ValueError(
-            f"{who}: expected folds=None, got {folds!r}. Use a list of Moments, one for each fold, "
+            f"expected folds=None, got {folds!r}. Use a list of Moments, one for each fold, "
             "and Moments.summed for their sum."
         )
 

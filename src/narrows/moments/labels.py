@@ -27,12 +27,12 @@ _FOR_NUMBERS = (
 FEW_CLASSES = 20  # with more, whole numbers may be no classes
 
 
-def are_numeric(y: Any, who: str) -> bool:
+def are_numeric(y: Any) -> bool:
     """Whether labels are finite floats that are no classes: fractions, or many whole numbers.
 
     Whole numbers are taken for numeric targets with a warning.
     """
-    numbers = None if y is None or sparse.issparse(y) else as_array(y, who)
+    numbers = None if y is None or sparse.issparse(y) else as_array(y)
     if numbers is None or numbers.dtype.kind != "f" or not np.isfinite(numbers).all():
         return False
     if (numbers != np.floor(numbers)).any():
@@ -41,7 +41,7 @@ def are_numeric(y: Any, who: str) -> bool:
     if distinct <= FEW_CLASSES or is_matrix(numbers):
         return False
     warn(
-        f"{who}: y has {distinct:,} distinct values of type {numbers.dtype}, which are taken for "
+        f"y has {distinct:,} distinct values of type {numbers.dtype}, which are taken for "
         "numbers to predict. If they are classes, use y.astype(int)."
     )
     return True
@@ -66,9 +66,7 @@ def warn_of_numbers(classes: np.ndarray, n_samples: int) -> None:
         )
 
 
-def indicator(
-    X: Any, y: Any, sample_weight: Any = None, who: str = "Moments"
-) -> tuple[np.ndarray, sparse.csr_array]:
+def indicator(X: Any, y: Any, sample_weight: Any = None) -> tuple[np.ndarray, sparse.csr_array]:
     """Return class names and the weighted indicator matrix of the labels of X.
 
     Parameters
@@ -80,8 +78,6 @@ def indicator(
         One label per sample, or a 0-1 indicator matrix of the classes of each sample.
     sample_weight : array-like of shape (n_samples,), optional
         Weights, 0 or from 1e-100 to 1e100; 1 by default.
-    who : str
-        The name of the caller in errors.
 
     Returns
     -------
@@ -96,43 +92,43 @@ def indicator(
         Labels missing, of mixed types, not whole numbers, not 0-1 in an indicator; weights
         negative, not finite, or of another length.
     """
-    y = _given(y, who)
+    y = _given(y)
     if is_matrix(y):
-        classes, Y = _from_matrix(y, who)
+        classes, Y = _from_matrix(y)
     else:
-        classes, codes = _from_column(y, who)
+        classes, codes = _from_column(y)
         n = len(codes)
         Y = sparse.csr_array((np.ones(n), codes, np.arange(n + 1)), shape=(n, len(classes)))
     from sklearn.utils.validation import check_consistent_length
 
     check_consistent_length(X, Y)
     if sample_weight is not None:
-        weight = weights(sample_weight, Y.shape[0], who)
+        weight = weights(sample_weight, Y.shape[0])
         Y.data = Y.data * np.repeat(weight, np.diff(Y.indptr))
     return classes, Y
 
 
-def one_a_row(X: Any, y: Any, who: str = "Moments") -> tuple[np.ndarray, np.ndarray]:
+def one_a_row(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return class names, sorted, and the number of the class of each sample.
 
     For methods with one label per sample. Parameters and errors are those of `indicator`; an
     indicator matrix is a ValueError.
     """
-    y = _given(y, who)
+    y = _given(y)
     if is_matrix(y):
         raise ValueError(
-            f"{who}: expected one label per sample, got y of shape {y.shape}. The selectors, OC, "
+            f"expected one label per sample, got y of shape {y.shape}. The selectors, OC, "
             "OCM, OnlineSRDA and KernelSRDA support several, and SRDA and MMC by cross "
             "products."
         )
-    classes, codes = _from_column(y, who)
+    classes, codes = _from_column(y)
     from sklearn.utils.validation import check_consistent_length
 
     check_consistent_length(X, codes)
     return classes, codes
 
 
-def check_among(classes: Any, y: Any, known: np.ndarray, who: str) -> np.ndarray:
+def check_among(classes: Any, y: Any, known: np.ndarray) -> np.ndarray:
     """Return `classes`, distinct and sorted.
 
     ValueError where a label of `y`, or one that is known, is not one of them.
@@ -145,20 +141,18 @@ def check_among(classes: Any, y: Any, known: np.ndarray, who: str) -> np.ndarray
         As for `indicator`; the labels of an indicator matrix are the numbers of its columns.
     known : ndarray of shape (n_known,)
         Labels of earlier samples.
-    who : str
-        The name of the caller in errors.
     """
-    allowed = _from_column(_given(classes, who), who)[0]
+    allowed = _from_column(_given(classes))[0]
     labels = known
     if y is not None:
-        y = _given(y, who)
-        given = np.arange(y.shape[1]) if is_matrix(y) else _from_column(y, who)[0]
+        y = _given(y)
+        given = np.arange(y.shape[1]) if is_matrix(y) else _from_column(y)[0]
         labels = union(known, given)
     kind = union(allowed, labels).dtype  # raises for labels of another type
     other = np.setdiff1d(labels.astype(kind), allowed.astype(kind))
     if len(other):
         raise ValueError(
-            f"{who}: expected labels among the given classes {first_labels(allowed)}, got "
+            f"expected labels among the given classes {first_labels(allowed)}, got "
             f"{first_labels(other)}. Leave classes out, or give all labels that may occur."
         )
     return allowed
@@ -170,18 +164,18 @@ def first_labels(labels: np.ndarray, most: int = 10) -> str:
     return shown + (f", … ({len(labels):,})" if len(labels) > most else "")
 
 
-def _given(y: Any, who: str) -> Any:
+def _given(y: Any) -> Any:
     if y is None:
         raise ValueError(
-            f"{who} requires y to be passed, but the target y is None. "
+            "fit requires y to be passed, but the target y is None. "
             "Pass one label per sample, or a 0-1 indicator matrix."
         )
-    return y if sparse.issparse(y) else as_array(y, who)
+    return y if sparse.issparse(y) else as_array(y)
 
 
-def as_array(y: Any, who: str = "Moments") -> np.ndarray:
+def as_array(y: Any) -> np.ndarray:
     """Return labels as an array, of objects where NumPy would change the labels of a list."""
-    array = np.asarray(as_numpy(y, "y", who))
+    array = np.asarray(as_numpy(y, "y"))
     if not isinstance(y, list | tuple) or not (array.ndim == 1 or array.shape[1:] == (1,)):
         return array
     if array.ndim == 2:
@@ -229,11 +223,11 @@ def places_of(labels: np.ndarray, known: np.ndarray) -> np.ndarray:
     return np.searchsorted(known, labels.astype(known.dtype, copy=False))
 
 
-def _of_several_types(*labels: tuple[Any, Any], who: str = "") -> ValueError:
+def _of_several_types(*labels: tuple[Any, Any]) -> ValueError:
     given = " and ".join(f"{label!r} ({kind})" for label, kind in labels)
     return ValueError(
-        f"{who}expected labels of one type, got {given}. Turn all labels into text, or all into "
-        'numbers of one type; for files, set labels="text".'
+        f"expected labels of one type, got {given}. Turn all labels into text, or all into "
+        "numbers of one type; for files, set `labels` to text."
     )
 
 
@@ -266,9 +260,9 @@ def arrivals(
     return merged[numbers >= 0], numbers[numbers >= 0]
 
 
-def as_labels(y: Any, who: str) -> np.ndarray:
+def as_labels(y: Any) -> np.ndarray:
     """Return one label per sample in the type in which `indicator` returns class names."""
-    classes, codes = _from_column(_given(y, who), who)
+    classes, codes = _from_column(_given(y))
     return classes[codes]
 
 
@@ -282,15 +276,15 @@ def are_labels(y: Any) -> bool:
     """Whether y has classes: text, numbers without fractions, or an indicator matrix."""
     try:
         if is_matrix(y):
-            _from_matrix(y, "")
+            _from_matrix(y)
         elif (labels := as_array(y)).dtype.kind not in "biu":
-            _from_column(labels, "")
+            _from_column(labels)
     except ValueError:
         return False
     return True
 
 
-def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
+def _from_column(y: Any) -> tuple[np.ndarray, np.ndarray]:
     labels = y
     if type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind not in _NUMBERS:
         from sklearn.utils.validation import column_or_1d
@@ -304,11 +298,11 @@ def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
             labels = np.array(objects)  # numbers, as objects
         except ValueError:
             raise ValueError(
-                f"{who}: expected labels that are numbers or text, got lists. "
+                "expected labels that are numbers or text, got lists. "
                 "Give one label a sample, or a matrix of 0 and 1 with a column for each class."
             ) from None
         if labels.dtype.kind == "f" and objects:
-            labels = _exact(objects, labels, who)
+            labels = _exact(objects, labels)
     if labels.dtype.kind in _NUMBERS:
         labels = labels.astype(labels.dtype.newbyteorder("="), copy=False)
         if labels.dtype.itemsize > 8:
@@ -317,30 +311,30 @@ def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
                 labels = long.astype(np.float64)
             if not np.array_equal(labels, long, equal_nan=True):
                 k = int((labels != long).argmax())
-                raise _of_several_types((long[k], long.dtype), who=f"{who}: ")
+                raise _of_several_types((long[k], long.dtype))
     if labels.dtype.kind not in _NUMBERS + _TEXT:
         are_bytes = labels.dtype.kind == "S"
         text = "[label.decode() for label in y]" if are_bytes else "np.asarray(y).astype(str)"
         raise ValueError(
-            f"{who}: expected labels that are numbers or text, got {labels.dtype}. Use {text}."
+            f"expected labels that are numbers or text, got {labels.dtype}. Use {text}."
         )
     if labels.dtype.kind == "f" and not np.all(labels == np.floor(labels)):
         raise ValueError(
-            f"{who}: Unknown label type: continuous. Expected labels that are whole numbers or "
+            f"Unknown label type: continuous. Expected labels that are whole numbers or "
             f"text, got NaN or fractions. {_FOR_NUMBERS}"
         )
     if labels.dtype.kind == "f" and np.isinf(labels).any():
-        raise ValueError(f"{who}: expected labels that are whole numbers or text, got infinity.")
+        raise ValueError("expected labels that are whole numbers or text, got infinity.")
     odd = [label for label in labels if not isinstance(label, str)] if labels.dtype == "O" else []
     if odd:
         raise ValueError(
-            f"{who}: expected labels that are all text or all numbers, got {odd[0]!r}. "
+            f"expected labels that are all text or all numbers, got {odd[0]!r}. "
             "Turn all labels into text, and fill or drop missing ones."
         )
     return distinct(labels)
 
 
-def _exact(objects: list[Any], numbers: np.ndarray, who: str) -> np.ndarray:
+def _exact(objects: list[Any], numbers: np.ndarray) -> np.ndarray:
     """Return labels that NumPy turned into floats; ValueError where that changes integers."""
     whole = [label for label in objects if isinstance(label, int | np.integer)]
     if whole and len(whole) == len(objects):
@@ -353,9 +347,7 @@ def _exact(objects: list[Any], numbers: np.ndarray, who: str) -> np.ndarray:
             int(label) != number or len(whole) == len(objects)
         ):
             other = next((b for b in objects if type(b) is not type(label) or b < 0), label)
-            raise _of_several_types(
-                (label, type(label).__name__), (other, type(other).__name__), who=f"{who}: "
-            )
+            raise _of_several_types((label, type(label).__name__), (other, type(other).__name__))
     return numbers
 
 
@@ -372,32 +364,31 @@ def distinct(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.unique(labels, return_inverse=True)
 
 
-def _from_matrix(y: Any, who: str) -> tuple[np.ndarray, sparse.csr_array]:
+def _from_matrix(y: Any) -> tuple[np.ndarray, sparse.csr_array]:
     Y = sparse.csr_array(y, dtype=np.float64, copy=True)
     Y.sum_duplicates()
     Y.eliminate_zeros()
     if not np.all(Y.data == 1):
         raise ValueError(
-            f"{who}: expected an indicator matrix of 0 and 1, got other numbers in y of shape "
+            f"expected an indicator matrix of 0 and 1, got other numbers in y of shape "
             f"{Y.shape}. Pass a single column for one label per sample. {_FOR_NUMBERS}"
         )
     return np.arange(Y.shape[1]), Y
 
 
-def weights(sample_weight: Any, n: int, who: str = "Moments") -> np.ndarray:
+def weights(sample_weight: Any, n: int) -> np.ndarray:
     """Return weights of shape (n_samples,); ValueError where one is negative or not finite."""
-    given = 1.0 if sample_weight is None else as_numpy(sample_weight, "sample_weight", who)
+    given = 1.0 if sample_weight is None else as_numpy(sample_weight, "sample_weight")
     weight = np.asarray(given, dtype=np.float64)
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
         raise ValueError(
-            f"{who}: expected sample_weight of shape ({n},), one number per sample, "
-            f"got {weight.shape}."
+            f"expected sample_weight of shape ({n},), one number per sample, got {weight.shape}."
         )
     bad = ~(np.isfinite(weight) & (weight >= 0))
     if bad.any():
-        raise ValueError(f"{who}: expected finite sample_weight >= 0, got {weight[bad][0]:g}.")
+        raise ValueError(f"expected finite sample_weight >= 0, got {weight[bad][0]:g}.")
     odd = (weight > LARGEST_WEIGHT) | ((weight > 0) & (weight < SMALLEST_WEIGHT))
     if odd.any():
         i = int(odd.argmax())
@@ -405,7 +396,6 @@ def weights(sample_weight: Any, n: int, who: str = "Moments") -> np.ndarray:
             f"sample weights of 0 or between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}",
             f"{weight[i]:g} for sample {i}",
             advice="Scale sample_weight, and use 0 for samples that do not count.",
-            who=who,
         )
     return weight
 
@@ -444,15 +434,15 @@ def priors(kind: Any, counts: np.ndarray) -> np.ndarray:
     try:
         given = np.asarray(as_numpy(kind, "priors"), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"Moments: expected priors to be numbers, got {kind!r}.") from None
+        raise ParameterError(f"expected priors to be numbers, got {kind!r}.") from None
     if given.shape != (seen.sum(),):
         raise ParameterError(
-            f"Moments: expected priors of shape ({seen.sum()},), one number for each class, "
+            f"expected priors of shape ({seen.sum()},), one number for each class, "
             f"got shape {given.shape}."
         )
     if not np.all(np.isfinite(given)) or np.any(given < 0) or not given.any():
         raise ParameterError(
-            f"Moments: expected priors to be finite, >= 0 and not all 0, got {given.tolist()}."
+            f"expected priors to be finite, >= 0 and not all 0, got {given.tolist()}."
         )
     p[seen] = given
     return p / p.sum()
@@ -482,7 +472,7 @@ def log_change(
     """
     if several:
         raise ParameterError(
-            f"Moments: expected priors=None, since samples may have several labels, got {kind!r}"
+            f"expected priors=None, since samples may have several labels, got {kind!r}"
             ". Compare probabilities with other limits than 1/2 instead."
         )
     seen, given = counts > 0, by_class(kind)
@@ -516,15 +506,11 @@ def of_classes(given: Mapping[Any, Any], classes: Sequence[Any]) -> list[float]:
     """
     for label, value in given.items():
         if isinstance(value, bool) or not isinstance(value, Real):
-            raise ParameterError(
-                f"Moments: expected priors to be numbers, got {value!r} for {label!r}."
-            )
+            raise ParameterError(f"expected priors to be numbers, got {value!r} for {label!r}.")
     found = [given.get(label, given.get(str(label))) for label in classes]
     if None in found:
         missing = classes[found.index(None)]
-        raise ParameterError(
-            f"Moments: expected priors for each class, got none for {missing!r}. Add it."
-        )
+        raise ParameterError(f"expected priors for each class, got none for {missing!r}. Add it.")
     return [float(value) for value in found if value is not None]
 
 
@@ -538,7 +524,7 @@ def check_word(kind: str) -> None:
     """Raise ParameterError where `kind` is not one of the words."""
     if kind not in _POWERS:
         raise ParameterError(
-            'Moments: expected priors to be "empirical", "sqrt", "balanced", a dict by class or '
+            'expected priors to be "empirical", "sqrt", "balanced", a dict by class or '
             f"an array, got {kind!r}."
         )
 

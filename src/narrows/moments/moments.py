@@ -151,7 +151,7 @@ class Moments(Reading):
     ):
         kinds = [kind for kind in Second.kinds if not (numeric and kind == "class")]
         if second not in kinds:
-            raise ParameterError(f"Moments: expected one of second={kinds}, got {second!r}.")
+            raise ParameterError(f"expected one of second={kinds}, got {second!r}.")
         _check_width(second, n_features)
         self._begin(n_features, second, keep, numeric, n_features)
 
@@ -212,7 +212,7 @@ class Moments(Reading):
             X = as_samples(X)
         if X.shape[1] != self.n_features:
             raise ValueError(
-                f"Moments: expected samples with {self.n_features} features, got {X.shape[1]}. "
+                f"expected samples with {self.n_features} features, got {X.shape[1]}. "
                 "Use widen() if the data have more features now."
             )
         to_targets = Targets.of_labels if self.labels is not None else Targets.of_numbers
@@ -391,7 +391,7 @@ class Moments(Reading):
     def __mul__(self, factor: Any) -> Self:
         if not (isinstance(factor, Real) and 0 <= float(factor) < np.inf):
             raise ValueError(
-                f"Moments: expected a factor that is a number >= 0, got {factor!r}. "
+                f"expected a factor that is a number >= 0, got {factor!r}. "
                 "Use a - b to subtract samples."
             )
         return self._scaled(float(factor))
@@ -493,14 +493,14 @@ class Moments(Reading):
         """Raise where other moments are of another kind."""
         if not isinstance(other, Moments):
             raise TypeError(
-                f"Moments: expected other moments, got {type(other).__name__}. "
+                f"expected other moments, got {type(other).__name__}. "
                 "Use Moments.of(X, y) to make moments of samples."
             )
         for what in ("n_features", "second", "keep", "is_numeric"):
             mine, theirs = getattr(self, what), getattr(other, what)
             if mine != theirs:
                 raise ValueError(
-                    f"Moments: expected moments of one kind, got {what.removeprefix('is_')}="
+                    f"expected moments of one kind, got {what.removeprefix('is_')}="
                     f"{mine!r} and {what.removeprefix('is_')}={theirs!r}."
                     + (" Use widen() on the narrower one." if what == "n_features" else "")
                 )
@@ -510,7 +510,7 @@ class Moments(Reading):
     def _check_targets(self, q: int) -> None:
         if self.n_targets not in (0, q):
             raise ValueError(
-                f"Moments: expected {self.n_targets} target{'s' * (self.n_targets > 1)} as "
+                f"expected {self.n_targets} target{'s' * (self.n_targets > 1)} as "
                 f"before, got {q}. Give all samples the same targets."
             )
 
@@ -522,7 +522,7 @@ class Moments(Reading):
             if weight - count < -_MISSING * count:
                 of_class = "" if self.labels is None else f" from class {label!r}"
                 raise ValueError(
-                    f"Moments: expected to subtract a weight of at most {weight:g}{of_class}, "
+                    f"expected to subtract a weight of at most {weight:g}{of_class}, "
                     f"got {count:g}. Subtract only what was added."
                 )
 
@@ -584,7 +584,7 @@ class Moments(Reading):
         more = n_features - self.n_features
         if more < 0:
             raise ValueError(
-                f"Moments: expected widen() to at least the present {self.n_features} features, "
+                f"expected widen() to at least the present {self.n_features} features, "
                 f"got {n_features}."
             )
         if more:
@@ -602,8 +602,7 @@ class Moments(Reading):
             return self.copy()
         if not self.has(second):
             raise ValueError(
-                f"Moments: expected second moments that follow from second={self.second!r}, "
-                f"got {second!r}."
+                f"expected second moments that follow from second={self.second!r}, got {second!r}."
             )
         new = self._without_kept()
         new.second_moment = Second.kinds[None].zeros(len(self.tt), self.n_features)
@@ -677,7 +676,7 @@ def _check_width(second: Any, n_features: int) -> None:
     """Raise WidthError where there are too many features for their products."""
     if second == "cross" and n_features > MOST:
         raise WidthError(
-            f'Moments: expected at most {MOST:,} features for second="cross", got '
+            f'expected at most {MOST:,} features for second="cross", got '
             f"{n_features:,}. Select features first, or use OnlineSRDA or OC.",
             n_features,
         )

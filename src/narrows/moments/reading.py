@@ -327,9 +327,7 @@ class Reading(Sums):
     def _products(self) -> Products:
         """Return the products of all samples; ValueError without them."""
         if not isinstance(self.second_moment, Products):
-            raise ValueError(
-                f'Moments: expected second="cross" for a covariance, got {self.second!r}.'
-            )
+            raise ValueError(f'expected second="cross" for a covariance, got {self.second!r}.')
         return self.second_moment
 
     def _scatter(self) -> np.ndarray:

@@ -209,6 +209,6 @@ def ratio(a: Any, b: np.ndarray) -> np.ndarray:
 def not_enough(second: str | None) -> ValueError:
     """Return the error of variances that second moments do not determine."""
     return ValueError(
-        f"Moments: expected sums of squares for variances with these priors, got "
+        f"expected sums of squares for variances with these priors, got "
         f'second={second!r}. Use second="class" ("total" is enough for empirical priors).'
     )

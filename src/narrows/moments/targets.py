@@ -36,9 +36,9 @@ class Targets(NamedTuple):
     weight: np.ndarray
 
     @classmethod
-    def of_labels(cls, X: Any, y: Any, sample_weight: Any = None, who: str = "Moments") -> Targets:
+    def of_labels(cls, X: Any, y: Any, sample_weight: Any = None) -> Targets:
         """Return the targets of samples with labels, or with a 0-1 indicator matrix for y."""
-        return cls.of_indicator(*indicator(X, y, sample_weight, who))
+        return cls.of_indicator(*indicator(X, y, sample_weight))
 
     @classmethod
     def of_indicator(cls, labels: np.ndarray, T: sparse.csr_array) -> Targets:
@@ -47,13 +47,13 @@ class Targets(NamedTuple):
         return cls(labels, T, T.data if one_each else np.asarray(T.sum(axis=1)).ravel())
 
     @classmethod
-    def of_numbers(cls, X: Any, y: Any, sample_weight: Any = None, who: str = "Moments") -> Targets:
+    def of_numbers(cls, X: Any, y: Any, sample_weight: Any = None) -> Targets:
         """Return the targets of samples with numbers, of shape (n_samples,) or more columns."""
-        Y, n = numbers_of(y, X.shape[0], who), X.shape[0]
+        Y, n = numbers_of(y, X.shape[0]), X.shape[0]
         most = float(np.abs(Y).max(initial=0.0))
         if not most < _LARGEST:
             raise too_large(f"targets below {_LARGEST:.0e}", None, f"{most:.1e}")
-        weight = np.ones(n) if sample_weight is None else weights(sample_weight, n, who)
+        weight = np.ones(n) if sample_weight is None else weights(sample_weight, n)
         return cls(None, np.hstack([np.ones((n, 1)), Y]), weight)
 
     def rows(self, some: slice) -> Targets:
@@ -63,7 +63,7 @@ class Targets(NamedTuple):
         return Targets(self.labels, self.T[some], self.weight[some])
 
 
-def numbers_of(y: Any, n: int, who: str) -> np.ndarray:
+def numbers_of(y: Any, n: int) -> np.ndarray:
     """Return the numeric targets of n samples, of shape (n_samples, n_targets).
 
     Raises
@@ -73,52 +73,50 @@ def numbers_of(y: Any, n: int, who: str) -> np.ndarray:
     """
     if y is None:
         raise ValueError(
-            f"{who} requires y to be passed, but the target y is None. "
+            "fit requires y to be passed, but the target y is None. "
             "Pass the targets of the samples, which are numbers."
         )
     advice = "Pass an array of shape (n_samples,) or (n_samples, n_targets)."
     if sparse.issparse(y):
-        raise ValueError(f"{who}: expected targets as a dense array, got a sparse one. {advice}")
-    given = np.asarray(as_numpy(y, "y", who))
+        raise ValueError(f"expected targets as a dense array, got a sparse one. {advice}")
+    given = np.asarray(as_numpy(y, "y"))
     if given.dtype.kind == "O" and not any(isinstance(each, str | bytes) for each in given.flat):
         with suppress(TypeError, ValueError):
             given = given.astype(np.float64)
     if given.dtype.kind not in "biuf":
         got = {"c": "complex numbers", "M": "dates", "m": "times"}.get(given.dtype.kind, "text")
         raise ValueError(
-            f"{who}: expected targets that are real numbers, got {got}. Convert them, or use SRDA "
+            f"expected targets that are real numbers, got {got}. Convert them, or use SRDA "
             "or ForwardFS for classes."
         )
     if given.ndim not in (1, 2) or (given.ndim == 2 and not 0 < given.shape[1] <= MOST_TARGETS):
         raise ValueError(
-            f"{who}: expected from 1 to {MOST_TARGETS:,} targets, got y of shape {given.shape}. "
-            f"{advice}"
+            f"expected from 1 to {MOST_TARGETS:,} targets, got y of shape {given.shape}. {advice}"
         )
     if len(given) != n:
         raise ValueError(
-            f"{who}: expected the targets of {n} samples, got those of {len(given)}. {advice}"
+            f"expected the targets of {n} samples, got those of {len(given)}. {advice}"
         )
     Y = given.astype(np.float64, order="C") + 0.0  # -0 becomes 0
     Y = Y.reshape(n, *given.shape[1:] or (1,))
     if not np.isfinite(Y).all():
         got = "NaN" if np.isnan(Y).any() else "infinity"
         raise ValueError(
-            f"{who}: expected finite targets, got {got}. Leave out the samples without a target."
+            f"expected finite targets, got {got}. Leave out the samples without a target."
         )
     return Y
 
 
-def as_samples(X: Any, who: str = "Moments", finite: bool = True) -> Any:
+def as_samples(X: Any, finite: bool = True) -> Any:
     """Return samples as float32 or float64, CSR if sparse; ValueError unless they are finite."""
-    X = samples_as_numpy(X, who)
+    X = samples_as_numpy(X)
     # of a sum that scikit-learn looks at
-    with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, who):
+    with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X):
         X = check_array(
             X,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             ensure_min_samples=0,
             ensure_all_finite=finite and not all_finite(X),
-            estimator=who,
         )
     return with_one_index_type(X)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,23 +13,21 @@ from narrows.solve.sums import all_finite, with_one_index_type
 
 EXACT = 2.0**53  # up to here floats hold all integers
 _IN_MEMORY = (1, 3, 11)  # of DLPack's devices: the CPU, and its memory that GPUs can read
-_TEXT = "could not convert string to float"  # what NumPy says of text
-_NAN = re.compile("Input (X )?contains NaN")  # what scikit-learn says of NaN
 _OF_TABLES = ("columns", "iloc", "__dataframe__")  # scikit-learn reads tables, and their names
 
 
-def check_not_masked(array: Any, what: str, who: str) -> None:
+def check_not_masked(array: Any, what: str) -> None:
     """Raise ValueError for a masked array, of which NumPy would read what the mask hides."""
     if isinstance(array, np.ma.MaskedArray):
         raise ValueError(
-            f"{who}: expected {what} without a mask, got a masked array, whose hidden values would "
+            f"expected {what} without a mask, got a masked array, whose hidden values would "
             f"count. Leave these samples out, or replace what is hidden by {what}.filled(value)."
         )
 
 
-def samples_as_numpy(X: Any, who: str = "Moments") -> Any:
+def samples_as_numpy(X: Any) -> Any:
     """Return samples as `as_numpy` does; float16 becomes float32, which holds the same numbers."""
-    X = as_numpy(X, "X", who)
+    X = as_numpy(X, "X")
     half = type(X) is np.ndarray and X.dtype == np.float16
     return X.astype(np.float32) if half else X
 
@@ -69,7 +66,7 @@ def beyond_floats(numbers: np.ndarray) -> bool:
     return bool((np.abs(numbers) >= EXACT).any())
 
 
-def as_numpy(array: Any, what: str, who: str = "Moments") -> Any:
+def as_numpy(array: Any, what: str) -> Any:
     """Return an array of another library as one of NumPy, and anything else as it is.
 
     Such an array has `__array__` or `__dlpack__`. It is not copied, unless it is of bfloat16, which
@@ -81,12 +78,10 @@ def as_numpy(array: Any, what: str, who: str = "Moments") -> Any:
         Samples, labels or weights.
     what : str
         The name of the argument in errors.
-    who : str
-        The name of the caller in errors.
     """
     kind = type(array)
     if issubclass(kind, np.ma.MaskedArray):
-        check_not_masked(array, what, who)
+        check_not_masked(array, what)
     if issubclass(kind, np.ndarray | np.generic) or sparse.issparse(array):
         return array
     if not (hasattr(kind, "__array__") or hasattr(kind, "__dlpack__")):
@@ -94,15 +89,14 @@ def as_numpy(array: Any, what: str, who: str = "Moments") -> Any:
     if any(hasattr(array, name) for name in _OF_TABLES):
         return array
     array = readable(array)
-    _check_readable(array, what, who)
+    _check_readable(array, what)
     try:
         if str(getattr(array, "dtype", "")).endswith("bfloat16") and hasattr(array, "float"):
             array = array.float()
         return np.asarray(array) if hasattr(kind, "__array__") else np.from_dlpack(array)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         raise TypeError(
-            f"{who}: expected {what} to be an array that NumPy can read, got {kind.__name__}: "
-            f"{error}"
+            f"expected {what} to be an array that NumPy can read, got {kind.__name__}: {error}"
         ) from None
 
 
@@ -166,16 +160,15 @@ def checked_samples(
         return X
     from sklearn.utils.validation import validate_data  # takes time to import
 
-    who = type(estimator).__name__
     if hasattr(type(X), "columns"):
-        check_not_lazy(X, who)
-        _check_no_times(X, who)
+        check_not_lazy(X)
+        _check_no_times(X)
         if types and {str(kind) for kind in getattr(X, "dtypes", ())} == {"float16"}:
             types = np.float32, np.float64  # which hold the same numbers, as of arrays
-    X = as_numpy(X, "samples", who) if types is None else samples_as_numpy(X, who)
+    X = as_numpy(X, "samples") if types is None else samples_as_numpy(X)
     options["ensure_all_finite"] = finite and not all_finite(X)
     # scikit-learn checks a sum
-    with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, who, inner, estimator):
+    with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, inner, estimator):
         X = validate_data(estimator, X, accept_sparse="csr", dtype=types, **options)
     return with_one_index_type(X)
 
@@ -199,32 +192,32 @@ def _is_as_before(
 
 
 @contextmanager
-def numbers_expected(X: Any, who: str, inner: Any = None, estimator: Any = None) -> Iterator[None]:
+def numbers_expected(X: Any, inner: Any = None, estimator: Any = None) -> Iterator[None]:
     """Say, where samples turn out to hold text or NaN, what makes numbers of it; show no text."""
     try:
         yield
-    except ValueError as error:
+    except ValueError:
         learned = getattr(estimator, "_learned", None)
         source = None if learned is None else learned.source  # the files that a model was fitted to
         kinds = ("encoder", "tfidf")
         kind = next((kind for kind in kinds if getattr(source, kind, None) is not None), None)
         fitted = f"Transform X by narrows.read.source_of(model).{kind} first."
-        if _NAN.match(str(error)):
+        if not _has_text(X):
+            if not _has_nan(X):
+                raise
             use = "Use narrows.table.TableEncoder for tables with missing values."
             raise ValueError(
-                f"{who}: expected finite values, got NaN{_column_of(X, _has_nan)}. "
+                f"expected finite values, got NaN{_column_of(X, _has_nan)}. "
                 f"{fitted if kind else use}"
             ) from None
-        if not str(error).startswith(_TEXT):
-            raise
         where = _column_of(X, _has_text)
         if kind:
-            raise ValueError(f"{who}: expected numbers, got text{where}. {fitted}") from None
-        name = who if inner is None else type(inner).__name__
+            raise ValueError(f"expected numbers, got text{where}. {fitted}") from None
         step, of = ("TableEncoder()", " of narrows.table") if where else ("Tfidf()", "")
-        example = "" if name == "Moments" else f", as in make_pipeline({step}, {name}())"
+        method = estimator if inner is None else inner
+        example = f", as in make_pipeline({step}, {type(method).__name__}())" * (method is not None)
         raise ValueError(
-            f"{who}: expected numbers, got text{where}. Put {step}{of} before it{example}."
+            f"expected numbers, got text{where}. Put {step}{of} before it{example}."
         ) from None
 
 
@@ -235,23 +228,31 @@ def _column_of(X: Any, holds: Callable[[Any], bool]) -> str:
     return "" if found is None else f" in column {str(found)!r}"
 
 
-def _has_text(column: Any) -> bool:
+def _has_text(samples: Any) -> bool:
+    """Whether samples, or a column, have text that is no number."""
     try:
-        np.asarray(column, dtype=np.float64)
-    except ValueError:
-        return True
+        cells = np.asarray([] if sparse.issparse(samples) else samples)
+    except ValueError:  # rows of several lengths
+        return False
+    return cells.dtype.kind in "USO" and any(map(_is_text, cells.ravel()))
+
+
+def _is_text(cell: Any) -> bool:
+    if isinstance(cell, str | bytes):
+        try:
+            float(cell)
+        except ValueError:
+            return True
     return False
 
 
-def check_not_lazy(X: Any, who: str) -> None:
+def check_not_lazy(X: Any) -> None:
     """Raise ValueError for a LazyFrame of polars, which has no cells yet."""
     if hasattr(type(X), "collect_schema") and hasattr(type(X), "collect"):
-        raise ValueError(
-            f"{who}: expected a table in memory, got a {type(X).__name__}. Use X.collect()."
-        )
+        raise ValueError(f"expected a table in memory, got a {type(X).__name__}. Use X.collect().")
 
 
-def _check_no_times(X: Any, who: str) -> None:
+def _check_no_times(X: Any) -> None:
     """Raise ValueError for a table with dates, which would be numbers of days or microseconds."""
     types: Any = getattr(X, "dtypes", None)
     if types is None:
@@ -260,7 +261,7 @@ def _check_no_times(X: Any, who: str) -> None:
         names = X.column_names if hasattr(X, "column_names") else X.columns
         name = next(n for n, kind in zip(names, types, strict=True) if _is_of_times(kind))
         raise ValueError(
-            f"{who}: expected numbers, got dates or times in column {str(name)!r}. Put "
+            f"expected numbers, got dates or times in column {str(name)!r}. Put "
             "TableEncoder() of narrows.table before it."
         )
 
@@ -269,16 +270,27 @@ def _is_of_times(kind: Any) -> bool:
     return str(kind).lower().startswith(("date", "time", "duration", "period"))
 
 
-def _has_nan(column: Any) -> bool:
-    return not _has_text(column) and bool(np.isnan(np.asarray(column, dtype=np.float64)).any())
+def _has_nan(samples: Any) -> bool:
+    """Whether samples, or a column, have NaN or missing values."""
+    try:
+        cells = samples.data if sparse.issparse(samples) else np.asarray(samples)
+    except ValueError:  # rows of several lengths
+        return False
+    if cells.dtype.kind == "f":
+        return bool((cells != cells).any())
+    return any(map(_is_nan, cells.flat))
 
 
-def _check_readable(array: Any, what: str, who: str) -> None:
+def _is_nan(cell: Any) -> bool:
+    return isinstance(cell, float) and cell != cell
+
+
+def _check_readable(array: Any, what: str) -> None:
     """Raise TypeError for a tensor that has to be detached, or copied to the CPU, first."""
     name = type(array).__name__
     if getattr(array, "requires_grad", False) is True:
         raise TypeError(
-            f"{who}: expected {what} without gradients, got {name} with requires_grad=True. "
+            f"expected {what} without gradients, got {name} with requires_grad=True. "
             f"Pass {what}.detach()."
         )
     try:
@@ -289,7 +301,7 @@ def _check_readable(array: Any, what: str, who: str) -> None:
         where = getattr(array, "device", "another device")
         how = f"{what}.cpu()" if hasattr(array, "cpu") else "a copy of it"
         raise TypeError(
-            f"{who}: expected {what} in the memory of the CPU, got {name} on {where}. Pass {how}."
+            f"expected {what} in the memory of the CPU, got {name} on {where}. Pass {how}."
         )
 
 

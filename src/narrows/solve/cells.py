@@ -84,7 +84,7 @@ def reads_as_number(value: Any) -> bool:
 _LARGEST = 1e150
 _OF_DURATION = "Divide the column by a unit, such as datetime.timedelta(hours=1)."
 _AS_DURATION = "Make the column durations, such as by pandas.to_timedelta(column, unit='h')."
-_AS_TEXT = "Correct it, or fit with the column in categories (--categories) or text (--text)."
+_AS_TEXT = "Correct it, or fit with the column in `categories` or `text`."
 
 
 _OF_NUMPY = np.datetime64, np.timedelta64  # which Python makes numbers of their units
@@ -198,7 +198,7 @@ class Cells:
     """The cells of a column, which become numbers, dates or texts when they are asked for."""
 
     def __init__(self, column: str, given: Any):
-        check_not_masked(given, f"column {column!r}", "TableEncoder")
+        check_not_masked(given, f"column {column!r}")
         self.type = str(getattr(given, "dtype", getattr(given, "type", "")))
         self.is_categorical = _CATEGORICAL.match(self.type) is not None
         self.column, self.given = column, readable(given)
@@ -218,13 +218,13 @@ class Cells:
             array = np.zeros((0, 0))
         if array.ndim != 1:
             raise ParameterError(
-                f"TableEncoder: expected one value in each cell of column {self.column!r}, got "
-                "others. Make a column of each value, or name the column in drop (--drop)."
+                f"expected one value in each cell of column {self.column!r}, got "
+                "others. Make a column of each value, or name the column in `drop`."
             )
         if array.dtype.kind == "c":
             raise ParameterError(
-                f"TableEncoder: expected texts, numbers or dates in column {self.column!r}, got "
-                "complex numbers. Make a column of each part, or name it in drop (--drop)."
+                f"expected texts, numbers or dates in column {self.column!r}, got "
+                "complex numbers. Make a column of each part, or name it in `drop`."
             )
         if array.dtype.kind == "U" and isinstance(self.given, list | tuple):
             return np.array(self.given, dtype=object)  # 2.0 is no text
@@ -276,8 +276,8 @@ class Cells:
             numbers: dict[Any, int] = dict.fromkeys(cells, -1)
         except TypeError:
             raise ParameterError(
-                f"TableEncoder: expected texts, numbers or dates in column {self.column!r}, got "
-                "lists or other objects. Name the column in drop (--drop)."
+                f"expected texts, numbers or dates in column {self.column!r}, got "
+                "lists or other objects. Name the column in `drop`."
             ) from None
         values = [value for value in numbers if not is_missing(value)]
         numbers.update(zip(values, range(len(values)), strict=True))
@@ -438,13 +438,13 @@ class Cells:
         with suppress(TypeError):  # of months; nanoseconds would be integers
             cell = cell.astype(f"{cell.dtype.kind}8[us]") if cell.dtype.kind in "mM" else cell
         got = cell.tolist()[0]
-        problem = f"TableEncoder: expected {expected} in column {self.column!r}, got {got!r:.100}"
+        problem = f"expected {expected} in column {self.column!r}, got {got!r:.100}"
         raise CellError(problem, advice, self.column, row)
 
 
 def table_of(X: Any) -> dict[str, Cells]:
     """Return the columns of a table by their names."""
-    check_not_lazy(X, "TableEncoder")
+    check_not_lazy(X)
     if isinstance(X, Mapping):
         names, columns = list(X), list(X.values())
     elif hasattr(X, "column_names") and hasattr(X, "column"):  # of Arrow
@@ -452,21 +452,20 @@ def table_of(X: Any) -> dict[str, Cells]:
         columns = [X.column(k) for k in range(len(names))]
     elif engine := next((e for e, mark in _ENGINES.items() if hasattr(type(X), mark)), None):
         raise ValueError(
-            f"TableEncoder: expected a table in memory, got one on a cluster. Fit it with an "
+            f"expected a table in memory, got one on a cluster. Fit it with an "
             f"estimator: {engine}.fit(SRDA(), X, vectoriser=TableEncoder())."
         )
     elif hasattr(X, "columns") and hasattr(X, "__getitem__"):
         names, columns = list(X.columns), []
     else:
         raise ValueError(
-            f"TableEncoder: expected a DataFrame, an Arrow table or a mapping of columns, got "
+            f"expected a DataFrame, an Arrow table or a mapping of columns, got "
             f"{type(X).__name__}. Make one, such as pandas.DataFrame(X)."
         )
     twice = [name for name, n in Counter(map(str, names)).items() if n > 1]
     if twice:
         raise ValueError(
-            f"TableEncoder: expected columns of different names, got two of {twice[0]!r}. Rename "
-            "one of them."
+            f"expected columns of different names, got two of {twice[0]!r}. Rename one of them."
         )
     columns = columns or [X[name] for name in names]
     table = {str(name): Cells(str(name), c) for name, c in zip(names, columns, strict=True)}
@@ -474,7 +473,7 @@ def table_of(X: Any) -> dict[str, Cells]:
     for cells in table.values():
         if first is not None and len(cells) != len(first):
             raise ValueError(
-                f"TableEncoder: expected columns of one length, got {len(first)} cells in column "
+                f"expected columns of one length, got {len(first)} cells in column "
                 f"{first.column!r} and {len(cells)} in column {cells.column!r}. Leave out samples."
             )
     return table

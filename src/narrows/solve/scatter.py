@@ -576,7 +576,7 @@ def leading(S: Scatter, between: float, total: float, p: int) -> tuple[np.ndarra
         L, V = _leading(S, between, total, p)
         if hides and between and len(L) and np.abs(L).min() <= DROPPED * S.C.max():
             warn(
-                "Moments: expected features in units less far apart, got directions whose "
+                "expected features in units less far apart, got directions whose "
                 "eigenvalues are rounding beside the largest. Use standardize=True, or fewer "
                 "components."
             )

@@ -106,7 +106,7 @@ def warn_if_far(X: sparse.csr_array) -> None:
         if far.any():
             k = int(far.argmax())
             warn(
-                f"Moments: expected columns of sparse samples with a mean of at most {_FAR:g} "
+                f"expected columns of sparse samples with a mean of at most {_FAR:g} "
                 f"standard deviations, got {mean[k] / spread[k]:.0e} in column {columns[k]}. They "
                 "are not centred, so its variance can be lost: subtract a number near the mean "
                 "from the column, or use dense samples."

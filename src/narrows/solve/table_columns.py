@@ -164,7 +164,7 @@ class Column:
         fewest = _OTHERS if self.other else _UNKNOWN
         if self.values and {*of} == {self._rest} and (codes >= 0).sum() >= fewest:
             warn(
-                f"TableEncoder: expected some of the known values in column {self.name!r}, such as "
+                f"expected some of the known values in column {self.name!r}, such as "
                 f"{self.values[0]!r:.40}, got others only, such as {labels[0]!r:.40}. Write them "
                 "as in the first samples."
             )
@@ -178,8 +178,8 @@ class Column:
             self.mean, scale = float(numbers.mean()), float(numbers.std())
         if not np.isfinite(scale):
             raise ParameterError(
-                f"TableEncoder: expected numbers of less than 1e150 in column {self.name!r}, got "
-                "larger ones. Scale them, or name the column in drop (--drop)."
+                f"expected numbers of less than 1e150 in column {self.name!r}, got "
+                "larger ones. Scale them, or name the column in `drop`."
             )
         # of equal numbers it is rounding, by scikit-learn's bound for StandardScaler
         error = np.finfo(np.float64).eps * len(numbers) * abs(self.mean)
@@ -343,7 +343,7 @@ class TableMap:
         new = [name for name in table if name not in known]
         if missing or new:
             got = unlike(missing, new, ADD_MISSING)
-            raise ValueError(f"TableEncoder: expected the columns of the first samples, got {got}")
+            raise ValueError(f"expected the columns of the first samples, got {got}")
         for column in self.columns:
             column.check(table.get(column.name))
         return table

@@ -24,6 +24,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from narrows.io.extras import needing
 
-    with needing("spark", "pyspark", "narrows.spark"):
+    with needing("spark", "pyspark"):
         from narrows.spark import reducer
     return getattr(reducer, name)

@@ -694,7 +694,7 @@ def _with_columns(
 @contextmanager
 def _connect(session: Any, progress: bool = False) -> Iterator[Any]:
     """Give the session passed, or of a master's URL, or the active one, or of this machine."""
-    with needing("spark", "pyspark", NAME):
+    with needing("spark", "pyspark"):
         from pyspark.sql import SparkSession
     if session is None:
         session = SparkSession.getActiveSession()
@@ -716,7 +716,7 @@ def _connect(session: Any, progress: bool = False) -> Iterator[Any]:
         line = str(error).strip().partition("\n")[0][:300]
         raise ConnectionError(
             f"{NAME}: expected Spark at {session or 'this machine'}, got none that starts "
-            f"({line}). Check the URL (--master); a Spark of this machine needs "
+            f"({line}). Check the URL; a Spark of this machine needs "
             "Java 17."
         ) from None
     try:

@@ -104,7 +104,7 @@ class _Stage(HasFeaturesCol, HasLabelCol, HasWeightCol, HasOutputCol, MLWritable
         estimator = self.getEstimator()
         if not isinstance(estimator, Reduction):
             raise ParameterError(
-                f"{type(self).__name__}: expected an estimator of narrows, such as SRDA(), got "
+                f"expected an estimator of narrows, such as SRDA(), got "
                 f"{type(estimator).__name__}. Set estimator."
             )
         return estimator
@@ -202,7 +202,7 @@ class Reducer(Estimator, _Stage):
         for name in ("predictionCol", "probabilityCol"):
             if self._given(name) and not hasattr(estimator, "predict"):
                 raise ParameterError(
-                    f"Reducer: expected an estimator that predicts, such as SRDA, got "
+                    f"expected an estimator that predicts, such as SRDA, got "
                     f"{type(estimator).__name__}. Leave {name} out."
                 )
         names = (self._given(name) for name in ("featuresCol", "labelCol", "weightCol"))

@@ -361,7 +361,7 @@ def _refuse_vectors(schema: Any, features: Sequence[str], name: str) -> None:
         kind = schema.field(column).type
         if is_vector(kind):
             problem = f"column {column!r}: expected numbers, got {shown(kind)}."
-            advice = f"Set vector (--vector) to {column!r} to read each list as a sample."
+            advice = f"Set `vector` to {column!r} to read each list as a sample."
             raise DataError(name, f"{problem} {advice}")
 
 
@@ -508,7 +508,7 @@ def numbers(
     column: str,
     name: str,
     lines: range,
-    of_texts: str = "Set text (--text) to read texts.",
+    of_texts: str = "Set `text` to read texts.",
     of_nulls: str = "",
 ) -> np.ndarray:
     """Return a column of numbers; they are float32 where it is, else float64."""

@@ -54,7 +54,7 @@ class Writer:
         if X.shape[1] != self.width:
             raise ParameterError(
                 f"{format} files: expected {self.width} columns, as in the rows before, got "
-                f"{X.shape[1]}. Set width (--width), or write to {other}."
+                f"{X.shape[1]}. Set `width`, or write to {other}."
             )
 
 
@@ -127,7 +127,7 @@ class Format:
         if self.labels_apart and getattr(options, what) is not None and len(paths) > 1:
             beside = names_as_json(names_of(getattr(options, what), what))
             raise ParameterError(
-                f"{what} (--{what}): expected one file of samples beside {beside}, got "
+                f"`{what}`: expected one file of samples beside {beside}, got "
                 f"{len(paths)}. Put all samples in one, or run fit with one and update with the "
                 "others."
             )

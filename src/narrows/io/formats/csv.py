@@ -53,9 +53,7 @@ _FAULTS = {
     "expected after": "text behind a quoted cell. Double the quotes within cells.",
 }
 _SHOWN = 40  # characters of a cell in a message
-_OF_FEATURES = (
-    "Set text (--text) to read texts, label (--label) if the column holds labels, or remove it."
-)
+_OF_FEATURES = "Set `text` to read texts, `label` if the column holds labels, or remove it."
 
 
 def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -> Iterator[Chunk]:
@@ -143,7 +141,7 @@ def _warn_of_names(header: Sequence[str], name: str, numbers: bool) -> None:
     if all(map(reads_as_number, header)) and not all(cell.strip().isdecimal() for cell in header):
         warn(
             f"{name}:1: expected names of columns, got {some_names(header, 3)}. If the file has no "
-            "header, use no_header (--no-header): the first row is not read as a sample."
+            "header, use `no_header`: the first row is not read as a sample."
         )
 
 
@@ -308,7 +306,7 @@ def _check_separator(header: str, lines: Lines, name: str) -> None:
     if found is None:
         return
     what = {",": "commas", "\t": "tabs"}.get(lines.delimiter, repr(lines.delimiter))
-    advice = f"If the separator is {found!r}, use separator (--separator) {found!r}."
+    advice = f"If the separator is {found!r}, use `separator` {found!r}."
     problem = f"expected columns separated by {what}, got one column {_shortened(header)}."
     raise DataError(name, f"{problem} {advice}", lines.line)
 
@@ -333,7 +331,7 @@ def _rows(lines: Lines, blocks: Iterable[bytes], name: str) -> Iterator[tuple[in
             if number == 1 and "\0" in text:
                 problem = "expected a header in UTF-8, got NUL characters, as UTF-16 has them."
                 which = "utf-16-be" if text.startswith("\0") else "utf-16-le"
-                raise DataError(name, f"{problem} Use encoding (--encoding) {which}.", number)
+                raise DataError(name, f"{problem} Use `encoding` {which}.", number)
             yield text
 
     reader = csv.reader(texts(), strict=True, delimiter=lines.delimiter)

@@ -39,7 +39,7 @@ def libraries() -> tuple[Any, Any]:
 
     ImportError names the extra.
     """
-    with needing("anndata", "anndata", ".h5ad files"):
+    with needing("anndata", "anndata"):
         import h5py
         from anndata.io import read_elem
     return h5py, read_elem

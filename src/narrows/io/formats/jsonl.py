@@ -56,7 +56,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             if not isinstance(piece, str) and not (piece is None and as_empty):
                 problem = f"{key!r}: expected text, got {_kind(piece)}."
                 if key not in row:
-                    problem += f" Set text (--text) to one of {some_names([*row])}."
+                    problem += f" Set `text` to one of {some_names([*row])}."
                 raise DataError(name, problem, number)
         if targets:
             found.append(_numbers(row, targets, options.labels_required, name, number))

@@ -57,7 +57,7 @@ def read_array(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk
         targets = options.target or () if options.has_labels else ()
         Y = [_labels_of(path, n, files, "targets") for path in targets]
         if y is None and not Y and options.labels_required:
-            advice = "Set label (--label) to a .npy file of labels."
+            advice = "Set `label` to a .npy file of labels."
             raise DataError(name, f"expected labels, got none. {advice}")
         size = max(1, min(options.chunk_rows, _CELLS // d))
         for start in range(options.after, n, size):
@@ -77,7 +77,7 @@ def _labels_of(path: str, n: int, files: ExitStack, what: str = "labels") -> _St
     """Return the labels or the targets in a file, which stays open."""
     if not path.endswith(kinds.NPY.suffixes):
         option = what.removesuffix("s")
-        problem = f"{option} (--{option}): expected a {_NAME} file of {what}, got {path!r}."
+        problem = f"`{option}`: expected a {_NAME} file of {what}, got {path!r}."
         raise ParameterError(f"{problem} Name the file beside that of the samples.")
     if not os.path.isfile(path):
         raise FileNotFoundError(2, "no such file", path)

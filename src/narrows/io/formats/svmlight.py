@@ -249,7 +249,7 @@ def _targets(rows: _ParsedRows, targets: Sequence[str], name: str) -> np.ndarray
     odd = np.flatnonzero(rows.label_counts != len(targets))
     if len(odd):
         problem = f"expected {len(targets)} target{'s' * (len(targets) > 1)} before the columns"
-        advice = "Set target (--target) as often as there are numbers."
+        advice = "Set `target` as often as there are numbers."
         count = rows.label_counts[odd[0]] or "none"
         raise DataError(name, f"{problem}, got {count}. {advice}", int(rows.lines[odd[0]]))
     numbers = rows.labels.astype(np.float64).reshape(-1, len(targets))
@@ -282,7 +282,7 @@ class _Writer(Writer):
         y = np.zeros(X.shape[0], dtype=np.int64) if y is None else y
         if not sparse.issparse(y) and y.dtype.kind not in "biuf":
             odd = next((text for text in y.tolist() if integer_of(text) is None), None)
-            advice = 'Set labels="integer".' if odd is None else "Write to .npz or .csv instead."
+            advice = "Set `labels` to integer." if odd is None else "Write to .npz or .csv instead."
             got = repr(str(y[0] if odd is None else odd))
             problem = f"svmlight files: expected labels that are numbers, got {got}."
             raise ParameterError(f"{problem} {advice}")
@@ -312,8 +312,8 @@ FORMAT = Format(
     kinds.SVMLIGHT, read, _Writer, options=("zero_based", "target"),
     survey=survey, surveyed={"zero_based": any, "several_labels": any},
     pipe_needs={
-        "zero_based": "standard input, or a pipe: expected zero_based (--zero-based or "
-        "--one-based), as svmlight columns count from 0 or 1, got none."
+        "zero_based": "standard input, or a pipe: expected `zero_based`, or its opposite, "
+        "since svmlight columns count from 0 or 1, got none."
     },
     first_row=re.compile(rb"[-+.\deE]+\s*(#.*)?|([-+.\deE,]+\s+)?(qid:\S+\s+)?\d+:\S.*"),
     cut=by_lines, may_widen=True,

@@ -1,0 +1,120 @@
+"""Errors and warnings: how messages begin, what they name, and that they can be pickled."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import re
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import narrows
+from narrows import OC, OCFS, SRDA
+from narrows.errors import (
+    DataError,
+    ParameterError,
+    RangeError,
+    UnlikeError,
+    WidthError,
+    features_named,
+    warn,
+)
+from narrows.read import read
+
+SOURCE = Path(narrows.__file__).parent
+ERRORS = {"ParameterError", "DataError", "ValueError", "TypeError", "AttributeError"}
+NAMED = re.compile(r"[A-Z]\w+: ")
+
+
+def first_texts(path):
+    """Return what the messages of the errors that a file raises begin with."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        is_error = isinstance(node, ast.Call) and getattr(node.func, "id", "") in ERRORS
+        for message in node.args if is_error else ():
+            first = message.values[0] if isinstance(message, ast.JoinedStr) else message
+            if isinstance(first, ast.FormattedValue):  # such as {type(self).__name__}
+                yield node.lineno, "__name__" in ast.unparse(first) and message.values[1].value
+            elif isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield node.lineno, bool(NAMED.match(first.value)) and ": "
+
+
+def test_no_message_begins_with_a_class():
+    found = [
+        f"{path.relative_to(SOURCE)}:{line}"
+        for path in SOURCE.rglob("*.py")
+        for line, text in first_texts(path)
+        if isinstance(text, str) and text.startswith(": ")
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ParameterError("expected n_components<=1, got 2. Use fewer."),
+        WidthError("expected at most 8,192 features, got 9,000. Use OC.", 9000),
+        RangeError("finite sums", "infinity", 3, "Scale the data down."),
+        RangeError("finite sums", "infinity", 3, "Scale the data down.", "height"),
+        DataError("a.csv", "expected a label, got none.", 7),
+        UnlikeError("expected equal terms, got others.", "terms", "Fit one."),
+    ],
+    ids=repr,
+)
+def test_errors_are_pickled(error):
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert (str(again), vars(again)) == (str(error), vars(error))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: OC(n_components=5).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"]), "expected n_comp"),
+        (lambda: SRDA(alpha=-1).fit([[0.0], [1.0]], [0, 1]), "expected alpha to be"),
+        (lambda: OCFS(n_features="few").fit([[0.0], [1.0]], [0, 1]), "expected n_features to be"),
+        (lambda: read("a.xyz"), "a.xyz: expected a file that ends in"),
+    ],
+)
+def test_messages_say_what_was_expected(call, message):
+    with pytest.raises(ParameterError) as caught:
+        call()
+    said = str(caught.value)
+    assert said.startswith(message)
+    assert ", got " in said
+    assert said.endswith(".")
+
+
+def test_a_feature_out_of_range_has_the_name_that_the_estimator_has_for_it():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"short": [1.0, 2.0, 3.0], "tall": [1e160, 0.0, 1.0]})
+    with pytest.raises(RangeError, match=r"^expected .* in feature 'tall'\. "):
+        SRDA().fit(frame, ["a", "b", "a"])
+    with pytest.raises(RangeError, match=r"^expected .* in feature 'x1'\. "):
+        SRDA().fit(frame.to_numpy(), ["a", "b", "a"])
+
+
+def test_a_name_that_an_error_has_stays():
+    with pytest.raises(RangeError, match="'gene'"), features_named(OC()):
+        raise RangeError("finite sums", "infinity", 0).named("gene")
+
+
+@pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="warnings can skip the files of a package from Python 3.12"
+)
+def test_warnings_name_the_line_of_the_caller():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        OCFS().fit(np.ones((4, 2)), [0, 1, 0, 1])
+    assert {each.filename for each in caught} == {__file__}
+
+
+def test_warnings_have_their_category():
+    with pytest.warns(DeprecationWarning, match="^expected this, got that"):
+        warn("expected this, got that.", DeprecationWarning)
+    with pytest.warns(DeprecationWarning, match="moments_") as caught:
+        OC().fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"]).stats_  # noqa: B018
+    assert caught[0].filename == __file__
