@@ -152,7 +152,7 @@ def wrong(problem):
         "raw": ({"use_raw": True}, r"expected use_raw=False, got True and no adata\.raw"),
         "correction": ({"corr_method": "holm"}, r"known corr_method, got 'holm'"),
         "selector": ({"method": "ig", "reference": "T"}, r'expected reference="rest" for method'),
-        "number": ({"n_genes": 0}, r"expected n_genes to be an integer >= 1, got 0"),
+        "number": ({"n_genes": 0}, r"expected `n_genes` to be an integer >= 1, got 0"),
         "none": ({"groups": ["T"], "reference": "T"}, r"expected a group beside the reference"),
     }[problem]
 
@@ -172,7 +172,7 @@ def test_what_is_unknown_is_an_error(problem):
 
 @pytest.mark.parametrize("function", [rank_genes, reduce])
 def test_an_array_is_no_anndata(function):
-    message = f"expected an AnnData, got ndarray. Use estimators for arrays"
+    message = "expected an AnnData, got ndarray. Use estimators for arrays"
     with pytest.raises(TypeError, match=message):
         function(np.eye(3), "kind")
 

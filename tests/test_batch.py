@@ -168,15 +168,15 @@ def test_more_directions_than_classes_have(method):
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (MMC(eps=-1), "expected eps to be"),
-        (LDA(mu=-1), "expected mu to be"),
-        (LDA(solver="svd"), "expected solver to be"),
-        (LDA(solver="pca", pca_components=0), "expected pca_components to be"),
-        (SRDA(alpha=np.nan), "expected alpha to be"),
-        (SRDA(max_iter=0), "expected max_iter to be"),
-        (SRDA(alpha="best"), "expected alpha to be"),
-        (SRDA(solver="svd"), "expected solver to be"),
-        (SRDA(tol=-1e-3), "expected tol to be"),
+        (MMC(eps=-1), "expected `eps` to be"),
+        (LDA(mu=-1), "expected `mu` to be"),
+        (LDA(solver="svd"), "expected `solver` to be"),
+        (LDA(solver="pca", pca_components=0), "expected `pca_components` to be"),
+        (SRDA(alpha=np.nan), "expected `alpha` to be"),
+        (SRDA(max_iter=0), "expected `max_iter` to be"),
+        (SRDA(alpha="best"), "expected `alpha` to be"),
+        (SRDA(solver="svd"), "expected `solver` to be"),
+        (SRDA(tol=-1e-3), "expected `tol` to be"),
     ],
 )
 def test_parameters_out_of_range(estimator, message):
@@ -362,7 +362,7 @@ def test_a_column_of_another_size_hides_nothing(scale):
 def test_numbers_whose_squares_are_none(method):
     X, y = labelled()
     for factor, error in ((1e-200, ValueError), (1e200, RangeError)):
-        with pytest.raises(error, match=f"^expected "):
+        with pytest.raises(error, match=r"^expected "):
             method().fit(factor * X, y)
         if method is SRDA:  # whose answer has no size
             assert SRDA(solver="lsqr").fit(factor * X, y).eigenvalues_.max() > 0

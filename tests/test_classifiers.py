@@ -200,7 +200,7 @@ def test_priors_that_are_none_are_refused(estimator, priors):
     X, y = three(n=40)
     fitted = clone(estimator).fit(X, y)
     for verb in (fitted.predict, fitted.predict_proba):
-        with pytest.raises(ValueError, match=f"^expected priors"):
+        with pytest.raises(ValueError, match=r"^expected priors"):
             verb(X, priors=priors)
 
 
@@ -379,7 +379,7 @@ def test_a_stream_without_a_sample_cannot_predict(estimator):
     X, y = three()
     stream = clone(estimator).partial_fit(X[:0], y[:0])
     for verb in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
-        with pytest.raises(NotFittedError, match=f"^expected"):
+        with pytest.raises(NotFittedError, match=r"^expected"):
             getattr(stream, verb)(X)
 
 

@@ -296,12 +296,12 @@ WRONG = [
     (
         "fit a.svm --method oc -o x --n-features 3",
         2,
-        "expected a parameter of it, got 'n_features'. Did you mean --n-components?",
+        "expected a parameter of OC, got 'n_features'. Did you mean --n-components?",
     ),
     (
         "fit a.svm --method oc -o x --param q=1",
         2,
-        "expected a parameter of it, got 'q'. Choose from half_life, n_components,",
+        "expected a parameter of OC, got 'q'. Choose from half_life, n_components,",
     ),
     (
         "fit a.svm --method ocfs -o x --tolerance 0.1",
@@ -312,14 +312,14 @@ WRONG = [
     (
         "fit a.svm --method ocfs -o x --n-features few",
         2,
-        "expected n_features to be a number or \"cv\", got 'few'",
+        "expected --n-features to be a number or \"cv\", got 'few'",
     ),
     (
         "fit a.svm --method ocfs -o x --n-features 9",
         2,
         "expected n_features<=2, the number of features in the data, got 9",
     ),
-    ("fit a.svm --method ocfs -o x --energy 2", 2, "expected energy to be in (0, 1], got 2"),
+    ("fit a.svm --method ocfs -o x --energy 2", 2, "expected --energy to be in (0, 1], got 2"),
     (
         "fit a.svm --method oc -o x --n-components 5",
         2,
@@ -333,9 +333,17 @@ WRONG = [
     ),
     ("fit a.svm --method forwardfs -o x --start 1,2", 2, "indices of the 2 features, got 2"),
     ("fit a.svm --method forwardfs -o x --param start=2", 2, "indices of the 2 features, got 2"),
-    ("fit a.svm --method srda -o x --alpha=-1", 2, "expected alpha to be"),
-    ("fit a.svm --method srda -o x --half-life x", 2, "expected half_life to be a number of samples"),
-    ("fit a.svm --method srda -o x --param max_iter=1.5", 2, "expected max_iter to be an integer >= 1"),
+    ("fit a.svm --method srda -o x --alpha=-1", 2, "expected --alpha to be"),
+    (
+        "fit a.svm --method srda -o x --half-life x",
+        2,
+        "expected --half-life to be a number of samples",
+    ),
+    (
+        "fit a.svm --method srda -o x --param max_iter=1.5",
+        2,
+        "expected `max_iter` to be an integer >= 1",
+    ),
     (
         "fit a.svm --method ocfs -o x --start 1",
         2,
@@ -346,8 +354,16 @@ WRONG = [
         2,
         "Methods with --ridge: forwardfs.",
     ),
-    ("fit a.svm --method forwardfs -o x --ridge -1", 2, 'expected ridge to be "auto" or a number >= 0'),
-    ("fit a.svm --method forwardfs -o x --head 0", 2, "expected head to be an integer from 1 to 8,191"),
+    (
+        "fit a.svm --method forwardfs -o x --ridge -1",
+        2,
+        'expected --ridge to be "auto" or a number >= 0',
+    ),
+    (
+        "fit a.svm --method forwardfs -o x --head 0",
+        2,
+        "expected --head to be an integer from 1 to 8,191",
+    ),
     (
         "fit a.svm --method oc -o x --priors 1,b",
         2,
@@ -430,21 +446,25 @@ WRONG = [
         "--param: expected priors once, got it twice",
     ),
     ('fit a.svm --method oc --param priors=["a","b"] -o x', 2, "expected priors to be numbers"),
-    ("fit a.svm --method ocfs --param energy=high -o x", 2, "expected energy to be a number, got 'high'"),
+    (
+        "fit a.svm --method ocfs --param energy=high -o x",
+        2,
+        "expected --energy to be a number, got 'high'",
+    ),
     ("fit a.svm --method oc -o x --every 5", 2, "--every: expected --checkpoint FILE beside it"),
     ("update m.narrows a.svm -o x --every 5", 2, "--every: expected --checkpoint FILE beside it"),
     ("fit a.svm --method oc -o x --one-based --zero-based", 2, "expected one of them, got both"),
     ("convert a.svm x.npz --zero-based --one-based", 2, "expected one of them, got both"),
     ("compare a.svm --seed -1", 2, "-1 is not in the range 0<=x<=4294967295"),
     ("compare a.svm --seed 4294967296", 2, "is not in the range 0<=x<=4294967295"),
-    (f"fit a.svm --method mmc -o x --param eps={'9' * 400}", 2, "expected eps to be"),
+    (f"fit a.svm --method mmc -o x --param eps={'9' * 400}", 2, "expected --eps to be"),
     (
         f"fit a.svm --method mmc -o x --param eps={'[' * 100_000}",
         2,
-        "expected eps to be a finite number >= 0",
+        "expected --eps to be a finite number >= 0",
     ),
-    (f"fit a.svm --method oc -o x --n-components {'9' * 400}", 2, "n_components"),
-    (f"fit a.svm --method ocfs -o x --n-features {'9' * 400}", 2, "n_features"),
+    (f"fit a.svm --method oc -o x --n-components {'9' * 400}", 2, "expected --n-components to be"),
+    (f"fit a.svm --method ocfs -o x --n-features {'9' * 400}", 2, "expected --n-features to be"),
     (
         "fit words.csv other.csv --method oc -o x",
         1,
@@ -789,7 +809,7 @@ def test_pipes(run, tmp_path, svm):
     expected = narrows.OCFS(n_features=2).fit(*svm)
     np.testing.assert_allclose(narrows.load("m.narrows").scores_, expected.scores_)
     for wrong, expected_status, message in (
-        (content, 2, "--zero-based or --one-based"),
+        (content, 2, "expected --zero-based, or its opposite"),
         (b"", 1, "at least one"),
         (gzip.compress(content), 2, "compressed"),
         (b"what is this", 2, "that starts with"),

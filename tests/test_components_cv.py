@@ -242,8 +242,7 @@ def test_a_state_may_come_from_elsewhere(estimator):
         given, second = Moments.of(X, y, second="cross", keep=2000), "cross"
     assert_same_choice(clone_of(estimator).fit_moments(given), whole)
     lacking = Moments.of(X, y, second=second)
-    name = type(estimator).__name__
-    with pytest.raises(ParameterError, match=f"^expected .*moments (of folds|with kept)"):
+    with pytest.raises(ParameterError, match=r"^expected .*moments (of folds|with kept)"):
         clone_of(estimator).fit_moments(lacking)
 
 
@@ -370,17 +369,20 @@ def test_two_classes_have_one_direction():
         (LDA(n_components="cv", solver="pca"), 'solver="regularized" for n_components="cv"'),
         (LDA(n_components="cv", solver="gsvd"), 'got "gsvd". Use another solver, or set n_comp'),
         (LDA(mu="cv", solver="pca"), 'solver="regularized" for mu="cv", .* set mu to a number.'),
-        (LDA(mu="best"), 'expected mu to be "auto", "scale", "cv" or a finite number >= 0, got .best'),
+        (
+            LDA(mu="best"),
+            'expected `mu` to be "auto", "scale", "cv" or a finite number >= 0, got .best',
+        ),
         (SRDA(n_components="best"), "to be an integer >= 1, \"cv\" or None, got 'best'"),
         (OCM(n_components="cv"), "to be an integer >= 1 or None, got 'cv'"),
         (PCA(n_components="cv"), "to be an integer >= 1, a share in .* or None, got 'cv'"),
         (MMC(n_components="cv"), "to be an integer >= 1 or None, got 'cv'"),
         (KernelSRDA(n_components="cv"), "to be an integer >= 1 or None, got 'cv'"),
         (OnlineSRDA(n_components="cv"), "to be an integer >= 1 or None, got 'cv'"),
-        (MMC(eps="best"), "expected eps to be a finite number >= 0 or \"cv\", got 'best'"),
-        (MMCFS(eps="cv"), "expected eps to be a finite number >= 0, got 'cv'"),
-        (IMMC(eps="cv"), "expected eps to be a finite number >= 0, got 'cv'"),
-        (IDRQR(mu="cv"), "expected mu to be a finite number >= 0, got 'cv'"),
+        (MMC(eps="best"), "expected `eps` to be a finite number >= 0 or \"cv\", got 'best'"),
+        (MMCFS(eps="cv"), "expected `eps` to be a finite number >= 0, got 'cv'"),
+        (IMMC(eps="cv"), "expected `eps` to be a finite number >= 0, got 'cv'"),
+        (IDRQR(mu="cv"), "expected `mu` to be a finite number >= 0, got 'cv'"),
     ],
     ids=repr,
 )
@@ -449,5 +451,6 @@ def test_the_command_line(run):
     code, _, error = run("fit a.csv --method pca --n-components cv -o p.narrows")
     assert code == 2
     assert (
-        "expected n_components to be an integer >= 1, a share in (0, 1) or None, got 'cv'." in error
+        "expected `n_components` to be an integer >= 1, a share in (0, 1) or None, got 'cv'."
+        in error
     )

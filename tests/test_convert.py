@@ -430,7 +430,7 @@ def test_labels_that_end_between_files_are_refused_by_name(keep_all):
     for first, second, message in (
         (INTS, None, "expected labels that are numbers, as in the rows before, got no labels"),
         (None, INTS, "expected no labels, as in the rows before, got labels that are numbers"),
-        (INTS, np.array(["a", "b", "c"]), "got 'a'. Set --labels text."),
+        (INTS, np.array(["a", "b", "c"]), "got 'a'. Set --labels to text."),
         (INTS.astype(np.int32), INTS + 2**31, "shard1.npz:1: expected labels that int32 holds"),
         (
             sparse.csr_array(np.eye(3)),

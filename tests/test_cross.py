@@ -211,7 +211,7 @@ def test_more_features_than_a_state_can_hold_are_refused():
     with pytest.raises(ParameterError, match=said):
         Moments(5, second="cross").widen(8193)
     for method in (SRDA, LDA, MMC, PCA):
-        said = f"^expected at most 8,192 features .* got 8,193. Use "
+        said = "^expected at most 8,192 features .* got 8,193. Use "
         fresh = method()
         with pytest.raises(ParameterError, match=said):
             fresh.partial_fit(np.zeros((2, 8193)), ["a", "b"])

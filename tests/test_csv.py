@@ -159,8 +159,8 @@ def test_other_dialects_have_the_same_rows(tmp_path, monkeypatch, content, how, 
 
 def test_dialects_that_need_an_option_are_refused_with_it(tmp_path):
     for content, option in [
-        (TEXT.replace(",", "|"), r"separator '\|'"),
-        (TEXT.replace(",", " "), "separator ' '"),
+        (TEXT.replace(",", "|"), r"`separator` '\|'"),
+        (TEXT.replace(",", " "), "`separator` ' '"),
         (TEXT.partition("\n")[2], "no_header"),
         ("0,0,a\n1,0,b\n", "no_header"),
         (TEXT.encode("utf-16-le").decode("latin-1"), "utf-16-le"),

@@ -533,7 +533,7 @@ def test_pca_needs_no_labels_in_parts(client):
 @pytest.mark.parametrize("method", [LDA(), PCA(), SRDA()], ids=repr)
 def test_parts_have_at_most_8192_features_for_sums_of_products(client, method):
     X, y = labelled(n=40, d=8193)
-    said = rf"expected at most 8,192 features for fits .* got 8,193.*OCFS"
+    said = r"expected at most 8,192 features for fits .* got 8,193.*OCFS"
     with pytest.raises(ParameterError, match=said):
         engine.fit(method, [(X, y)], client)
 

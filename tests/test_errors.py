@@ -23,7 +23,8 @@ from narrows.errors import (
     features_named,
     warn,
 )
-from narrows.read import read
+from narrows.io.chunk import Options
+from narrows.io.dataset import Dataset
 
 SOURCE = Path(narrows.__file__).parent
 ERRORS = {"ParameterError", "DataError", "ValueError", "TypeError", "AttributeError"}
@@ -74,9 +75,9 @@ def test_errors_are_pickled(error):
     ("call", "message"),
     [
         (lambda: OC(n_components=5).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"]), "expected n_comp"),
-        (lambda: SRDA(alpha=-1).fit([[0.0], [1.0]], [0, 1]), "expected alpha to be"),
-        (lambda: OCFS(n_features="few").fit([[0.0], [1.0]], [0, 1]), "expected n_features to be"),
-        (lambda: read("a.xyz"), "a.xyz: expected a file that ends in"),
+        (lambda: SRDA(alpha=-1).fit([[0.0], [1.0]], [0, 1]), "expected `alpha` to be"),
+        (lambda: OCFS(n_features="few").fit([[0.0], [1.0]], [0, 1]), "expected `n_features` to be"),
+        (lambda: Dataset([], Options()), "expected at least one file"),
     ],
 )
 def test_messages_say_what_was_expected(call, message):

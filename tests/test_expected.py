@@ -127,7 +127,7 @@ def test_made_samples_are_of_the_class_that_the_setting_asks_for(maker):
     ],
 )
 def test_a_wrong_name_of_a_parameter_gets_a_hint(make, meant):
-    with pytest.raises(TypeError, match=rf"expected one of its parameters, .* {meant}\?"):
+    with pytest.raises(TypeError, match=rf"expected one of the parameters of .* {meant}\?"):
         make()
 
 

@@ -184,7 +184,7 @@ def test_what_is_not_of_narrows_is_refused(digits):
     X, y = digits
     with pytest.raises(TypeError, match="expected an estimator of narrows, or a pipeline of these"):
         to_onnx(LogisticRegression())
-    with pytest.raises(TypeError, match="to_sentence_transformers: expected an estimator of"):
+    with pytest.raises(TypeError, match="expected an estimator of"):
         to_sentence_transformers(make_pipeline(StandardScaler(), OC()).fit(X, y), "nowhere")
     with pytest.raises(ValueError, match="not fitted"):
         to_onnx(SRDA())

@@ -100,7 +100,7 @@ def finite(estimator):
 
 def clear(error, estimator):
     said = str(error)
-    assert said.startswith(f""), said
+    assert said.startswith("expected "), said
     assert "\n" not in said
     return said
 
@@ -379,7 +379,7 @@ def merged(method, X, y):
 @pytest.mark.filterwarnings("ignore:.*expected a positive score")
 def test_merge_of_extremes(method):
     X, y = labelled()
-    with pytest.raises(ValueError, match=f"expected"):
+    with pytest.raises(ValueError, match="expected"):
         finite(merged(method, 1e200 * X, y))
     with contextlib.suppress(ValueError):  # whose squares are 0
         finite(merged(method, 1e-200 * X, y))
@@ -405,7 +405,7 @@ def named(value, k=2):
 def test_an_error_says_who_and_which_feature(method):
     X, y = named(1e300)
     unfitted = method()
-    said = f"^expected .* in feature 'three'"
+    said = "^expected .* in feature 'three'"
     with pytest.raises(ValueError, match=said) as e:
         unfitted.fit(X, y)
     assert vars(unfitted) == vars(method())
@@ -437,7 +437,7 @@ def test_what_is_refused_leaves_all_as_it_was(method, form):
     X, y = labelled()
     fitted = method().partial_fit(form(X), y)
     before = answer(fitted)
-    with pytest.raises(ValueError, match=f"^expected"):
+    with pytest.raises(ValueError, match=r"^expected"):
         fitted.partial_fit(form(np.full((3, 7), 1.7e308)), [y[0]] * 3)
     for name, values in answer(fitted).items():
         np.testing.assert_array_equal(values, before[name])
@@ -446,14 +446,14 @@ def test_what_is_refused_leaves_all_as_it_was(method, form):
 @pytest.mark.parametrize("method", [MMC, LDA, SRDA, PCA])
 def test_eigenvalues_that_are_no_numbers_are_an_error(method):
     X, y = named(1e300)
-    unfitted, said = method(), f"^expected sums of squares below"
+    unfitted, said = method(), "^expected sums of squares below"
     with pytest.raises(RangeError, match=f"{said} .* in feature 'three'"):
         unfitted.fit(X, y)
     assert vars(unfitted) == vars(method())
     with contextlib.suppress(ValueError):  # whose squares are 0
         finite(method().fit(1e-320 * labelled()[0], y))
     narrow = labelled(d=30)[0][:20] * 1e300  # fewer samples than features
-    with pytest.raises(RangeError, match=f"^expected sums of squares below"):
+    with pytest.raises(RangeError, match=r"^expected sums of squares below"):
         method().fit(narrow, y[:20])
 
 
@@ -464,7 +464,7 @@ def test_a_window_and_files_say_it_too(run):
     with pytest.raises(ValueError, match=r"^expected sample weights"):
         window.partial_fit(X, y, np.full(60, 1e-300))
     np.testing.assert_array_equal(before["scores"], window.estimator_.scores_)
-    with pytest.raises(ValueError, match=r"^(Window|OCFS): expected"):
+    with pytest.raises(ValueError, match=r"^expected"):
         window.partial_fit(np.full((3, 7), 1.7e308), [y[0]] * 3)
     np.testing.assert_array_equal(before["scores"], window.estimator_.scores_)
     rows = "".join(f"{k % 2},1{'0' * (k % 5)}e300,{'xy'[k % 2]}\n" for k in range(12))
@@ -474,7 +474,7 @@ def test_a_window_and_files_say_it_too(run):
         )
         assert status == 1
         assert len(err.strip().splitlines()) == 1 + ("none of" in err)
-        assert re.search(f"a.csv: {method}: expected .* in feature 'w'", err, re.IGNORECASE)
+        assert re.search("a.csv: expected .* in feature 'w'", err)
 
 
 @pytest.mark.parametrize("method", [OC, OCM])
@@ -513,7 +513,7 @@ def test_the_first_sample_alone_is_looked_at():
     for method in (IOC, IIS, IMMC, CCIPCA, ILDA, IDRQR):
         for value in (1e308, 1e-310):
             for form in (np.asarray, sparse.csr_array):
-                with pytest.raises(ValueError, match=f"^expected samples"):
+                with pytest.raises(ValueError, match=r"^expected samples"):
                     method().partial_fit(form(np.array([[0.0, value, 0.0]])), [1])
 
 
@@ -558,7 +558,7 @@ def test_an_integer_too_large_for_a_float_or_a_size_is_learned_with_or_an_error(
                     answer(getattr(estimator, learn)(X, y))
                 except (ValueError, TypeError) as error:
                     problems.append(str(error))
-    assert all(re.match(rf"{method.__name__}\b.* got ", each, re.DOTALL) for each in problems)
+    assert all(re.search(r"xpected .* got ", each, re.DOTALL) for each in problems)
 
 
 @pytest.mark.parametrize("method", [SRDA, LDA, MMC, PCA])
@@ -575,7 +575,7 @@ def test_equal_samples_reach_no_library_with_sizes_it_refuses(method, form, capf
 @pytest.mark.parametrize("method", [SRDA(), LDA(), MMC(eps="cv"), SRDA(n_components="cv")], ids=str)
 def test_equal_samples_of_more_features_are_a_clear_error(method, form):
     X = form(np.full((6, 9), np.pi))
-    with pytest.raises(ValueError, match=f"^expected (classes with|samples that) diff"):
+    with pytest.raises(ValueError, match=r"^expected (classes with|samples that) diff"):
         clone(method).fit(X, [0, 1, 0, 1, 0, 1])
 
 
@@ -584,7 +584,7 @@ def test_a_column_of_sparse_samples_far_from_zero_is_named(method):
     rng = np.random.default_rng(0)
     y = np.arange(300) % 2
     X = np.c_[rng.poisson(0.5, 300), 1.7e9 + y + rng.normal(size=300)]
-    with pytest.warns(UserWarning, match=f"^.* in column 1. They are not"):
+    with pytest.warns(UserWarning, match="^.* in column 1. They are not"):
         clone(method).fit(sparse.csr_array(X), y)
     with warnings.catch_warnings():  # of all of these, zeros, a spread, or one value are no reason
         warnings.simplefilter("error")

@@ -143,7 +143,7 @@ def test_an_array_that_does_not_fit_is_named(model, name, array, message):
             {"parameters": {"n_components": None, "gamma": 1}},
             "parameters: expected .*, got 'gamma'",
         ),
-        ({"parameters": {"n_components": "x"}}, "expected n_components to be an integer"),
+        ({"parameters": {"n_components": "x"}}, "expected `n_components` to be an integer"),
         ({"parameters": {"priors": {"array": ["a"], "dtype": "|O"}}}, "an array of numbers"),
         ({"parameters": {"priors": {"dtype": "<f8"}}}, r"parameters\.priors\.array: expected"),
         ({"parameters": 5}, r"header\.parameters: expected an object, got an integer"),

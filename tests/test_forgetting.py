@@ -104,7 +104,9 @@ def test_what_fails_changes_nothing():
         with pytest.raises(ValueError, match=named):
             oc.partial_fit(X, bad)
     np.testing.assert_array_equal(oc.class_count_, before)
-    with pytest.raises(ParameterError, match="expected half_life to be a number of samples > 0 or None"):
+    with pytest.raises(
+        ParameterError, match="expected `half_life` to be a number of samples > 0 or None"
+    ):
         OC(half_life=0).fit(X, y)
 
 
@@ -157,7 +159,7 @@ def test_a_window_reduces_rows():
         (Window(LDA(solver="gsvd")), "an estimator whose states add up"),
         (Window(OnlineSRDA()), "an estimator whose states add up"),
         (Window(OC(half_life=3)), "an estimator without a half_life"),
-        (Window(OC(), 0), "expected samples to be an integer >= 1"),
+        (Window(OC(), 0), "expected `samples` to be an integer >= 1"),
     ],
 )
 def test_what_a_window_wants(window, message):

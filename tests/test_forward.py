@@ -139,7 +139,7 @@ def test_start_takes_names():
     found = ForwardFS(n_features=3, start=["c6"]).fit(frame, y)
     assert found.ranking_[0] == 6
     assert "c6" in found.get_feature_names_out()
-    with pytest.raises(ParameterError, match=r"expected start to have names .* got .c9."):
+    with pytest.raises(ParameterError, match=r"expected `start` to have names .* got .c9."):
         ForwardFS(n_features=3, start=["c9"]).fit(frame, y)
 
 
@@ -384,17 +384,17 @@ def test_fewer_samples_than_features_give_what_their_products_do(form):
         ({"n_features": 9}, "expected n_features<=8, the number of features in the data, got 9"),
         ({"n_features": 4, "groups": list("aabbccaa")}, "expected n_features<=3, the number of gr"),
         ({"groups": [1, 2, 3]}, r"one label for each of 8 features, got an array of shape \(3,\)"),
-        ({"start": ["x"]}, "expected start to have indices .* since they have no names, got 'x'"),
-        ({"start": [8]}, "expected start to have indices of the 8 features, got 8"),
-        ({"start": 8}, "expected start to be None or a list, got 8"),
-        ({"start": {1}}, "expected start to be None or a list, got {1}"),
+        ({"start": ["x"]}, "expected `start` to have indices .* since they have no names, got 'x'"),
+        ({"start": [8]}, "expected `start` to have indices of the 8 features, got 8"),
+        ({"start": 8}, "expected `start` to be None or a list, got 8"),
+        ({"start": {1}}, "expected `start` to be None or a list, got {1}"),
         (
             {"n_features": 1, "start": [1, 2]},
             "expected n_features>=2, the number of features of st",
         ),
-        ({"n_features": 0}, "expected n_features to be an integer >= 1, or a fraction .* got 0"),
-        ({"ridge": -1.0}, 'expected ridge to be "auto" or a number >= 0'),
-        ({"n_features": "few"}, 'expected n_features to be a number or "cv", got .few.'),
+        ({"n_features": 0}, "expected `n_features` to be an integer >= 1, or a fraction .* got 0"),
+        ({"ridge": -1.0}, 'expected `ridge` to be "auto" or a number >= 0'),
+        ({"n_features": "few"}, 'expected `n_features` to be a number or "cv", got .few.'),
     ],
 )
 def test_what_does_not_fit_is_named(parameters, message):

@@ -55,7 +55,7 @@ HALVES = slice(0, None, 2), slice(1, None, 2)
 )
 def test_methods_without_weights_refuse_them_in_chunks(method):
     chunks = [(X[half], y[half], np.ones(75)) for half in HALVES]
-    with pytest.raises(TypeError, match=f"expected no sample_weight"):
+    with pytest.raises(TypeError, match="expected no sample_weight"):
         local.fit(method(), chunks)
     local.fit(method(), [chunk[:2] for chunk in chunks])
 
@@ -110,7 +110,7 @@ def test_moments_of_presence_are_those_of_zeros_and_ones(method):
             found = method(2).fit_moments(each).scores_
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
         if second is not None:
-            with pytest.raises(ValueError, match=f"expected moments of zeros"):
+            with pytest.raises(ValueError, match="expected moments of zeros"):
                 method(2).fit_moments(Moments.of(Z / 100, y, second=second))
 
 

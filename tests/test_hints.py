@@ -12,7 +12,7 @@ import pytest
 import narrows
 from narrows import CCIPCA, LDA, OC, OCFS, OnlineSRDA, Window
 from narrows.command import cli
-from narrows.errors import DataError, ParameterError, errors_named_after
+from narrows.errors import DataError, ParameterError
 from narrows.evaluate import compare
 from narrows.read import iter_chunks
 from tests.cases import ALL, labelled
@@ -30,7 +30,7 @@ def test_every_parameter_is_checked(method):
 @pytest.mark.parametrize(
     ("method", "given", "hint"),
     [
-        (OCFS, {"k": 5}, "expected one of its parameters, got 'k'. Did you mean n_features?"),
+        (OCFS, {"k": 5}, "expected one of the parameters, got 'k'. Did you mean n_features?"),
         (OCFS, {"n_components": 5}, "Did you mean n_features?"),
         (OC, {"n_features": 5}, "Did you mean n_components?"),
         (OCFS, {"n_feature": 5}, "Did you mean n_features?"),
@@ -144,7 +144,7 @@ def test_numeric_labels_keep_their_type_in_a_model(tmp_path):
 def test_messages_name_parameters_in_python_and_options_at_the_command_line(tmp_path, capsys):
     path = tmp_path / "a.npy"
     np.save(path, np.ones((3, 2)))
-    with pytest.raises(ParameterError, match=r"^label: expected a \.npy file of labels"):
+    with pytest.raises(ParameterError, match=r"^`label`: expected a \.npy file of labels"):
         list(iter_chunks(path, label="y.txt"))
     (tmp_path / "b.csv").write_text("a,b\n1,2\n")
     (tmp_path / "t.csv").write_text("a,class\nword,2\n")
@@ -179,17 +179,6 @@ def test_wrong_usage_names_what_is_meant(tmp_path, monkeypatch, capsys, line, hi
     err = capsys.readouterr().err
     assert hint in err
     assert "Use --param" not in err or line.startswith("fit")
-
-
-def test_a_call_that_an_interrupt_left_behind_names_no_later_error():
-    left = errors_named_after(OCFS())
-
-    def begin():
-        left.__enter__()  # as if an interrupt came before the name is taken back
-
-    begin()
-    with pytest.raises(ParameterError, match=r"^"):
-        OC(priors={"ant": 1}).fit(*labelled())
 
 
 def test_ccipca_names_its_exact_counterpart():

@@ -370,7 +370,7 @@ def test_classes_with_equal_means():
 def test_parameters_out_of_range(bad):
     name = next(iter(bad))
     for verb in ("fit", "partial_fit"):
-        with pytest.raises(ValueError, match=f"expected {name} to be"):
+        with pytest.raises(ValueError, match=f"expected `{name}` to be"):
             getattr(IDRQR(**bad), verb)(*classes_of(3))
 
 

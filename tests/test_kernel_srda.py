@@ -347,7 +347,7 @@ def test_classes_that_are_announced_stay(soon):
     assert map_of(announced) is not None
     assert announced.classes_.tolist() == [0, 1, 7]
     assert not announced.predict_proba(X)[:, 2].any()
-    with pytest.raises(ValueError, match="KernelSRDA"):
+    with pytest.raises(ValueError, match="among the given classes"):
         announced.partial_fit(X, y, classes=[0, 2])
 
 
@@ -570,23 +570,23 @@ def test_a_stopped_fit_is_gone_on_with(run, tmp_path, monkeypatch, chunks):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_hidden": 0}, "expected n_hidden to be an integer from 1 to 8,000, got 0"),
-        ({"n_hidden": 8001}, "expected n_hidden to be"),
-        ({"n_hidden": 2.5}, "expected n_hidden to be"),
-        ({"n_hidden": True}, "expected n_hidden to be"),
-        ({"kernel": "poly"}, "expected kernel to be"),
-        ({"gamma": 0.0}, 'expected gamma to be "auto" or a number > 0, got 0'),
-        ({"gamma": "scale"}, "expected gamma to be"),
-        ({"gamma": np.inf}, "expected gamma to be"),
-        ({"gamma": np.nan}, "expected gamma to be"),
-        ({"alpha": -1}, "expected alpha to be"),
-        ({"alpha": "best"}, 'expected alpha to be "auto", "cv", "scale" or a number >= 0, got'),
-        ({"alpha": np.nan}, "expected alpha to be"),
-        ({"random_state": -1}, "expected random_state to be"),
-        ({"random_state": 2**64}, "expected random_state to be"),
-        ({"random_state": "x"}, "cannot be used to seed|expected random_state to be"),
-        ({"random_state": 1.5}, "cannot be used to seed|expected random_state to be"),
-        ({"half_life": 0}, "expected half_life to be"),
+        ({"n_hidden": 0}, "expected `n_hidden` to be an integer from 1 to 8,000, got 0"),
+        ({"n_hidden": 8001}, "expected `n_hidden` to be"),
+        ({"n_hidden": 2.5}, "expected `n_hidden` to be"),
+        ({"n_hidden": True}, "expected `n_hidden` to be"),
+        ({"kernel": "poly"}, "expected `kernel` to be"),
+        ({"gamma": 0.0}, 'expected `gamma` to be "auto" or a number > 0, got 0'),
+        ({"gamma": "scale"}, "expected `gamma` to be"),
+        ({"gamma": np.inf}, "expected `gamma` to be"),
+        ({"gamma": np.nan}, "expected `gamma` to be"),
+        ({"alpha": -1}, "expected `alpha` to be"),
+        ({"alpha": "best"}, 'expected `alpha` to be "auto", "cv", "scale" or a number >= 0, got'),
+        ({"alpha": np.nan}, "expected `alpha` to be"),
+        ({"random_state": -1}, "expected `random_state` to be"),
+        ({"random_state": 2**64}, "expected `random_state` to be"),
+        ({"random_state": "x"}, "cannot be used to seed|expected `random_state` to be"),
+        ({"random_state": 1.5}, "cannot be used to seed|expected `random_state` to be"),
+        ({"half_life": 0}, "expected `half_life` to be"),
         ({"n_components": 2000}, r"expected n_components<=\d+, since the samples span only"),
     ],
     ids=str,
@@ -739,7 +739,7 @@ def test_too_many_features_are_an_error():
     X = sparse.csr_array((4, 8193))
     for model in (small(), Window(small())):
         for verb in ("fit", "partial_fit"):
-            with pytest.raises(ValueError, match=r": expected at most 8,192 features.* got 8,193"):
+            with pytest.raises(ValueError, match=r"^expected at most 8,192 features.* got 8,193"):
                 getattr(model, verb)(X, [0, 1, 0, 1])
 
 

@@ -198,7 +198,7 @@ def assert_refused(ran, is_text, cell):
     assert re.search(r"(standard input|\.\w+):\d+: ", line)
     assert cell in line
     assert "as the model has" in line
-    assert "--labels text" in line
+    assert "--labels to text" in line
 
 
 @pairs
@@ -220,7 +220,7 @@ def test_leading_zeros_for_a_model_of_integers(files, source):
     for command in ("predict m.narrows {} -o p.npz", "update m.narrows {} -o m.narrows"):
         ran = files(command, source, of_each("01", "02"))
         assert_refused(ran, False, "'01'")
-        assert "--labels integer to read it as 1." in ran[2]
+        assert "--labels to integer to read it as 1." in ran[2]
     assert files.predict(source, of_each("01", "02"), " --labels integer") == (1.0, "")
     assert files.predict(source, of_each("01", "02"), " --labels text")[0] == 0
     assert files.counts() == {1: EACH, 2: EACH}
@@ -275,7 +275,7 @@ def test_true_and_false_are_integers_if_asked(run, tmp_path):
         assert (status, json.loads(out)["accuracy"], err) == (0, 1.0, "")
     assert_refused(run("predict m.narrows b.csv -o p.csv"), False, "'False'")
     status, _, err = run("update m.narrows u.csv -o m.narrows --labels integer")
-    assert (status, "got 'no'. Set --labels text." in err) == (1, True)
+    assert (status, "got 'no'. Set --labels to text." in err) == (1, True)
     assert files.counts() == {False: EACH, True: EACH}
 
 
@@ -299,7 +299,7 @@ def test_what_is_no_integer_is_named_with_its_line(tmp_path):
         (tmp_path / "a.csv").write_text(f"x,label\n1,7\n2,{label}\n")
         with pytest.raises(DataError, match=r"a\.csv:3: .*expected an? .*label") as caught:
             list(iter_chunks(tmp_path / "a.csv", labels="integer"))
-        assert ('Set labels="text".' in str(caught.value)) == bool(label)
+        assert ("Set `labels` to text." in str(caught.value)) == bool(label)
     with pytest.raises(ParameterError, match="labels: expected 'text' or 'integer', got 'number'"):
         list(iter_chunks(tmp_path / "a.csv", labels="number"))
 
@@ -316,7 +316,7 @@ def test_numbers_with_fractions_are_text_if_asked(tmp_path):
     for name in "a.npz", "a.npy", "a.parquet", "a.svm", "a.jsonl":
         more = {"label": str(tmp_path / "y.npy")} if name == "a.npy" else {}
         for asked in {}, {"labels": "integer"}:
-            with pytest.raises(DataError, match=r':2: .*2\.5.*labels="text".*target'):
+            with pytest.raises(DataError, match=r":2: .*2\.5.*`labels` to text.*target"):
                 list(iter_chunks(tmp_path / name, **more, **asked))
         read = [y for _, y in iter_chunks(tmp_path / name, labels="text", **more)]
         assert np.concatenate(read).tolist() == ["1", "2.5", "2"]
@@ -333,7 +333,7 @@ def test_rows_whose_label_does_not_fit_are_skipped(run, tmp_path, target):
     skipped = json.loads(out)["skipped"]
     assert len(skipped) == EACH
     assert all("got 'a'" in each["reason"] for each in skipped)
-    assert err.count("Set --labels text.") == EACH
+    assert err.count("Set --labels to text.") == EACH
     assert load(tmp_path / "u.narrows").class_count_.tolist() == [2 * EACH] * 2
 
 
@@ -401,7 +401,7 @@ def test_text_that_comes_late_on_a_pipe(run, tmp_path):
     status, _, err = run("fit - --method oc -o m.narrows" + few, stdin=MIXED)
     assert status == 1
     assert "standard input:22: expected an integer label, as in the rows before, got 'a'" in err
-    assert err.endswith("Set --labels text.\n")
+    assert err.endswith("Set --labels to text.\n")
     (tmp_path / "late.csv").write_bytes(MIXED)  # a file is read as a pipe is
     status, _, err = run("fit late.csv --method oc -o m.narrows" + few)
     assert (status, "late.csv:22: expected an integer label" in err) == (1, True)
@@ -426,7 +426,11 @@ def test_json_lines_of_both_types(run, tmp_path):
     lines = "\n".join(map(json.dumps, rows)) + "\n"
     fit = "fit a.jsonl --method srda -o m.narrows"
     status, _, err = run(fit + " --chunk-rows 1", a__jsonl=lines)
-    assert (status, "a.jsonl:3: " in err, err.endswith("Set --labels text.\n")) == (1, True, True)
+    assert (status, "a.jsonl:3: " in err, err.endswith("Set --labels to text.\n")) == (
+        1,
+        True,
+        True,
+    )
     for more in " --chunk-rows 1 --labels text", "":
         assert run(fit + more)[0] == 0
         assert files.counts() == {"1": 10, "2": 10, "a": 10}
@@ -602,7 +606,7 @@ def test_a_pipe_is_converted(run, tmp_path):
     assert run("convert - b.csv --chunk-rows 3 --labels text", stdin=MIXED)[::2] == (0, "")
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
     status, _, err = run("convert - c.csv --chunk-rows 3", stdin=MIXED)
-    assert (status, err.endswith("Set --labels text.\n")) == (1, True)
+    assert (status, err.endswith("Set --labels to text.\n")) == (1, True)
 
 
 def test_svmlight_holds_integers_alone(run, tmp_path):
@@ -610,7 +614,7 @@ def test_svmlight_holds_integers_alone(run, tmp_path):
     np.savez(tmp_path / "i.npz", X=X, y=np.array(["1", "02", "3"]))
     np.savez(tmp_path / "t.npz", X=X, y=np.array(["1", "2", "a"]))
     status, _, err = run("convert i.npz a.svm")
-    assert (status, err.endswith("got '1'. Set --labels integer.\n")) == (2, True)
+    assert (status, err.endswith("got '1'. Set --labels to integer.\n")) == (2, True)
     assert run("convert i.npz a.svm --labels integer")[0] == 0
     assert [y.tolist() for _, y in iter_chunks("a.svm")] == [[1, 2, 3]]
     status, _, err = run("convert t.npz a.svm")

@@ -210,7 +210,8 @@ def test_a_number_that_may_be_cut_is_warned_of_once(tmp_path, name, chunk_rows):
         assert rows([path, whole], chunk_rows=chunk_rows) == 4
     [warning] = caught
     assert str(warning.message) == f"{path}: {CUT}"
-    assert warning.filename == __file__  # the line that called, not one of the library
+    if sys.version_info >= (3, 12):  # before, warnings cannot skip the files of a package
+        assert warning.filename == __file__
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n \t", b"\n\n"])

@@ -33,7 +33,6 @@ def warnings_of(call):
 def test_methods_for_classes_warn_of_numbers(method):
     for y in (Y, Y.astype(np.float32), Y.astype(int), np.arange(442) % 45):
         (said,) = warnings_of(lambda y=y: method.fit(X, y))
-        assert type(method).__name__ in said
         assert str(len(np.unique(y))) in said
     named = [f"c{k % 60}" for k in range(442)]
     several = np.eye(60, dtype=int)[np.arange(442) % 60]
@@ -62,7 +61,7 @@ def test_windows_warn_once():
     third = warnings_of(lambda: window.partial_fit(X, Y))
     assert [len(said) for said in (first, second, third)] == [0, 1, 0]
     (said,) = warnings_of(lambda: window.fit(X, Y.astype(int)))
-    assert "Window" in said
+    assert said.startswith("expected classes, got ")
     assert not warnings_of(lambda: window.fit(X, np.eye(60, dtype=int)[np.arange(442) % 60]))
     assert not warnings_of(lambda: Window(PLS(2), samples=300).fit(X, Y))
 

@@ -541,7 +541,7 @@ def test_rows_in_one_form():
 def test_parameters_out_of_range(bad):
     name = next(iter(bad))
     for verb in ("fit", "partial_fit"):
-        with pytest.raises(ParameterError, match=f"expected {name} to be"):
+        with pytest.raises(ParameterError, match=f"expected `{name}` to be"):
             getattr(OnlineSRDA(**bad), verb)(*labelled())
 
 

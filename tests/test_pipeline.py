@@ -125,7 +125,9 @@ def test_an_interrupt_at_any_line_leaves_all_texts_or_none(make):
 
 def test_a_parameter_that_was_set_to_nonsense_is_named():
     tfidf = Tfidf().fit(TEXTS).set_params(min_df=1.5)
-    with pytest.raises(ParameterError, match=r"expected min_df to be an integer >= 1 or a .* 1\.5"):
+    with pytest.raises(
+        ParameterError, match=r"expected `min_df` to be an integer >= 1 or a .* 1\.5"
+    ):
         tfidf.transform(TEXTS)
 
 
@@ -151,8 +153,8 @@ def test_no_text_is_in_a_message(make):
 def test_text_is_refused_with_what_to_do_and_without_showing_it(estimator, form):
     name = type(getattr(estimator, "estimator", estimator)).__name__
     for method in ("fit", "partial_fit"):
-        message = r": expected numbers, got text\. Put Tfidf\(\) before it"
-        with pytest.raises(ValueError, match=type(estimator).__name__ + message) as e:
+        message = r"^expected numbers, got text\. Put Tfidf\(\) before it"
+        with pytest.raises(ValueError, match=message) as e:
             getattr(clone(estimator), method)(form(TEXTS), Y)
         assert f"make_pipeline(Tfidf(), {name}())" in str(e.value)
         assert "ship" not in str(e.value)

@@ -219,7 +219,7 @@ BROKEN = [
     (
         "a.svm",
         "1 1:1\n1.5 1:1\n",
-        r"a\.svm:2: expected an integer label .*, got 1\.5\. Set labels=\"text\"",
+        r"a\.svm:2: expected an integer label .*, got 1\.5\. Set `labels` to text",
     ),
     ("a.svm", "1 1:1\nnan 1:1\n", r"a\.svm:2: expected a label, got nan"),
     ("a.svm", "1 1:1\n2 1:1 2:nan\n", r"a\.svm:2: expected finite values, got NaN"),
@@ -264,7 +264,7 @@ BROKEN = [
     (
         "a.jsonl",
         '{"text": "", "label": 1}\n{"text": "", "label": 99999999999999999999}\n',
-        r"a\.jsonl:2: expected an integer label under 2\^63, got 9+\. Set labels",
+        r"a\.jsonl:2: expected an integer label under 2\^63, got 9+\. Set `labels`",
     ),
     (
         "a.jsonl",
@@ -326,7 +326,7 @@ BROKEN = [
     (
         "a.jsonl",
         '{"text": "", "label": 99999999999999999999}\n',
-        r"a\.jsonl:1: expected an integer label under 2\^63, got 9+\. Set labels",
+        r"a\.jsonl:1: expected an integer label under 2\^63, got 9+\. Set `labels`",
     ),
     pytest.param("a.jsonl", "[" * 100_000, r"a\.jsonl:1: expected a line of JSON", id="nested"),
     ("a.npz", "PK", r"a\.npz: expected a NumPy archive"),

@@ -259,11 +259,11 @@ def test_transformers_and_pipelines_are_cut_where_their_size_is_open():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"dims": [0]}, "expected dims to be an integer >= 1, got 0"),
-        ({"left_out": 1.0}, "expected left_out to be a number >= 0 and < 1, got 1.0"),
+        ({"dims": [0]}, "expected `dims` to be an integer >= 1, got 0"),
+        ({"left_out": 1.0}, "expected `left_out` to be a number >= 0 and < 1, got 1.0"),
         ({"left_out": 0.9}, "expected at least 2 seen and 2 left-out classes, got 1 and 7"),
-        ({"ridges": [1, -1]}, "expected ridges to be a number > 0, got -1"),
-        ({"repeats": 0}, "expected repeats to be an integer >= 1, got 0"),
+        ({"ridges": [1, -1]}, "expected `ridges` to be a number > 0, got -1"),
+        ({"repeats": 0}, "expected `repeats` to be an integer >= 1, got 0"),
     ],
 )
 def test_parameters_are_checked(given, said):
@@ -304,9 +304,11 @@ def test_the_choice_is_within_one_standard_error_and_never_all_columns():
         "with 4 dimensions: precision@10 of seen classes 0."
     )
     np.testing.assert_array_equal(poor.estimator.fit(X).transform(X), X[:, :4])
-    with pytest.raises(ParameterError, match='expected metric to be "recall@1", "recall@10", "pre'):
+    with pytest.raises(
+        ParameterError, match='expected `metric` to be "recall@1", "recall@10", "pre'
+    ):
         lines.best("recall")
-    with pytest.raises(ParameterError, match='expected classes to be "seen", got'):
+    with pytest.raises(ParameterError, match='expected `classes` to be "seen", got'):
         retrieval(X, y, ["pca"], [2], left_out=0, repeats=1).best(classes="left-out")
 
 
@@ -320,7 +322,7 @@ def test_curves_of_both_kinds_of_classes():
     found = {c.get_label(): c.lines[0].get_xydata() for c in display.axes_[1].containers}
     lda = [(line.dimensions, line.mean("left-out", "recall@10")) for line in lines[1:3]]
     np.testing.assert_allclose(found["LDA"], lda)
-    with pytest.raises(ParameterError, match=r"expected metric to be .*, got 'recall'"):
+    with pytest.raises(ParameterError, match=r"expected `metric` to be .*, got 'recall'"):
         RetrievalDisplay(lines).plot(metric="recall")
 
 
@@ -388,7 +390,7 @@ def test_queries_of_another_file(run, vectors):
         ("--left-out 0.5", 2, "--left-out: expected --task retrieval, got --task classification"),
         ("--task retrieval --ridges a", 2, "--ridges: expected numbers separated by commas, got"),
         ("--task retrieval --left-out 1", 2, "1.0 is not in the range 0<=x<1"),
-        ("--task retrieval --dims 0", 2, "expected dims to be an integer >= 1, got 0"),
+        ("--task retrieval --dims 0", 2, "expected `dims` to be an integer >= 1, got 0"),
         ("--task retrieval --methods nope", 2, "expected the name of a method, got 'nope'"),
         ("--task retrieval --min-df 2", 2, "--min-df: expected texts"),
         ("--task retrieval --left-out 0.9", 2, "expected at least 2 seen and 2 left-out classes"),

@@ -57,7 +57,7 @@ def test_batches_are_the_stream(rows):
         np.vstack([X.toarray() for X, _ in found]), rows_of(dicts, 64).toarray()
     )
     assert [label for _, y in found for label in y] == list(labels)
-    with pytest.raises(ParameterError, match="expected rows to be an integer >= 1"):
+    with pytest.raises(ParameterError, match="expected `rows` to be an integer >= 1"):
         next(batches(stream(), 0))
 
 
@@ -124,10 +124,12 @@ def test_it_stands_in_a_pipeline_of_river(made):
 def test_dicts_of_something_else_are_refused(value):
     with pytest.raises(ValueError, match=r"expected dicts .* got 'a': "):
         rows_of([{"a": value}], 8)
-    with pytest.raises(ParameterError, match="expected n_features to be an integer >= 1, less than"):
+    with pytest.raises(
+        ParameterError, match="expected `n_features` to be an integer >= 1, less than"
+    ):
         rows_of([{"a": 1.0}], 2**31)
     for columns in (0, -1, 1.5):  # 0 ended the process
-        with pytest.raises(ParameterError, match="expected n_features to be an integer >= 1"):
+        with pytest.raises(ParameterError, match="expected `n_features` to be an integer >= 1"):
             rows_of([{"a": 1.0}], columns)
 
 
@@ -548,12 +550,12 @@ def test_several_targets_are_predicted_as_a_frame():
 def test_values_that_are_not_finite_are_named(bad):
     model = OneByOne(OC(), n_features=64)
     model.learn_one({"a": 1.0}, "x").learn_one({"b": 2.0}, "y")
-    for who, call in {
+    for _who, call in {
         "OneByOne": lambda: model.learn_one({"a": 1.0, "tempo": bad}, "x"),
         "OneByOne: ": lambda: model.transform_one({"tempo": bad}),
         "rows_of": lambda: rows_of([{"tempo": bad, "word": "x"}]),
         "batches": lambda: list(batches([({"tempo": bad}, 1)])),
     }.items():
-        with pytest.raises(ValueError, match=rf"^.*'tempo'"):
+        with pytest.raises(ValueError, match=r"^.*'tempo'"):
             call()
     assert model.transform_one({"a": 1.0})  # what was learned before

@@ -200,7 +200,7 @@ def test_any_number_of_folds_is_accepted(method):
     np.testing.assert_allclose(
         method().fit_moments(folds).scores_, method().fit(X, y, weight).scores_
     )
-    with pytest.raises(ParameterError, match=f"^expected .*moments of folds"):
+    with pytest.raises(ParameterError, match=r"^expected .*moments of folds"):
         method(n_features="cv").fit_moments(moments(method, X, y))
 
 
@@ -249,13 +249,15 @@ def test_a_fitted_selector_can_change_to_cv_if_it_has_folds():
 @pytest.mark.parametrize("method", [MMCFS, VarianceFS, DF, MI])
 def test_methods_without_a_held_out_score_refuse(method):
     X, y = samples()
-    with pytest.raises(ParameterError, match=f'expected n_features .*got "cv"'):
+    with pytest.raises(ParameterError, match=r'expected n_features .*got "cv"'):
         method(n_features="cv").fit(X, y)
 
 
 def test_wrong_words_and_too_few_samples():
     X, y = samples()
-    with pytest.raises(ParameterError, match="expected n_features to be a number or \"cv\", got 'best'"):
+    with pytest.raises(
+        ParameterError, match="expected `n_features` to be a number or \"cv\", got 'best'"
+    ):
         OCFS(n_features="best").fit(X, y)
     with pytest.raises(ParameterError, match='optimum="trace_ratio", got "cv"'):
         FisherFS(n_features="cv", optimum="trace_ratio").fit(X, y)
@@ -348,4 +350,4 @@ def test_the_command_line(run):
     assert run("transform ab.narrows b.csv -o b.npz")[0] == 0
     code, _, error = run("fit a.csv --method mmcfs --n-features cv -o m.narrows")
     assert code == 2
-    assert "expected n_features to be a number" in error
+    assert "expected `n_features` to be a number" in error

@@ -222,7 +222,7 @@ def test_an_error_inside_an_attribute_is_not_hidden():
         stream.components_  # noqa: B018
 
 
-# -- errors name the class that the user called --------------------------------------------------
+# -- errors of wrong samples, labels and parameters ----------------------------------------------
 
 WRONG = {
     "labels of another type": lambda X, y: (X, np.arange(len(y)) % 3),
@@ -239,7 +239,7 @@ WRONG = {
 @pytest.mark.filterwarnings("ignore:.*gains? margin|.*expected a positive score of")
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("method", [*METHODS, narrows.Window])
-def test_errors_name_the_class_that_was_called(method, wrong):
+def test_errors_say_what_was_expected(method, wrong):
     X, y = labelled(sparse=True)
     estimator = narrows.Window(narrows.OCFS()) if method is narrows.Window else method()
     needs_y = get_tags(estimator).target_tags.required
@@ -252,15 +252,13 @@ def test_errors_name_the_class_that_was_called(method, wrong):
             except ValueError as error:
                 raised.append(str(error))
     for message in raised:
-        assert method.__name__ in message or wrong in ("no labels", "another width"), message
+        assert "xpected " in message or "expecting " in message or wrong == "no labels", message
         assert "Moments" not in message
     uses_types = hasattr(estimator, "partial_fit") and method is not narrows.PCA
     if wrong == "labels of another type" and uses_types:
-        assert f"expected labels of one type" in raised[0]
+        assert "expected labels of one type" in raised[0]
     if wrong in ("fractions", "mixed labels", "no indicators", "no labels") and needs_y:
         assert raised
-        named = (method.__name__, "OCFS requires y")  # by the estimator of the window
-        assert all(message.startswith(named) for message in raised)
 
 
 WRONGLY_CALLED = {
@@ -285,14 +283,14 @@ WRONGLY_CALLED = {
 
 
 @pytest.mark.parametrize("wrong", WRONGLY_CALLED)
-def test_errors_name_the_class_of_the_caller(wrong):
+def test_wrong_parameters_and_numbers_say_what_was_expected(wrong):
     method, parameters, samples = WRONGLY_CALLED[wrong]
     own = type("Own", (method,), {"__init__": method.__init__})
     with pytest.raises(ValueError, match=r"^expected .*\."):
         own(**parameters).fit(*(samples or labelled()))
 
 
-def test_errors_and_warnings_of_states_name_the_class_of_the_caller():
+def test_errors_and_warnings_of_states_say_what_was_expected():
     class Own(narrows.OnlineSRDA):
         pass
 
@@ -341,7 +339,7 @@ def test_arguments_that_a_method_does_not_take_are_errors(method, verb):
 @pytest.mark.parametrize(
     "method", [m for m in METHODS if "priors" in m().get_params()], ids=lambda m: m.__name__
 )
-def test_errors_of_priors_and_states_name_the_estimator(method):
+def test_wrong_priors_are_refused_by_every_verb(method):
     X, y = labelled(sparse=True)
     fitted = method().fit(X, y)
     stats = method(priors="balanced").fit(X, y).moments_
@@ -351,10 +349,10 @@ def test_errors_of_priors_and_states_name_the_estimator(method):
             lambda e: e.fit_moments(stats),
             lambda e: e.partial_fit(X, y).transform(X),
         ):
-            with pytest.raises(ValueError, match=rf"^.*priors"):
+            with pytest.raises(ValueError, match=r"^.*priors"):
                 verb(method(priors=priors))
     numbers = method().fit(X, np.arange(60) % 3)
-    with pytest.raises(ValueError, match=rf"^expected labels of one type"):
+    with pytest.raises(ValueError, match=r"^expected labels of one type"):
         fitted.merge(numbers)
 
 
@@ -371,5 +369,5 @@ def test_a_collection_goes_to_the_engine_that_is_registered_for_it(method, monke
     assert method().fit(table, "labels") == (table, "labels", None)
     assert method().transform(table) is table
     if hasattr(method(), "partial_fit"):
-        with pytest.raises(TypeError, match=f".* fastlib collection, which"):
+        with pytest.raises(TypeError, match=r".* fastlib collection, which"):
             method().partial_fit(table, [1])

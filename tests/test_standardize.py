@@ -196,12 +196,15 @@ def test_some_features_by_index_name_and_mask(method):
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("yes", "expected standardize to be True, False or a list of names or indices, or a mask, got"),
-        (2, "expected standardize to be True, False or a list"),
-        (None, "expected standardize to be True, False or a list"),
-        ([12], "expected standardize to have indices of the 12 features, got 12"),
-        ([-1], "expected standardize to have indices of the 12 features, got -1"),
-        ([1, True], "expected standardize to have indices of the 12 features, got True"),
+        (
+            "yes",
+            "expected `standardize` to be True, False or a list of names or indices, or a mask,",
+        ),
+        (2, "expected `standardize` to be True, False or a list"),
+        (None, "expected `standardize` to be True, False or a list"),
+        ([12], "expected `standardize` to have indices of the 12 features, got 12"),
+        ([-1], "expected `standardize` to have indices of the 12 features, got -1"),
+        ([1, True], "expected `standardize` to have indices of the 12 features, got True"),
         (["c0"], ".* since they have no names, got 'c0'"),
         ([True, False], "expected a mask of 12 features for standardize, got one of 2"),
     ],
@@ -476,7 +479,10 @@ def test_maps_of_the_same_units_add_up_and_others_do_not():
     same_but = kernel(standardize=True, gamma=0.1)
     one, other = (clone(same_but).fit(ring * unit, np.r_[y, y]) for unit in (1, 2))
     np.testing.assert_array_equal(map_of(one).centre, map_of(other).centre)
-    with pytest.raises(ValueError, match=r"one map to add up, got two maps\. Fit one, and let"):
+    with pytest.raises(
+        ValueError,
+        match=r"one map to add up, got two maps\. Each fit decides on its own map\. Fit one, and",
+    ):
         one.merge(other)
     with pytest.raises(ValueError, match="standardize=False instead of True"):
         kernel(standardize=True).fit(X, y).merge(kernel().fit(X, y))

@@ -104,7 +104,7 @@ def test_what_is_not_finite_is_seen_in_many_rows(method, bad, labels, monkeypatc
     learner = method()
     for rows in (X, sparse.csr_array(X), np.asfortranarray(X)):
         for learn in (learner.fit, learner.partial_fit):
-            with pytest.raises(ValueError, match=f"expected finite|contains infinity"):
+            with pytest.raises(ValueError, match=r"expected finite|contains infinity"):
                 learn(rows, y, weight)
     assert vars(learner) == vars(method())
     X[41, 5] = np.finfo(np.float32).max  # of which two are no number of 32 bits
@@ -260,7 +260,7 @@ def test_labels_that_would_be_rounded_into_each_other_do_not_mix(first, then):
 def test_objects_that_are_no_labels(y):
     labels = np.empty(len(y), dtype=object)
     labels[:] = y
-    with pytest.raises(ValueError, match="^expected "):
+    with pytest.raises(ValueError, match=r"^expected |^Unknown label type"):
         Moments.of(np.ones((2, 1)), labels)
 
 

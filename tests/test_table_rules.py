@@ -111,7 +111,7 @@ def test_few_texts_in_few_rows_are_missing_values(cells, kind):
 
 def test_numbers_with_missing_values_are_overruled():
     many = replaced(NUMBERS, ["-"], 4)
-    with pytest.warns(UserWarning, match=r"got '-'.* name the column in numbers, cat"):
+    with pytest.warns(UserWarning, match=r"got '-'.* name the column in `numbers`, `cat"):
         assert decision(fitted(many)).kind == "category"
     with silent():
         numbers = fitted(many, numbers=["x"])
@@ -199,7 +199,9 @@ def test_dates_that_may_be_day_or_month_first_are_asked_for(tmp_path):
         assert decision(fitted(cells, drop=["x"])).kind == "dropped"
         sure = fitted(NO_TIME.dt.strftime("%d.%m.%Y"), dates="month-first")
     assert "day.month.year" in decision(sure).reason
-    with pytest.raises(ParameterError, match=r'expected dates to be "auto", "day-first" or "month-first"'):
+    with pytest.raises(
+        ParameterError, match=r'expected `dates` to be "auto", "day-first" or "month-first"'
+    ):
         fitted(cells, dates="dmy")
 
 
@@ -292,7 +294,9 @@ def test_values_that_are_no_codes_are_not_named(cells):
 )
 def test_integers_that_hardly_repeat_are_named(form):
     accounts = np.random.default_rng(0).permutation(10**6)[:N] + 10**6
-    with pytest.warns(UserWarning, match=r"in column 'x', got integers.*id\. .*in drop; .*in numb"):
+    with pytest.warns(
+        UserWarning, match=r"in column 'x', got integers.*id\. .*in `drop`; .*in `numb"
+    ):
         encoder = fitted(form(accounts))
     assert decision(encoder).kind == "number"
     assert decision(encoder).reason.endswith("an id?")

@@ -113,7 +113,7 @@ def test_a_table_and_texts_have_targets(files):
 
 
 WRONG = [  # a cell in row 3 of the data, and what the message says
-    ("cheap", "a.csv:4: column 'price': expected a number, got 'cheap'. Set label"),
+    ("cheap", "a.csv:4: column 'price': expected a number, got 'cheap'. Set `label`"),
     ("", "a.csv:4: column 'price': expected a number, got ''. Fill in a number"),
     ("nan", "a.csv:4: target 'price': expected a finite number, got nan. Leave out rows"),
     ("-inf", "a.csv:4: target 'price': expected a finite number, got -inf."),
@@ -154,7 +154,7 @@ def test_wrong_targets_of_binary_files_are_errors(files, run):
     for values, message in (
         ([1.0, None, 2.0], "p.parquet:2: column 'price': expected no nulls, got one."),
         ([1.0, 2.0, np.inf], "p.parquet:3: target 'price': expected a finite number, got inf."),
-        (["a", "b", "c"], "p.parquet: column 'price': expected numbers, got string. Set label"),
+        (["a", "b", "c"], "p.parquet: column 'price': expected numbers, got string. Set `label`"),
     ):
         table = pa.table({"f": [1.0, 2.0, 3.0], "price": pa.array(values)})
         parquet.write_table(table, "p.parquet")
@@ -179,7 +179,7 @@ def test_wrong_targets_of_binary_files_are_errors(files, run):
     "more", [{"label": "f0"}, {"labels": "text"}, {"text": "price"}, {"vector": "price"}]
 )
 def test_targets_are_neither_labels_nor_anything_else(more):
-    with pytest.raises(ParameterError, match=r"target: expected|targets are numbers"):
+    with pytest.raises(ParameterError, match=r"`target`: expected|targets are numbers"):
         list(iter_chunks("a.csv", target="price", **more))
 
 
@@ -353,13 +353,16 @@ def test_a_model_of_arrays_predicts_files(files):
     assert header == ["y"]
     np.testing.assert_allclose(found[:, 0], PLS().fit(X, Y[:, 0]).predict(X), rtol=1e-12)
     status, _, err = run("update m.narrows b.csv -o m2.narrows")
-    assert (status, err.startswith("narrows: --target: expected the name of a column")) == (2, True)
+    assert (status, err.startswith("narrows: --target: expected the name of a column")) == (
+        2,
+        True,
+    )
     status, out, _ = run("predict m.narrows a.npz --target price -o p.csv --json")
     expected = r2_score(Y[:, 0], found[:, 0])
     assert json.loads(out)["r2"] == pytest.approx(expected)
 
 
-NUMERIC = "forwardfs, correlationfs, pls, reducedrank"
+NUMERIC = "ForwardFS, CorrelationFS, PLS, ReducedRank"
 REFUSED = [
     ("fit a.csv --method srda --target price -o x", 2, f"For numbers use {NUMERIC}."),
     ("fit a.csv --method pls -o x", 2, "--target: expected the name of a column of numbers"),
@@ -368,9 +371,9 @@ REFUSED = [
     ("fit a.csv --target price --label f0 -o x", 2, "--label, --target: expected one of them"),
     ("fit a.csv --target price --target price -o x", 2, "expected columns that are named once"),
     ("fit X.npy --target a.npz -o x", 2, "--target: expected a .npy file of targets"),
-    ("predict classes.narrows a.csv --target price -o x.csv", 2, "expected --label, since srda"),
-    ("update classes.narrows a.csv --target price -o x", 2, "expected --label, since srda"),
-    ("predict numbers.narrows a.csv --label f0 -o x.csv", 2, "since the targets of reducedrank"),
+    ("predict classes.narrows a.csv --target price -o x.csv", 2, "expected --label, since SRDA"),
+    ("update classes.narrows a.csv --target price -o x", 2, "expected --label, since SRDA"),
+    ("predict numbers.narrows a.csv --label f0 -o x.csv", 2, "since the targets of ReducedRank"),
     ("predict numbers.narrows a.csv --proba -o x.csv", 2, "--proba: expected a model of classes"),
     ("predict few.narrows a.csv -o x.csv", 2, "predicts (pls, reducedrank), got one of corr"),
     ("compare a.csv --target price --methods srda", 2, "expected methods for numeric targets"),

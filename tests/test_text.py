@@ -170,7 +170,7 @@ def test_counts_that_cannot_be():
     for made in (Tfidf, lambda: HashedTfidf(16)):
         with pytest.raises(ValueError, match="expected counts added before, got larger ones"):
             made().update(["x"] * 100) - made().update([""] * 99)  # x in 100 of 1 text
-    with pytest.raises(ValueError, match="expected n_features to be an integer from 1 to 2,147"):
+    with pytest.raises(ValueError, match="expected `n_features` to be an integer from 1 to 2,147"):
         HashedTfidf(2**31).fit(TEXTS)
     with pytest.raises(ValueError, match="at least one term in min_df=100 texts, got none in 9"):
         Tfidf(min_df=np.int64(100)).update(MANY).transform(MANY)

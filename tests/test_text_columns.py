@@ -188,9 +188,9 @@ WRONG_CSV = [
     (b"label,t\n", {}, r"a\.csv: expected at least one row"),
     (b"label,t,t\nx,y,z\n", {}, r"a\.csv:1: expected columns of different names, got two 't'"),
     (b"label,class,t\nx,y,z\n", {}, r"expected one label column"),
-    (b"label,t\nx,y\n", {"label": "t"}, r"text: expected different columns, got 't'"),
-    (b"label,t\nx,y\n", {"text": ()}, r"text: expected the name of a column"),
-    (b"label,t\nx,y\n", {"text": [1]}, r"text: expected the name of a column"),
+    (b"label,t\nx,y\n", {"label": "t"}, r"`text`: expected different columns, got 't'"),
+    (b"label,t\nx,y\n", {"text": ()}, r"`text`: expected the name of a column"),
+    (b"label,t\nx,y\n", {"text": [1]}, r"`text`: expected the name of a column"),
     (b"label,t\nx,y\n", {"split": "test"}, r"expected no split, which CSV does not support"),
     (b"label,t\nx,y\n", {"vector": "t"}, r"expected one of them, got both"),
 ]  # fmt: skip
@@ -208,7 +208,7 @@ WRONG_TABLES = [
     ({"t": ["a", "b"], "u": ["a", None]}, ["t", "u"], r":2: column 'u': expected no nulls"),
     ({"t": [1, 2]}, "t", r": column 't': expected texts, got int64"),
     ({"t": [b"a"]}, "t", r": column 't': expected texts, got binary"),
-    ({"u": ["a"], "v": [1]}, "t", r": expected a column 't', got the columns 'u', 'v'\. Set text"),
+    ({"u": ["a"], "v": [1]}, "t", r": expected a column 't', got the columns 'u', 'v'\. Set"),
     (
         {"t": pa.array([b"a", b"\xff"]).view(pa.string())}, "t",
         r":2: column 't': expected UTF-8, got other bytes",
@@ -233,7 +233,7 @@ def test_texts_taken_for_numbers_are_named(tmp_path):
     path = write_csv(tmp_path / "a.csv", {"body": columns["body"], "class": columns["queue"]})
     with pytest.raises(DataError, match=rf"a\.csv:2: column 'body': expected a number.*{advice}"):
         gathered(path)
-    with pytest.raises(DataError, match=r"expected a number, got 'word.{36}'…\. Set text"):
+    with pytest.raises(DataError, match=r"expected a number, got 'word.{36}'…\. Set `text`"):
         gathered(write_csv(tmp_path / "a.csv", {"body": ["word " * 99], "class": ["x"]}))
     with pytest.raises(DataError, match=r"got ''\. Fill in a number, or remove the row"):
         gathered(write_csv(tmp_path / "a.csv", {"a": [1, ""], "class": "xy"}))

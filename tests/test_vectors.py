@@ -111,7 +111,7 @@ def test_vectors_of_every_type_fit_alike(run, dtype):
 
 def test_lists_of_integers_name_the_option_that_reads_them():
     X, y = embeddings(dtype=np.int8)
-    with pytest.raises(DataError, match=r"Set vector.* to 'embedding'"):
+    with pytest.raises(DataError, match=r"Set `vector` to 'embedding'"):
         list(iter_chunks(table_of(X, y).drop_columns("id")))
 
 
@@ -201,7 +201,7 @@ def test_a_column_of_vectors_has_to_be_named(tmp_path):
     for kind in ("list", "fixed"):
         with pytest.raises(DataError, match=r"Set `vector` to 'embedding'"):
             list(iter_chunks(table_of(X, y, kind)))
-    with pytest.raises(ParameterError, match=r"text, vector: expected one of them, got bo"):
+    with pytest.raises(ParameterError, match=r"`text`, `vector`: expected one of them, got bo"):
         list(iter_chunks(table_of(X, y), text="id", vector="embedding"))
 
 

@@ -259,14 +259,29 @@ def test_models_keep_the_settings(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"min_df": 1.5}, "expected min_df to be an integer >= 1 or a float from 0 to 1, got 1.5"),
-        ({"max_df": 0}, "expected max_df to be an integer >= 1 or a float from 0 to 1, got 0"),
-        ({"max_features": 0}, "expected max_features to be an integer >= 1 or None, got 0"),
-        ({"ngram_range": (2, 1)}, r"expected ngram_range to be two integers >= 1 in order, got \(2, 1\)"),
-        ({"ngram_range": 2}, "expected ngram_range to be two integers >= 1 in order, got 2"),
-        ({"token_pattern": "("}, "expected token_pattern to be a regular expression with at most one"),
-        ({"token_pattern": "(a)(b)"}, "expected token_pattern to be a regular expression with at most"),
-        ({"analyzer": "words"}, 'expected analyzer to be "word", "char", "char_wb" or a callable'),
+        (
+            {"min_df": 1.5},
+            "expected `min_df` to be an integer >= 1 or a float from 0 to 1, got 1.5",
+        ),
+        ({"max_df": 0}, "expected `max_df` to be an integer >= 1 or a float from 0 to 1, got 0"),
+        ({"max_features": 0}, "expected `max_features` to be an integer >= 1 or None, got 0"),
+        (
+            {"ngram_range": (2, 1)},
+            r"expected `ngram_range` to be two integers >= 1 in order, got \(2, 1\)",
+        ),
+        ({"ngram_range": 2}, "expected `ngram_range` to be two integers >= 1 in order, got 2"),
+        (
+            {"token_pattern": "("},
+            "expected `token_pattern` to be a regular expression with at most one",
+        ),
+        (
+            {"token_pattern": "(a)(b)"},
+            "expected `token_pattern` to be a regular expression with at most",
+        ),
+        (
+            {"analyzer": "words"},
+            'expected `analyzer` to be "word", "char", "char_wb" or a callable',
+        ),
         ({"max_df": 1}, "at least one term in min_df=1 and max_df=1 texts, got none in 2 texts"),
     ],
 )
@@ -282,7 +297,7 @@ def test_parameters_that_are_set_later():
     with pytest.raises(ParameterError, match=f"n_features=9, {counted}"):
         HashedTfidf(9).fit(SEA).set_params(n_features=2).partial_fit(SEA).transform(SEA)
     for made in (Tfidf, HashedTfidf):
-        with pytest.raises(ParameterError, match="expected ngram_range to be two integers"):
+        with pytest.raises(ParameterError, match="expected `ngram_range` to be two integers"):
             made().fit(SEA).set_params(ngram_range=2).transform(SEA)
     tfidf = Tfidf(max_features=2).fit(SEA).set_params(max_features=None).partial_fit(SEA)
     assert tfidf + tfidf == Tfidf().fit(SEA * 4)

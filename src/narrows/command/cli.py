@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import warnings
+from functools import partial
 
 import click
 
@@ -39,7 +40,10 @@ def _run(words: list[str]) -> int:
     if not completing and not words:
         click.echo(cli.get_help(click.Context(cli, info_name="narrows")), err=True)
         return 2
-    showwarning, warnings.showwarning = warnings.showwarning, show_warning
+    showwarning, warnings.showwarning = (
+        warnings.showwarning,
+        partial(show_warning, click.get_current_context()),
+    )
     try:
         return cli.main(words, prog_name="narrows", standalone_mode=False) or 0
     except click.NoSuchOption as error:

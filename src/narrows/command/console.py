@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -13,24 +12,24 @@ import click
 from narrows.errors import escaped
 
 _LISTED = 20  # rows that were skipped
-_SET = re.compile(r'\b([Ss]et) (\w+)=(?:"(\w+)"|(?!\w))')
 
 
-def say(message: str) -> None:
+def say(message: str, context: click.Context | None = None) -> None:
     """Print a message as one line on standard error."""
-    print("narrows:", escaped(" ".join(with_flags(message).split())), file=sys.stderr)  # noqa: T201
+    message = " ".join(with_flags(message, context).split())
+    print("narrows:", escaped(message), file=sys.stderr)  # noqa: T201
 
 
-def with_flags(message: str) -> str:
+def with_flags(message: str, context: click.Context | None = None) -> str:
     """Return a message with the options of the verb in place of the parameters of Python.
 
-    Messages have these in backquotes: `label` is --label.
+    Messages have these in backquotes: `label` is --label. Other threads give the context.
     """
-    context = click.get_current_context(silent=True)
+    context = context or click.get_current_context(silent=True)
     for each in [] if context is None else context.command.params:
         if isinstance(each, click.Option):
             message = message.replace(f"`{each.name}`", each.opts[-1])
-    return _SET.sub(_as_flag, message)
+    return message
 
 
 def say_decisions(encoder: Any) -> None:
@@ -101,15 +100,12 @@ def described_columns(encoder: Any) -> list[str]:
     ]
 
 
-def _as_flag(found: re.Match[str]) -> str:
-    flag = f"{found[1]} --{found[2].replace('_', '-')}"
-    return flag if found[3] is None else f"{flag} {found[3]}"
-
-
-def show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
-    """Print a warning as a message; used as `warnings.showwarning`."""
+def show_warning(
+    context: click.Context, message: Any, category: type[Warning], *_: Any, **__: Any
+) -> None:
+    """Print a warning as a message; for a context, used as `warnings.showwarning`."""
     if not issubclass(category, DeprecationWarning):  # these concern developers only
-        say(f"warning: {message}")
+        say(f"warning: {message}", context)
 
 
 def report(found: dict[str, Any] | None, text: str, as_json: bool, err: bool = False) -> None:

@@ -73,7 +73,7 @@ def drift(a: Any, b: Any) -> np.ndarray:
     for what, directions in (("a", A), ("b", B)):
         if not directions.any():
             raise ParameterError(
-                f"drift: expected {what} to have a direction, got none that is not zero. Continue "
+                f"expected {what} to have a direction, got none that is not zero. Continue "
                 "with samples of more classes."
             )
     return subspace_angles(_unit(A).T, _unit(B).T)

@@ -210,14 +210,12 @@ def compare(
     given = {"test": test, "cv": cv, "repeats": repeats}
     one, *others = [name for name, value in given.items() if value is not None] or [""]
     if others:
-        raise ParameterError(
-            f"compare: expected {one} or {others[0]}, got both. Leave one of them out."
-        )
+        raise ParameterError(f"expected {one} or {others[0]}, got both. Leave one of them out.")
     if cv is not None:
         whole(2).check("cv", cv)
     if isinstance(X, Mapping):
         raise ParameterError(
-            "compare: expected samples in an array or a table, got a mapping. Make a table, such "
+            "expected samples in an array or a table, got a mapping. Make a table, such "
             "as pandas.DataFrame(X)."
         )
     numeric = _are_numbers(y, target)
@@ -228,20 +226,18 @@ def compare(
     columns = getattr(X, "columns", None)
     parts: tuple[Any, ...] = _checked(X, y, is_raw, numeric)
     if numeric and not np.ptp(parts[1], axis=0).any():
-        raise ParameterError(
-            "compare: expected targets that vary, got equal ones. Check the targets."
-        )
+        raise ParameterError("expected targets that vary, got equal ones. Check the targets.")
     classes = np.unique(parts[1]) if not numeric else parts[1][:0]
     if may_be_numeric(classes, len(parts[1])):
         warn(
-            f"compare: expected classes, got {len(classes):,} distinct numbers in "
+            f"expected classes, got {len(classes):,} distinct numbers in "
             f"{len(parts[1]):,} samples. For numbers to predict, set `target` to numeric; for "
             "classes, use y.astype(str)."
         )
     if len(classes) == 1:
         got = parts[1][:1].tolist()[0]
         raise ParameterError(
-            f"compare: expected samples of at least 2 classes to compare, got only {got!r}. Check "
+            f"expected samples of at least 2 classes to compare, got only {got!r}. Check "
             "the labels."
         )
     pairs: list[Any] = []
@@ -249,15 +245,14 @@ def compare(
         pair = checked_test(test, () if is_raw else X)
         parts = (*parts, *_checked(*pair, is_raw, numeric))
         if not len(parts[3]):
-            raise ParameterError("compare: expected a test set with samples, got none.")
+            raise ParameterError("expected a test set with samples, got none.")
         if not is_raw and parts[0].shape[1] != parts[2].shape[1]:
             raise ParameterError(
-                f"compare: expected a test set with {parts[0].shape[1]} features, got "
-                f"{parts[2].shape[1]}."
+                f"expected a test set with {parts[0].shape[1]} features, got {parts[2].shape[1]}."
             )
         if numeric and parts[1].shape[1] != parts[3].shape[1]:
             raise ParameterError(
-                f"compare: expected {parts[1].shape[1]} targets in test, got {parts[3].shape[1]}."
+                f"expected {parts[1].shape[1]} targets in test, got {parts[3].shape[1]}."
             )
     else:
         pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed)
@@ -271,7 +266,7 @@ def compare(
 def _are_numbers(y: Any, target: str) -> bool:
     """Whether y holds numbers to predict, not classes."""
     if target not in ("auto", "numeric"):
-        raise ParameterError(f"compare: expected target 'auto' or 'numeric', got {target!r}.")
+        raise ParameterError(f"expected target 'auto' or 'numeric', got {target!r}.")
     if target == "numeric" or sparse.issparse(y):
         return target == "numeric"
     given = np.asarray(as_numpy(y, "y"))
@@ -523,22 +518,19 @@ def check(
         checked_classifiers(classifiers, numeric)
         if metric != "auto" and (metric == "r2") != numeric:
             expected = "auto or r2 for numeric targets" if numeric else "a metric of classes"
-            raise ParameterError(f"compare: expected {expected}, got {metric!r}.")
+            raise ParameterError(f"expected {expected}, got {metric!r}.")
     if metric not in ("auto", *METRICS):
         raise ParameterError(
-            f"compare: expected a metric, got {metric!r}. "
-            f"{did_you_mean(metric, ['auto', *METRICS])}"
+            f"expected a metric, got {metric!r}. {did_you_mean(metric, ['auto', *METRICS])}"
         )
     if repeats is not None and not is_integer(repeats, 1):
-        raise ParameterError(f"compare: expected repeats to be an integer >= 1, got {repeats!r}.")
+        raise ParameterError(f"expected repeats to be an integer >= 1, got {repeats!r}.")
     if dims is not None:
         is_list = hasattr(dims, "__len__") and len(dims) > 0
         if not is_list or not all(is_integer(p, 1) for p in dims):
-            raise ParameterError(
-                f"compare: expected dims to be a list of integers >= 1, got {dims!r}."
-            )
+            raise ParameterError(f"expected dims to be a list of integers >= 1, got {dims!r}.")
     if isinstance(methods, str):
-        raise ParameterError(f"compare: expected a list of methods, got {methods!r}.")
+        raise ParameterError(f"expected a list of methods, got {methods!r}.")
     made: dict[str, Method] = {}
     for method in (method_of(method, seed) for method in methods):
         name, number = method.name, 1
@@ -552,8 +544,7 @@ def check(
             kind = "numeric targets" if numeric else "classes"
             advice = "" if numeric else " For numbers set `target`."
             raise ParameterError(
-                f"compare: expected methods for {kind} ({', '.join(known)}), got {method.name!r}."
-                f"{advice}"
+                f"expected methods for {kind} ({', '.join(known)}), got {method.name!r}.{advice}"
             )
     return list(made.values())
 
@@ -562,16 +553,12 @@ def checked_classifiers(names: Sequence[str] | None, numeric: bool) -> list[str]
     """Return the classifiers, or the regressors of numbers, each once."""
     known, what = (REGRESSORS, "regressor") if numeric else (CLASSIFIERS, "classifier")
     if isinstance(names, str):
-        raise ParameterError(f"compare: expected a list of {what}s, got {names!r}.")
+        raise ParameterError(f"expected a list of {what}s, got {names!r}.")
     if names is not None and not len(names):
-        raise ParameterError(
-            f"compare: expected a {what}, got none. Choose from {', '.join(known)}."
-        )
+        raise ParameterError(f"expected a {what}, got none. Choose from {', '.join(known)}.")
     for name in names or ():
         if name not in known:
-            raise ParameterError(
-                f"compare: expected a {what}, got {name!r}. {did_you_mean(name, known)}"
-            )
+            raise ParameterError(f"expected a {what}, got {name!r}. {did_you_mean(name, known)}")
     return list(dict.fromkeys(names or (["ridge"] if numeric else USUAL)))
 
 

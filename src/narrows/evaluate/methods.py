@@ -457,7 +457,7 @@ class OtherTransformer(Rival):
             Z = Z if sparse.issparse(Z) else np.asarray(Z)
             if Z.ndim != 2 or Z.shape[0] != n_rows(samples):
                 raise ValueError(
-                    f"compare: expected reduced samples of shape ({n_rows(samples)}, "
+                    f"expected reduced samples of shape ({n_rows(samples)}, "
                     f"n_components) from {self.name}, got {Z.shape}."
                 )
             return Z
@@ -479,7 +479,7 @@ def method_of(method: Any, seed: int = 0) -> Method:
             method = method()
         except TypeError as error:
             raise ParameterError(
-                f"compare: expected methods, got the class {method.__name__}, which needs "
+                f"expected methods, got the class {method.__name__}, which needs "
                 f"arguments: {error}. Pass an estimator."
             ) from None
     is_pipeline = isinstance(method, Pipeline)
@@ -492,7 +492,7 @@ def method_of(method: Any, seed: int = 0) -> Method:
     if not isinstance(method, str):
         got = " ".join(repr(method).split())
         raise ParameterError(
-            "compare: expected names of methods, or estimators or pipelines with fit, transform "
+            "expected names of methods, or estimators or pipelines with fit, transform "
             f"and get_params, got {got:.100}. Pass one of these."
         )
     name = str(method).lower()
@@ -506,6 +506,6 @@ def method_of(method: Any, seed: int = 0) -> Method:
         return Rival(name)
     hint = did_you_mean(name, [*ours, *RIVALS])
     raise ParameterError(
-        f"compare: expected the name of a method, or an estimator with fit and transform, "
+        f"expected the name of a method, or an estimator with fit and transform, "
         f"got {method!r}. {hint}"
     )

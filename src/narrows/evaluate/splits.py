@@ -170,7 +170,7 @@ def pairs_of(
     if y.ndim == 2:  # numbers, of which each part needs two
         least = 2 * (cv or 5)
         if len(y) < least:
-            raise ParameterError(f"compare: expected at least {least} samples, got {len(y)}.")
+            raise ParameterError(f"expected at least {least} samples, got {len(y)}.")
         splitter = (
             ShuffleSplit(repeats, test_size=0.2, random_state=seed) if cv is None
             else KFold(cv, shuffle=True, random_state=seed)
@@ -180,13 +180,13 @@ def pairs_of(
         most = np.unique(y, return_counts=True)[1].max()
         if cv > most:
             raise ParameterError(
-                f"compare: expected cv <= {most}, the samples of the largest class, got {cv}."
+                f"expected cv <= {most}, the samples of the largest class, got {cv}."
             )
         return list(StratifiedKFold(cv, shuffle=True, random_state=seed).split(rows, y))
     if math.ceil(len(y) / 5) < classes:
         numbers = ', or target="numeric" for numbers' if y.dtype.kind in "iuf" else ""
         raise ParameterError(
-            f"compare: expected at least {5 * classes - 4} samples to hold out a fifth with "
+            f"expected at least {5 * classes - 4} samples to hold out a fifth with "
             f"all {classes} classes, got {len(y)}. Set cv or test{numbers}."
         )
     return list(StratifiedShuffleSplit(repeats, test_size=0.2, random_state=seed).split(rows, y))

@@ -169,7 +169,7 @@ def align(estimator: Any, reference: Any) -> Aligned:
     check_same_features(estimator, reference, C, B)
     if len(C) != len(B):
         raise ParameterError(
-            f"align: expected {len(B)} components, as many as the reference has, got {len(C)}. "
+            f"expected {len(B)} components, as many as the reference has, got {len(C)}. "
             "Set n_components."
         )
     for what, of, directions in (("estimator", estimator, C), ("reference", reference, B)):
@@ -241,6 +241,6 @@ def _check_available(what: str, given: Any, directions: np.ndarray) -> None:
     if not len(directions) or not available.all():
         name = type(given).__name__ if isinstance(given, BaseEstimator) else what
         raise ParameterError(
-            f"align: expected all components of {name} to be available, got {available.sum()} of "
+            f"expected all components of {name} to be available, got {available.sum()} of "
             f"{len(directions)}. Use samples of more classes, or fewer components."
         )

@@ -250,7 +250,7 @@ def check_constraints(estimator: Any) -> None:
 def check(name: str, value: Any, valid: bool, expected: str) -> None:
     """Raise ParameterError where the value of a parameter is not valid."""
     if not valid:
-        raise ParameterError(f"expected {name} to be {expected}, got {value!r:.100}.")
+        raise ParameterError(f"expected `{name}` to be {expected}, got {value!r:.100}.")
 
 
 def check_whole(name: str, value: Any) -> None:
