@@ -51,7 +51,7 @@ class Model:
 
     def __init__(self, path: str, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]):
         solution, then = solution_in(header, arrays), None
-        names, source = names_in(header, arrays)
+        names, source = names_in(header, arrays, is_applied=True)
         if "then" in header and any(name.startswith(THEN) for name in arrays):
             entry, own, chosen = then_in(header, arrays)
             then = Then(chosen, Model(path, entry, own))

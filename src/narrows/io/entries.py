@@ -35,12 +35,12 @@ def solution_in(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
 
 
 def names_in(
-    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], is_applied: bool = False
 ) -> tuple[np.ndarray | None, Source | None]:
     """Return the names of features in a file, if there are any, and how files became features."""
     given, source = get(arrays, "input"), header["source"]
     names = taken(given, "names", ("O",), ("d",)) if given else None
-    return names, None if source is None else Source.of(source, get(arrays, "source"))
+    return names, None if source is None else Source.of(source, get(arrays, "source"), is_applied)
 
 
 def then_in(

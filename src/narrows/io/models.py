@@ -37,7 +37,7 @@ from narrows.io.container import (
     write_file,
 )
 from narrows.io.entries import names_in, solution_in, then_in
-from narrows.io.source import encoder_of, source_of_step, vectoriser_of
+from narrows.io.source import StoredVectoriser, encoder_of, source_of_step, vectoriser_of
 from narrows.methods.base import (
     Reducer,
     check_alone,
@@ -205,7 +205,7 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
             check_plain(entry, ESTIMATOR if is_old else SOLVED, f"steps[{k}]")
             step = of_estimator(entry, own, is_old)
         elif kind in VECTORISERS:
-            step = vectoriser_of(get(own, "tfidf"))
+            step = vectoriser_of(StoredVectoriser.of(get(own, "tfidf")))
             if type(step).__name__ != kind:
                 raise SchemaError(f"steps[{k}]: expected {kind}, got {type(step).__name__}.")
         elif kind == ENCODER:

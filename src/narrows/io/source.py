@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
+from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import SPARE, TEXT, Options, names_as_json, names_of
 from narrows.io.formats.base import Format
 from narrows.solve.codec import SchemaError, Sizes, check_known, check_plain, from_arrays, taken
-from narrows.solve.terms import Counted, TermTable
+from narrows.solve.terms import (
+    ENGLISH,
+    Counted,
+    TermFeatures,
+    TermTable,
+    Words,
+    idf,
+    with_feature,
+)
 
 if TYPE_CHECKING:
     from narrows.table import TableEncoder
@@ -117,8 +127,13 @@ class Source:
         return "numbers" if self.maker is None else self.maker.takes
 
     @classmethod
-    def of(cls, settings: Any, arrays: Mapping[str, np.ndarray]) -> Source:
-        """Return the source that `settings` and `to_arrays` described."""
+    def of(
+        cls, settings: Any, arrays: Mapping[str, np.ndarray], is_applied: bool = False
+    ) -> Source:
+        """Return the source that `settings` and `to_arrays` described.
+
+        If it is only applied, what makes samples of texts need not be a vectoriser.
+        """
         check_plain(settings, _SETTINGS, "source")
         check_plain({name: settings.get(name) for name in _MORE}, _MORE, "source")
         check_known("source", settings, {**_SETTINGS, **_MORE})
@@ -134,7 +149,8 @@ class Source:
         )
         made: dict[str, Any] = {}
         if tfidf:
-            made["tfidf"] = vectoriser_of(tfidf)
+            stored = StoredVectoriser.of(tfidf)
+            made["tfidf"] = stored if is_applied and stored.is_plain else vectoriser_of(stored)
         if table:
             made["encoder"] = encoder_of(table)
         return cls(**settings, columns=columns, **made)
@@ -205,8 +221,14 @@ def check_kind(path: str, got: str, expected: str, before: str) -> None:
 # -- stored vectorisers and encoders -------------------------------------------------------------
 
 
-class _StoredVectoriser(NamedTuple):
-    """What is stored of a vectoriser: its parameters, and what it counted."""
+@dataclass(frozen=True, eq=False)
+class StoredVectoriser:
+    """What is stored of a vectoriser: its parameters, and what it counted.
+
+    Where these are plain, it makes the same samples, which takes no scikit-learn.
+    """
+
+    takes = "texts"
 
     n_documents: Annotated[int, "i8 whole"]
     stop_words: Annotated[np.ndarray | None, "O", "w"]
@@ -234,14 +256,63 @@ class _StoredVectoriser(NamedTuple):
         if self.frequency.max(initial=0) > self.n_documents:
             raise SchemaError("n_documents: expected at least document frequencies, got less.")
 
+    @classmethod
+    def of(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return what `to_arrays` of a vectoriser described."""
+        stored: Self = from_arrays(cls, left := dict(arrays))
+        check_known("tfidf", left, ())
+        return stored
 
-def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
-    """Return the vectoriser that `to_arrays` described; SchemaError where arrays do not fit."""
+    @property
+    def is_plain(self) -> bool:
+        """Whether terms are words, or several, and all parameters are in range."""
+        low, high = (1, 1) if self.ngram_range is None else self.ngram_range.tolist()
+        limits = [limit for limit in (self.min_df, self.max_df) if limit is not None]
+        return (
+            self.analyzer is None and self.token_pattern is None
+            and ENGLISH not in (() if self.stop_words is None else self.stop_words)
+            and 1 <= low <= high and len(self.frequency) > 0
+            and all(limit <= 1 if isinstance(limit, float) else limit >= 1 for limit in limits)
+            and (self.max_features is None or self.occurrences is not None)
+            and (self.terms is not None or not (limits or self.max_features))
+        )  # fmt: skip
+
+    @cached_property
+    def _chosen(self) -> np.ndarray:
+        """Return the numbers of the terms that have a feature; of hashes, all."""
+        if self.terms is None:
+            return np.arange(len(self.frequency))
+        limits = (
+            1 if self.min_df is None else self.min_df, 1.0 if self.max_df is None else self.max_df
+        )  # fmt: skip
+        more = self.max_features, self.occurrences
+        return with_feature(self.frequency, self.n_documents, *limits, *more)
+
+    @property
+    def names(self) -> np.ndarray | None:
+        """The terms in the order of the features; None if hashed."""
+        return None if self.terms is None else self.terms[self._chosen]
+
+    @cached_property
+    def _features(self) -> TermFeatures:
+        table = None if self.terms is None else TermTable(self.terms)
+        counts = Counted.of(table, self.frequency, self.occurrences)
+        return TermFeatures(
+            counts, self._chosen, idf(self.frequency[self._chosen], self.n_documents)
+        )
+
+    def samples_of(self, X: Sequence[str]) -> sparse.csr_array:
+        """Return samples of texts."""
+        stop_words = () if self.stop_words is None else self.stop_words
+        sizes = (1, 1) if self.ngram_range is None else tuple(self.ngram_range.tolist())
+        return self._features.samples_of(X, Words({word.lower() for word in stop_words}, sizes))
+
+
+def vectoriser_of(stored: StoredVectoriser) -> Vectoriser:
+    """Return a vectoriser that was stored; SchemaError where its parts do not fit."""
     from narrows.methods.parameters import check_constraints
-    from narrows.text import ENGLISH, HashedTfidf, Tfidf
+    from narrows.text import HashedTfidf, Tfidf
 
-    stored: _StoredVectoriser = from_arrays(_StoredVectoriser, left := dict(arrays))
-    check_known("tfidf", left, ())
     settings: dict[str, Any] = {
         "min_df": stored.min_df, "max_df": stored.max_df, "max_features": stored.max_features,
     }  # fmt: skip
@@ -270,4 +341,4 @@ def encoder_of(arrays: Mapping[str, np.ndarray]) -> TableEncoder:
     """Return the encoder that `to_arrays` described."""
     from narrows.table import TableEncoder
 
-    return TableEncoder.from_arrays(arrays, vectoriser_of)
+    return TableEncoder.from_arrays(arrays, lambda own: vectoriser_of(StoredVectoriser.of(own)))
