@@ -63,7 +63,7 @@ def test_samples_of_numbers_need_no_scikit_learn(files):
 
 @pytest.mark.slow
 def test_texts_need_no_scikit_learn(rows):
-    assert cli.main("fit t.jsonl --method onlinesrda -o m.narrows".split()) == 0
+    assert cli.main(["fit", "t.jsonl", "--method", "onlinesrda", "-o", "m.narrows"]) == 0
     assert run_apart(["info m.narrows"]) == []
     lines = ["predict m.narrows t.jsonl -o out.csv", "transform m.narrows t.jsonl -o out.npz"]
     assert run_apart(lines) == ["numba"]
