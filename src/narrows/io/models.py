@@ -31,12 +31,14 @@ from narrows.io.container import (
     VECTORISERS,
     get,
     labels_in,
+    names_in,
     put,
     read_file,
     read_header,
+    solution_in,
+    then_in,
     write_file,
 )
-from narrows.io.entries import names_in, solution_in, then_in
 from narrows.io.source import StoredVectoriser, encoder_of, source_of_step, vectoriser_of
 from narrows.methods.base import (
     Reducer,
