@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from narrows.table import TableEncoder
     from narrows.text import FeatureMaker, Vectoriser
 
-_SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, [str], None)}
+_SETTINGS = {
+    "zero_based": (bool, None), "label": (str, None), "text": (str, [str], None),
+    "vector": (str, None), "target": (str, [str], None),
+}  # fmt: skip
 _NAMES = {"texts": "tfidf", "tables": "encoder"}  # of what makes features of them
-_MORE = {"vector": (str, None), "target": (str, [str], None)}  # only where it was set
+_MORE = "vector", "target"  # only where it was set
 
 
 @dataclass(frozen=True)
@@ -97,13 +100,9 @@ class Source:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings for a JSON header."""
-        settings = {
-            "zero_based": self.zero_based,
-            "label": self.label,
-            "text": names_as_json(self.text),
-        }
-        more = {"vector": self.vector, "target": names_as_json(self.target)}
-        return settings | {name: value for name, value in more.items() if value is not None}
+        names = {name: names_as_json(getattr(self, name)) for name in ("text", "target")}
+        found = {name: getattr(self, name) for name in _SETTINGS} | names
+        return {name: v for name, v in found.items() if name not in _MORE or v is not None}
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the rest as named arrays."""
@@ -134,9 +133,8 @@ class Source:
 
         If it is only applied, what makes samples of texts need not be a vectoriser.
         """
-        check_plain(settings, _SETTINGS, "source")
-        check_plain({name: settings.get(name) for name in _MORE}, _MORE, "source")
-        check_known("source", settings, {**_SETTINGS, **_MORE})
+        check_plain({**dict.fromkeys(_MORE), **settings}, _SETTINGS, "source")
+        check_known("source", settings, _SETTINGS)
         for name in ("text", "target"):
             if settings.get(name) == []:
                 raise SchemaError(f"source.{name}: expected a name, got none.")
