@@ -24,10 +24,8 @@ from narrows.io.source import Source
 from narrows.methods import MODULES
 from narrows.solve.codec import SchemaError, check_plain, taken
 from narrows.solve.solution import Solution
-from narrows.solve.sums import blocks
 
 _UTF8 = "utf-8", "surrogatepass"  # labels may have half a surrogate pair
-_PIECES = 4096  # of a text at a time
 
 
 def put(arrays: dict[str, np.ndarray], group: str, more: Mapping[str, np.ndarray]) -> None:
@@ -78,17 +76,11 @@ def get(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
 
 def _pieces(text: bytes, starts: np.ndarray) -> list[str]:
     """Return the pieces of a text of UTF-8 that begin at each start but the last, its end."""
-    found: list[str] = []
-    for some in blocks(len(starts) - 1, _PIECES):
-        places = starts[some.start : some.stop + 1]
-        part = text[places[0] : places[-1]]
-        ends = pairwise((places - places[0]).tolist())
-        if part.isascii():  # and takes no decoder for each piece
-            whole = part.decode("ascii")
-            found += [whole[a:b] for a, b in ends]
-        else:
-            found += [part[a:b].decode(*_UTF8) for a, b in ends]
-    return found
+    begins = (np.frombuffer(text, np.uint8) & 0xC0) != 0x80  # bytes with which characters begin
+    if not np.append(begins, True)[starts].all():
+        raise UnicodeDecodeError(_UTF8[0], text, 0, 1, "a piece begins within a character")
+    places, whole = np.append(0, np.cumsum(begins))[starts].tolist(), text.decode(*_UTF8)
+    return [whole[a:b] for a, b in pairwise(places)]
 
 
 ESTIMATOR = {
