@@ -261,14 +261,34 @@ class StoredVectoriser:
         check_known("tfidf", left, ())
         return stored
 
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the vectoriser, as far as they are not those by default."""
+        names = "token_pattern", "analyzer", "min_df", "max_df", "max_features", "ngram_range"
+        found = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        for name, value in found.items():
+            if isinstance(value, np.ndarray):
+                found[name] = tuple(value.tolist()) if name == "ngram_range" else value[0]
+        if self.stop_words is not None:  # a list of this word is stored twice; once is the name
+            is_name = self.stop_words.tolist() == [ENGLISH]
+            found["stop_words"] = ENGLISH if is_name else tuple(dict.fromkeys(self.stop_words))
+        return found
+
+    @cached_property
+    def counts(self) -> Counted:
+        """The terms and their counts."""
+        table = None if self.terms is None else TermTable(self.terms)
+        return Counted.of(table, self.frequency, self.occurrences)
+
     @property
     def is_plain(self) -> bool:
         """Whether terms are words, or several, and all parameters are in range."""
-        low, high = (1, 1) if self.ngram_range is None else self.ngram_range.tolist()
-        limits = [limit for limit in (self.min_df, self.max_df) if limit is not None]
+        given = self.parameters
+        low, high = given.get("ngram_range", (1, 1))
+        limits = [given[name] for name in ("min_df", "max_df") if name in given]
         return (
-            self.analyzer is None and self.token_pattern is None
-            and ENGLISH not in (() if self.stop_words is None else self.stop_words)
+            given.keys().isdisjoint(("analyzer", "token_pattern"))
+            and given.get("stop_words") != ENGLISH
             and 1 <= low <= high and len(self.frequency) > 0
             and all(limit <= 1 if isinstance(limit, float) else limit >= 1 for limit in limits)
             and (self.max_features is None or self.occurrences is not None)
@@ -277,14 +297,12 @@ class StoredVectoriser:
 
     @cached_property
     def _chosen(self) -> np.ndarray:
-        """Return the numbers of the terms that have a feature; of hashes, all."""
+        """The numbers of the terms that have a feature; of hashes, all."""
         if self.terms is None:
             return np.arange(len(self.frequency))
-        limits = (
-            1 if self.min_df is None else self.min_df, 1.0 if self.max_df is None else self.max_df
-        )  # fmt: skip
-        more = self.max_features, self.occurrences
-        return with_feature(self.frequency, self.n_documents, *limits, *more)
+        given = self.parameters
+        limits = given.get("min_df", 1), given.get("max_df", 1.0), self.max_features
+        return with_feature(self.frequency, self.n_documents, *limits, self.occurrences)
 
     @property
     def names(self) -> np.ndarray | None:
@@ -293,17 +311,14 @@ class StoredVectoriser:
 
     @cached_property
     def _features(self) -> TermFeatures:
-        table = None if self.terms is None else TermTable(self.terms)
-        counts = Counted.of(table, self.frequency, self.occurrences)
-        return TermFeatures(
-            counts, self._chosen, idf(self.frequency[self._chosen], self.n_documents)
-        )
+        weights = idf(self.frequency[self._chosen], self.n_documents)
+        return TermFeatures(self.counts, self._chosen, weights)
 
     def samples_of(self, X: Sequence[str]) -> sparse.csr_array:
         """Return samples of texts."""
-        stop_words = () if self.stop_words is None else self.stop_words
-        sizes = (1, 1) if self.ngram_range is None else tuple(self.ngram_range.tolist())
-        return self._features.samples_of(X, Words({word.lower() for word in stop_words}, sizes))
+        stop_words = {word.lower() for word in self.parameters.get("stop_words", ())}
+        words = Words(stop_words, self.parameters.get("ngram_range", (1, 1)))
+        return self._features.samples_of(X, words)
 
 
 def vectoriser_of(stored: StoredVectoriser) -> Vectoriser:
@@ -311,27 +326,10 @@ def vectoriser_of(stored: StoredVectoriser) -> Vectoriser:
     from narrows.methods.parameters import check_constraints
     from narrows.text import HashedTfidf, Tfidf
 
-    settings: dict[str, Any] = {
-        "min_df": stored.min_df, "max_df": stored.max_df, "max_features": stored.max_features,
-    }  # fmt: skip
-    for name, given in (("token_pattern", stored.token_pattern), ("analyzer", stored.analyzer)):
-        settings[name] = None if given is None else given[0]
-    if stored.ngram_range is not None:
-        settings["ngram_range"] = tuple(stored.ngram_range.tolist())
-    words = stored.stop_words
-    if words is not None:  # a list of this word is stored twice; once is the name
-        is_name = words.tolist() == [ENGLISH]
-        settings["stop_words"] = ENGLISH if is_name else tuple(dict.fromkeys(words))
-    settings = {name: value for name, value in settings.items() if value is not None}
-    new: Any
-    if stored.terms is None:
-        new = HashedTfidf(len(stored.frequency), **settings)
-        new._counts = Counted.of(None, stored.frequency, None)
-    else:
-        new = Tfidf(**settings)
-        new._counts = Counted.of(TermTable(stored.terms), stored.frequency, stored.occurrences)
+    is_hashed, more = stored.terms is None, stored.parameters
+    new: Any = HashedTfidf(len(stored.frequency), **more) if is_hashed else Tfidf(**more)
     check_constraints(new)
-    new.n_documents_ = stored.n_documents
+    new._counts, new.n_documents_ = stored.counts, stored.n_documents
     return new
 
 
