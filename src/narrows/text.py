@@ -548,7 +548,7 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
                 f"{self.n_features}. Fit again."
             )
         weights = idf(self.document_frequency, self.n_documents)
-        return TermFeatures(self._known, np.arange(len(weights)), weights)
+        return TermFeatures(self._known, np.empty(0, np.int32), weights)
 
 
 class Tfidf(Vectoriser):

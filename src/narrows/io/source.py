@@ -296,10 +296,10 @@ class StoredVectoriser:
         )  # fmt: skip
 
     @cached_property
-    def _chosen(self) -> np.ndarray:
-        """The numbers of the terms that have a feature; of hashes, all."""
+    def _chosen(self) -> Any:
+        """The numbers of the terms that have a feature; all hashes have one."""
         if self.terms is None:
-            return np.arange(len(self.frequency))
+            return slice(None)
         given = self.parameters
         limits = given.get("min_df", 1), given.get("max_df", 1.0), self.max_features
         return with_feature(self.frequency, self.n_documents, *limits, self.occurrences)

@@ -316,7 +316,7 @@ class TermFeatures:
     """The features of terms: the numbers of the terms that have one, and the weights of these."""
 
     counts: Counted
-    chosen: np.ndarray
+    chosen: np.ndarray  # without use for hashes, each of which is a feature
     idf: np.ndarray
 
     @cached_property
@@ -333,7 +333,9 @@ class TermFeatures:
 
     def weighed(self, kept: KeptEntries) -> sparse.csr_array:
         """Return the samples of texts of which the entries were kept; these are used up."""
-        return weighed(kept, self.of_terms, self.idf)
+        width = self.counts.width
+        of_terms = np.arange(width, dtype=np.int32) if width else self.of_terms
+        return weighed(kept, of_terms, self.idf)
 
     def samples_of(self, texts: Sequence[str], words: Words) -> sparse.csr_array:
         """Return samples of texts; terms without a feature are ignored."""
