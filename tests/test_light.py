@@ -61,6 +61,14 @@ def test_samples_of_numbers_need_no_scikit_learn(files):
     assert run_apart(lines) == []
 
 
+@pytest.mark.slow
+def test_texts_need_no_scikit_learn(rows):
+    assert cli.main(["fit", "t.jsonl", "--method", "onlinesrda", "-o", "m.narrows"]) == 0
+    assert run_apart(["info m.narrows"]) == []
+    lines = ["predict m.narrows t.jsonl -o out.csv", "transform m.narrows t.jsonl -o out.npz"]
+    assert run_apart(lines) == ["numba"]
+
+
 @pytest.fixture
 def rows(tmp_path, monkeypatch):
     """Files of texts and of a table with columns of each kind, in one row a sample."""
@@ -83,6 +91,8 @@ def rows(tmp_path, monkeypatch):
     "fit",
     [
         "t.jsonl --method onlinesrda", "t.jsonl --method srda --ngram-range 1,2",
+        "t.jsonl --method srda --stop-words english",
+        "t.jsonl --method srda --ngram-range 1,2 --min-df 3 --max-df 0.9 --max-features 9",
         "t.jsonl --method onlinesrda --vectorizer hashing", "t.csv --label sold --method srda",
         "t.csv --label sold --method ocfs --n-features 5 --then srda",
     ],

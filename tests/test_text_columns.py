@@ -188,7 +188,7 @@ WRONG_CSV = [
     (b"label,t\n", {}, r"a\.csv: expected at least one row"),
     (b"label,t,t\nx,y,z\n", {}, r"a\.csv:1: expected columns of different names, got two 't'"),
     (b"label,class,t\nx,y,z\n", {}, r"expected one label column"),
-    (b"label,t\nx,y\n", {"label": "t"}, r"`text`: expected different columns, got 't'"),
+    (b"label,t\nx,y\n", {"label": "t"}, r"columns that are named once, got 't' twice"),
     (b"label,t\nx,y\n", {"text": ()}, r"`text`: expected the name of a column"),
     (b"label,t\nx,y\n", {"text": [1]}, r"`text`: expected the name of a column"),
     (b"label,t\nx,y\n", {"split": "test"}, r"expected no split, which CSV does not support"),

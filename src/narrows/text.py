@@ -6,8 +6,6 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -30,13 +28,21 @@ from narrows.methods.parameters import (
 from narrows.solve.arrays import as_asked, plain
 from narrows.solve.cells import is_missing
 from narrows.solve.in_place import ChangesInPlace
-from narrows.solve.terms import Counted, KeptEntries, Words, count, idf, weighed, with_feature
+from narrows.solve.terms import (
+    ENGLISH,
+    Counted,
+    KeptEntries,
+    TermFeatures,
+    Words,
+    count,
+    idf,
+    with_feature,
+)
 
 __all__ = ["HashedTfidf", "Tfidf"]
 
 
 TOKEN = r"(?u)\b\w+\b"
-ENGLISH = "english"  # the name of scikit-learn's list
 MOST = 2**31 - 1  # features at most
 
 StopWords = str | Collection[str] | None
@@ -162,7 +168,8 @@ class Vectoriser(ChangesInPlace, FeatureMaker):
         transform : Transform other texts.
         """
         new = type(self)(**self.get_params())
-        X_new = new._weighed(new._learn(X, keep=True))
+        kept = new._learn(X, keep=True)
+        X_new = new._features().weighed(kept)
         self._take(new)
         return as_asked(X_new, self, X)
 
@@ -269,8 +276,8 @@ class Vectoriser(ChangesInPlace, FeatureMaker):
 
     def samples_of(self, X: Iterable[str]) -> sparse.csr_array:
         """Return samples of texts, whatever scikit-learn's settings are."""
-        parts = count(self._texts(X), self._words(), self._counts, True, False)
-        return self._weighed([(None, entries) for _, entries in parts])
+        texts, words = self._texts(X), self._words()
+        return self._features().samples_of(texts, words)
 
     @property
     def n_documents(self) -> int:
@@ -344,7 +351,7 @@ class Vectoriser(ChangesInPlace, FeatureMaker):
             raise ValueError(f"{expected} bytes that are no UTF-8: {error}. Decode them.") from None
 
     @property
-    def _computed(self) -> Any:
+    def _computed(self) -> TermFeatures:
         """What follows from the counts; computed again after others, or other parameters."""
         of = list(self._settings().values())
         made = vars(self).get("_made")
@@ -353,8 +360,12 @@ class Vectoriser(ChangesInPlace, FeatureMaker):
         return made[1]
 
     @abstractmethod
-    def _compute(self) -> Any:
+    def _compute(self) -> TermFeatures:
         """Return what `_computed` holds."""
+
+    def _features(self) -> TermFeatures:
+        """Return the features, of which there is one at least, else ValueError."""
+        return self._computed
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_made"}
@@ -423,10 +434,6 @@ class Vectoriser(ChangesInPlace, FeatureMaker):
     def _known(self) -> Counted:
         """What was counted, which may be nothing."""
         return self._counts if hasattr(self, "_counts") else self._empty()
-
-    @abstractmethod
-    def _weighed(self, kept: KeptEntries) -> sparse.csr_array:
-        """Return the samples of texts whose entries were kept."""
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as they are compared and stored: stop words sorted, for example.
@@ -532,38 +539,14 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
             "hashed_frequency": self.document_frequency,
         }
 
-    def _compute(self) -> np.ndarray:
+    def _compute(self) -> TermFeatures:
         if self._known.width != self.n_features:
             raise ParameterError(
                 f"expected n_features={self._known.width}, as texts were counted, got "
                 f"{self.n_features}. Fit again."
             )
-        return idf(self.document_frequency, self.n_documents)
-
-    def _weighed(self, kept: KeptEntries) -> sparse.csr_array:
-        weights = self._computed
-        return weighed(kept, np.arange(len(weights), dtype=np.int32), weights)
-
-
-@dataclass
-class _Features:
-    """The features of a vocabulary."""
-
-    counts: Counted
-    chosen: np.ndarray  # the numbers of their terms
-    idf: np.ndarray
-
-    @property
-    def of_terms(self) -> np.ndarray:
-        """The feature of each term, or -1."""
-        found = np.full(self.counts.n, -1, np.int32)
-        found[self.chosen] = np.arange(len(self.chosen))
-        return found
-
-    @cached_property
-    def terms(self) -> np.ndarray:
-        """The names."""
-        return self.counts.table.strings(self.chosen)
+        weights = idf(self.document_frequency, self.n_documents)
+        return TermFeatures(self._known, np.empty(0, np.int32), weights)
 
 
 class Tfidf(Vectoriser):
@@ -736,7 +719,7 @@ class Tfidf(Vectoriser):
         }
         return found | ({"occurrences": counts.total[order]} if counts.totals else {})
 
-    def _compute(self) -> _Features:
+    def _compute(self) -> TermFeatures:
         counts, n = self._known, self.n_documents
         order = counts.table.order()
         if self.max_features is not None and not counts.totals:
@@ -747,9 +730,9 @@ class Tfidf(Vectoriser):
         total = counts.total[order] if counts.totals else None
         limits = self.min_df, self.max_df, self.max_features
         chosen = order[with_feature(counts.frequency[order], n, *limits, total)]
-        return _Features(counts, chosen, idf(counts.frequency[chosen], n))
+        return TermFeatures(counts, chosen, idf(counts.frequency[chosen], n))
 
-    def _weighed(self, kept: KeptEntries) -> sparse.csr_array:
+    def _features(self) -> TermFeatures:
         features = self._computed
         if not len(features.chosen):
             limits = [f"min_df={self.min_df}"]
@@ -758,4 +741,4 @@ class Tfidf(Vectoriser):
                 f"expected at least one term in {' and '.join(limits)} texts, got none in "
                 f"{self.n_documents} texts. Count other texts first, or use a smaller min_df."
             )
-        return weighed(kept, features.of_terms, features.idf)
+        return features

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from narrows.errors import DataError, ParameterError
-from narrows.io.container import FORMAT, THEN, read_file
-from narrows.io.entries import names_in, solution_in, then_in
+from narrows.io.container import FORMAT, THEN, names_in, read_file, solution_in, then_in
 from narrows.io.source import Source
 from narrows.methods.names import column_names, predictor
 from narrows.methods.then import Then
@@ -20,11 +18,13 @@ from narrows.solve.codec import SchemaError
 from narrows.solve.columns import take
 from narrows.solve.solution import Solution
 
+_LEARNED = "state.", "known.", f"{THEN}state.", f"{THEN}known."  # what applies no model
+
 
 class _Learned(NamedTuple):
     """What `narrows.methods.names` reads of a model."""
 
-    solution: Solution | None
+    solution: Solution
     source: Source | None
     then: Then | None
     n_targets: int
@@ -51,20 +51,20 @@ class Model:
 
     def __init__(self, path: str, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]):
         solution, then = solution_in(header, arrays), None
-        names, source = names_in(header, arrays)
-        if "then" in header and any(name.startswith(THEN) for name in arrays):
+        names, source = names_in(header, arrays, is_applied=True)
+        if solution is None:
+            raise SchemaError("solution: expected one, got none.")
+        if "then" in header:
             entry, own, chosen = then_in(header, arrays)
             then = Then(chosen, Model(path, entry, own))
-        elif solution is None:
-            raise SchemaError("solution: expected one, got none.")
         size = header["size"]
-        self._solution: Any = solution if size is None or solution is None else solution.first(size)
+        self._solution: Any = solution if size is None else solution.first(size)
         targets = header["targets"]
         self._learned = _Learned(solution, source, then, len(targets or ()))
         self._path, self._method, self._parameters = path, header["estimator"], header["parameters"]
         self._of_directions = header["directions"]
         self._needs_y, self._takes_numbers = header["needs_y"], targets is not None
-        self._selects = solution is None or solution.chosen is not None
+        self._selects = solution.chosen is not None
         self.n_features_in_ = header["n_features"]
         self.kept = header["kept"], header["lost"]
         if header["score"] is not None:
@@ -155,14 +155,6 @@ def kept_by(model: Any) -> tuple[int, str]:
     return n_kept(model), what_is_lost(model)
 
 
-def _is_needed(predicts: bool, facts: bool, header: dict[str, Any], name: str) -> bool:
-    """Whether an array is needed: to predict by selected features takes no other solution."""
-    if name.startswith(THEN) and "then" in header:
-        return (predicts or facts) and name.startswith((f"{THEN}solution.", f"{THEN}chosen"))
-    of_solution = facts or not (predicts and "then" in header)
-    return name.startswith(("input.", "source.", "solution.")[: 2 + of_solution])
-
-
 def open_model(path: str, predicts: bool = False, facts: bool = False) -> Any:
     """Return a `Model`, or the estimator of a file that has no solution, or none that predicts.
 
@@ -178,7 +170,7 @@ def open_model(path: str, predicts: bool = False, facts: bool = False) -> Any:
     collects = gc.isenabled()
     gc.disable()  # a tenth of the time of imports looks for garbage, and there is none
     try:
-        header, arrays = read_file(path, partial(_is_needed, predicts, facts))
+        header, arrays = read_file(path, lambda name: not name.startswith(_LEARNED))
         if header["format"] != FORMAT or "progress" in header:
             raise SchemaError("format: expected that of one method of this version, got another.")
         given = header["parameters"]

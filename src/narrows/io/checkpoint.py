@@ -203,8 +203,7 @@ class Checkpoint:
         inputs = self.run["inputs"]
         known = [head is None or (len(head) == 3 and min(head) >= 0) for head in heads]
         if len(known) != len(inputs) or not all(known):
-            problem = f"progress: expected heads of all inputs, got others. {_START_OVER}"
-            raise DataError(self.path, problem)
+            raise self._damaged("heads of all inputs, got others")
         for path, was in zip(inputs, heads, strict=True):
             now = _head(path, None if was is None else was[0])
             if was is not None and (now is None or now[0] < was[0] or now[1] != was[1]):
@@ -222,8 +221,10 @@ class Checkpoint:
             and min(at) >= 0
             and at[0] < len(self.run["inputs"])
         ):
-            problem = f"progress: expected a position in this run, got another. {_START_OVER}"
-            raise DataError(self.path, problem)
+            raise self._damaged("a position in this run, got another")
+
+    def _damaged(self, what: str) -> DataError:
+        return DataError(self.path, f"progress: expected {what}. {_START_OVER}")
 
 
 def method_in(path: str) -> str | None:

@@ -43,6 +43,13 @@ def names_as_json(names: tuple[str, ...] | None) -> str | list[str] | None:
     return names if names is None else names[0] if len(names) == 1 else list(names)
 
 
+# options that exclude each other
+_ALONE = (
+    ("text", "vector"), ("table", "text"), ("table", "vector"), ("label", "target"),
+    ("labels", "target"),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Options:
     """How to read files; each format uses what concerns it. See `narrows.read.iter_chunks`."""
@@ -74,19 +81,19 @@ class Options:
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", names_of(self.text))
         object.__setattr__(self, "target", names_of(self.target, "target"))
-        if self.text is not None and self.vector is not None:
-            raise ParameterError("`text`, `vector`: expected one of them, got both. Leave one out.")
-        if self.text is not None and self.label in self.text:
-            raise ParameterError(
-                f"`label`, `text`: expected different columns, got {self.label!r} "
-                "for both. Change one of them."
-            )
-        if self.table and (self.text or self.vector):
-            what = "text" if self.text else "vector"
-            raise ParameterError(
-                f"`table`, `{what}`: expected one of them, got both. Leave one out."
-            )
-        self._check_targets()
+        for names in _ALONE:
+            if all(getattr(self, name) for name in names):
+                both = ", ".join(f"`{name}`" for name in names)
+                raise ParameterError(f"{both}: expected one of them, got both. Leave one out.")
+        before = [*(self.text or ()), self.vector]
+        for column in self.target or [self.label]:
+            if column is not None and column in before:
+                name = "target" if self.target else "label"
+                raise ParameterError(
+                    f"{name} (--{name}): expected columns that are named once, got {column!r} "
+                    "twice. Leave one out."
+                )
+            before.append(column)
         if self.labels not in (None, *LABEL_TYPES):
             expected = " or ".join(map(repr, LABEL_TYPES))
             raise ParameterError(f"labels: expected {expected}, got {self.labels!r:.100}.")
@@ -109,21 +116,6 @@ class Options:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ParameterError(f"{name}: expected an integer >= 1, got {value!r}.")
-
-    def _check_targets(self) -> None:
-        targets = self.target or ()
-        for name in ("label", "labels"):
-            if targets and getattr(self, name) is not None:
-                raise ParameterError(
-                    f"`{name}`, `target`: expected one of them, since targets "
-                    "are numbers and labels name classes, got both. Leave one out."
-                )
-        for k, column in enumerate(targets):
-            if column in (*targets[:k], *(self.text or ()), self.vector):
-                raise ParameterError(
-                    f"`target`: expected columns that are named once, got {column!r} "
-                    "twice. Leave one out."
-                )
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with other values."""

@@ -20,12 +20,12 @@ from safetensors import SafetensorError, safe_open
 from narrows.errors import DataError
 from narrows.io.addresses import check_address
 from narrows.io.atomic import Version, replacing, reserved
+from narrows.io.source import Source
 from narrows.methods import MODULES
 from narrows.solve.codec import SchemaError, check_plain, taken
-from narrows.solve.sums import blocks
+from narrows.solve.solution import Solution
 
 _UTF8 = "utf-8", "surrogatepass"  # labels may have half a surrogate pair
-_PIECES = 4096  # of a text at a time
 
 
 def put(arrays: dict[str, np.ndarray], group: str, more: Mapping[str, np.ndarray]) -> None:
@@ -76,17 +76,11 @@ def get(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
 
 def _pieces(text: bytes, starts: np.ndarray) -> list[str]:
     """Return the pieces of a text of UTF-8 that begin at each start but the last, its end."""
-    found: list[str] = []
-    for some in blocks(len(starts) - 1, _PIECES):
-        places = starts[some.start : some.stop + 1]
-        part = text[places[0] : places[-1]]
-        ends = pairwise((places - places[0]).tolist())
-        if part.isascii():  # and takes no decoder for each piece
-            whole = part.decode("ascii")
-            found += [whole[a:b] for a, b in ends]
-        else:
-            found += [part[a:b].decode(*_UTF8) for a, b in ends]
-    return found
+    begins = (np.frombuffer(text, np.uint8) & 0xC0) != 0x80  # bytes with which characters begin
+    if not np.append(begins, True)[starts].all():
+        raise UnicodeDecodeError(_UTF8[0], text, 0, 1, "a piece begins within a character")
+    places, whole = np.append(0, np.cumsum(begins))[starts].tolist(), text.decode(*_UTF8)
+    return [whole[a:b] for a, b in pairwise(places)]
 
 
 ESTIMATOR = {
@@ -169,13 +163,9 @@ def write_file(
 
 
 def read_file(
-    path: str | os.PathLike[str],
-    needed: Callable[[dict[str, Any], str], bool] = lambda header, name: True,
+    path: str | os.PathLike[str], is_needed: Callable[[str], bool] = lambda name: True
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the header of a file and its arrays, or those needed of them, checked.
-
-    `needed` gets the header and a name.
-    """
+    """Return the header of a file and its arrays, or those needed by their names, checked."""
     check_address(os.fspath(path))
     with open(path, "rb"):
         pass  # OSError where the file is missing or unreadable
@@ -183,7 +173,7 @@ def read_file(
         with safe_open(os.fspath(path), framework="numpy") as file:
             header = _header(path, file.metadata() or {})
             names = set(file.keys())
-            arrays = {name: file.get_tensor(name) for name in names if needed(header, name)}
+            arrays = {name: file.get_tensor(name) for name in names if is_needed(name)}
     except SafetensorError:
         problem = "expected a narrows model, got another file, or a damaged one. Name another file."
         raise DataError(path, problem) from None
@@ -259,3 +249,49 @@ def _crc_of_text(text: str) -> int:
 
 def _crc(array: np.ndarray) -> int:
     return zlib.crc32(array.reshape(-1).view(np.uint8).data) if array.size else 0
+
+
+# -- the arrays of a method -----------------------------------------------------------------------
+
+
+def solution_in(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Solution | None:
+    """Return the solution in a file; SchemaError where it does not fit, None where there is none.
+
+    Of one that all samples were solved for at once, the file may have more directions.
+    """
+    found = get(arrays, "solution")
+    if not found:
+        return None
+    solution, targets = Solution.of_arrays(labels_in(found, header["labels"])), header["targets"]
+    fits, size = solution.n_features == header["n_features"], header["size"]
+    if targets is not None:
+        rule = solution.rule
+        fits = fits and solution.classes is None
+        fits = fits and (rule is None or len(rule.intercept) == len(targets))
+    elif solution.rule is not None:
+        fits = fits and solution.classes is not None
+    if not fits or (size is not None and (solution.W is None or size > solution.W.shape[1])):
+        raise SchemaError("solution: expected that of the model, got another one.")
+    return solution
+
+
+def names_in(
+    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], is_applied: bool = False
+) -> tuple[np.ndarray | None, Source | None]:
+    """Return the names of features in a file, if there are any, and how files became features."""
+    given, source = get(arrays, "input"), header["source"]
+    names = taken(given, "names", ("O",), ("d",)) if given else None
+    return names, None if source is None else Source.of(source, get(arrays, "source"), is_applied)
+
+
+def then_in(
+    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> tuple[dict[str, Any], dict[str, np.ndarray], np.ndarray]:
+    """Return the header and arrays of what predicts by selected features, and which these are."""
+    entry, d = header["then"], header["n_features"]
+    check_plain(entry, SOLVED, "then")
+    own = {name.removeprefix(THEN): a for name, a in arrays.items() if name.startswith(THEN)}
+    chosen = taken(own, "chosen", ("i8",), ("k",), {}, ("sorted",))
+    if not 0 < len(chosen) == entry["n_features"] or not 0 <= chosen[0] <= chosen[-1] < d:
+        raise SchemaError("then.chosen: expected the features of then, got others.")
+    return entry, own, chosen

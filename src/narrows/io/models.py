@@ -31,13 +31,15 @@ from narrows.io.container import (
     VECTORISERS,
     get,
     labels_in,
+    names_in,
     put,
     read_file,
     read_header,
+    solution_in,
+    then_in,
     write_file,
 )
-from narrows.io.entries import names_in, solution_in, then_in
-from narrows.io.source import encoder_of, source_of_step, vectoriser_of
+from narrows.io.source import StoredVectoriser, encoder_of, source_of_step, vectoriser_of
 from narrows.methods.base import (
     Reducer,
     check_alone,
@@ -205,7 +207,7 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
             check_plain(entry, ESTIMATOR if is_old else SOLVED, f"steps[{k}]")
             step = of_estimator(entry, own, is_old)
         elif kind in VECTORISERS:
-            step = vectoriser_of(get(own, "tfidf"))
+            step = vectoriser_of(StoredVectoriser.of(get(own, "tfidf")))
             if type(step).__name__ != kind:
                 raise SchemaError(f"steps[{k}]: expected {kind}, got {type(step).__name__}.")
         elif kind == ENCODER:
@@ -524,10 +526,6 @@ def load_checkpoint(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     if "progress" not in header or "steps" in header:
         problem = "expected a checkpoint, got a finished model. There is nothing to resume."
         raise DataError(path, problem)
-    try:
-        check_plain(header["progress"], {"base": (str, None), "passes": int}, "progress")
-    except SchemaError as error:
-        raise DataError(path, f"damaged, or of another version: {error}") from None
     return estimator, header["progress"]
 
 

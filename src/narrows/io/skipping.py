@@ -6,6 +6,7 @@ import csv
 import io
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,7 +102,17 @@ class Tolerance:
         self._name = name
         if format.kind in (PARQUET, ARROW, ORC):
             with opened(format.kind, stream, name, options) as file:
-                yield from self._of_batches(file.batches, file.skipped, name, file.options)
+                done, how = file.skipped, file.options.replace(after=0)
+                for batch in file.batches:
+                    table = pyarrow().Table.from_batches([batch])
+
+                    def part(some: range, table: Any = table, done: int = done) -> list[Chunk]:
+                        rows = table.slice(some.start, len(some))
+                        return _behind(done + some.start, lambda: read_table(rows, name, how))
+
+                    unread = range(max(0, options.after - done), len(table))
+                    done += len(table)
+                    yield self._without_wrong_rows(unread, part)
             return
         if format.kind.is_binary:
             for chunk in format.read(stream, name, options):
@@ -112,7 +123,6 @@ class Tolerance:
                 yield self._without_wrong_rows(np.arange(len(chunk.lines)), some)
             return
         lines = Lines(stream, name, options.max_line_mb)
-        held: list[tuple[int, Any]] = []
         rows: Iterator[tuple[int, Any]]
         if format.kind in (CSV, TSV):
             lines.delimiter = options.separator or ("\t" if format.kind is TSV else ",")
@@ -130,25 +140,13 @@ class Tolerance:
             how = options.replace(after=0)
 
             def read(some: Sequence[tuple[int, Any]]) -> list[Chunk]:
-                before = some[0][0] - 1
                 text = io.BytesIO(b"".join(line for _, line in some))
-                try:
-                    chunks = [*format.read(text, name, how)]
-                except DataError as error:
-                    at = None if error.line is None else error.line + before
-                    raise DataError(error.path, error.problem, at) from None
-                return [c.replace(lines=[int(n) + before for n in c.lines]) for c in chunks]
+                return _behind(some[0][0] - 1, lambda: format.read(text, name, how))
 
         def text_of(row: Any) -> bytes:
             return row if isinstance(row, bytes) else _as_csv(row, lines.delimiter)
 
-        for row in rows:
-            held.append(row)
-            if len(held) >= options.chunk_rows:
-                self._latest.append(({(name, n): each for n, each in held}, text_of))
-                yield self._without_wrong_rows(held, read, text_of)
-                held = []
-        if held:
+        while held := list(islice(rows, options.chunk_rows)):
             self._latest.append(({(name, n): each for n, each in held}, text_of))
             yield self._without_wrong_rows(held, read, text_of)
 
@@ -177,24 +175,6 @@ class Tolerance:
             self.add(error, text_of(rows[0][1]) if isinstance(rows, list) else b"")
             return []
 
-    def _of_batches(
-        self, batches: Iterable[Any], done: int, name: str, options: Options
-    ) -> Iterator[list[Chunk]]:
-        for batch in batches:
-            table, first = pyarrow().Table.from_batches([batch]), done
-
-            def read(some: range, table: Any = table, first: int = first) -> list[Chunk]:
-                part, before = table.slice(some.start, len(some)), first + some.start
-                try:
-                    chunks = [*read_table(part, name, options.replace(after=0))]
-                except DataError as error:
-                    at = None if error.line is None else error.line + before
-                    raise DataError(error.path, error.problem, at) from None
-                return [c.replace(lines=[int(n) + before for n in c.lines]) for c in chunks]
-
-            done += len(table)
-            yield self._without_wrong_rows(range(max(0, options.after - first), len(table)), read)
-
     def write(self, path: str) -> None:
         """Write the rows that were skipped, behind their header if they have one."""
         with replacing(path) as new, open(new, "wb") as file:
@@ -210,3 +190,13 @@ def _as_csv(row: Sequence[str], delimiter: str) -> bytes:
     text = io.StringIO()
     csv.writer(text, delimiter=delimiter, lineterminator="\n").writerow(row)
     return text.getvalue().encode(errors="surrogateescape")
+
+
+def _behind(before: int, read: Callable[[], Iterable[Chunk]]) -> list[Chunk]:
+    """Return chunks of rows behind so many lines, and name the lines of errors, too."""
+    try:
+        chunks = [*read()]
+    except DataError as error:
+        line = None if error.line is None else error.line + before
+        raise DataError(error.path, error.problem, line) from None
+    return [c.replace(lines=[int(n) + before for n in c.lines]) for c in chunks]

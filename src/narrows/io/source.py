@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
+from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import SPARE, TEXT, Options, names_as_json, names_of
 from narrows.io.formats.base import Format
 from narrows.solve.codec import SchemaError, Sizes, check_known, check_plain, from_arrays, taken
-from narrows.solve.terms import Counted, TermTable
+from narrows.solve.terms import (
+    ENGLISH,
+    Counted,
+    TermFeatures,
+    TermTable,
+    Words,
+    idf,
+    with_feature,
+)
 
 if TYPE_CHECKING:
     from narrows.table import TableEncoder
     from narrows.text import FeatureMaker, Vectoriser
 
-_SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, [str], None)}
+_SETTINGS = {
+    "zero_based": (bool, None), "label": (str, None), "text": (str, [str], None),
+    "vector": (str, None), "target": (str, [str], None),
+}  # fmt: skip
 _NAMES = {"texts": "tfidf", "tables": "encoder"}  # of what makes features of them
-_MORE = {"vector": (str, None), "target": (str, [str], None)}  # only where it was set
+_MORE = "vector", "target"  # only where it was set
 
 
 @dataclass(frozen=True)
@@ -87,13 +100,9 @@ class Source:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings for a JSON header."""
-        settings = {
-            "zero_based": self.zero_based,
-            "label": self.label,
-            "text": names_as_json(self.text),
-        }
-        more = {"vector": self.vector, "target": names_as_json(self.target)}
-        return settings | {name: value for name, value in more.items() if value is not None}
+        names = {name: names_as_json(getattr(self, name)) for name in ("text", "target")}
+        found = {name: getattr(self, name) for name in _SETTINGS} | names
+        return {name: v for name, v in found.items() if name not in _MORE or v is not None}
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the rest as named arrays."""
@@ -117,11 +126,15 @@ class Source:
         return "numbers" if self.maker is None else self.maker.takes
 
     @classmethod
-    def of(cls, settings: Any, arrays: Mapping[str, np.ndarray]) -> Source:
-        """Return the source that `settings` and `to_arrays` described."""
-        check_plain(settings, _SETTINGS, "source")
-        check_plain({name: settings.get(name) for name in _MORE}, _MORE, "source")
-        check_known("source", settings, {**_SETTINGS, **_MORE})
+    def of(
+        cls, settings: Any, arrays: Mapping[str, np.ndarray], is_applied: bool = False
+    ) -> Source:
+        """Return the source that `settings` and `to_arrays` described.
+
+        If it is only applied, what makes samples of texts need not be a vectoriser.
+        """
+        check_plain({**dict.fromkeys(_MORE), **settings}, _SETTINGS, "source")
+        check_known("source", settings, _SETTINGS)
         for name in ("text", "target"):
             if settings.get(name) == []:
                 raise SchemaError(f"source.{name}: expected a name, got none.")
@@ -134,7 +147,8 @@ class Source:
         )
         made: dict[str, Any] = {}
         if tfidf:
-            made["tfidf"] = vectoriser_of(tfidf)
+            stored = StoredVectoriser.of(tfidf)
+            made["tfidf"] = stored if is_applied and stored.is_plain else vectoriser_of(stored)
         if table:
             made["encoder"] = encoder_of(table)
         return cls(**settings, columns=columns, **made)
@@ -205,8 +219,14 @@ def check_kind(path: str, got: str, expected: str, before: str) -> None:
 # -- stored vectorisers and encoders -------------------------------------------------------------
 
 
-class _StoredVectoriser(NamedTuple):
-    """What is stored of a vectoriser: its parameters, and what it counted."""
+@dataclass(frozen=True, eq=False)
+class StoredVectoriser:
+    """What is stored of a vectoriser: its parameters, and what it counted.
+
+    Where these are plain, it makes the same samples, which takes no scikit-learn.
+    """
+
+    takes = "texts"
 
     n_documents: Annotated[int, "i8 whole"]
     stop_words: Annotated[np.ndarray | None, "O", "w"]
@@ -234,35 +254,82 @@ class _StoredVectoriser(NamedTuple):
         if self.frequency.max(initial=0) > self.n_documents:
             raise SchemaError("n_documents: expected at least document frequencies, got less.")
 
+    @classmethod
+    def of(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return what `to_arrays` of a vectoriser described."""
+        stored: Self = from_arrays(cls, left := dict(arrays))
+        check_known("tfidf", left, ())
+        return stored
 
-def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
-    """Return the vectoriser that `to_arrays` described; SchemaError where arrays do not fit."""
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the vectoriser, as far as they are not those by default."""
+        names = "token_pattern", "analyzer", "min_df", "max_df", "max_features", "ngram_range"
+        found = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        for name, value in found.items():
+            if isinstance(value, np.ndarray):
+                found[name] = tuple(value.tolist()) if name == "ngram_range" else value[0]
+        if self.stop_words is not None:  # a list of this word is stored twice; once is the name
+            is_name = self.stop_words.tolist() == [ENGLISH]
+            found["stop_words"] = ENGLISH if is_name else tuple(dict.fromkeys(self.stop_words))
+        return found
+
+    @cached_property
+    def counts(self) -> Counted:
+        """The terms and their counts."""
+        table = None if self.terms is None else TermTable(self.terms)
+        return Counted.of(table, self.frequency, self.occurrences)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether terms are words, or several, and all parameters are in range."""
+        given = self.parameters
+        low, high = given.get("ngram_range", (1, 1))
+        limits = [given[name] for name in ("min_df", "max_df") if name in given]
+        return (
+            given.keys().isdisjoint(("analyzer", "token_pattern"))
+            and given.get("stop_words") != ENGLISH
+            and 1 <= low <= high and len(self.frequency) > 0
+            and all(limit <= 1 if isinstance(limit, float) else limit >= 1 for limit in limits)
+            and (self.max_features is None or self.occurrences is not None)
+            and (self.terms is not None or not (limits or self.max_features))
+        )  # fmt: skip
+
+    @cached_property
+    def _chosen(self) -> Any:
+        """The numbers of the terms that have a feature; all hashes have one."""
+        if self.terms is None:
+            return slice(None)
+        given = self.parameters
+        limits = given.get("min_df", 1), given.get("max_df", 1.0), self.max_features
+        return with_feature(self.frequency, self.n_documents, *limits, self.occurrences)
+
+    @property
+    def names(self) -> np.ndarray | None:
+        """The terms in the order of the features; None if hashed."""
+        return None if self.terms is None else self.terms[self._chosen]
+
+    @cached_property
+    def _features(self) -> TermFeatures:
+        weights = idf(self.frequency[self._chosen], self.n_documents)
+        return TermFeatures(self.counts, self._chosen, weights)
+
+    def samples_of(self, X: Sequence[str]) -> sparse.csr_array:
+        """Return samples of texts."""
+        stop_words = {word.lower() for word in self.parameters.get("stop_words", ())}
+        words = Words(stop_words, self.parameters.get("ngram_range", (1, 1)))
+        return self._features.samples_of(X, words)
+
+
+def vectoriser_of(stored: StoredVectoriser) -> Vectoriser:
+    """Return a vectoriser that was stored; SchemaError where its parts do not fit."""
     from narrows.methods.parameters import check_constraints
-    from narrows.text import ENGLISH, HashedTfidf, Tfidf
+    from narrows.text import HashedTfidf, Tfidf
 
-    stored: _StoredVectoriser = from_arrays(_StoredVectoriser, left := dict(arrays))
-    check_known("tfidf", left, ())
-    settings: dict[str, Any] = {
-        "min_df": stored.min_df, "max_df": stored.max_df, "max_features": stored.max_features,
-    }  # fmt: skip
-    for name, given in (("token_pattern", stored.token_pattern), ("analyzer", stored.analyzer)):
-        settings[name] = None if given is None else given[0]
-    if stored.ngram_range is not None:
-        settings["ngram_range"] = tuple(stored.ngram_range.tolist())
-    words = stored.stop_words
-    if words is not None:  # a list of this word is stored twice; once is the name
-        is_name = words.tolist() == [ENGLISH]
-        settings["stop_words"] = ENGLISH if is_name else tuple(dict.fromkeys(words))
-    settings = {name: value for name, value in settings.items() if value is not None}
-    new: Any
-    if stored.terms is None:
-        new = HashedTfidf(len(stored.frequency), **settings)
-        new._counts = Counted.of(None, stored.frequency, None)
-    else:
-        new = Tfidf(**settings)
-        new._counts = Counted.of(TermTable(stored.terms), stored.frequency, stored.occurrences)
+    is_hashed, more = stored.terms is None, stored.parameters
+    new: Any = HashedTfidf(len(stored.frequency), **more) if is_hashed else Tfidf(**more)
     check_constraints(new)
-    new.n_documents_ = stored.n_documents
+    new._counts, new.n_documents_ = stored.counts, stored.n_documents
     return new
 
 
@@ -270,4 +337,4 @@ def encoder_of(arrays: Mapping[str, np.ndarray]) -> TableEncoder:
     """Return the encoder that `to_arrays` described."""
     from narrows.table import TableEncoder
 
-    return TableEncoder.from_arrays(arrays, vectoriser_of)
+    return TableEncoder.from_arrays(arrays, lambda own: vectoriser_of(StoredVectoriser.of(own)))

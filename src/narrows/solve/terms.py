@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from itertools import chain, pairwise
 from mmap import ACCESS_COPY, mmap
 from numbers import Integral
@@ -15,6 +16,7 @@ from scipy import sparse
 
 from narrows.solve.products import cores, map_on_cores
 
+ENGLISH = "english"  # the name of scikit-learn's stop words
 BLOCK = 1 << 20  # characters of texts at a time, and the fewest worth a thread
 _MAPPED = 1 << 16  # bytes of an array that are worth asking the system for
 _UTF8 = "utf-8", "surrogatepass"  # half a pair of surrogates is a character, too
@@ -307,6 +309,38 @@ def with_feature(
 
 
 KeptEntries = list[tuple[np.ndarray | None, list[Entries]]]
+
+
+@dataclass(frozen=True, eq=False)
+class TermFeatures:
+    """The features of terms: the numbers of the terms that have one, and the weights of these."""
+
+    counts: Counted
+    chosen: np.ndarray  # without use for hashes, each of which is a feature
+    idf: np.ndarray
+
+    @cached_property
+    def of_terms(self) -> np.ndarray:
+        """The feature of each term, or -1."""
+        found = np.full(self.counts.n, -1, np.int32)
+        found[self.chosen] = np.arange(len(self.chosen))
+        return found
+
+    @cached_property
+    def terms(self) -> np.ndarray:
+        """The terms, in the order of the features."""
+        return self.counts.table.strings(self.chosen)
+
+    def weighed(self, kept: KeptEntries) -> sparse.csr_array:
+        """Return the samples of texts of which the entries were kept; these are used up."""
+        width = self.counts.width
+        of_terms = np.arange(width, dtype=np.int32) if width else self.of_terms
+        return weighed(kept, of_terms, self.idf)
+
+    def samples_of(self, texts: Sequence[str], words: Words) -> sparse.csr_array:
+        """Return samples of texts; terms without a feature are ignored."""
+        parts = count(texts, words, self.counts, True, False)
+        return self.weighed([(None, entries) for _, entries in parts])
 
 
 def weighed(kept: KeptEntries, features: np.ndarray, idf: np.ndarray) -> sparse.csr_array:
