@@ -90,7 +90,7 @@ class Options:
             if column is not None and column in before:
                 name = "target" if self.target else "label"
                 raise ParameterError(
-                    f"{name} (--{name}): expected columns that are named once, got {column!r} "
+                    f"`{name}`: expected columns that are named once, got {column!r} "
                     "twice. Leave one out."
                 )
             before.append(column)
