@@ -541,7 +541,7 @@ def test_merge_of_integers_and_text(run, tmp_path):
         assert (status, err.count("\n")) == (1, 1)
         assert f"{second}: expected classes that are " in err
         assert f"as {first} has" in err
-        assert "Set --labels text." in err
+        assert "Set --labels to text." in err
         assert run(f"merge {pair} -o m.narrows --labels text")[0] == 0
         assert files.counts() == {"1": 3, "2": 2, "10": 1, "a": 2}
     assert run("merge i.narrows zero.narrows -o m.narrows --labels integer")[0] == 0

@@ -21,26 +21,28 @@ from narrows.removed import OPTIONS
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command, and return its exit status: 0, 1 for data, 2 for usage, 130 for Ctrl-C."""
-    status = _run(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    with click.Context(cli.commands.get(words[0], cli) if words else cli):  # for messages
+        status = _run(words)
     # After a KeyboardInterrupt inside `exec` of a string, as in imports, python -m ends by the
     # signal, even if it was caught; running another string resets that.
     exec("")
     return status
 
 
-def _run(arguments: list[str] | None) -> int:
+def _run(words: list[str]) -> int:
     if threading.current_thread() is threading.main_thread():  # unfinished files are removed
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if sys.stderr is None:  # it was closed, and nothing is to be printed elsewhere
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     completing = "_NARROWS_COMPLETE" in os.environ
-    if not completing and not (sys.argv[1:] if arguments is None else arguments):
+    if not completing and not words:
         click.echo(cli.get_help(click.Context(cli, info_name="narrows")), err=True)
         return 2
     showwarning, warnings.showwarning = warnings.showwarning, show_warning
     Asked.by_command = True
     try:
-        return cli.main(arguments, prog_name="narrows", standalone_mode=False) or 0
+        return cli.main(words, prog_name="narrows", standalone_mode=False) or 0
     except click.NoSuchOption as error:
         verb = "" if error.ctx is None else error.ctx.info_name or ""
         gone = OPTIONS.get(error.option_name)

@@ -18,9 +18,19 @@ _SET = re.compile(r'\b([Ss]et) (\w+)=(?:"(\w+)"|(?!\w))')
 
 def say(message: str) -> None:
     """Print a message as one line on standard error."""
-    # workers of a cluster name the parameters of Python
-    message = _SET.sub(_as_flag, message)
-    print("narrows:", escaped(" ".join(message.split())), file=sys.stderr)  # noqa: T201
+    print("narrows:", escaped(" ".join(with_flags(message).split())), file=sys.stderr)  # noqa: T201
+
+
+def with_flags(message: str) -> str:
+    """Return a message with the options of the verb in place of the parameters of Python.
+
+    Messages have these in backquotes: `label` is --label.
+    """
+    context = click.get_current_context(silent=True)
+    for each in [] if context is None else context.command.params:
+        if isinstance(each, click.Option):
+            message = message.replace(f"`{each.name}`", each.opts[-1])
+    return _SET.sub(_as_flag, message)
 
 
 def say_decisions(encoder: Any) -> None:
@@ -55,13 +65,15 @@ def say_skipped(dataset: Any, path: str | None) -> dict[str, Any]:
     if rows:
         say(f"{len(rows):,} row{'s' * (len(rows) > 1)} skipped{where}:")
     for each in rows[:_LISTED]:
-        reason = escaped(_SET.sub(_as_flag, each.reason))
+        reason = escaped(with_flags(each.reason))
         print(f"  {escaped(each.file)}:{each.line}: {reason}", file=sys.stderr)  # noqa: T201
     if len(rows) > _LISTED:
         print(f"  and {len(rows) - _LISTED:,} more (--json lists all)", file=sys.stderr)  # noqa: T201
     if skipped.n_missing:
         say(f"cells that cannot be read and count as missing: {skipped.n_missing:,}.")
-    listed = [{"file": each.file, "line": each.line, "reason": each.reason} for each in rows]
+    listed = [
+        {"file": each.file, "line": each.line, "reason": with_flags(each.reason)} for each in rows
+    ]
     return {"skipped": listed, "missing_cells": skipped.n_missing}
 
 

@@ -30,7 +30,7 @@ def as_type(labels: np.ndarray, kind: str | None, model: str) -> np.ndarray:
     found = written(labels) if kind == "text" else integers(labels)
     if found is None:
         problem = f"expected classes that are different integers, got {first_labels(labels)}."
-        raise DataError(model, f'{problem} Set labels="text".')
+        raise DataError(model, f"{problem} Set `labels` to text.")
     return found
 
 
@@ -65,7 +65,7 @@ def make_one_type(estimators: Sequence[Any], models: Sequence[str], kind: str | 
             what = "text" if first in texts else "integers"
             problem = f"expected classes that are {what}, as {models[first]} has"
             got = f"got {first_labels(known[other])}"
-            raise DataError(models[other], f'{problem}, {got}. Set labels="text".')
+            raise DataError(models[other], f"{problem}, {got}. Set `labels` to text.")
         kind = "text"
     for estimator, model in zip(estimators, models, strict=True):
         make_type(estimator, kind, model)
