@@ -87,7 +87,6 @@ def fit(
         return _fit_like(inputs, output, as_json, {**given, "method": method, "params": params})
     kind = values.method_of(method, given["target"])
     reading = values.read_options(given, get_tags(kind()).target_tags.required)
-    values.check_checkpoint_options(given)
     vectoriser = values.make_vectoriser(given)
     fit_parts = values.on_cluster(given, "fit", "checkpoint", "idf_sample", "on_error")
     estimator = values.make_estimator(kind, given, params)
@@ -149,7 +148,6 @@ def _fit_like(inputs: tuple[str, ...], output: str, as_json: bool, given: dict[s
 
 def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **given: Any) -> int:
     """Update a saved model with more rows."""
-    values.check_checkpoint_options(given)
     files = expand_patterns(inputs)
     values.check_output(output, *files, label=given["label"], target=given["target"])
     read = _reserve(output, model)

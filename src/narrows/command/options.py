@@ -6,7 +6,6 @@ import glob
 import inspect
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from errno import ENOENT
 from itertools import chain
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from narrows.errors import did_you_mean
+from narrows.errors import ParameterError, did_you_mean
 from narrows.io.addresses import check_address, is_address, without_options
 from narrows.io.kinds import LABEL_TYPES, SUFFIXES, kind_of
 from narrows.io.streams import MAX_LINE_MB
@@ -60,6 +59,7 @@ def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
     def add(described: Any) -> click.Command:
         def run(**given: Any) -> Any:
             _check_existing(given)
+            _check_needed(given)
             return described()(**given)
 
         each = (table if isinstance(table, tuple) else (table,) for table in (*tables, _JSON))
@@ -91,36 +91,21 @@ def _check_existing(given: dict[str, Any]) -> None:
             raise FileNotFoundError(ENOENT, os.strerror(ENOENT), path)
 
 
-class CountOrShare(click.ParamType):
-    """A number of texts, or a share of them, which has a decimal point."""
+class Listed(click.ParamType):
+    """Words or numbers, separated by commas."""
 
-    name = "count or share"
+    def __init__(self, kind: type = str):
+        self.kind, self.name = kind, "list"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        """Return an integer >= 1, or a share from 0 to 1."""
-        with suppress(ValueError):
-            number = float(value) if "." in str(value) else int(value)
-            if number >= 1 if isinstance(number, int) else 0 <= number <= 1:
-                return number
-        self.fail(
-            f"expected a number of texts, or a share such as .5, got {value!r:.100}.", param, ctx
-        )
-
-
-class WordsOfTerm(click.ParamType):
-    """Two numbers of words, with a comma between them."""
-
-    name = "words of a term"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[int, int]:
-        """Return the fewest and the most words."""
-        if isinstance(value, tuple):
-            return value
-        with suppress(ValueError):
-            low, high = map(int, value.split(","))
-            if 1 <= low <= high:
-                return low, high
-        self.fail(f"expected two numbers of words, such as 1,2, got {value!r:.100}.", param, ctx)
+    def convert(self, value: Any, param: Any, ctx: Any) -> list[Any]:
+        """Return them as a list; ParameterError names the option."""
+        try:
+            return [self.kind(part) for part in value.split(",")]
+        except ValueError:
+            kinds = "integers" if self.kind is int else "numbers"
+            raise ParameterError(
+                f"{param.opts[-1]}: expected {kinds} separated by commas, got {value!r:.100}."
+            ) from None
 
 
 class MethodName(click.ParamType):
@@ -164,26 +149,57 @@ class Input(click.Path):
         return str(value)
 
 
-def numbers(text: str) -> Any:
-    """Return a word, a number, or a list of numbers separated by commas."""
-    try:
-        found = [float(part) for part in text.split(",")]
-    except ValueError:
-        if "," in text:
-            raise click.BadParameter(f"expected a list of numbers, got {text!r}.") from None
-        return text
-    return found if "," in text else found[0]
+def is_set(value: Any) -> bool:
+    """Whether an option was given."""
+    return not (value is None or value is False or value == ())
+
+
+def flag(name: str) -> str:
+    """Return the option with this name."""
+    return f"--{name.replace('_', '-')}"
+
+
+# options, the one that each needs beside it, and values of that one; without values, any
+_NEEDED: dict[str, tuple[str, tuple[str | None, ...]]] = {
+    "every": ("checkpoint", ()),
+    "resume": ("checkpoint", ()),
+    "skipped": ("on_error", ("skip", "missing")),
+    "hash_columns": ("vectorizer", ("hashing",)),
+    **dict.fromkeys(("min_df", "max_df", "max_features"), ("vectorizer", ("tfidf", None))),
+    "scheduler": ("engine", ("dask",)),
+    "master": ("engine", ("spark",)),
+}
+
+
+def _check_needed(given: dict[str, Any]) -> None:
+    """Raise where an option was given, but not the one that it needs."""
+    for name, (other, values) in _NEEDED.items():
+        found = given.get(other)
+        if is_set(given.get(name)) and not (found in values if values else is_set(found)):
+            expected = f"{flag(other)} {values[0] if values else 'FILE'}"
+            raise ParameterError(
+                f"{flag(name)}: expected {expected} beside it, got a command without it. Add it."
+            )
+
+
+def one_of(given: dict[str, Any], *names: str) -> str | None:
+    """Return which of some options was given, if any; ParameterError if several were."""
+    found = [name for name in names if is_set(given[name])]
+    if len(found) > 1:
+        both = f"{flag(found[0])}, {flag(found[1])}"
+        raise ParameterError(f"{both}: expected one of them, got both. Leave one out.")
+    return found[0] if found else None
 
 
 # -- the tables ------------------------------------------------------------------------------------
 
 
-def _option(flag: str, metavar: str | None, kind: Any, help: str, **more: Any) -> click.Option:
-    return option(flag, metavar=metavar, type=kind, help=help, **more)
+def _option(name: str, metavar: str | None, kind: Any, help: str, **more: Any) -> click.Option:
+    return option(name, metavar=metavar, type=kind, help=help, **more)
 
 
-def _flag(flag: str, help: str) -> click.Option:
-    return option(flag, is_flag=True, help=help)
+def _flag(name: str, help: str) -> click.Option:
+    return option(name, is_flag=True, help=help)
 
 
 _JSON = option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -247,7 +263,7 @@ PARAMETERS = {
 }
 METHOD_PARAMETERS = (
     *(
-        _option("--" + name.replace("_", "-"), metavar, str, help)
+        _option(flag(name), metavar, str, help)
         for name, (metavar, help) in PARAMETERS.items()
     ),
     option(
@@ -326,25 +342,25 @@ TEXTS = (
     ),
     _option("--stop-words", "WORDS", str, "Terms to ignore: english, or a file that lists them."),
     _option(
-        "--ngram-range", "LOW,HIGH", WordsOfTerm(),
+        "--ngram-range", "LOW,HIGH", str,
         "The fewest and the most words of a term.  [default: 1,1]",
     ),
     _option(
-        "--min-df", "N", CountOrShare(),
+        "--min-df", "N", str,
         "Ignore terms that occur in fewer than N texts, or than this share of them: .01.",
     ),
     _option(
-        "--max-df", "N", CountOrShare(),
+        "--max-df", "N", str,
         "Ignore terms that occur in more than N texts, or than this share of them: .5.",
     ),
     _option("--max-features", "N", click.IntRange(1), "Keep the N most frequent terms."),
 )  # fmt: skip
 TABLES = (
     _flag("--table", "Columns hold anything: numbers, categories, dates, texts, missing values."),
-    _option("--categories", "A,B,…", str, "Columns of a table that are categories."),
-    _option("--numbers", "A,B,…", str, "Columns of a table that are numbers."),
-    _option("--drop", "A,B,…", str, "Columns of a table to leave out."),
-    _option("--columns", "A,B,…", str, "Columns of a table to use, without all others."),
+    _option("--categories", "A,B,…", Listed(), "Columns of a table that are categories."),
+    _option("--numbers", "A,B,…", Listed(), "Columns of a table that are numbers."),
+    _option("--drop", "A,B,…", Listed(), "Columns of a table to leave out."),
+    _option("--columns", "A,B,…", Listed(), "Columns of a table to use, without all others."),
     _option(
         "--dates", None, click.Choice(["auto", "day-first", "month-first"]),
         "How to read dates such as 03.04.2024 where no number above 12 shows it.",

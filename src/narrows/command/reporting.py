@@ -18,6 +18,7 @@ from narrows.command.console import (
     say_if_numbers,
 )
 from narrows.command.console import report as show
+from narrows.command.options import one_of
 from narrows.errors import DataError, ParameterError, escaped
 from narrows.io.applied import kept_by, open_model
 from narrows.io.streams import expand_patterns
@@ -55,8 +56,9 @@ def compare(task: str, **given: Any) -> int:
 
 
 def _classify(
-    inputs: tuple[str, ...], test: tuple[str, ...], methods: str | None, dims: str | None,
-    classifier: str | None, cv: int | None, repeats: int | None, metric: str | None,
+    inputs: tuple[str, ...], test: tuple[str, ...], methods: list[str] | None,
+    dims: list[int] | None,
+    classifier: list[str] | None, cv: int | None, repeats: int | None, metric: str | None,
     margin: float | None, seed: int, report: str | None, as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
     from narrows.evaluate import comparison as runs
@@ -65,17 +67,13 @@ def _classify(
     from narrows.solve.paired import MARGIN
     from narrows.text import Tfidf
 
-    splitting = {"--test": test or None, "--cv": cv, "--repeats": repeats}
-    one, *others = [flag for flag, value in splitting.items() if value is not None] or [""]
-    if others:
-        raise ParameterError(f"{one}, {others[0]}: expected one of them, got both. Leave one out.")
-    sizes = None if dims is None else values.listed("--dims", dims)
+    one_of({"test": test, "cv": cv, "repeats": repeats}, "test", "cv", "repeats")
     numeric, metric = bool(given["target"]), (metric or "auto").replace("-", "_")
-    asked = None if classifier is None else classifier.split(",")
-    classifiers = runs.checked_classifiers(asked, numeric)
+    classifiers = runs.checked_classifiers(classifier, numeric)
     usual = runs.FOR_NUMBERS if numeric else runs.FOR_CLASSES
-    names = usual if methods is None else methods.split(",")
-    compared = runs.check(names, sizes, classifiers, seed, metric, repeats, numeric)
+    compared = runs.check(
+        usual if methods is None else methods, dims, classifiers, seed, metric, repeats, numeric
+    )
     files, tests = _files(inputs, test)
     for output in [] if report is None else [report, page.twin_of(report)]:
         values.check_output(output, *files, *tests)
@@ -93,11 +91,11 @@ def _classify(
     if methods is None:
         compared = runs.without_costly(compared, data)
     # all columns, and each method at each size, by each classifier
-    each = len(set(sizes or runs.sizes_of(data[0][0])))
+    each = len(set(dims or runs.sizes_of(data[0][0])))
     total = len(data) * (1 + len(compared) * each) * len(set(classifiers))
     margin = MARGIN if margin is None else margin
     with _steps(total, len(data)) as advance:
-        lines = runs.compare_splits(data, compared, sizes, asked, advance, metric, margin, True)
+        lines = runs.compare_splits(data, compared, dims, classifier, advance, metric, margin, True)
     chosen = lines.recommendation_
     line = None if chosen is None else chosen.of_narrows
     fit = None
@@ -118,8 +116,9 @@ def _classify(
 
 
 def _retrieve(
-    inputs: tuple[str, ...], test: tuple[str, ...], methods: str | None, dims: str | None,
-    ridges: str | None, left_out: float | None, margin: float | None, repeats: int | None,
+    inputs: tuple[str, ...], test: tuple[str, ...], methods: list[str] | None,
+    dims: list[int] | None,
+    ridges: list[float] | None, left_out: float | None, margin: float | None, repeats: int | None,
     seed: int, report: str | None, as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
     from narrows.evaluate import report as page
@@ -127,9 +126,9 @@ def _retrieve(
     from narrows.evaluate.splits import read_parts
 
     settings: dict[str, Any] = {
-        "methods": None if methods is None else methods.split(","),
-        "dims": None if dims is None else values.listed("--dims", dims),
-        "ridges": None if ridges is None else values.listed("--ridges", ridges, float),
+        "methods": methods,
+        "dims": dims,
+        "ridges": ridges,
         "left_out": left_out,
         "margin": margin,
         "repeats": repeats,

@@ -24,6 +24,7 @@ from narrows.io.source import check_kind, kind_of, of_maker
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, writer
 from narrows.methods.names import predictor, source_of, targets_of
+from narrows.methods.parameters import PRIORS
 from narrows.moments.labels import written
 
 
@@ -84,6 +85,7 @@ def predict(
                     f"{flag}: expected a model of classes, got one of numbers. Leave it out."
                 )
         return _predict_numbers(estimator, samples, input, output, as_json, given["skipped"], *how)
+    priors = None if priors is None else values.as_allowed(priors, PRIORS)
     known = predictor(estimator)._solution.classes
     labels = known.labels  # in the header as in the column of labels
     labels = written(labels.astype(int) if labels.dtype.kind == "b" else labels)

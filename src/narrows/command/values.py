@@ -16,7 +16,15 @@ from click.core import ParameterSource
 
 from narrows.command import options as tables
 from narrows.command.console import say
-from narrows.command.options import FOR_CLASSES, FOR_TARGETS, METHOD_NAMES, PARAMETERS
+from narrows.command.options import (
+    FOR_CLASSES,
+    FOR_TARGETS,
+    METHOD_NAMES,
+    PARAMETERS,
+    flag,
+    is_set,
+    one_of,
+)
 from narrows.errors import DataError, ParameterError, did_you_mean, some_names
 from narrows.io.addresses import check_address
 from narrows.io.chunk import MAY_BE_TABLE, Options, for_targets
@@ -37,27 +45,14 @@ if TYPE_CHECKING:
 _SIZES = {"n_components": "n_features", "n_features": "n_components"}
 _READING = tuple(str(each.name) for each in tables.READING if each.name != "one_based")
 _OF_LINES = "separator", "encoding", "no_header"
-_OF_TFIDF = "min_df", "max_df", "max_features"
 _OF_TEXTS = tuple(str(each.name) for each in (*tables.TEXTS, tables.IDF_SAMPLE))
 OF_TABLES = tuple(str(each.name) for each in tables.TABLES)
-_LISTS, _PLAIN = ("categories", "numbers", "drop"), ("splines", "dates")  # of these
-_ADDRESSES = {"scheduler": "dask", "master": "spark"}  # options, and the engine that each is for
 OF_BOTH = ("half_life", "keep")  # parameters of a selection and of what predicts behind it
 MANY, FOR_MANY = 2000, "onlinesrda"  # selected columns, and what predicts by more
 THEN_APART = (  # what to do on a cluster
     "write the selected columns by narrows transform, and fit srda or reducedrank to these."
 )
 _MAX_STOP_WORDS = 16_000_000  # characters
-
-
-def listed(flag: str, value: str, kind: type = int) -> list[Any]:
-    """Return integers or numbers separated by commas; ParameterError names the flag."""
-    try:
-        return [kind(part) for part in value.split(",")]
-    except ValueError:
-        kinds = "integers" if kind is int else "numbers"
-        problem = f"{flag}: expected {kinds} separated by commas, got {value!r:.100}."
-        raise ParameterError(problem) from None
 
 
 # -- estimators and models -----------------------------------------------------------------------
@@ -124,7 +119,7 @@ def make_then(given: dict[str, Any], estimator: Any, n_chosen: int, several: boo
             f"--then {name}: expected at most {MOST:,} selected columns, got {n_chosen:,}. Select "
             f"fewer{instead}."
         )
-    return _with(class_of(name)(), {key: given[key] for key in OF_BOTH if given[key] is not None})
+    return _with(class_of(name)(), _chosen(given, OF_BOTH))
 
 
 def say_selects(estimator: Any, why: str) -> None:
@@ -136,7 +131,7 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
     """Return an estimator with the parameters among the options, and those of NAME=VALUE pairs."""
     estimator = method()
     known = estimator.get_params()
-    chosen = {name: given[name] for name in PARAMETERS if given[name] is not None}
+    chosen = _chosen(given, PARAMETERS)
     if estimator._selects and given["then"] != "none" and "keep" not in known:
         chosen.pop("keep", None)  # of what predicts
     for pair in params:
@@ -158,25 +153,30 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
     return _with(estimator, chosen)
 
 
-def _with(estimator: Any, chosen: dict[str, str]) -> Any:
-    """Return an estimator with parameters that texts say, each of which its constraint allows."""
+def _chosen(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return those of some options that were given."""
+    return {name: given[name] for name in names if given[name] is not None}
+
+
+def _with(estimator: Any, chosen: dict[str, Any]) -> Any:
+    """Return an estimator with parameters, or texts that say these, allowed by its constraints."""
     constraints = constraints_of(estimator.__class__)
-    for name, text in chosen.items():
+    for name, value in chosen.items():
         constraint = constraints.get(name, ANY)
-        value = _value(text, constraint)
+        value = as_allowed(value, constraint) if isinstance(value, str) else value
         constraint.check(type(estimator).__name__, name, value)
         estimator.set_params(**{name: value})
     return estimator
 
 
-def _value(text: str, constraint: Constraint) -> Any:
+def as_allowed(text: str, constraint: Constraint) -> Any:
     """Return the first of the values that a text may stand for that a constraint allows.
 
-    They are a value as in JSON, a number, a list of numbers, 0 and False for none, and the text.
-    Features are a list of names; all and true are True.
+    They are a value as in JSON, a number, a list of numbers, a tuple as in JSON, 0 and False for
+    none, and the text. Features are a list of names; all and true are True.
     """
     values: list[Any] = []
-    readers: list[Callable[[str], Any]] = [_json, float, _floats]
+    readers: list[Callable[[str], Any]] = [_json, _floats, lambda text: tuple(_json(f"[{text}]"))]
     if constraint.lists_features:
         readers = [_json] if text.startswith("[") else []
     for read in readers:
@@ -188,9 +188,10 @@ def _value(text: str, constraint: Constraint) -> Any:
     return next(filter(constraint.allows, values), values[0])
 
 
-def _floats(text: str) -> list[float]:
-    """Return numbers separated by commas; ValueError for others."""
-    return [float(part) for part in text.split(",")]
+def _floats(text: str) -> Any:
+    """Return a number, or several separated by commas; ValueError for others."""
+    found = [float(part) for part in text.split(",")]
+    return found if len(found) > 1 else found[0]
 
 
 def _json(text: str) -> Any:
@@ -205,8 +206,7 @@ def _json(text: str) -> Any:
 def make_for_many(given: dict[str, Any], params: tuple[str, ...]) -> Any:
     """Return the estimator for files of more columns than srda learns, and say that it is used."""
     new, most = class_of(FOR_MANY), "at most 8,192 columns"
-    names = [name for name in PARAMETERS if given[name] is not None]
-    for name in (*names, *(pair.partition("=")[0] for pair in params)):
+    for name in (*_chosen(given, PARAMETERS), *(pair.partition("=")[0] for pair in params)):
         if name not in new().get_params():
             raise ParameterError(
                 f"{_shown(name)}: expected {most} for srda, got more. {FOR_MANY}, which learns "
@@ -229,10 +229,7 @@ def supported(estimator: Any, method: str) -> Any:
 
 def read_options(given: dict[str, Any], labels_required: bool = False) -> Options:
     """Return how to read files."""
-    if given["zero_based"] and given["one_based"]:
-        raise ParameterError(
-            "--zero-based, --one-based: expected one of them, got both. Leave one out."
-        )
+    one_of(given, "zero_based", "one_based")
     chosen = {name: given[name] for name in _READING}
     chosen |= {name: given[name] or None for name in ("text", "target", "no_header")}
     if not given["zero_based"] and not given["one_based"]:
@@ -240,8 +237,6 @@ def read_options(given: dict[str, Any], labels_required: bool = False) -> Option
     named = bool(given["label"] or given["target"])
     if given.get("on_error") not in (None, "stop"):
         chosen["on_error"] = given["on_error"]
-    elif given.get("skipped") is not None:
-        raise ParameterError("--skipped: expected --on-error skip beside it, got none. Add it.")
     return Options(**chosen, labels_required=labels_required, named=named)
 
 
@@ -284,16 +279,13 @@ def make_vectoriser(given: dict[str, Any]) -> Vectoriser | None:
     """Return the vectoriser that the options of texts describe; None where none was given."""
     from narrows.text import HashedTfidf, Tfidf
 
-    kind, names = given["vectorizer"], ("stop_words", "ngram_range", *_OF_TFIDF)
-    for name in _OF_TFIDF:
-        _require(given, name, kind != "hashing", "--vectorizer tfidf")
-    _require(given, "hash_columns", kind == "hashing", "--vectorizer hashing")
-    chosen = {name: given[name] for name in names if given[name] is not None}
+    is_hashed = given["vectorizer"] == "hashing"
+    chosen = _chosen(given, ("stop_words", "ngram_range", "min_df", "max_df", "max_features"))
     if chosen.get("stop_words", "english") != "english":
         chosen["stop_words"] = _read_words(chosen["stop_words"])
-    if kind == "hashing":
-        return HashedTfidf(given["hash_columns"] or 2**20, **chosen)
-    return Tfidf(**chosen) if kind or chosen else None
+    if is_hashed:
+        return _with(HashedTfidf(given["hash_columns"] or 2**20), chosen)
+    return _with(Tfidf(), chosen) if chosen or given["vectorizer"] else None
 
 
 def as_table(
@@ -303,7 +295,7 @@ def as_table(
 
     That is where an option of tables was given, or where the first rows of a file show it.
     """
-    asked = [name for name in OF_TABLES if given[name] not in (None, False)]
+    asked = [name for name in OF_TABLES if is_set(given[name])]
     texts, cells = reading.text or (), None
     if not (asked or reading.vector or (maker is not None and not texts)):
         cells = first_cells(files[0], reading)
@@ -314,23 +306,19 @@ def as_table(
         return reading.with_found({MAY_BE_TABLE: maker is None}), maker
     from narrows.table import TableEncoder
 
-    lists = {name: given[name].split(",") for name in _LISTS if given[name] is not None}
-    if given["columns"] is not None:
-        lists["drop"] = _others(files[0], reading, given)
-    others = {name: given[name] for name in _PLAIN if given[name] is not None}
-    encoder = TableEncoder(**lists, **others, text=list(reading.text) if reading.text else None)
+    chosen = _chosen(given, ("categories", "numbers", "drop", "splines", "dates"))
+    if one_of(given, "columns", "drop") == "columns":
+        chosen["drop"] = _others(files[0], reading, given["columns"])
+    encoder = _with(TableEncoder(text=list(reading.text) if reading.text else None), chosen)
     return reading.replace(table=True, text=None), encoder
 
 
-def _others(file: str, reading: Options, given: dict[str, Any]) -> list[str]:
+def _others(file: str, reading: Options, wanted: list[str]) -> list[str]:
     """Return the columns of a table that --columns leaves out."""
-    if given["drop"] is not None:
-        raise ParameterError("--columns, --drop: expected one of them, got both. Leave one out.")
     cells = first_cells(file, reading)
     if cells is None:
         problem = f"--columns: expected a table in a file, got {display_name(file)}."
         raise ParameterError(f"{problem} Name the other columns with --drop.")
-    wanted = given["columns"].split(",")
     for name in wanted:
         if name not in cells:
             hint = did_you_mean(name, cells, repr)
@@ -349,7 +337,7 @@ def check_text_options(given: dict[str, Any], is_text: bool, path: str) -> None:
     """Raise where options of texts were given for numbers."""
     for name in _OF_TEXTS:
         if not is_text and given.get(name) is not None:
-            problem = f"{_flag(name)}: expected texts ({SUFFIXES['texts']}), got numbers in {path}."
+            problem = f"{flag(name)}: expected texts ({SUFFIXES['texts']}), got numbers in {path}."
             raise ParameterError(f"{problem} Leave it out, or add --text COLUMN to read texts.")
 
 
@@ -419,12 +407,6 @@ def check_skipping(given: dict[str, Any], dataset: Any, *files: str) -> None:
             )
 
 
-def check_checkpoint_options(given: dict[str, Any]) -> None:
-    """Raise where one of the options of checkpoints lacks the one that it depends on."""
-    for name in ("resume", "every"):
-        _require(given, name, given["checkpoint"] is not None, "--checkpoint FILE")
-
-
 def check_checkpoint_path(path: str, output: str, *inputs: str) -> None:
     """Raise where a checkpoint would overwrite another file; a finished run removes it."""
     if path == "-":
@@ -444,8 +426,6 @@ def on_cluster(given: dict[str, Any], verb: str, *local_only: str) -> Callable[.
     `local_only` names options that are not available on a cluster.
     """
     engine = given["engine"]
-    for option, of in _ADDRESSES.items():
-        _require(given, option, engine == of, f"--engine {of}")
     if engine == "local":
         return None
     refuse(given, (*local_only, *_OF_LINES), "--engine local", f"--engine {engine}")
@@ -461,8 +441,8 @@ def on_cluster(given: dict[str, Any], verb: str, *local_only: str) -> Callable[.
 def refuse(given: dict[str, Any], names: Iterable[str], expected: str, got: str) -> None:
     """Raise where one of these options was given, which need something else."""
     for name in names:
-        if not (given[name] is None or given[name] is False or given[name] == ()):
-            raise ParameterError(f"{_flag(name)}: expected {expected}, got {got}. Leave it out.")
+        if is_set(given[name]):
+            raise ParameterError(f"{flag(name)}: expected {expected}, got {got}. Leave it out.")
 
 
 def as_typed() -> str:
@@ -481,7 +461,7 @@ def to_fit(inputs: Sequence[str], method: str, dimensions: int, *more: str) -> s
     chooses = class_of(method)().get_params()
     size = "n_components" if "n_components" in chooses else "n_features"
     found = _typed((*_READING, *_OF_TEXTS, *OF_TABLES))
-    found += ["--method", method, _flag(size), str(dimensions), *more]
+    found += ["--method", method, flag(size), str(dimensions), *more]
     return shlex.join(["narrows", "fit", *inputs, *found, "-o", "model.narrows"])
 
 
@@ -497,21 +477,10 @@ def _typed(names: Iterable[str | None]) -> list[str]:
         many = parameter.nargs == -1 or getattr(parameter, "multiple", False)
         for each in value if many else (value,):
             words += parameter.opts[-1:] if isinstance(parameter, click.Option) else []
-            text = ",".join(map(str, each)) if isinstance(each, tuple) else str(each)
+            text = ",".join(map(str, each)) if isinstance(each, list) else str(each)
             words += [] if isinstance(each, bool) else [text]
     return words
 
 
-def _require(given: dict[str, Any], name: str, holds: bool, required: str) -> None:
-    """Raise where an option was given, but not what it requires."""
-    if given[name] not in (None, False) and not holds:
-        problem = f"expected {required} beside it, got a command without it. Add it."
-        raise ParameterError(f"{_flag(name)}: {problem}")
-
-
 def _shown(name: str) -> str:
-    return _flag(name) if name in PARAMETERS else name
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    return flag(name) if name in PARAMETERS else name

@@ -133,7 +133,7 @@ def transform() -> Work:
         help="Write the probability of each class, not only that of the predicted one.",
     ),
     option(
-        "--priors", metavar="PRIORS", type=options.numbers,
+        "--priors", metavar="PRIORS",
         help="Shares of the classes in INPUT, without learning again: balanced, sqrt or p1,p2,… in "
         "the order of the classes.  [default: empirical, those of the fit]",
     ),
@@ -212,19 +212,19 @@ def info() -> Work:
         "left out when methods are fitted.",
     ),
     option(
-        "--methods", metavar="A,B,…",
+        "--methods", type=options.Listed(), metavar="A,B,…",
         help="Methods to compare; see above.  [default: ocfs,forwardfs,oc,srda,onlinesrda, or with "
         "--target correlationfs,forwardfs,pca,pls,reducedrank; forwardfs, and pca of numbers, only "
         "with up to 8,192 columns; for retrieval lda,pca]",
     ),
     option(
-        "--dims", metavar="P,Q,…",
+        "--dims", type=options.Listed(int), metavar="P,Q,…",
         help="Numbers of features or components.  [default: 2,10,100, or half of the columns in "
         "place of 100 if there are fewer than 200; for retrieval 16,32,64,128 and the number of "
         "fitted classes less one]",
     ),
     option(
-        "--classifier", metavar="A,B",
+        "--classifier", type=options.Listed(), metavar="A,B",
         help="Classifiers: svm, logistic, knn (5 neighbours), knn1, smo, whose results are all "
         "compared; for numbers ridge, knn.  [default: svm,logistic,knn, of which svm ranks "
         "reductions; or ridge]",
@@ -245,7 +245,7 @@ def info() -> Work:
         help="Share of the classes to leave out (retrieval).  [default: 0.5]",
     ),
     option(
-        "--ridges", metavar="A,B,…",
+        "--ridges", type=options.Listed(float), metavar="A,B,…",
         help="Values of mu of lda to compare (retrieval), as multiples of the mean diagonal of the "
         "scatter of the fitted rows.",
     ),
