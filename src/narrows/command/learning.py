@@ -26,7 +26,7 @@ from narrows.command.console import (
     say_if_numbers,
     say_skipped,
 )
-from narrows.command.labels import Unlike, make_one_type, make_type
+from narrows.command.labels import are_unlike, make_one_type, make_type
 from narrows.command.runs import FileSamples
 from narrows.engines import local
 from narrows.errors import (
@@ -84,7 +84,8 @@ def fit(
 ) -> int:  # fmt: skip
     """Fit a method to labelled data and save the model."""
     if given["like"] is not None:
-        return _fit_like(inputs, output, as_json, {**given, "method": method, "params": params})
+        values.check_like_options({**given, "method": method, "params": params})
+        return _update(given["like"], inputs, output, as_json, given, anew=True)
     kind = values.method_of(method, given["target"])
     reading = values.read_options(given, get_tags(kind()).target_tags.required)
     vectoriser = values.make_vectoriser(given)
@@ -98,8 +99,7 @@ def fit(
     reading = for_targets(estimator, reading)
     values.check_then(given, estimator)
     files = expand_patterns(inputs)
-    beside = {name: given[name] for name in ("label", "target", "stop_words")}
-    values.check_output(output, *files, **beside)
+    values.check_output(output, *files, given=given)
     _reserve(output)
     reading, vectoriser = values.as_table(files, reading, given, vectoriser)
     if reading.table:
@@ -113,7 +113,7 @@ def fit(
             if for_many is None:
                 raise
             estimator = fit_parts(for_many(), files, **how)
-        _save(estimator, output, learned=_warn_of_repeated(files, [], ""))
+        _save(estimator, output, learned=_fingerprints(files))
         if reading.table:
             say_decisions(source_of(estimator).encoder)
         _say_lost(estimator)
@@ -130,29 +130,23 @@ def fit(
     return status
 
 
-def _fit_like(inputs: tuple[str, ...], output: str, as_json: bool, given: dict[str, Any]) -> int:
-    """Fit a copy of a model that has learned no rows."""
-    values.check_like_options(given)
-    files, model = expand_patterns(inputs), given["like"]
-    values.check_output(output, model, *files, label=given["label"], target=given["target"])
-    _reserve(output)
-    estimator = load_model(model)
-    values.supported(estimator, "merge")
-    check_adds_up(estimator)
-    reading = values.read_options(given, get_tags(estimator).target_tags.required)
-    reading = values.options_of_model(estimator, model, reading, may_be_wider=True)
-    run = Run(emptied_copy(estimator), files, reading, given, None, model=model)
-    check_kind(files[0], run.samples.dataset.holds, kind_of(source_of(estimator)), model)
-    return run.finish(run.update, output, as_json)
-
-
 def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **given: Any) -> int:
     """Update a saved model with more rows."""
-    files = expand_patterns(inputs)
-    values.check_output(output, *files, label=given["label"], target=given["target"])
-    read = _reserve(output, model)
+    return _update(model, inputs, output, as_json, given)
+
+
+def _update(
+    model: str, inputs: tuple[str, ...], output: str, as_json: bool, given: dict[str, Any],
+    anew: bool = False,
+) -> int:  # fmt: skip
+    """Update a model; with `anew`, a copy of it that has learned no rows."""
+    files, updated = expand_patterns(inputs), () if anew else (model,)
+    values.check_output(output, *((model,) if anew else ()), *files, given=given)
+    read = _reserve(output, *updated)
     estimator = load_model(model)
-    values.supported(estimator, "partial_fit")
+    values.supported(estimator, "merge" if anew else "partial_fit")
+    if anew:
+        check_adds_up(estimator)
     reading = values.read_options(given, get_tags(estimator).target_tags.required)
     reading = values.options_of_model(estimator, model, reading, may_be_wider=True)
     checkpoint = _checkpoint(estimator, files, reading, given, output, model)
@@ -160,7 +154,8 @@ def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **gi
         say(f"already finished: {model} has learned these inputs; nothing to do.")
         _report_model(estimator, output, as_json)
         return 0
-    run = Run(estimator, files, reading, given, checkpoint, model=model, updates=True)
+    learner = emptied_copy(estimator) if anew else estimator
+    run = Run(learner, files, reading, given, checkpoint, model=model, updates=not anew)
     check_kind(files[0], run.samples.dataset.holds, kind_of(source_of(estimator)), model)
     return run.finish(run.update, output, as_json, read)
 
@@ -288,9 +283,9 @@ class Run:
         self.samples = FileSamples(files, reading, source, vectoriser, given.get("idf_sample"))
         self._given, self._for_many = given, for_many
         self._skipped, self._no_new = given["skipped"], given.get("no_new_classes", False)
-        self._all_new = False
-        self._new: Counter[Any] = Counter()  # classes that the model did not have, of its rows
-        self._learned = _warn_of_repeated(files, learned_by(model) if updates else [], model)
+        self._new = Counter[Any]()  # labels that were no classes of the model, of its rows
+        self._n_labels = 0  # of rows that were compared with these
+        self._learned = _fingerprints(files, model if updates else "")
         values.check_skipping(given, self.samples.dataset, *files, *[model] * bool(model))
         if self._resumed is not None:
             self.samples.dataset.resume_from(self._resumed.at)
@@ -404,16 +399,12 @@ class Run:
         )
 
     def _labelled_alike(self) -> Iterator[tuple[Any, Any]]:
-        """Yield chunks whose labels have the type of the classes.
-
-        Warn if none of them is a class, unless a type of labels was asked for.
-        """
-        estimator, asked = self.estimator, self.samples.dataset.options.labels
+        """Yield chunks whose labels have the type of the classes."""
+        estimator = self.estimator
         has_classes = estimator._needs_y and not estimator._takes_numbers
         if has_classes:
-            make_type(estimator, asked, self.model)
-        learned = labels_of(estimator)
-        unlike, known, path = Unlike(learned), learned.copy() if len(learned) else None, ""
+            make_type(estimator, self.samples.dataset.options.labels, self.model)
+        known = self._known = labels_of(estimator).copy()
         for X, y in self.samples:
             path = display_name(self.samples.inputs[self.samples.at.file])
             if not estimator._needs_y:  # it may ignore them
@@ -421,16 +412,12 @@ class Run:
                     expected = f"expected labels, by which {self.model} predicts, got none"
                     raise DataError(path, f"{expected}. Update a model of --then none instead.")
                 y = self._as_classes(checked_targets(estimator, X, y, False))
-            if has_classes and isinstance(y, np.ndarray) and asked is None:
-                unlike.add(y)
-            if has_classes and known is not None:
+            if has_classes and len(known):
                 is_new = self._find_new(y, known, path)
                 if is_new.any():
                     X, y = X[~is_new], y[~is_new]
             if X.shape[0]:
                 yield X, y
-        self._all_new = bool(len(unlike.labels))
-        unlike.warn(path, self.model, "They are new classes. Check how labels are written.")
 
     def _as_classes(self, y: Any) -> Any:
         """Return labels that are ignored in the type of the classes, or both as text."""
@@ -448,6 +435,7 @@ class Run:
         several, n = sparse.issparse(y), y.shape[0]
         at, labels = y.nonzero() if several else (np.arange(n), y)
         is_new = ~np.isin(labels, known)
+        self._n_labels += len(labels)
         out = np.zeros(n, bool)
         if not is_new.any():
             return out
@@ -470,7 +458,11 @@ class Run:
     def _say_new(self) -> dict[str, Any]:
         """Print which classes are new, with their counts, and return them for JSON."""
         new = sorted(self._new.items(), key=lambda each: (-each[1], str(each[0])))
-        if new and not self._all_new:
+        path = display_name(self.samples.inputs[self.samples.at.file])
+        how = path, self.model, "They are new classes. Check how labels are written."
+        may_be_unlike = self.samples.dataset.options.labels is None
+        are_new = may_be_unlike and self._new.total() == self._n_labels  # all of them
+        if new and not (are_new and are_unlike(self._new, self._known, *how)):
             shown = ", ".join(f"{label!r} ({n:,} rows)" for label, n in new[:10])
             shown += ", …" * (len(new) > 10)
             say(f"warning: classes that {self.model} did not have: {shown}.")
@@ -479,14 +471,11 @@ class Run:
     def _may_read_again(self) -> bool:
         """Whether samples may have more features than products can be summed for."""
         dataset = self.samples.dataset
-        twice, width = most_passes(self.estimator) > 1, dataset.options.width
+        width, may_widen = dataset.options.width, dataset.format.may_widen or dataset.is_text
         if width is not None:
-            return twice and width > MOST
-        if self.checkpoint is not None and not twice and self._for_many is None:
-            return False
-        may_be_wide = dataset.format.may_widen or dataset.is_text
+            return most_passes(self.estimator) > 1 and width > MOST
         (step, *_) = plan_of(self.estimator, Data(1, True), "chunks").passes
-        return may_be_wide and getattr(step, "second", None) == "cross"
+        return may_widen and getattr(step, "second", None) == "cross"
 
     def _start_over(self, n_features: int) -> None:
         """Prepare the inputs to be read again, by a fit in two passes or of all samples."""
@@ -498,10 +487,7 @@ class Run:
                     f"--resume: expected at most {MOST:,} columns as before the stop, got "
                     f"{n_features:,}. Leave it out."
                 )
-        try:
-            self.samples.dataset.store_stdin()
-        except ParameterError as error:  # a named pipe
-            raise ParameterError(f"{error} Or set --width {n_features} or more.") from None
+        self.samples.dataset.store_stdin()
 
     def _too_wide(self, n_features: int) -> ParameterError:
         return ParameterError(
@@ -555,20 +541,27 @@ class _Chosen:
             yield take(widened(X, self.n_features), self.chosen), y
 
 
-def _warn_of_repeated(
-    files: Sequence[str], learned: list[list[int]], model: str
+def warn_of_repeated(
+    files: Sequence[str], again: str, learned: Sequence[list[int]] = (), before: str = ""
 ) -> list[list[int]]:
-    """Return fingerprints with those of files; warn of files that were learned before."""
+    """Return fingerprints with those of files; warn of files with the contents of others.
+
+    `before` is said of those that were learned before, and `again` of those named twice.
+    """
     found = list(learned)
     for path in files:
         print_ = fingerprint(path)
-        if print_ is None:
-            continue
         if print_ in found:
-            whose = f"{model} has" if print_ in learned else "this command has"
-            say(f"warning: {path}: {whose} learned a file with these contents. It counts again.")
-        found.append(print_)
+            say(f"warning: {path}: {before if print_ in learned else again}")
+        found += [] if print_ is None else [print_]
     return found
+
+
+def _fingerprints(files: Sequence[str], model: str = "") -> list[list[int]]:
+    """Return those of the files that a model has learned, with these; warn of those twice."""
+    said = "learned a file with these contents. It counts again."
+    learned = learned_by(model) if model else []
+    return warn_of_repeated(files, f"this command has {said}", learned, f"{model} has {said}")
 
 
 def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None:

@@ -7,6 +7,7 @@ import inspect
 import os
 from collections.abc import Callable
 from errno import ENOENT
+from importlib import import_module
 from itertools import chain
 from typing import Any
 
@@ -38,17 +39,18 @@ INSTEAD = {
         "--n-components": _SEVERAL, "--n-features": _SEVERAL, "--dim": _SEVERAL,
     },
 }  # fmt: skip
-Work = Callable[..., Any]
 METHOD_NAMES = {name.lower(): name for name in sorted(MODULES, key=str.lower)}
 
 
-def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
+def verb(module: str, *tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
     """Return a decorator that makes a command, with options and --json, of a function.
 
-    The function has the help as its docstring, and returns the function that does the work.
+    The function has the help as its docstring. The one of the same name in `module` does the work.
 
     Parameters
     ----------
+    module : str
+        A module of `narrows.command`, which is imported when the verb is run.
     *tables : click parameter, or tuple of these
         In the order in which the help shows them.
     short_help : str, optional
@@ -60,7 +62,8 @@ def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
         def run(**given: Any) -> Any:
             _check_existing(given)
             _check_needed(given)
-            return described()(**given)
+            work = import_module(f"narrows.command.{module}")
+            return getattr(work, described.__name__)(**given)
 
         each = (table if isinstance(table, tuple) else (table,) for table in (*tables, _JSON))
         text = inspect.cleandoc(described.__doc__).format(**SUFFIXES)

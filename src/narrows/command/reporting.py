@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -94,7 +93,7 @@ def _classify(
     each = len(set(dims or runs.sizes_of(data[0][0])))
     total = len(data) * (1 + len(compared) * each) * len(set(classifiers))
     margin = MARGIN if margin is None else margin
-    with _steps(total, len(data)) as advance:
+    with _steps(total) as advance:
         lines = runs.compare_splits(data, compared, dims, classifier, advance, metric, margin, True)
     chosen = lines.recommendation_
     line = None if chosen is None else chosen.of_narrows
@@ -149,7 +148,7 @@ def _retrieve(
     share = LEFT_OUT if left_out is None else left_out
     draws = 1 if queries is not None and not share else repeats or REPEATS
     total = n_steps(parts[1], parts[0].shape[1], made, settings.get("dims"), share, draws)
-    with _steps(total, draws) as advance:
+    with _steps(total) as advance:
         lines = retrieval(*parts[:2], test=queries, progress=advance, **settings)
     chosen, fit = lines.best(), None
     if chosen is not None:
@@ -173,59 +172,31 @@ def _retrieve(
 
 def _files(inputs: tuple[str, ...], test: tuple[str, ...]) -> tuple[list[str], list[str]]:
     """Return the files of samples and of test samples; warn where two have the same contents."""
-    from narrows.io.models import fingerprint
+    from narrows.command.learning import warn_of_repeated
 
     files, tests = expand_patterns(inputs), expand_patterns(test)
     if "-" in files and "-" in tests:
         raise ParameterError("-: expected standard input once, got it twice. Name it once.")
-    known: list[list[int]] = []
-    for path in [*files, *tests]:
-        found = fingerprint(path)
-        if found in known:
-            say(
-                f"warning: {path}: an earlier file has the same contents, so that held-out samples "
-                "may be equal to training samples. Name it once."
-            )
-        known += [] if found is None else [found]
+    warn_of_repeated(
+        [*files, *tests],
+        "an earlier file has the same contents, so that held-out samples may be equal to training "
+        "samples. Name it once.",
+    )
     return files, tests
 
 
 @contextmanager
-def _steps(total: int, repeats: int) -> Iterator[Callable[[str], None]]:
-    """Show a bar of steps that are made several times, and the time left.
-
-    A step that was done before takes as long again, another one as long as the mean of all.
-    """
+def _steps(total: int) -> Iterator[Callable[[str], None]]:
+    """Show a bar of so many steps, and give what is called with the name of each at its start."""
     from tqdm import tqdm
 
-    spent: dict[str, list[float]] = {}
-    started = 0.0
-
-    def left() -> float:
-        known = {step: sum(times) / len(times) for step, times in spent.items()}
-        done = sum(map(len, spent.values()))
-        unknown = max(0, total - repeats * len(known)) * sum(map(sum, spent.values())) / done
-        rest = ((repeats - len(times)) * known[step] for step, times in spent.items())
-        return sum(rest) + unknown
-
-    form = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
-    with tqdm(total=total, disable=None, file=sys.stderr, bar_format=form) as bar:
-        step = ""
-
-        def end() -> None:
-            if step:
-                spent.setdefault(step, []).append(time.perf_counter() - started)
-                bar.set_postfix_str(f"{tqdm.format_interval(round(left()))} left", refresh=False)
-                bar.update()
+    with tqdm(total=total, disable=None, file=sys.stderr) as bar:
 
         def advance(what: str) -> None:
-            nonlocal step, started
-            end()
-            step, started = what, time.perf_counter()
             bar.set_description(escaped(what))
+            bar.update()
 
         yield advance
-        end()
 
 
 def demo(output: str, as_json: bool) -> None:

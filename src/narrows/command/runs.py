@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
@@ -21,6 +19,7 @@ from narrows.io.source import Source, check_terms
 from narrows.io.streams import display_name, prefetch
 from narrows.io.table_rows import DECIDING, TableRows, cells_named, in_file, joined
 from narrows.solve.cells import CellError
+from narrows.solve.in_place import SignalsHeld
 
 if TYPE_CHECKING:
     from narrows.text import Vectoriser
@@ -239,35 +238,6 @@ def interrupt_between(items: Iterable[T]) -> Iterator[T]:
 
     While the next item is awaited, they take effect at once. Ignored ones stay ignored.
     """
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    before = {number: handler for number, handler in before.items() if callable(handler)}
-    if threading.current_thread() is not threading.main_thread():
-        before = {}
-    waiting, caught = False, list[int]()
-
-    def on_signal(number: int, frame: object) -> None:
-        caught.append(number)
-        if waiting:
-            end()
-
-    def end() -> None:
-        raise KeyboardInterrupt if caught[0] == signal.SIGINT else SystemExit(128 + caught[0])
-
-    for number in before:
-        signal.signal(number, on_signal)
-    try:
-        iterator = iter(items)
-        while True:
-            waiting = True
-            try:
-                if caught:
-                    end()
-                item = next(iterator)
-            except StopIteration:
-                return
-            finally:
-                waiting = False
+    for item in items:
+        with SignalsHeld():
             yield item
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -6,9 +6,10 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -172,7 +173,7 @@ def _with(estimator: Any, chosen: dict[str, Any]) -> Any:
 def as_allowed(text: str, constraint: Constraint) -> Any:
     """Return the first of the values that a text may stand for that a constraint allows.
 
-    They are a value as in JSON, a number, a list of numbers, a tuple as in JSON, 0 and False for
+    They are a value as in JSON or a number, a list of numbers, a tuple as in JSON, 0 and None for
     none, and the text. Features are a list of names; all and true are True.
     """
     values: list[Any] = []
@@ -188,19 +189,20 @@ def as_allowed(text: str, constraint: Constraint) -> Any:
     return next(filter(constraint.allows, values), values[0])
 
 
-def _floats(text: str) -> Any:
-    """Return a number, or several separated by commas; ValueError for others."""
-    found = [float(part) for part in text.split(",")]
-    return found if len(found) > 1 else found[0]
+def _floats(text: str) -> list[float]:
+    """Return numbers separated by commas; ValueError for others."""
+    return [float(part) for part in text.split(",")]
 
 
 def _json(text: str) -> Any:
-    """Return a value as in JSON; ValueError for others."""
+    """Return a value as in JSON, or a number such as .5; ValueError for others."""
     try:
         # integers beyond those of NumPy are floats
         return json.loads(text, parse_int=lambda n: int(n) if len(n) < 20 else float(n))
     except RecursionError:
         raise ValueError(text[:10]) from None
+    except ValueError:
+        return float(text)
 
 
 def make_for_many(given: dict[str, Any], params: tuple[str, ...]) -> Any:
@@ -229,14 +231,13 @@ def supported(estimator: Any, method: str) -> Any:
 
 def read_options(given: dict[str, Any], labels_required: bool = False) -> Options:
     """Return how to read files."""
-    one_of(given, "zero_based", "one_based")
-    chosen = {name: given[name] for name in _READING}
-    chosen |= {name: given[name] or None for name in ("text", "target", "no_header")}
-    if not given["zero_based"] and not given["one_based"]:
-        chosen["zero_based"] = None
+    base = one_of(given, "zero_based", "one_based")
+    chosen = {name: given[name] for name in _READING if is_set(given[name])}
+    if base is not None:
+        chosen["zero_based"] = base == "zero_based"
+    if given.get("on_error") != "stop":
+        chosen["on_error"] = given.get("on_error")
     named = bool(given["label"] or given["target"])
-    if given.get("on_error") not in (None, "stop"):
-        chosen["on_error"] = given["on_error"]
     return Options(**chosen, labels_required=labels_required, named=named)
 
 
@@ -355,40 +356,33 @@ def _read_words(path: str) -> list[str]:
 # -- outputs, checkpoints and clusters -----------------------------------------------------------
 
 
-def check_output(
-    path: str,
-    *inputs: str,
-    label: str | None = None,
-    target: Iterable[str] | None = None,
-    stop_words: str | None = None,
-) -> None:
+def check_output(path: str, *inputs: str, given: Mapping[str, Any] = MappingProxyType({})) -> None:
     """Raise, before any work is done, where a result cannot be written.
 
     Files of labels, targets and stop words that options name are inputs, too.
     """
+    if path == "-" and sys.stdout is None:
+        raise ParameterError("-o -: expected standard output, got a closed one. Write to a file.")
     if path == "-":
-        if sys.stdout is None:
-            raise ParameterError(
-                "-o -: expected standard output, got a closed one. Write to a file."
-            )
         return
     check_address(path, "Write to a file, and upload it.")
-    folder = os.path.dirname(path) or "."
+    folder, words = os.path.dirname(path) or ".", given.get("stop_words")
+    beside = given.get("label") or "", *(given.get("target") or ())
+    read = [*inputs, *(name for name in beside if name.endswith(".npy"))]
+    read += [] if words in (None, "english") else [words]
+    problem = None
     if not os.path.isdir(folder):
-        raise ParameterError(f"{path}: expected a folder {folder}, got none. Create it first.")
-    if os.path.isdir(path):
-        raise ParameterError(f"{path}: expected a file, got a folder.")
-    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise ParameterError(
-            f"{path}: expected permission to write, got none. Write to another file."
-        )
-    beside = [name for name in (label or "", *(target or ())) if name.endswith(".npy")]
-    beside += [] if stop_words in (None, "english") else [stop_words]
-    for source in (*inputs, *beside):
-        if os.path.isfile(path) and os.path.exists(source) and os.path.samefile(path, source):
-            raise ParameterError(
-                f"{path}: expected an output, got an input. Write to another file."
-            )
+        problem = f"a folder {folder}, got none. Create it first."
+    elif os.path.isdir(path):
+        problem = "a file, got a folder."
+    elif not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        problem = "permission to write, got none. Write to another file."
+    elif os.path.isfile(path) and any(
+        os.path.exists(each) and os.path.samefile(path, each) for each in read
+    ):
+        problem = "an output, got an input. Write to another file."
+    if problem is not None:
+        raise ParameterError(f"{path}: expected {problem}")
 
 
 def check_skipping(given: dict[str, Any], dataset: Any, *files: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from narrows.command import options
-from narrows.command.options import Work, option
+from narrows.command.options import option
 from narrows.io.kinds import FOR_ROWS, SUFFIXES
 
 _METRICS = (
@@ -38,11 +38,11 @@ OUTPUT = (
 
 
 @options.verb(
-    options.INPUTS, options.METHOD, options.THEN, options.LIKE, options.MODEL_OUTPUT,
+    "learning", options.INPUTS, options.METHOD, options.THEN, options.LIKE, options.MODEL_OUTPUT,
     options.METHOD_PARAMETERS, options.READING, options.ON_ERROR, options.TEXTS, options.TABLES,
     options.IDF_SAMPLE, options.CHECKPOINTS, options.ENGINES,
 )  # fmt: skip
-def fit() -> Work:
+def fit() -> None:
     """Fit a method to labelled data and save the model.
 
     \b
@@ -57,20 +57,17 @@ def fit() -> Work:
     narrows fit 'shards/*.parquet' --method oc -o m.narrows --engine dask
     narrows fit tuesday.svm --like monday.narrows -o tuesday.narrows
     """  # noqa: D301 - click reads the character
-    from narrows.command.learning import fit
-
-    return fit
 
 
 @options.verb(
-    options.MODEL, options.INPUTS, options.MODEL_OUTPUT,
+    "learning", options.MODEL, options.INPUTS, options.MODEL_OUTPUT,
     option(
         "--no-new-classes", is_flag=True,
         help="Expect labels that are classes of the model; with --on-error skip, skip the others.",
     ),
     options.READING, options.ON_ERROR, options.CHECKPOINTS,
 )  # fmt: skip
-def update() -> Work:
+def update() -> None:
     """Update a saved model with more rows.
 
     \b
@@ -80,16 +77,13 @@ def update() -> Work:
     Exact methods give the same model as a fit to all rows at once. Texts are weighted by the terms
     and frequencies that were counted when the model was fitted.
     """  # noqa: D301 - click reads the character
-    from narrows.command.learning import update
-
-    return update
 
 
 @options.verb(
-    options.MODELS, options.MODEL_OUTPUT, options.LABELS,
+    "learning", options.MODELS, options.MODEL_OUTPUT, options.LABELS,
     short_help="Merge models that were fitted to different rows.",
 )  # fmt: skip
-def merge() -> Work:
+def merge() -> None:
     """Merge models of the same method that were fitted to different rows.
 
     \b
@@ -99,16 +93,13 @@ def merge() -> Work:
     of tables, and maps (kernelsrda; srda and mmc of more than 8,192 columns): fit one model, and
     the other rows with narrows fit --like.
     """  # noqa: D301 - click reads the character
-    from narrows.command.learning import merge
-
-    return merge
 
 
 @options.verb(
-    options.MODEL, options.INPUT, OUTPUT, options.READING, options.ON_ERROR,
+    "transforming", options.MODEL, options.INPUT, OUTPUT, options.READING, options.ON_ERROR,
     options.WRITING, options.ENGINES,
 )  # fmt: skip
-def transform() -> Work:
+def transform() -> None:
     """Reduce the rows of a file with a saved model.
 
     Labels or targets of the file follow the reduced columns.
@@ -121,13 +112,10 @@ def transform() -> Work:
 
     On a cluster, the output is a folder of Parquet files in the order of the rows.
     """  # noqa: D301 - click reads the character
-    from narrows.command.transforming import transform
-
-    return transform
 
 
 @options.verb(
-    options.MODEL, options.INPUT, OUTPUT,
+    "transforming", options.MODEL, options.INPUT, OUTPUT,
     option(
         "--proba", is_flag=True,
         help="Write the probability of each class, not only that of the predicted one.",
@@ -140,7 +128,7 @@ def transform() -> Work:
     options.READING, options.ON_ERROR, options.WRITING,
     short_help="Predict the classes or targets of a file.",
 )  # fmt: skip
-def predict() -> Work:
+def predict() -> None:
     """Predict the classes, or the targets, of the rows of a file with a saved model.
 
     \b
@@ -153,17 +141,14 @@ def predict() -> Work:
     `label`. If the input has labels, the accuracy is printed. For a model of numbers the output has
     a column for each target; if the input has the targets, R^2 is printed.
     """  # noqa: D301 - click reads the character
-    from narrows.command.transforming import predict
-
-    return predict
 
 
 @options.verb(
-    options.INPUT, click.Argument(["output"], metavar="OUTPUT"), options.READING,
+    "transforming", options.INPUT, click.Argument(["output"], metavar="OUTPUT"), options.READING,
     options.WRITING,
     short_help="Convert a data file to another format.",
 )  # fmt: skip
-def convert() -> Work:
+def convert() -> None:
     """Convert a data file to another format, with the same columns and labels.
 
     \b
@@ -173,13 +158,10 @@ def convert() -> Work:
     Files of numbers can be converted to {numbers}; files of texts to {texts}. The output is read
     again, and its rows are counted.
     """  # noqa: D301 - click reads the character
-    from narrows.command.transforming import convert
-
-    return convert
 
 
 @options.verb(
-    options.MODEL,
+    "reporting", options.MODEL,
     option(
         "--top", type=click.IntRange(1), default=10, show_default=True, metavar="N",
         help="Number of columns to show.",
@@ -187,19 +169,16 @@ def convert() -> Work:
     option("--per-class", is_flag=True, help="Show the best columns of each class."),
     short_help="Show what a saved model has learned.",
 )  # fmt: skip
-def info() -> Work:
+def info() -> None:
     """Show what a saved model has learned: its rows, classes, and best columns by name.
 
     \b
     narrows info model.narrows --top 20 --per-class
     """  # noqa: D301 - click reads the character
-    from narrows.command.reporting import info
-
-    return info
 
 
 @options.verb(
-    options.INPUTS,
+    "reporting", options.INPUTS,
     option(
         "--test", type=options.Input(), multiple=True, metavar="INPUT",
         help="Test data, a file or a pattern; may be given several times. By default fifths of the "
@@ -265,7 +244,7 @@ def info() -> Work:
     options.READING, options.TEXTS, options.TABLES,
     short_help="Compare methods by how well the reduced data predict, or by retrieval.",
 )  # fmt: skip
-def compare() -> Work:
+def compare() -> None:
     """Compare methods by classifiers or R^2 on the reduced data, or by retrieval.
 
     \b
@@ -282,18 +261,16 @@ def compare() -> Work:
     and f_regression in place of the last three. For retrieval, truncation takes the first columns,
     which Matryoshka models order by importance.
     """  # noqa: D301 - click reads the character
-    from narrows.command.reporting import compare
-
-    return compare
 
 
 @options.verb(
+    "reporting",
     option(
         "-o", "--output", type=click.Path(), default="narrows-demo.png", show_default=True,
         metavar="FILE", help="File for the picture.",
     ),
 )  # fmt: skip
-def demo() -> Work:
+def demo() -> None:
     """Run examples on digits and on numbers: a table and a picture.
 
     \b
@@ -301,20 +278,17 @@ def demo() -> Work:
 
     The data come with scikit-learn; the picture needs matplotlib.
     """  # noqa: D301 - click reads the character
-    from narrows.command.reporting import demo
-
-    return demo
 
 
 @options.verb(
-    options.MODEL,
+    "transforming", options.MODEL,
     option(
         "-o", "--output", type=click.Path(), required=True, metavar="OUTPUT",
         help="A file that ends in .onnx."
     ),
     short_help="Export a saved model to ONNX.",
 )  # fmt: skip
-def export() -> Work:
+def export() -> None:
     """Export a saved model to ONNX, for programs without Python.
 
     \b
@@ -324,9 +298,6 @@ def export() -> Work:
     `transformed`, and for methods that predict, `label` and `probabilities`. Texts must be
     vectorised before. Requires the extra onnx.
     """  # noqa: D301 - click reads the character
-    from narrows.command.transforming import export
-
-    return export
 
 
 VERBS = fit, update, merge, transform, predict, convert, info, compare, demo, export
