@@ -75,9 +75,17 @@ def verb(module: str, *tables: Any, short_help: str | None = None) -> Callable[[
     return add
 
 
-def option(*flags: str, **more: Any) -> click.Option:
-    """Return an option."""
-    return click.Option(flags, **more)
+def option(said: str, help: str, kind: Any = str, **more: Any) -> click.Option:
+    """Return an option, which is said as in its help: its flags, and what its value is called.
+
+    Without a value or a `kind` of values, it is a flag.
+    """
+    words = said.split()
+    flags = [word for word in words if word.startswith("-")]
+    if words == flags and kind is str:
+        return click.Option(flags, is_flag=True, help=help, **more)
+    metavar = None if words == flags else words[-1]
+    return click.Option(flags, metavar=metavar, type=kind, help=help, **more)
 
 
 def _check_existing(given: dict[str, Any]) -> None:
@@ -197,40 +205,23 @@ def one_of(given: dict[str, Any], *names: str) -> str | None:
 # -- the tables ------------------------------------------------------------------------------------
 
 
-def _option(name: str, metavar: str | None, kind: Any, help: str, **more: Any) -> click.Option:
-    return option(name, metavar=metavar, type=kind, help=help, **more)
-
-
-def _flag(name: str, help: str) -> click.Option:
-    return option(name, is_flag=True, help=help)
-
-
-_JSON = option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object.")
 
 INPUT = click.Argument(["input"], type=Input(), metavar="INPUT")
 INPUTS = click.Argument(["inputs"], type=Input(), nargs=-1, required=True, metavar="INPUT...")
 MODEL = click.Argument(["model"], type=click.Path(), metavar="MODEL")
 MODELS = click.Argument(["models"], type=click.Path(), nargs=-1, required=True, metavar="MODEL...")
-MODEL_OUTPUT = option(
-    "-o", "--output", type=click.Path(), required=True, metavar="MODEL",
-    help="File to save the model to.",
-)  # fmt: skip
+MODEL_OUTPUT = option("-o --output MODEL", "File to save the model to.",
+                      click.Path(), required=True)  # fmt: skip
 FOR_CLASSES, FOR_TARGETS = "srda", "reducedrank"  # the methods without --method
-METHOD = option(
-    "--method", type=MethodName(), metavar="NAME",
-    help=f"One of {', '.join(METHOD_NAMES)}. Instead of srda, onlinesrda is fitted to sparse files "
-    f"of more than 8,192 columns.  [default: {FOR_CLASSES}; with --target: {FOR_TARGETS}]",
-)  # fmt: skip
-THEN = option(
-    "--then", type=MethodNameOrNone(), metavar="NAME",
-    help="Method that predicts by the columns that a selection such as ocfs keeps, or none.  "
-    "[default: srda, or reducedrank for targets, where the input can be read twice]",
-)  # fmt: skip
-LIKE = option(
-    "--like", type=click.Path(), metavar="MODEL",
-    help="Take method, parameters and columns of MODEL, and learn nothing from its rows, so that "
-    "both can be merged.",
-)  # fmt: skip
+METHOD = option("--method NAME", f"One of {', '.join(METHOD_NAMES)}. Instead of srda, onlinesrda "
+                "is fitted to sparse files of more than 8,192 columns.  [default: "
+                f"{FOR_CLASSES}; with --target: {FOR_TARGETS}]", MethodName())  # fmt: skip
+THEN = option("--then NAME", "Method that predicts by the columns that a selection such as ocfs "
+              "keeps, or none.  [default: srda, or reducedrank for targets, where the input can be "
+              "read twice]", MethodNameOrNone())  # fmt: skip
+LIKE = option("--like MODEL", "Take method, parameters and columns of MODEL, and learn nothing "
+              "from its rows, so that both can be merged.", click.Path())  # fmt: skip
 # parameters of methods with an option, and its help; what they take, their constraints say
 PARAMETERS = {
     "n_features": ("P", "Features to select: a number, a fraction, or cv."),
@@ -265,139 +256,83 @@ PARAMETERS = {
     ),
 }
 METHOD_PARAMETERS = (
-    *(
-        _option(flag(name), metavar, str, help)
-        for name, (metavar, help) in PARAMETERS.items()
-    ),
-    option(
-        "--param", "params", multiple=True, metavar="NAME=VALUE",
-        help="Any other parameter of the method; may be given several times.",
-    ),
+    *(option(f"{flag(name)} {metavar}", help) for name, (metavar, help) in PARAMETERS.items()),
+    click.Option(["--param", "params"], metavar="NAME=VALUE", multiple=True,
+                 help="Any other parameter of the method; may be given several times."),
 )  # fmt: skip
-LABELS = _option(
-    "--labels", None, click.Choice(LABEL_TYPES),
-    "Type of all labels.  [default: that of the model, or of the first chunk]",
-)  # fmt: skip
+LABELS = option("--labels", "Type of all labels.  [default: that of the model, or of the first "
+                "chunk]", click.Choice(LABEL_TYPES))  # fmt: skip
 READING = (
-    _option(
-        "--label", "NAME", str,
-        "Column (of obs in .h5ad), JSON key, npz array or .npy file of labels.",
-    ),
-    option(
-        "--target", metavar="NAME", multiple=True,
-        help="Column, JSON key, npz array or .npy file of numbers to predict, in place of --label; "
-        "may be given several times. In svmlight, a name for the number before the columns, such "
-        "as label.",
-    ),
+    option("--label NAME", "Column (of obs in .h5ad), JSON key, npz array or .npy file of labels."),
+    option("--target NAME", "Column, JSON key, npz array or .npy file of numbers to predict, in "
+           "place of --label; may be given several times. In svmlight, a name for the number "
+           "before the columns, such as label.", multiple=True),
     LABELS,
-    option(
-        "--text", metavar="COLUMN", multiple=True,
-        help="Column or JSON key that holds texts; may be given several times to join texts. "
-        " [default: text in JSON lines]",
-    ),
-    _option("--vector", "COLUMN", str, "Parquet column of lists that holds the samples."),
-    _option("--split", "NAME", str, "Read only the JSON lines whose `split` is NAME."),
-    _option("--width", "D", click.IntRange(1, _MOST_COLUMNS), "Number of columns."),
-    _option(
-        "--separator", "CHARACTER", str,
-        "What is between the cells of CSV and TSV files, such as ';', '|' or ' '.  [default: that "
-        "of the suffix]",
-    ),
-    _option(
-        "--encoding", "NAME", str,
-        "Encoding of CSV, TSV and JSON lines, such as cp1252 (Windows) or utf-16-le.  [default: "
-        "that of the byte order mark, or UTF-8]",
-    ),
-    _flag("--no-header", "The first row of CSV and TSV files is a sample; columns are x0, x1, …"),
-    _flag("--zero-based", "svmlight columns are numbered from 0."),
-    _flag("--one-based", "svmlight columns are numbered from 1."),
-    _option(
-        "--chunk-rows", "ROWS", click.IntRange(1), "Number of rows to read at a time.",
-        default=10_000, show_default=True,
-    ),
-    _option(
-        "--max-line-mb", "MB", click.IntRange(1), "Length limit for the lines of a text file.",
-        default=MAX_LINE_MB, show_default=True,
-    ),
+    option("--text COLUMN", "Column or JSON key that holds texts; may be given several times to "
+           "join texts.  [default: text in JSON lines]", multiple=True),
+    option("--vector COLUMN", "Parquet column of lists that holds the samples."),
+    option("--split NAME", "Read only the JSON lines whose `split` is NAME."),
+    option("--width D", "Number of columns.", click.IntRange(1, _MOST_COLUMNS)),
+    option("--separator CHARACTER", "What is between the cells of CSV and TSV files, such as ';', "
+           "'|' or ' '.  [default: that of the suffix]"),
+    option("--encoding NAME", "Encoding of CSV, TSV and JSON lines, such as cp1252 (Windows) or "
+           "utf-16-le.  [default: that of the byte order mark, or UTF-8]"),
+    option("--no-header", "The first row of CSV and TSV files is a sample; columns are x0, x1, …"),
+    option("--zero-based", "svmlight columns are numbered from 0."),
+    option("--one-based", "svmlight columns are numbered from 1."),
+    option("--chunk-rows ROWS", "Number of rows to read at a time.",
+           click.IntRange(1), default=10_000, show_default=True),
+    option("--max-line-mb MB", "Length limit for the lines of a text file.",
+           click.IntRange(1), default=MAX_LINE_MB, show_default=True),
 )  # fmt: skip
 WRITING = (
-    _flag(
-        "--csv-safe",
-        "In CSV, put ' before names and text labels that begin with = + - @, tab or CR.",
-    ),
-)
+    option("--csv-safe", "In CSV, put ' before names and text labels that begin with = + - @, tab "
+           "or CR."),
+)  # fmt: skip
 ON_ERROR = (
-    _option(
-        "--on-error", None, click.Choice(["stop", "skip", "missing"]),
-        "What to do with a row that cannot be read: stop; skip and list it; or take a cell of a "
-        "table, or a text, for missing, and skip rows with other errors.  [default: stop]",
-    ),
-    _option("--skipped", "FILE", click.Path(), "Write the rows that were skipped to FILE."),
+    option("--on-error", "What to do with a row that cannot be read: stop; skip and list it; or "
+           "take a cell of a table, or a text, for missing, and skip rows with other errors.  "
+           "[default: stop]", click.Choice(["stop", "skip", "missing"])),
+    option("--skipped FILE", "Write the rows that were skipped to FILE.", click.Path()),
 )  # fmt: skip
 TEXTS = (
-    _option(
-        "--vectorizer", None, click.Choice(["tfidf", "hashing"]),
-        "Columns of texts: one for each term, or hashed.  [default: tfidf]",
-    ),
-    _option(
-        "--hash-columns", "D", click.IntRange(1, _MOST_COLUMNS),
-        "Number of hashed columns.  [default: 1048576]",
-    ),
-    _option("--stop-words", "WORDS", str, "Terms to ignore: english, or a file that lists them."),
-    _option(
-        "--ngram-range", "LOW,HIGH", str,
-        "The fewest and the most words of a term.  [default: 1,1]",
-    ),
-    _option(
-        "--min-df", "N", str,
-        "Ignore terms that occur in fewer than N texts, or than this share of them: .01.",
-    ),
-    _option(
-        "--max-df", "N", str,
-        "Ignore terms that occur in more than N texts, or than this share of them: .5.",
-    ),
-    _option("--max-features", "N", click.IntRange(1), "Keep the N most frequent terms."),
+    option("--vectorizer", "Columns of texts: one for each term, or hashed.  [default: tfidf]",
+           click.Choice(["tfidf", "hashing"])),
+    option("--hash-columns D", "Number of hashed columns.  [default: 1048576]",
+           click.IntRange(1, _MOST_COLUMNS)),
+    option("--stop-words WORDS", "Terms to ignore: english, or a file that lists them."),
+    option("--ngram-range LOW,HIGH", "The fewest and the most words of a term.  [default: 1,1]"),
+    option("--min-df N", "Ignore terms that occur in fewer than N texts, or than this share of "
+           "them: .01."),
+    option("--max-df N", "Ignore terms that occur in more than N texts, or than this share of "
+           "them: .5."),
+    option("--max-features N", "Keep the N most frequent terms.", click.IntRange(1)),
 )  # fmt: skip
 TABLES = (
-    _flag("--table", "Columns hold anything: numbers, categories, dates, texts, missing values."),
-    _option("--categories", "A,B,…", Listed(), "Columns of a table that are categories."),
-    _option("--numbers", "A,B,…", Listed(), "Columns of a table that are numbers."),
-    _option("--drop", "A,B,…", Listed(), "Columns of a table to leave out."),
-    _option("--columns", "A,B,…", Listed(), "Columns of a table to use, without all others."),
-    _option(
-        "--dates", None, click.Choice(["auto", "day-first", "month-first"]),
-        "How to read dates such as 03.04.2024 where no number above 12 shows it.",
-    ),
-    _option(
-        "--splines", "K", click.IntRange(0),
-        "Knots of the curves that a number of a table becomes; 0: a straight line.  [default: 8]",
-    ),
+    option("--table", "Columns hold anything: numbers, categories, dates, texts, missing values."),
+    option("--categories A,B,…", "Columns of a table that are categories.", Listed()),
+    option("--numbers A,B,…", "Columns of a table that are numbers.", Listed()),
+    option("--drop A,B,…", "Columns of a table to leave out.", Listed()),
+    option("--columns A,B,…", "Columns of a table to use, without all others.", Listed()),
+    option("--dates", "How to read dates such as 03.04.2024 where no number above 12 shows it.",
+           click.Choice(["auto", "day-first", "month-first"])),
+    option("--splines K", "Knots of the curves that a number of a table becomes; 0: a straight "
+           "line.  [default: 8]", click.IntRange(0)),
 )  # fmt: skip
-IDF_SAMPLE = _option(
-    "--idf-sample", "ROWS", click.IntRange(1),
-    "Count terms in the first ROWS texts only, and read the input once: for an endless pipe.",
-)  # fmt: skip
+IDF_SAMPLE = option("--idf-sample ROWS", "Count terms in the first ROWS texts only, and read the "
+                    "input once: for an endless pipe.", click.IntRange(1))  # fmt: skip
 CHECKPOINTS = (
-    _option("--checkpoint", "FILE", str, "Save progress to FILE during the run."),
-    _option(
-        "--every", "ROWS", click.IntRange(1),
-        "Number of rows between two checkpoints.  [default: 100000]",
-    ),
-    _flag("--resume", "Continue from the checkpoint, if there is one."),
+    option("--checkpoint FILE", "Save progress to FILE during the run."),
+    option("--every ROWS", "Number of rows between two checkpoints.  [default: 100000]",
+           click.IntRange(1)),
+    option("--resume", "Continue from the checkpoint, if there is one."),
 )  # fmt: skip
 ENGINES = (
-    _option(
-        "--engine", None, click.Choice(["local", "dask", "spark"]),
-        "Run here, or on a Dask or Spark cluster, with a task for each file or part of a file.",
-        default="local", show_default=True,
-    ),
-    _option(
-        "--scheduler", "ADDRESS", str,
-        "Running Dask cluster, such as tcp://host:8786; by default a local one is started.",
-    ),
-    _option(
-        "--master", "URL", str,
-        "Spark master: local[2], spark://host:7077, yarn, or sc://host of Spark Connect; by "
-        "default Spark is started here.",
-    ),
+    option("--engine", "Run here, or on a Dask or Spark cluster, with a task for each file or part "
+           "of a file.",
+           click.Choice(["local", "dask", "spark"]), default="local", show_default=True),
+    option("--scheduler ADDRESS", "Running Dask cluster, such as tcp://host:8786; by default a "
+           "local one is started."),
+    option("--master URL", "Spark master: local[2], spark://host:7077, yarn, or sc://host of Spark "
+           "Connect; by default Spark is started here."),
 )  # fmt: skip

@@ -17,23 +17,18 @@ _METRICS = (
 )  # fmt: skip
 
 
-def _or_stdout(context: click.Context, option: click.Parameter, path: str | None) -> str:
+def _or_stdout(context: click.Context, output: click.Parameter, path: str | None) -> str:
     """Return the output, which may be left out with --flush."""
     if path is None and not context.params.get("flush"):
-        raise click.MissingParameter(ctx=context, param=option)
+        raise click.MissingParameter(ctx=context, param=output)
     return path or "-"
 
 
 OUTPUT = (
-    option(
-        "--flush", is_flag=True, is_eager=True,
-        help="Answer each row on stdout before the next one is read.",
-    ),
-    option(
-        "-o", "--output", type=click.Path(), callback=_or_stdout, metavar="OUTPUT",
-        help=f"A file that ends in {SUFFIXES['numbers']}; - for {FOR_ROWS.name} on stdout.  "
-        "[required without --flush]",
-    ),
+    option("--flush", "Answer each row on stdout before the next one is read.", is_eager=True),
+    option("-o --output OUTPUT", f"A file that ends in {SUFFIXES['numbers']}; - for "
+           f"{FOR_ROWS.name} on stdout.  [required without --flush]",
+           click.Path(), callback=_or_stdout),
 )  # fmt: skip
 
 
@@ -61,10 +56,8 @@ def fit() -> None:
 
 @options.verb(
     "learning", options.MODEL, options.INPUTS, options.MODEL_OUTPUT,
-    option(
-        "--no-new-classes", is_flag=True,
-        help="Expect labels that are classes of the model; with --on-error skip, skip the others.",
-    ),
+    option("--no-new-classes", "Expect labels that are classes of the model; with --on-error skip, "
+           "skip the others."),
     options.READING, options.ON_ERROR, options.CHECKPOINTS,
 )  # fmt: skip
 def update() -> None:
@@ -116,15 +109,9 @@ def transform() -> None:
 
 @options.verb(
     "transforming", options.MODEL, options.INPUT, OUTPUT,
-    option(
-        "--proba", is_flag=True,
-        help="Write the probability of each class, not only that of the predicted one.",
-    ),
-    option(
-        "--priors", metavar="PRIORS",
-        help="Shares of the classes in INPUT, without learning again: balanced, sqrt or p1,p2,… in "
-        "the order of the classes.  [default: empirical, those of the fit]",
-    ),
+    option("--proba", "Write the probability of each class, not only that of the predicted one."),
+    option("--priors PRIORS", "Shares of the classes in INPUT, without learning again: balanced, "
+           "sqrt or p1,p2,… in the order of the classes.  [default: empirical, those of the fit]"),
     options.READING, options.ON_ERROR, options.WRITING,
     short_help="Predict the classes or targets of a file.",
 )  # fmt: skip
@@ -162,11 +149,9 @@ def convert() -> None:
 
 @options.verb(
     "reporting", options.MODEL,
-    option(
-        "--top", type=click.IntRange(1), default=10, show_default=True, metavar="N",
-        help="Number of columns to show.",
-    ),
-    option("--per-class", is_flag=True, help="Show the best columns of each class."),
+    option("--top N", "Number of columns to show.",
+           click.IntRange(1), default=10, show_default=True),
+    option("--per-class", "Show the best columns of each class."),
     short_help="Show what a saved model has learned.",
 )  # fmt: skip
 def info() -> None:
@@ -179,68 +164,40 @@ def info() -> None:
 
 @options.verb(
     "reporting", options.INPUTS,
-    option(
-        "--test", type=options.Input(), multiple=True, metavar="INPUT",
-        help="Test data, a file or a pattern; may be given several times. By default fifths of the "
-        "rows, or the JSON lines whose `split` is test.",
-    ),
-    option(
-        "--task", default="classification", show_default=True,
-        type=click.Choice(["classification", "retrieval"]),
-        help="Score a classifier, or the nearest neighbours of queries, also of classes that are "
-        "left out when methods are fitted.",
-    ),
-    option(
-        "--methods", type=options.Listed(), metavar="A,B,…",
-        help="Methods to compare; see above.  [default: ocfs,forwardfs,oc,srda,onlinesrda, or with "
-        "--target correlationfs,forwardfs,pca,pls,reducedrank; forwardfs, and pca of numbers, only "
-        "with up to 8,192 columns; for retrieval lda,pca]",
-    ),
-    option(
-        "--dims", type=options.Listed(int), metavar="P,Q,…",
-        help="Numbers of features or components.  [default: 2,10,100, or half of the columns in "
-        "place of 100 if there are fewer than 200; for retrieval 16,32,64,128 and the number of "
-        "fitted classes less one]",
-    ),
-    option(
-        "--classifier", type=options.Listed(), metavar="A,B",
-        help="Classifiers: svm, logistic, knn (5 neighbours), knn1, smo, whose results are all "
-        "compared; for numbers ridge, knn.  [default: svm,logistic,knn, of which svm ranks "
-        "reductions; or ridge]",
-    ),
-    option(
-        "--metric", metavar="NAME", type=click.Choice(_METRICS),
-        help=f"Score by which results are compared: {', '.join(_METRICS)}. auto is the accuracy, "
-        "or the balanced accuracy if the largest class has more than 9 times as many rows as the "
-        "smallest; with --target R^2.  [default: auto]",
-    ),
-    option(
-        "--margin", type=click.FloatRange(0), metavar="SHARE",
-        help="Results that differ by at most one standard error, or by at most SHARE, are "
-        "equivalent; the smallest is recommended.  [default: 0.005]",
-    ),
-    option(
-        "--left-out", type=click.FloatRange(0, 1, max_open=True), metavar="SHARE",
-        help="Share of the classes to leave out (retrieval).  [default: 0.5]",
-    ),
-    option(
-        "--ridges", type=options.Listed(float), metavar="A,B,…",
-        help="Values of mu of lda to compare (retrieval), as multiples of the mean diagonal of the "
-        "scatter of the fitted rows.",
-    ),
-    option(
-        "--repeats", type=click.IntRange(1), metavar="N",
-        help="Number of random splits, each with a fifth of the rows held out.  [default: 5]",
-    ),
-    option("--cv", type=click.IntRange(2), metavar="N", help="Cross-validate with N folds."),
-    option(
-        "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, metavar="SEED",
-        help="Seed of the random splits, and of the methods.",
-    ),
-    option(
-        "--report", type=click.Path(), metavar="FILE",
-        help="Write an .html page, and its data as .json beside it.",
-    ),
+    option("--test INPUT", "Test data, a file or a pattern; may be given several times. By default "
+           "fifths of the rows, or the JSON lines whose `split` is test.",
+           options.Input(), multiple=True),
+    option("--task", "Score a classifier, or the nearest neighbours of queries, also of classes "
+           "that are left out when methods are fitted.",
+           click.Choice(["classification", "retrieval"]), default="classification",
+           show_default=True),
+    option("--methods A,B,…", "Methods to compare; see above.  [default: "
+           "ocfs,forwardfs,oc,srda,onlinesrda, or with --target "
+           "correlationfs,forwardfs,pca,pls,reducedrank; forwardfs, and pca of numbers, only with "
+           "up to 8,192 columns; for retrieval lda,pca]", options.Listed()),
+    option("--dims P,Q,…", "Numbers of features or components.  [default: 2,10,100, or half of the "
+           "columns in place of 100 if there are fewer than 200; for retrieval 16,32,64,128 and "
+           "the number of fitted classes less one]", options.Listed(int)),
+    option("--classifier A,B", "Classifiers: svm, logistic, knn (5 neighbours), knn1, smo, whose "
+           "results are all compared; for numbers ridge, knn.  [default: svm,logistic,knn, of "
+           "which svm ranks reductions; or ridge]", options.Listed()),
+    option("--metric NAME", f"Score by which results are compared: {', '.join(_METRICS)}. auto is "
+           "the accuracy, or the balanced accuracy if the largest class has more than 9 times as "
+           "many rows as the smallest; with --target R^2.  [default: auto]",
+           click.Choice(_METRICS)),
+    option("--margin SHARE", "Results that differ by at most one standard error, or by at most "
+           "SHARE, are equivalent; the smallest is recommended.  [default: 0.005]",
+           click.FloatRange(0)),
+    option("--left-out SHARE", "Share of the classes to leave out (retrieval).  [default: 0.5]",
+           click.FloatRange(0, 1, max_open=True)),
+    option("--ridges A,B,…", "Values of mu of lda to compare (retrieval), as multiples of the mean "
+           "diagonal of the scatter of the fitted rows.", options.Listed(float)),
+    option("--repeats N", "Number of random splits, each with a fifth of the rows held out.  "
+           "[default: 5]", click.IntRange(1)),
+    option("--cv N", "Cross-validate with N folds.", click.IntRange(2)),
+    option("--seed SEED", "Seed of the random splits, and of the methods.",
+           click.IntRange(0, 2**32 - 1), default=0, show_default=True),
+    option("--report FILE", "Write an .html page, and its data as .json beside it.", click.Path()),
     options.READING, options.TEXTS, options.TABLES,
     short_help="Compare methods by how well the reduced data predict, or by retrieval.",
 )  # fmt: skip
@@ -265,10 +222,8 @@ def compare() -> None:
 
 @options.verb(
     "reporting",
-    option(
-        "-o", "--output", type=click.Path(), default="narrows-demo.png", show_default=True,
-        metavar="FILE", help="File for the picture.",
-    ),
+    option("-o --output FILE", "File for the picture.",
+           click.Path(), default="narrows-demo.png", show_default=True),
 )  # fmt: skip
 def demo() -> None:
     """Run examples on digits and on numbers: a table and a picture.
@@ -282,10 +237,7 @@ def demo() -> None:
 
 @options.verb(
     "transforming", options.MODEL,
-    option(
-        "-o", "--output", type=click.Path(), required=True, metavar="OUTPUT",
-        help="A file that ends in .onnx."
-    ),
+    option("-o --output OUTPUT", "A file that ends in .onnx.", click.Path(), required=True),
     short_help="Export a saved model to ONNX.",
 )  # fmt: skip
 def export() -> None:
