@@ -120,7 +120,7 @@ def make_then(given: dict[str, Any], estimator: Any, n_chosen: int, several: boo
             f"--then {name}: expected at most {MOST:,} selected columns, got {n_chosen:,}. Select "
             f"fewer{instead}."
         )
-    return _with(class_of(name)(), _chosen(given, OF_BOTH))
+    return _with(class_of(name)(), given_of(given, OF_BOTH))
 
 
 def say_selects(estimator: Any, why: str) -> None:
@@ -132,7 +132,7 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
     """Return an estimator with the parameters among the options, and those of NAME=VALUE pairs."""
     estimator = method()
     known = estimator.get_params()
-    chosen = _chosen(given, PARAMETERS)
+    chosen = given_of(given, PARAMETERS)
     if estimator._selects and given["then"] != "none" and "keep" not in known:
         chosen.pop("keep", None)  # of what predicts
     for pair in params:
@@ -154,7 +154,7 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
     return _with(estimator, chosen)
 
 
-def _chosen(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def given_of(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """Return those of some options that were given."""
     return {name: given[name] for name in names if given[name] is not None}
 
@@ -208,7 +208,7 @@ def _json(text: str) -> Any:
 def make_for_many(given: dict[str, Any], params: tuple[str, ...]) -> Any:
     """Return the estimator for files of more columns than srda learns, and say that it is used."""
     new, most = class_of(FOR_MANY), "at most 8,192 columns"
-    for name in (*_chosen(given, PARAMETERS), *(pair.partition("=")[0] for pair in params)):
+    for name in (*given_of(given, PARAMETERS), *(pair.partition("=")[0] for pair in params)):
         if name not in new().get_params():
             raise ParameterError(
                 f"{_shown(name)}: expected {most} for srda, got more. {FOR_MANY}, which learns "
@@ -281,7 +281,7 @@ def make_vectoriser(given: dict[str, Any]) -> Vectoriser | None:
     from narrows.text import HashedTfidf, Tfidf
 
     is_hashed = given["vectorizer"] == "hashing"
-    chosen = _chosen(given, ("stop_words", "ngram_range", "min_df", "max_df", "max_features"))
+    chosen = given_of(given, ("stop_words", "ngram_range", "min_df", "max_df", "max_features"))
     if chosen.get("stop_words", "english") != "english":
         chosen["stop_words"] = _read_words(chosen["stop_words"])
     if is_hashed:
@@ -307,7 +307,7 @@ def as_table(
         return reading.with_found({MAY_BE_TABLE: maker is None}), maker
     from narrows.table import TableEncoder
 
-    chosen = _chosen(given, ("categories", "numbers", "drop", "splines", "dates"))
+    chosen = given_of(given, ("categories", "numbers", "drop", "splines", "dates"))
     if one_of(given, "columns", "drop") == "columns":
         chosen["drop"] = _others(files[0], reading, given["columns"])
     encoder = _with(TableEncoder(text=list(reading.text) if reading.text else None), chosen)
