@@ -45,17 +45,7 @@ from narrows.io.labels import decided_by
 from narrows.io.models import fingerprint, learned_by, load_model, save_model
 from narrows.io.source import check_kind, kind_of
 from narrows.io.streams import display_name, expand_patterns
-from narrows.methods.base import (
-    check_adds_up,
-    checked_targets,
-    emptied_copy,
-    instead_of,
-    most_passes,
-    plan_of,
-    remember,
-    what_is_lost,
-    widen,
-)
+from narrows.methods import base
 from narrows.methods.describe import chosen, in_order, n_classes, summary
 from narrows.methods.learned import Learned
 from narrows.methods.names import (
@@ -146,7 +136,7 @@ def _update(
     estimator = load_model(model)
     values.supported(estimator, "merge" if anew else "partial_fit")
     if anew:
-        check_adds_up(estimator)
+        base.check_adds_up(estimator)
     reading = values.read_options(given, get_tags(estimator).target_tags.required)
     reading = values.options_of_model(estimator, model, reading, may_be_wider=True)
     checkpoint = _checkpoint(estimator, files, reading, given, output, model)
@@ -154,7 +144,7 @@ def _update(
         say(f"already finished: {model} has learned these inputs; nothing to do.")
         _report_model(estimator, output, as_json)
         return 0
-    learner = emptied_copy(estimator) if anew else estimator
+    learner = base.emptied_copy(estimator) if anew else estimator
     run = Run(learner, files, reading, given, checkpoint, model=model, updates=not anew)
     check_kind(files[0], run.samples.dataset.holds, kind_of(source_of(estimator)), model)
     return run.finish(run.update, output, as_json, read)
@@ -325,7 +315,7 @@ class Run:
     def fit(self) -> Any:
         """Fit the estimator, from the beginning or from where it was stopped, and return it."""
         samples, resumed = self.samples, self._resumed
-        passes = most_passes(self.estimator, 1) - (0 if resumed is None else resumed.passes)
+        passes = base.most_passes(self.estimator, 1) - (0 if resumed is None else resumed.passes)
         passes += self._given["then"] not in (None, "none")
         again = "-" in samples.inputs and self._may_read_again()
         if passes > 1 or samples.counts_first or again:
@@ -339,7 +329,7 @@ class Run:
             use_names(self.estimator, learned.source)
         self._fit_from(start)
         estimator = self.estimator
-        remember(estimator, samples.source())
+        base.remember(estimator, samples.source())
         if estimator._selects and self._given["then"] != "none":
             self._fit_then()
         return estimator
@@ -351,7 +341,7 @@ class Run:
             if start is None and for_many is not None:
                 first = self.samples.peek()
                 if first is not None:
-                    plan_of(self.estimator, Data.of(first), "chunks")
+                    base.plan_of(self.estimator, Data.of(first), "chunks")
             local.fit(self.estimator, self.samples, start, self._recorded, self._start_over)
             return
         except WidthError:
@@ -411,7 +401,7 @@ class Run:
                 if y is None and estimator._learned.then is not None:
                     expected = f"expected labels, by which {self.model} predicts, got none"
                     raise DataError(path, f"{expected}. Update a model of --then none instead.")
-                y = self._as_classes(checked_targets(estimator, X, y, False))
+                y = self._as_classes(base.checked_targets(estimator, X, y, False))
             if has_classes and len(known):
                 is_new = self._find_new(y, known, path)
                 if is_new.any():
@@ -473,14 +463,14 @@ class Run:
         dataset = self.samples.dataset
         width, may_widen = dataset.options.width, dataset.format.may_widen or dataset.is_text
         if width is not None:
-            return most_passes(self.estimator) > 1 and width > MOST
-        (step, *_) = plan_of(self.estimator, Data(1, True), "chunks").passes
+            return base.most_passes(self.estimator) > 1 and width > MOST
+        (step, *_) = base.plan_of(self.estimator, Data(1, True), "chunks").passes
         return may_widen and getattr(step, "second", None) == "cross"
 
     def _start_over(self, n_features: int) -> None:
         """Prepare the inputs to be read again, by a fit in two passes or of all samples."""
         if self.checkpoint is not None and self._for_many is None:
-            if most_passes(self.estimator) == 1:
+            if base.most_passes(self.estimator) == 1:
                 raise self._too_wide(n_features)
             if self._resumed is not None:
                 raise ParameterError(
@@ -493,7 +483,7 @@ class Run:
         return ParameterError(
             f"--checkpoint: expected at most {MOST:,} columns for "
             f"{type(self.estimator).__name__.lower()}, got {n_features:,}. Leave it out, or use "
-            f"{instead_of(self.estimator)}."
+            f"{base.instead_of(self.estimator)}."
         )
 
     def _recorded(self, step: Any, state: Any, number: int) -> None:
@@ -537,7 +527,7 @@ class _Chosen:
         self.samples, self.chosen, self.n_features = samples, chosen, n_features
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        for X, y in self.samples.extra_pass("learning to predict"):
+        for X, y in self.samples.one_pass("learning to predict", learns=False):
             yield take(widened(X, self.n_features), self.chosen), y
 
 
@@ -588,7 +578,7 @@ def _widen_to_widest(estimators: list[Any]) -> None:
     for estimator in estimators:
         named = column_names(estimator) is not None
         if estimator.n_features_in_ < width and not named and hasattr(estimator, "merge"):
-            widen(estimator, width)
+            base.widen(estimator, width)
 
 
 def _save(
@@ -610,7 +600,7 @@ def _save(
 
 def _say_lost(estimator: Any) -> None:
     """Say what a model cannot do because no samples are kept, if anything."""
-    if lost := what_is_lost(estimator):
+    if lost := base.what_is_lost(estimator):
         say(lost)
 
 
@@ -620,12 +610,13 @@ def _say_if_other_columns(estimator: Any) -> None:
     if then is None:
         return
     now, before = estimator.get_support(indices=True), then.chosen
-    new, old = (
-        some_names([feature_name(estimator, k) for k in np.setdiff1d(*each)], 5)
-        for each in ((now, before), (before, now))
-    )
-    if new or old:
-        changes = [f"{what} {names}" for what, names in (("with", new), ("without", old)) if names]
+    new, old = np.setdiff1d(now, before).tolist(), np.setdiff1d(before, now).tolist()
+    changes = [
+        f"{what} {some_names([feature_name(estimator, k) for k in columns], 5)}"
+        for what, columns in (("with", new), ("without", old))
+        if columns
+    ]
+    if changes:
         say(
             f"{method_of(estimator).lower()} now selects other columns, {' and '.join(changes)}, "
             f"and {method_of(then.estimator).lower()} predicts by those of the fit. To predict by "

@@ -12,7 +12,6 @@ from itertools import chain
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from narrows.errors import ParameterError, did_you_mean
 from narrows.io.addresses import check_address, is_address, without_options
@@ -119,33 +118,21 @@ class Listed(click.ParamType):
             ) from None
 
 
-class MethodName(click.ParamType):
-    """The name of a method, in any case."""
+class MethodName(click.Choice):
+    """The name of a method, in any case, or another word."""
 
-    name = "method"
+    def __init__(self, *others: str):
+        super().__init__([*METHOD_NAMES, *others], case_sensitive=False)
 
-    def convert(self, value: str, param: Any, ctx: Any) -> str:
+    def convert(self, value: str, param: Any, ctx: Any) -> Any:
         """Return the name in lower case."""
-        if value.lower() not in METHOD_NAMES:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
             hint = did_you_mean(value.lower(), METHOD_NAMES)
             if value.lower() in RIVALS:
                 hint = "That is a method of scikit-learn, for compare alone. " + hint
-            raise click.BadParameter(f"expected a method, got {value!r}. {hint}")
-        return value.lower()
-
-    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
-        """Return the names that begin like this."""
-        return [
-            CompletionItem(name) for name in METHOD_NAMES if name.startswith(incomplete.lower())
-        ]
-
-
-class MethodNameOrNone(MethodName):
-    """The name of a method, or none."""
-
-    def convert(self, value: str, param: Any, ctx: Any) -> str:
-        """Return the name in lower case."""
-        return value if value == "none" else super().convert(value, param, ctx)
+            raise click.BadParameter(f"expected a method, got {value!r}. {hint}") from None
 
 
 class Input(click.Path):
@@ -219,7 +206,7 @@ METHOD = option("--method NAME", f"One of {', '.join(METHOD_NAMES)}. Instead of 
                 f"{FOR_CLASSES}; with --target: {FOR_TARGETS}]", MethodName())  # fmt: skip
 THEN = option("--then NAME", "Method that predicts by the columns that a selection such as ocfs "
               "keeps, or none.  [default: srda, or reducedrank for targets, where the input can be "
-              "read twice]", MethodNameOrNone())  # fmt: skip
+              "read twice]", MethodName("none"))  # fmt: skip
 LIKE = option("--like MODEL", "Take method, parameters and columns of MODEL, and learn nothing "
               "from its rows, so that both can be merged.", click.Path())  # fmt: skip
 # parameters of methods with an option, and its help; what they take, their constraints say

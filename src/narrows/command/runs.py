@@ -127,54 +127,46 @@ class FileSamples:
 
     def peek(self) -> Any:
         """Return the samples of the first chunk of the next pass, None if there is none."""
-        chunks = self._pass()
+        chunks = self.one_pass()
         first = list(islice(chunks, 1))
         self._peeked = chain(first, chunks)
         return first[0][0] if first else None
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        chunks, self._peeked = self._peeked or self._pass(), None
+        chunks, self._peeked = self._peeked or self.one_pass(), None
         return chunks
 
-    def _pass(self) -> Iterator[tuple[Any, Any]]:
-        """Yield (X, y) of each chunk."""
+    def one_pass(
+        self, description: str = "learning", learns: bool = True
+    ) -> Iterator[tuple[Any, Any]]:
+        """Yield (X, y) of each chunk; a pass that does not learn is not where the fit has come."""
         if self._passes:
             self.dataset.store_stdin()  # or say why not
         self._passes += 1
-        for chunk in progress(self.dataset, "learning", self._transformed()):
-            self.chunk, self.at = chunk, chunk.at
-            yield chunk.X, chunk.y
-
-    def extra_pass(self, description: str) -> Iterator[tuple[Any, Any]]:
-        """Yield (X, y) of each chunk in one more pass, which is not where the fit has come to."""
-        self.dataset.store_stdin()
-        self._passes += 1
         for chunk in progress(self.dataset, description, self._transformed()):
+            if learns:
+                self.chunk, self.at = chunk, chunk.at
             yield chunk.X, chunk.y
 
     def _transformed(self) -> Iterator[Chunk]:
         """Yield the chunks of a pass, their texts as samples."""
-        chunks, first = iter(self.dataset), list[Chunk]()
-        if self.dataset.is_text and self.maker is None:  # a sample is counted first
-            sample, counter = self._sample or 0, self._counter
+        chunks, first, is_text = iter(self.dataset), list[Chunk](), self.dataset.is_text
+        if self.maker is None and (is_text or self.dataset.options.table):
+            enough, rows = (self._sample or 0) if is_text else DECIDING, 0
             for chunk in chunks:
                 first.append(chunk)
-                counter.update(chunk.X[: sample - counter.n_documents])
-                if counter.n_documents >= sample:
+                rows += len(chunk.lines)
+                if rows >= enough:
                     break
-            self._use_counter()
-        elif self.dataset.options.table and self.maker is None:
-            rows = 0
-            for chunk in chunks:
-                first.append(chunk)
-                rows += chunk.X.shape[0]
-                if rows >= DECIDING:
-                    break
-            if first:
+            if is_text:
+                for chunk in first:
+                    self._counter.update(chunk.X[: enough - self._counter.n_documents])
+                self._use_counter()
+            elif first:
                 with self._cells_named(first):
                     self._decide(joined([chunk.X for chunk in first]).rows(slice(DECIDING)))
         for chunk in chain(first, chunks):
-            if self.dataset.is_text and self._passes == 1:
+            if is_text and self._passes == 1:
                 self.n_empty += n_empty(chunk.X)
             yield from self.transformed(chunk)
 

@@ -69,13 +69,15 @@ def method_of(method: str | None, target: tuple[str, ...]) -> Any:
     return class_of(method or (FOR_TARGETS if target else FOR_CLASSES))
 
 
+def methods_that(holds: Callable[[Any], bool]) -> str:
+    """Return the names of the methods of which this holds, for messages."""
+    return ", ".join(name for name in METHOD_NAMES if holds(class_of(name)()))
+
+
 def predicting(numeric: bool) -> str:
     """Return the names of the methods that predict numbers, or of those that predict classes."""
-    every = {name: class_of(name)() for name in METHOD_NAMES}
-    return ", ".join(
-        name
-        for name, each in every.items()
-        if hasattr(each, "predict") and bool(each._takes_numbers) == numeric
+    return methods_that(
+        lambda each: hasattr(each, "predict") and bool(each._takes_numbers) == numeric
     )
 
 
@@ -85,7 +87,7 @@ def check_then(given: dict[str, Any], estimator: Any) -> None:
     if name is None:
         return
     if not estimator._selects:
-        selecting = ", ".join(name for name in METHOD_NAMES if class_of(name)()._selects)
+        selecting = methods_that(lambda each: each._selects)
         got = f"got {type(estimator).__name__.lower()}. Leave it out."
         raise ParameterError(f"--then: expected a method that selects columns ({selecting}), {got}")
     numeric = bool(estimator._takes_numbers)
@@ -207,15 +209,11 @@ def _json(text: str) -> Any:
 
 def make_for_many(given: dict[str, Any], params: tuple[str, ...]) -> Any:
     """Return the estimator for files of more columns than srda learns, and say that it is used."""
-    new, most = class_of(FOR_MANY), "at most 8,192 columns"
-    for name in (*given_of(given, PARAMETERS), *(pair.partition("=")[0] for pair in params)):
-        if name not in new().get_params():
-            raise ParameterError(
-                f"{_shown(name)}: expected {most} for srda, got more. {FOR_MANY}, which learns "
-                "these, does not have it. Leave it out."
-            )
-    say(f"srda learns {most} of files: fitting {FOR_MANY}, which learns more in one pass.")
-    return make_estimator(new, given, params)
+    say(
+        f"srda learns at most 8,192 columns of files: fitting {FOR_MANY}, which learns more in one "
+        "pass."
+    )
+    return make_estimator(class_of(FOR_MANY), given, params)
 
 
 def supported(estimator: Any, method: str) -> Any:
