@@ -17,15 +17,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from narrows.command import values
-from narrows.command.console import (
-    report,
-    say,
-    say_decisions,
-    say_empty,
-    say_if_numbers,
-    say_skipped,
-)
+from narrows.command import console, values
 from narrows.command.labels import are_unlike, make_one_type, make_type
 from narrows.command.runs import FileSamples
 from narrows.engines import local
@@ -45,18 +37,9 @@ from narrows.io.labels import decided_by
 from narrows.io.models import fingerprint, learned_by, load_model, save_model
 from narrows.io.source import check_kind, kind_of
 from narrows.io.streams import display_name, expand_patterns
-from narrows.methods import base
+from narrows.methods import base, names
 from narrows.methods.describe import chosen, in_order, n_classes, summary
 from narrows.methods.learned import Learned
-from narrows.methods.names import (
-    column_names,
-    has_text_labels,
-    labels_of,
-    listed,
-    method_of,
-    source_of,
-    use_names,
-)
 from narrows.methods.plan import Data
 from narrows.methods.then import Then
 from narrows.moments.labels import are_text, written
@@ -105,7 +88,7 @@ def fit(
             estimator = fit_parts(for_many(), files, **how)
         _save(estimator, output, learned=_fingerprints(files))
         if reading.table:
-            say_decisions(source_of(estimator).encoder)
+            console.say_decisions(names.source_of(estimator).encoder)
         _say_lost(estimator)
         if estimator._selects and given["then"] is None:
             values.say_selects(estimator, values.THEN_APART)
@@ -141,12 +124,12 @@ def _update(
     reading = values.options_of_model(estimator, model, reading, may_be_wider=True)
     checkpoint = _checkpoint(estimator, files, reading, given, output, model)
     if checkpoint is not None and given["resume"] and checkpoint.is_finished():
-        say(f"already finished: {model} has learned these inputs; nothing to do.")
+        console.say(f"already finished: {model} has learned these inputs; nothing to do.")
         _report_model(estimator, output, as_json)
         return 0
     learner = base.emptied_copy(estimator) if anew else estimator
     run = Run(learner, files, reading, given, checkpoint, model=model, updates=not anew)
-    check_kind(files[0], run.samples.dataset.holds, kind_of(source_of(estimator)), model)
+    check_kind(files[0], run.samples.dataset.holds, kind_of(names.source_of(estimator)), model)
     return run.finish(run.update, output, as_json, read)
 
 
@@ -160,7 +143,9 @@ def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: boo
     for model in models:
         more = learned_by(model)
         if any(each in learned for each in more):
-            say(f"warning: {model}: another model has learned a file of it. It counts twice.")
+            console.say(
+                f"warning: {model}: another model has learned a file of it. It counts twice."
+            )
         learned += more
     _save(merged, output, read, None, learned)
     _report_model(merged, output, as_json)
@@ -259,14 +244,16 @@ class Run:
     ):
         self.estimator, self.checkpoint, self.model = estimator, checkpoint, model
         self._resumed: ResumePoint | None = None
-        source = source_of(estimator) if model else None
+        source = names.source_of(estimator) if model else None
         if checkpoint is not None and given["resume"]:
             self._resumed = checkpoint.resume()
             if self._resumed is None:
-                say(f"no checkpoint {checkpoint.path} yet; starting from the beginning.")
+                console.say(f"no checkpoint {checkpoint.path} yet; starting from the beginning.")
             else:
-                at, source = self._resumed.at, source_of(self._resumed.estimator)
-                say(f"resuming after {at.rows:,} rows, line {at.line:,} of {files[at.file]}.")
+                at, source = self._resumed.at, names.source_of(self._resumed.estimator)
+                console.say(
+                    f"resuming after {at.rows:,} rows, line {at.line:,} of {files[at.file]}."
+                )
                 reading = _as_before(self._resumed, reading)
                 if not model and source is not None and source.tfidf is not None:
                     _check_same_settings(source.tfidf, vectoriser or Tfidf(), checkpoint.path)
@@ -306,8 +293,8 @@ class Run:
         if checkpoint is not None:
             checkpoint.remove()
         if self.samples.n_empty:
-            say_empty(self.samples.n_empty)
-        more = say_skipped(self.samples.dataset, self._skipped)
+            console.say_empty(self.samples.n_empty)
+        more = console.say_skipped(self.samples.dataset, self._skipped)
         more |= self._say_new()
         _report_model(estimator, output, as_json, more)
         return 0
@@ -326,7 +313,7 @@ class Run:
         if resumed is not None:
             learned = resumed.estimator._learned
             start = learned.step, learned.state, resumed.passes
-            use_names(self.estimator, learned.source)
+            names.use_names(self.estimator, learned.source)
         self._fit_from(start)
         estimator = self.estimator
         base.remember(estimator, samples.source())
@@ -367,7 +354,7 @@ class Run:
         try:
             then = values.make_then(self._given, selection, len(chosen), several)
             if not (asked or self.samples.dataset.can_repeat):
-                add = f"add --then {method_of(then).lower()} to store it"
+                add = f"add --then {names.method_of(then).lower()} to store it"
                 how = add.capitalize() if "-" in self.samples.inputs else f"Name it -, and {add}"
                 raise ValueError(f"the input can be read once. {how}.")
             local.fit(then, _Chosen(self.samples, chosen, selection.n_features_in_))
@@ -394,7 +381,7 @@ class Run:
         has_classes = estimator._needs_y and not estimator._takes_numbers
         if has_classes:
             make_type(estimator, self.samples.dataset.options.labels, self.model)
-        known = self._known = labels_of(estimator).copy()
+        known = self._known = names.labels_of(estimator).copy()
         for X, y in self.samples:
             path = display_name(self.samples.inputs[self.samples.at.file])
             if not estimator._needs_y:  # it may ignore them
@@ -411,7 +398,7 @@ class Run:
 
     def _as_classes(self, y: Any) -> Any:
         """Return labels that are ignored in the type of the classes, or both as text."""
-        classes = labels_of(self.estimator)
+        classes = names.labels_of(self.estimator)
         if sparse.issparse(y) or not len(classes) or are_text(y) == are_text(classes):
             return y
         make_type(self.estimator, "text", self.model)
@@ -455,7 +442,7 @@ class Run:
         if new and not (are_new and are_unlike(self._new, self._known, *how)):
             shown = ", ".join(f"{label!r} ({n:,} rows)" for label, n in new[:10])
             shown += ", …" * (len(new) > 10)
-            say(f"warning: classes that {self.model} did not have: {shown}.")
+            console.say(f"warning: classes that {self.model} did not have: {shown}.")
         return {"new_classes": dict(new)} if self.model else {}
 
     def _may_read_again(self) -> bool:
@@ -492,8 +479,8 @@ class Run:
 
     def _record(self, learned: Learned, passes: int) -> None:
         """Give the checkpoint what was learned, and the estimator the names of features."""
-        if listed(self.estimator):
-            use_names(self.estimator, self.samples.source())
+        if names.listed(self.estimator):
+            names.use_names(self.estimator, self.samples.source())
         if self.samples.dataset.options.table and getattr(self.estimator, "groups", ()) is None:
             self.estimator.set_params(groups=self.samples.maker.groups_)  # whole columns enter
         chunk = self.samples.chunk
@@ -508,16 +495,16 @@ class Run:
         checkpoint, rows = self.checkpoint, self.samples.at.rows
         if checkpoint is not None and rows:
             checkpoint.save()
-            say(
+            console.say(
                 f"interrupted after {rows:,} rows, which are saved in {checkpoint.path}. "
                 "Run the same command with --resume to continue."
             )
         elif checkpoint is not None:
-            say("interrupted before any rows were learned; no file was changed.")
+            console.say("interrupted before any rows were learned; no file was changed.")
         else:
             resumable = hasattr(self.estimator, "partial_fit")
             hint = " Use --checkpoint FILE to save progress and resume." if resumable else ""
-            say(f"interrupted; no file was changed.{hint}")
+            console.say(f"interrupted; no file was changed.{hint}")
 
 
 class _Chosen:
@@ -542,7 +529,7 @@ def warn_of_repeated(
     for path in files:
         print_ = fingerprint(path)
         if print_ in found:
-            say(f"warning: {path}: {before if print_ in learned else again}")
+            console.say(f"warning: {path}: {before if print_ in learned else again}")
         found += [] if print_ is None else [print_]
     return found
 
@@ -563,9 +550,9 @@ def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None
 
 def _as_before(resumed: ResumePoint, options: Options) -> Options:
     """Return options by which samples are read as they were before the stop."""
-    estimator, source = resumed.estimator, source_of(resumed.estimator)
+    estimator, source = resumed.estimator, names.source_of(resumed.estimator)
     columns = options.columns or (None if source is None else source.columns)
-    is_text = has_text_labels(estimator)
+    is_text = names.has_text_labels(estimator)
     if not (is_text or estimator._needs_y):  # the class 0 of samples whose labels are ignored
         is_text = None
     found = {"several_labels": resumed.several_labels, **decided_by(is_text)}
@@ -576,7 +563,7 @@ def _widen_to_widest(estimators: list[Any]) -> None:
     """Give models of unnamed columns as many columns as the widest of them."""
     width = max(estimator.n_features_in_ for estimator in estimators)
     for estimator in estimators:
-        named = column_names(estimator) is not None
+        named = names.column_names(estimator) is not None
         if estimator.n_features_in_ < width and not named and hasattr(estimator, "merge"):
             base.widen(estimator, width)
 
@@ -601,7 +588,7 @@ def _save(
 def _say_lost(estimator: Any) -> None:
     """Say what a model cannot do because no samples are kept, if anything."""
     if lost := base.what_is_lost(estimator):
-        say(lost)
+        console.say(lost)
 
 
 def _say_if_other_columns(estimator: Any) -> None:
@@ -617,10 +604,10 @@ def _say_if_other_columns(estimator: Any) -> None:
         if columns
     ]
     if changes:
-        say(
-            f"{method_of(estimator).lower()} now selects other columns, {' and '.join(changes)}, "
-            f"and {method_of(then.estimator).lower()} predicts by those of the fit. To predict by "
-            "the new ones, run narrows fit on all rows."
+        selects, predicts = (names.method_of(each).lower() for each in (estimator, then.estimator))
+        console.say(
+            f"{selects} now selects other columns, {' and '.join(changes)}, and {predicts} "
+            "predicts by those of the fit. To predict by the new ones, run narrows fit on all rows."
         )
 
 
@@ -635,8 +622,8 @@ def _report_model(
     if found["method"] == "ForwardFS" and (columns := chosen(estimator)):
         found["top"] = columns
         text += f"\n{in_order(columns)}"
-    report(found, text, as_json, err=output == "-")
+    console.report(found, text, as_json, err=output == "-")
     _say_if_other_columns(estimator)
     of_classes = estimator._needs_y and not estimator._takes_numbers
-    classes: Any = labels_of(estimator) if of_classes else []
-    say_if_numbers(classes, found["rows"], ", with --method pls or forwardfs")
+    classes: Any = names.labels_of(estimator) if of_classes else []
+    console.say_if_numbers(classes, found["rows"], ", with --method pls or forwardfs")

@@ -7,16 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from narrows.command import values
-from narrows.command.console import (
-    described_columns,
-    n_empty,
-    say,
-    say_decisions,
-    say_empty,
-    say_if_numbers,
-)
-from narrows.command.console import report as show
+from narrows.command import console, values
 from narrows.command.options import one_of
 from narrows.errors import DataError, ParameterError, escaped
 from narrows.io.applied import kept_by, open_model
@@ -38,9 +29,9 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
     found |= {"solution": solved, "rows_kept": kept, "lost": lost}
     text, source = described(found), source_of(estimator)
     if source is not None and source.encoder is not None:
-        found["table"] = described_columns(source.encoder)
+        found["table"] = console.described_columns(source.encoder)
         text += "\n\ncolumns of the table:\n  " + "\n  ".join(found["table"])
-    show(found, text, as_json)
+    console.report(found, text, as_json)
 
 
 def compare(
@@ -69,15 +60,15 @@ def compare(
     )
     run = _retrieve if task == "retrieval" else _classify
     found, text, no_command, write = run(inputs, files, tests, given)
-    show(found, text, as_json)
+    console.report(found, text, as_json)
     if no_command is not None:
-        show(None, f"\n{found.get('fit') or found.get('command') or no_command}", as_json)
+        console.report(None, f"\n{found.get('fit') or found.get('command') or no_command}", as_json)
     if report is not None:
         write(report)
         written = f"\nreport written to {report}, and its data to {twin_of(report)}"
-        show(None, written, as_json)
+        console.report(None, written, as_json)
     if found.get("stopped"):
-        say("interrupted; the lines above are complete.")
+        console.say("interrupted; the lines above are complete.")
     return 130 if found.get("stopped") else 0
 
 
@@ -106,12 +97,12 @@ def _classify(
     reading, maker = values.as_table(files, reading, given, maker)
     data = read_folds(files, tests, given["cv"], repeats, seed, reading, maker or Tfidf())
     values.check_text_options(given, data.is_text, files[0])
-    if data.is_text and (empty := sum(map(n_empty, data.parts[::2]))):
-        say_empty(empty)
+    if data.is_text and (empty := sum(map(console.n_empty, data.parts[::2]))):
+        console.say_empty(empty)
     if reading.table and (source := data.source(0)) is not None:
-        say_decisions(source.encoder)
+        console.say_decisions(source.encoder)
     if not numeric:
-        say_if_numbers(set(data.y.tolist()), len(data.y))
+        console.say_if_numbers(set(data.y.tolist()), len(data.y))
     if methods is None:
         compared = runs.without_costly(compared, data)
     # all columns, and each method at each size, by each classifier
@@ -207,6 +198,6 @@ def demo(output: str, as_json: bool) -> None:
         "picture": output,
     }
     text = f"{heading}\n\n{table}\n\n{number}\n\n{of_numbers.recommendation_}"
-    show(found, text, as_json)
+    console.report(found, text, as_json)
     examples.picture(lines, of_numbers, output)
-    show(None, f"\npicture written to {output}", as_json)
+    console.report(None, f"\npicture written to {output}", as_json)

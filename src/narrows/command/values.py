@@ -17,15 +17,6 @@ from click.core import ParameterSource
 
 from narrows.command import options as tables
 from narrows.command.console import say
-from narrows.command.options import (
-    FOR_CLASSES,
-    FOR_TARGETS,
-    METHOD_NAMES,
-    PARAMETERS,
-    flag,
-    is_set,
-    one_of,
-)
 from narrows.errors import DataError, ParameterError, did_you_mean, some_names
 from narrows.io.addresses import check_address
 from narrows.io.chunk import MAY_BE_TABLE, Options, for_targets
@@ -61,17 +52,17 @@ _MAX_STOP_WORDS = 16_000_000  # characters
 
 def class_of(method: str) -> Any:
     """Return the class of a method as it is named at the command line."""
-    return METHODS[METHOD_NAMES[method]]
+    return METHODS[tables.METHOD_NAMES[method]]
 
 
 def method_of(method: str | None, target: tuple[str, ...]) -> Any:
     """Return the class of a method, by default of that for classes or targets."""
-    return class_of(method or (FOR_TARGETS if target else FOR_CLASSES))
+    return class_of(method or (tables.FOR_TARGETS if target else tables.FOR_CLASSES))
 
 
 def methods_that(holds: Callable[[Any], bool]) -> str:
     """Return the names of the methods of which this holds, for messages."""
-    return ", ".join(name for name in METHOD_NAMES if holds(class_of(name)()))
+    return ", ".join(name for name in tables.METHOD_NAMES if holds(class_of(name)()))
 
 
 def predicting(numeric: bool) -> str:
@@ -112,7 +103,7 @@ def make_then(given: dict[str, Any], estimator: Any, n_chosen: int, several: boo
     """
     from narrows.moments.products import MOST
 
-    usual = FOR_TARGETS if estimator._takes_numbers else "srda"
+    usual = tables.FOR_TARGETS if estimator._takes_numbers else "srda"
     if not estimator._takes_numbers and (several or n_chosen > MANY):
         usual = FOR_MANY
     name = given["then"] or usual
@@ -134,7 +125,7 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
     """Return an estimator with the parameters among the options, and those of NAME=VALUE pairs."""
     estimator = method()
     known = estimator.get_params()
-    chosen = given_of(given, PARAMETERS)
+    chosen = given_of(given, tables.PARAMETERS)
     if estimator._selects and given["then"] != "none" and "keep" not in known:
         chosen.pop("keep", None)  # of what predicts
     for pair in params:
@@ -149,7 +140,7 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
     for key in unknown:
         near = _SIZES[key] if _SIZES.get(key) in known else key
         hint = did_you_mean(near, known, _shown)
-        others = [name for name in METHOD_NAMES if key in class_of(name)().get_params()]
+        others = [name for name in tables.METHOD_NAMES if key in class_of(name)().get_params()]
         if others and near == key:
             hint = f"Methods with {_shown(key)}: {', '.join(others)}."
         raise ParameterError(f"{method.__name__}: expected a parameter of it, got {key!r}. {hint}")
@@ -229,8 +220,8 @@ def supported(estimator: Any, method: str) -> Any:
 
 def read_options(given: dict[str, Any], labels_required: bool = False) -> Options:
     """Return how to read files."""
-    base = one_of(given, "zero_based", "one_based")
-    chosen = {name: given[name] for name in _READING if is_set(given[name])}
+    base = tables.one_of(given, "zero_based", "one_based")
+    chosen = {name: given[name] for name in _READING if tables.is_set(given[name])}
     if base is not None:
         chosen["zero_based"] = base == "zero_based"
     if given.get("on_error") != "stop":
@@ -294,7 +285,7 @@ def as_table(
 
     That is where an option of tables was given, or where the first rows of a file show it.
     """
-    asked = [name for name in OF_TABLES if is_set(given[name])]
+    asked = [name for name in OF_TABLES if tables.is_set(given[name])]
     texts, cells = reading.text or (), None
     if not (asked or reading.vector or (maker is not None and not texts)):
         cells = first_cells(files[0], reading)
@@ -306,7 +297,7 @@ def as_table(
     from narrows.table import TableEncoder
 
     chosen = given_of(given, ("categories", "numbers", "drop", "splines", "dates"))
-    if one_of(given, "columns", "drop") == "columns":
+    if tables.one_of(given, "columns", "drop") == "columns":
         chosen["drop"] = _others(files[0], reading, given["columns"])
     encoder = _with(TableEncoder(text=list(reading.text) if reading.text else None), chosen)
     return reading.replace(table=True, text=None), encoder
@@ -336,8 +327,10 @@ def check_text_options(given: dict[str, Any], is_text: bool, path: str) -> None:
     """Raise where options of texts were given for numbers."""
     for name in _OF_TEXTS:
         if not is_text and given.get(name) is not None:
-            problem = f"{flag(name)}: expected texts ({SUFFIXES['texts']}), got numbers in {path}."
-            raise ParameterError(f"{problem} Leave it out, or add --text COLUMN to read texts.")
+            raise ParameterError(
+                f"{tables.flag(name)}: expected texts ({SUFFIXES['texts']}), got numbers in {path}."
+                " Leave it out, or add --text COLUMN to read texts."
+            )
 
 
 def _read_words(path: str) -> list[str]:
@@ -433,8 +426,10 @@ def on_cluster(given: dict[str, Any], verb: str, *local_only: str) -> Callable[.
 def refuse(given: dict[str, Any], names: Iterable[str], expected: str, got: str) -> None:
     """Raise where one of these options was given, which need something else."""
     for name in names:
-        if is_set(given[name]):
-            raise ParameterError(f"{flag(name)}: expected {expected}, got {got}. Leave it out.")
+        if tables.is_set(given[name]):
+            raise ParameterError(
+                f"{tables.flag(name)}: expected {expected}, got {got}. Leave it out."
+            )
 
 
 def as_typed() -> str:
@@ -448,12 +443,12 @@ def to_fit(inputs: Sequence[str], method: str, dimensions: int, *more: str) -> s
 
     `inputs` are files and patterns as they were typed; `more` are further words of the command.
     """
-    if method not in METHOD_NAMES:
+    if method not in tables.METHOD_NAMES:
         return None
     chooses = class_of(method)().get_params()
     size = "n_components" if "n_components" in chooses else "n_features"
     found = _typed((*_READING, *_OF_TEXTS, *OF_TABLES))
-    found += ["--method", method, flag(size), str(dimensions), *more]
+    found += ["--method", method, tables.flag(size), str(dimensions), *more]
     return shlex.join(["narrows", "fit", *inputs, *found, "-o", "model.narrows"])
 
 
@@ -475,4 +470,4 @@ def _typed(names: Iterable[str | None]) -> list[str]:
 
 
 def _shown(name: str) -> str:
-    return flag(name) if name in PARAMETERS else name
+    return tables.flag(name) if name in tables.PARAMETERS else name
