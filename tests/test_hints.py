@@ -161,10 +161,10 @@ def test_options_of_the_verb_stand_for_parameters_in_backquotes(tmp_path, monkey
     (tmp_path / "a.csv").write_text("a,class\n1,x\n2,y\n")
     said = "Set `label`, `n_features`, `no_new_classes` or `solver`."
     before_chunk(monkeypatch, lambda number, n_samples: warnings.warn(said, stacklevel=1))
-    assert cli.main("fit a.csv --method oc -o m.narrows".split()) == 0
+    assert cli.main(["fit", "a.csv", "--method", "oc", "-o", "m.narrows"]) == 0
     err = capsys.readouterr().err
     assert "warning: Set --label, --n-features, `no_new_classes` or `solver`.\n" in err
-    assert cli.main("update m.narrows a.csv -o m.narrows".split()) == 0
+    assert cli.main(["update", "m.narrows", "a.csv", "-o", "m.narrows"]) == 0
     err = capsys.readouterr().err
     assert "warning: Set --label, `n_features`, --no-new-classes or `solver`.\n" in err
 

@@ -6,15 +6,13 @@ import glob
 import inspect
 import os
 from collections.abc import Callable
-from errno import ENOENT
-from importlib import import_module
 from itertools import chain
 from typing import Any
 
 import click
 
 from narrows.errors import ParameterError, did_you_mean
-from narrows.io.addresses import check_address, is_address, without_options
+from narrows.io.addresses import is_address, without_options
 from narrows.io.kinds import LABEL_TYPES, SUFFIXES, kind_of
 from narrows.io.streams import MAX_LINE_MB
 from narrows.methods import MODULES
@@ -41,15 +39,17 @@ INSTEAD = {
 METHOD_NAMES = {name.lower(): name for name in sorted(MODULES, key=str.lower)}
 
 
-def verb(module: str, *tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
+def verb(
+    module: Callable[[], Any], *tables: Any, short_help: str | None = None
+) -> Callable[[Any], Any]:
     """Return a decorator that makes a command, with options and --json, of a function.
 
-    The function has the help as its docstring. The one of the same name in `module` does the work.
+    The function has the help as its docstring; the one of the same name in a module does the work.
 
     Parameters
     ----------
-    module : str
-        A module of `narrows.command`, which is imported when the verb is run.
+    module : callable
+        Imports and returns this module, when the verb is run.
     *tables : click parameter, or tuple of these
         In the order in which the help shows them.
     short_help : str, optional
@@ -59,10 +59,8 @@ def verb(module: str, *tables: Any, short_help: str | None = None) -> Callable[[
 
     def add(described: Any) -> click.Command:
         def run(**given: Any) -> Any:
-            _check_existing(given)
             _check_needed(given)
-            work = import_module(f"narrows.command.{module}")
-            return getattr(work, described.__name__)(**given)
+            return getattr(module(), described.__name__)(**given)
 
         each = (table if isinstance(table, tuple) else (table,) for table in (*tables, _JSON))
         text = inspect.cleandoc(described.__doc__).format(**SUFFIXES)
@@ -85,20 +83,6 @@ def option(said: str, help: str, kind: Any = str, **more: Any) -> click.Option:
         return click.Option(flags, is_flag=True, help=help, **more)
     metavar = None if words == flags else words[-1]
     return click.Option(flags, metavar=metavar, type=kind, help=help, **more)
-
-
-def _check_existing(given: dict[str, Any]) -> None:
-    """Raise FileNotFoundError for the first file that is not here; a cluster may have others."""
-    models = *given.get("models", ()), given.get("model")
-    inputs = *given.get("inputs", ()), given.get("input"), *given.get("test", ())
-    is_here = given.get("engine", "local") == "local"
-    for path in models:
-        check_address(path or "")
-    for path in models + inputs if is_here else models:
-        if path in (None, "-") or is_address(path):
-            continue
-        if not os.path.exists(path) and not glob.glob(path):
-            raise FileNotFoundError(ENOENT, os.strerror(ENOENT), path)
 
 
 class Listed(click.ParamType):

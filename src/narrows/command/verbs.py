@@ -5,6 +5,8 @@ So help, wrong usage and completion need neither NumPy nor scikit-learn.
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from narrows.command import options
@@ -24,6 +26,24 @@ def _or_stdout(context: click.Context, output: click.Parameter, path: str | None
     return path or "-"
 
 
+def _learning() -> Any:
+    from narrows.command import learning
+
+    return learning
+
+
+def _transforming() -> Any:
+    from narrows.command import transforming
+
+    return transforming
+
+
+def _reporting() -> Any:
+    from narrows.command import reporting
+
+    return reporting
+
+
 OUTPUT = (
     option("--flush", "Answer each row on stdout before the next one is read.", is_eager=True),
     option("-o --output OUTPUT", f"A file that ends in {SUFFIXES['numbers']}; - for "
@@ -33,7 +53,7 @@ OUTPUT = (
 
 
 @options.verb(
-    "learning", options.INPUTS, options.METHOD, options.THEN, options.LIKE, options.MODEL_OUTPUT,
+    _learning, options.INPUTS, options.METHOD, options.THEN, options.LIKE, options.MODEL_OUTPUT,
     options.METHOD_PARAMETERS, options.READING, options.ON_ERROR, options.TEXTS, options.TABLES,
     options.IDF_SAMPLE, options.CHECKPOINTS, options.ENGINES,
 )  # fmt: skip
@@ -55,7 +75,7 @@ def fit() -> None:
 
 
 @options.verb(
-    "learning", options.MODEL, options.INPUTS, options.MODEL_OUTPUT,
+    _learning, options.MODEL, options.INPUTS, options.MODEL_OUTPUT,
     option("--no-new-classes", "Expect labels that are classes of the model; with --on-error skip, "
            "skip the others."),
     options.READING, options.ON_ERROR, options.CHECKPOINTS,
@@ -73,7 +93,7 @@ def update() -> None:
 
 
 @options.verb(
-    "learning", options.MODELS, options.MODEL_OUTPUT, options.LABELS,
+    _learning, options.MODELS, options.MODEL_OUTPUT, options.LABELS,
     short_help="Merge models that were fitted to different rows.",
 )  # fmt: skip
 def merge() -> None:
@@ -89,7 +109,7 @@ def merge() -> None:
 
 
 @options.verb(
-    "transforming", options.MODEL, options.INPUT, OUTPUT, options.READING, options.ON_ERROR,
+    _transforming, options.MODEL, options.INPUT, OUTPUT, options.READING, options.ON_ERROR,
     options.WRITING, options.ENGINES,
 )  # fmt: skip
 def transform() -> None:
@@ -108,7 +128,7 @@ def transform() -> None:
 
 
 @options.verb(
-    "transforming", options.MODEL, options.INPUT, OUTPUT,
+    _transforming, options.MODEL, options.INPUT, OUTPUT,
     option("--proba", "Write the probability of each class, not only that of the predicted one."),
     option("--priors PRIORS", "Shares of the classes in INPUT, without learning again: balanced, "
            "sqrt or p1,p2,… in the order of the classes.  [default: empirical, those of the fit]"),
@@ -131,7 +151,7 @@ def predict() -> None:
 
 
 @options.verb(
-    "transforming", options.INPUT, click.Argument(["output"], metavar="OUTPUT"), options.READING,
+    _transforming, options.INPUT, click.Argument(["output"], metavar="OUTPUT"), options.READING,
     options.WRITING,
     short_help="Convert a data file to another format.",
 )  # fmt: skip
@@ -148,7 +168,7 @@ def convert() -> None:
 
 
 @options.verb(
-    "reporting", options.MODEL,
+    _reporting, options.MODEL,
     option("--top N", "Number of columns to show.",
            click.IntRange(1), default=10, show_default=True),
     option("--per-class", "Show the best columns of each class."),
@@ -163,7 +183,7 @@ def info() -> None:
 
 
 @options.verb(
-    "reporting", options.INPUTS,
+    _reporting, options.INPUTS,
     option("--test INPUT", "Test data, a file or a pattern; may be given several times. By default "
            "fifths of the rows, or the JSON lines whose `split` is test.",
            options.Input(), multiple=True),
@@ -221,7 +241,7 @@ def compare() -> None:
 
 
 @options.verb(
-    "reporting",
+    _reporting,
     option("-o --output FILE", "File for the picture.",
            click.Path(), default="narrows-demo.png", show_default=True),
 )  # fmt: skip
@@ -236,7 +256,7 @@ def demo() -> None:
 
 
 @options.verb(
-    "transforming", options.MODEL,
+    _transforming, options.MODEL,
     option("-o --output OUTPUT", "A file that ends in .onnx.", click.Path(), required=True),
     short_help="Export a saved model to ONNX.",
 )  # fmt: skip
