@@ -90,10 +90,8 @@ class Agreement:
     ----------
     classes : ndarray of shape (n_classes,)
         Those of the model.
-    asked : str, optional
-        The type of labels that was asked for.
-    model : str
-        The file of the model.
+    as_in_file : ndarray of shape (n_classes,)
+        These as the type of labels that was asked for.
 
     Attributes
     ----------
@@ -103,8 +101,8 @@ class Agreement:
         How many samples have each label; empty where they have several.
     """
 
-    def __init__(self, classes: np.ndarray, asked: str | None, model: str):
-        self._predicted, self.classes = classes, as_type(classes, asked, model)
+    def __init__(self, classes: np.ndarray, as_in_file: np.ndarray):
+        self._predicted, self.classes = classes, as_in_file
         self.n, self.equal, self.labels = 0, 0, Counter[Any]()
         self.rarer: int | None = None  # of two classes, which `scores` finds
         self._kept: list[tuple[np.ndarray, np.ndarray]] = []
@@ -149,10 +147,6 @@ class Agreement:
             code = {label: k for k, label in enumerate(self.classes.tolist())}
             codes = np.array([code.get(label, -1) for label in y.tolist()], np.int32)
             self._kept.append((codes[codes >= 0], probabilities[codes >= 0]))
-
-    def warn_if_unlike(self, path: str, model: str) -> None:
-        """Say on standard error that no label was a class of the model, if that is so."""
-        are_unlike(self.labels, self.classes, path, model, "Check which column has the labels.")
 
 
 class Explained:

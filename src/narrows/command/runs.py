@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -76,25 +76,21 @@ class FileSamples:
 
         return self._given or Tfidf()
 
-    def samples_of(self, chunk: Chunk) -> Any:
-        """Return the samples of a chunk, made of texts or of a table."""
-        if self.maker is None:
-            return chunk.X
-        with self._cells_named([chunk]):
-            return self.maker.samples_of(chunk.X)
-
     def transformed(self, chunk: Chunk) -> Iterator[Chunk]:
-        """Yield a chunk with its samples; in parts where cells cannot be read and this is allowed.
+        """Yield a chunk with its samples, made of texts or of a table if it has these.
 
-        The rows of these cells are left out, or the cells are missing.
+        Where cells cannot be read and this is allowed, it comes in parts: the rows of these cells
+        are left out, or the cells are missing.
         """
-        skipped, name = self.dataset.skipped, display_name(self.inputs[chunk.at.file])
-        if skipped is None or self.maker is None:
-            yield chunk.replace(X=self.samples_of(chunk))
+        if self.maker is None:
+            yield chunk
             return
+        skipped, name = self.dataset.skipped, display_name(self.inputs[chunk.at.file])
         try:
             yield chunk.replace(X=self.maker.samples_of(chunk.X))
         except CellError as error:
+            if skipped is None:
+                raise in_file(error, name, chunk.lines) from None
             n = len(chunk.lines)
             if n > 1:
                 for rows in (np.arange(n // 2), np.arange(n // 2, n)):
@@ -119,11 +115,14 @@ class FileSamples:
         """Whether the terms of all texts have to be counted before they are samples."""
         return self.dataset.is_text and self.maker is None and self._sample is None
 
-    def count_terms(self) -> None:
-        """Count the terms of all texts, in a pass of its own."""
-        for chunk in progress(self.dataset, "counting terms"):
-            self._counter.update(chunk.X)
-        self._use_counter()
+    def count_terms(self, lists: Iterable[Any] | None = None) -> None:
+        """Count the terms of lists of texts, by default of all texts, in a pass of its own."""
+        if lists is None:
+            lists = (chunk.X for chunk in progress(self.dataset, "counting terms"))
+        for texts in lists:
+            self._counter.update(texts)
+        check_terms(self._counter, self.inputs[0])  # or say that there are none
+        self.maker = self._counter
 
     def peek(self) -> Any:
         """Return the samples of the first chunk of the next pass, None if there is none."""
@@ -159,31 +158,22 @@ class FileSamples:
                 if rows >= enough:
                     break
             if is_text:
-                for chunk in first:
-                    self._counter.update(chunk.X[: enough - self._counter.n_documents])
-                self._use_counter()
+                texts = chain.from_iterable(chunk.X for chunk in first)
+                self.count_terms([list(islice(texts, enough))])
             elif first:
-                with self._cells_named(first):
-                    self._decide(joined([chunk.X for chunk in first]).rows(slice(DECIDING)))
+                self._decide(first)
         for chunk in chain(first, chunks):
             if is_text and self._passes == 1:
                 self.n_empty += n_empty(chunk.X)
             yield from self.transformed(chunk)
 
-    def _use_counter(self) -> None:
-        """Turn texts into samples by the terms counted so far; DataError where there are none."""
-        check_terms(self._counter, self.inputs[0])
-        self.maker = self._counter
-
-    def _cells_named(self, chunks: list[Chunk]) -> AbstractContextManager[None]:
-        """Name the file and the line of a cell of a table that is not as it should be."""
-        return cells_named((display_name(self.inputs[c.at.file]), c.lines) for c in chunks)
-
-    def _decide(self, cells: TableRows) -> None:
-        """Decide from the first rows of a table how its columns become features, and say it."""
+    def _decide(self, first: list[Chunk]) -> None:
+        """Decide by the first rows of a table how its columns become features, and say it."""
         from narrows.table import TableEncoder  # takes time to import
 
-        self.maker = (self._given or TableEncoder()).fit(cells)
+        with cells_named((display_name(self.inputs[each.at.file]), each.lines) for each in first):
+            cells = joined([chunk.X for chunk in first]).rows(slice(DECIDING))
+            self.maker = (self._given or TableEncoder()).fit(cells)
         say_decisions(self.maker)
 
     @contextmanager

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from narrows.command import values
 from narrows.command.console import report, say, say_skipped
-from narrows.command.labels import Agreement, Explained
+from narrows.command.labels import Agreement, Explained, are_unlike, as_type
 from narrows.command.runs import FileSamples, progress
 from narrows.errors import DataError, ParameterError, printable
 from narrows.io.applied import open_model
@@ -77,18 +77,15 @@ def predict(
             f"{what} to them."
         )
     if numeric:
-        for flag, is_given in (("--proba", proba), ("--priors", priors is not None)):
-            if is_given:
-                raise ParameterError(
-                    f"{flag}: expected a model of classes, got one of numbers. Leave it out."
-                )
+        given |= {"proba": proba, "priors": priors}
+        values.refuse(given, ("proba", "priors"), "a model of classes", "one of numbers")
         return _predict_numbers(estimator, samples, input, output, as_json, given)
     priors = None if priors is None else values.as_allowed(priors, PRIORS)
     known = predictor(estimator)._solution.classes
     labels = known.labels  # in the header as in the column of labels
     labels = written(labels.astype(int) if labels.dtype.kind == "b" else labels)
     classes, several = [printable(label) for label in labels.tolist()], bool(known.n_labels)
-    agreement = Agreement(known.labels, reading.labels, model)
+    agreement = Agreement(known.labels, as_type(known.labels, reading.labels, model))
 
     def predicted(X: Any, y: Any) -> tuple[Any, Any]:
         probabilities, labels = estimator.predict_proba(X, priors), estimator.predict(X, priors)
@@ -112,7 +109,8 @@ def predict(
             label, share = agreement.most_frequent
             found["largest_class"] = {"label": label, "accuracy": share}
             text += f"\nAlways answering {printable(label)} has {share:.1%}."
-        agreement.warn_if_unlike(input, model)
+        how = input, model, "Check which column has the labels."
+        are_unlike(agreement.labels, agreement.classes, *how)
         return found | scores, text
 
     names = classes if proba or several else ["probability"]

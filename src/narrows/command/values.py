@@ -101,19 +101,10 @@ def make_then(given: dict[str, Any], estimator: Any, n_chosen: int, several: boo
 
     `several`: whether rows have several labels.
     """
-    from narrows.moments.products import MOST
-
     usual = tables.FOR_TARGETS if estimator._takes_numbers else "srda"
     if not estimator._takes_numbers and (several or n_chosen > MANY):
         usual = FOR_MANY
-    name = given["then"] or usual
-    if n_chosen > MOST and name != FOR_MANY:
-        instead = "" if estimator._takes_numbers else f", or use --then {FOR_MANY}"
-        raise ParameterError(
-            f"--then {name}: expected at most {MOST:,} selected columns, got {n_chosen:,}. Select "
-            f"fewer{instead}."
-        )
-    return _with(class_of(name)(), given_of(given, OF_BOTH))
+    return _with(class_of(given["then"] or usual)(), given_of(given, OF_BOTH))
 
 
 def say_selects(estimator: Any, why: str) -> None:
