@@ -64,9 +64,8 @@ def fit(
     vectoriser = values.make_vectoriser(given)
     fit_parts = values.on_cluster(given, "fit", "checkpoint", "idf_sample", "on_error")
     estimator = values.make_estimator(kind, given, params)
-    for_many = None
-    if kind.__name__ == "SRDA":
-        for_many = partial(values.make_for_many, given, params)
+    is_srda = kind.__name__ == "SRDA"
+    for_many = partial(values.make_for_many, given, params) if is_srda else None
     if for_many is not None and given["resume"] and method_in(given["checkpoint"]) == "OnlineSRDA":
         estimator = for_many()
     reading = for_targets(estimator, reading)
@@ -458,20 +457,13 @@ class Run:
         """Prepare the inputs to be read again, by a fit in two passes or of all samples."""
         if self.checkpoint is not None and self._for_many is None:
             if base.most_passes(self.estimator) == 1:
-                raise self._too_wide(n_features)
+                base.refuse_more(self.estimator, n_features, "--checkpoint")
             if self._resumed is not None:
                 raise ParameterError(
                     f"--resume: expected at most {MOST:,} columns as before the stop, got "
                     f"{n_features:,}. Leave it out."
                 )
         self.samples.dataset.store_stdin()
-
-    def _too_wide(self, n_features: int) -> ParameterError:
-        return ParameterError(
-            f"--checkpoint: expected at most {MOST:,} columns for "
-            f"{type(self.estimator).__name__.lower()}, got {n_features:,}. Leave it out, or use "
-            f"{base.instead_of(self.estimator)}."
-        )
 
     def _recorded(self, step: Any, state: Any, number: int) -> None:
         """Record what a fit has learned after a chunk, in the pass of this number."""
@@ -487,7 +479,7 @@ class Run:
         if self.checkpoint is None or chunk is None:
             return
         if learned.step.gathers:
-            raise self._too_wide(learned.n_features)
+            base.refuse_more(self.estimator, learned.n_features, "--checkpoint")
         self.checkpoint.record(learned, passes, chunk)
 
     def _report_interrupt(self) -> None:
