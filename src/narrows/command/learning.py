@@ -155,10 +155,8 @@ def _merged(estimators: list[Any], models: Sequence[str], labels: str | None) ->
     _widen_to_widest(estimators)
     if not any(each._takes_numbers for each in estimators):
         make_one_type(estimators, models, labels)
-    elif labels is not None:
-        raise ParameterError(
-            "--labels: expected models of classes, got one of numbers. Leave it out."
-        )
+    else:
+        values.refuse({"labels": labels}, ["labels"], "models of classes", "one of numbers")
     merged, *others = estimators
     merge_with = values.supported(merged, "merge")
     for other, model in zip(others, models[1:], strict=True):
