@@ -457,10 +457,8 @@ class Run:
             if base.most_passes(self.estimator) == 1:
                 base.refuse_more(self.estimator, n_features, "--checkpoint")
             if self._resumed is not None:
-                raise ParameterError(
-                    f"--resume: expected at most {MOST:,} columns as before the stop, got "
-                    f"{n_features:,}. Leave it out."
-                )
+                most = f"at most {MOST:,} columns as before the stop"
+                values.refuse(self._given, ["resume"], most, f"{n_features:,}")
         self.samples.dataset.store_stdin()
 
     def _recorded(self, step: Any, state: Any, number: int) -> None:

@@ -78,9 +78,8 @@ def check_then(given: dict[str, Any], estimator: Any) -> None:
     if name is None:
         return
     if not estimator._selects:
-        selecting = methods_that(lambda each: each._selects)
-        got = f"got {type(estimator).__name__.lower()}. Leave it out."
-        raise ParameterError(f"--then: expected a method that selects columns ({selecting}), {got}")
+        selecting = f"a method that selects columns ({methods_that(lambda each: each._selects)})"
+        refuse(given, ["then"], selecting, type(estimator).__name__.lower())
     numeric = bool(estimator._takes_numbers)
     predict = predicting(numeric)
     if name not in ("none", *predict.split(", ")):
@@ -316,12 +315,9 @@ def check_like_options(given: dict[str, Any]) -> None:
 
 def check_text_options(given: dict[str, Any], is_text: bool, path: str) -> None:
     """Raise where options of texts were given for numbers."""
-    for name in _OF_TEXTS:
-        if not is_text and given.get(name) is not None:
-            raise ParameterError(
-                f"{tables.flag(name)}: expected texts ({SUFFIXES['texts']}), got numbers in {path}."
-                " Leave it out, or add --text COLUMN to read texts."
-            )
+    unread = [name for name in _OF_TEXTS if name in given and not is_text]
+    got = f"numbers in {path}, of which --text COLUMN reads texts"
+    refuse(given, unread, f"texts ({SUFFIXES['texts']})", got)
 
 
 def _read_words(path: str) -> list[str]:
@@ -377,10 +373,8 @@ def check_skipping(given: dict[str, Any], dataset: Any, *files: str) -> None:
     if given["skipped"] is not None:
         check_output(given["skipped"], *files)
         if dataset.format.kind.is_binary:
-            raise ParameterError(
-                f"--skipped: expected files of text, got {dataset.format.name}. Leave it out; the "
-                "rows are listed."
-            )
+            got = f"{dataset.format.name}, whose rows are listed"
+            refuse(given, ["skipped"], "files of text", got)
 
 
 def check_checkpoint_path(path: str, output: str, *inputs: str) -> None:
