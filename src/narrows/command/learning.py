@@ -228,17 +228,10 @@ class Run:
     """
 
     def __init__(
-        self,
-        estimator: Any,
-        files: Sequence[str],
-        reading: Options,
-        given: dict[str, Any],
-        checkpoint: Checkpoint | None,
-        vectoriser: Vectoriser | None = None,
-        model: str = "",
-        updates: bool = False,
-        for_many: Callable[[], Any] | None = None,
-    ):
+        self, estimator: Any, files: Sequence[str], reading: Options, given: dict[str, Any],
+        checkpoint: Checkpoint | None, vectoriser: Vectoriser | None = None, model: str = "",
+        updates: bool = False, for_many: Callable[[], Any] | None = None,
+    ) -> None:  # fmt: skip
         self.estimator, self.checkpoint, self.model = estimator, checkpoint, model
         self._resumed: ResumePoint | None = None
         source = names.source_of(estimator) if model else None
@@ -265,11 +258,7 @@ class Run:
             self.samples.dataset.resume_from(self._resumed.at)
 
     def finish(
-        self,
-        learn: Callable[[], Any],
-        output: str,
-        as_json: bool,
-        read: Version | None = None,
+        self, learn: Callable[[], Any], output: str, as_json: bool, read: Version | None = None
     ) -> int:
         """Learn, save the model, remove the checkpoint; return the exit status.
 
@@ -557,12 +546,9 @@ def _widen_to_widest(estimators: list[Any]) -> None:
 
 
 def _save(
-    estimator: Any,
-    output: str,
-    read: Version | None = None,
-    run: dict[str, Any] | None = None,
+    estimator: Any, output: str, read: Version | None = None, run: dict[str, Any] | None = None,
     learned: Sequence[list[int]] = (),
-) -> None:
+) -> None:  # fmt: skip
     if output != "-":
         save_model(estimator, output, read, run, learned)
         return

@@ -55,13 +55,9 @@ class FileSamples:
     """
 
     def __init__(
-        self,
-        inputs: Sequence[str],
-        options: Options,
-        source: Source | None = None,
-        maker: Any = None,
-        sample: int | None = None,
-    ):
+        self, inputs: Sequence[str], options: Options, source: Source | None = None,
+        maker: Any = None, sample: int | None = None,
+    ) -> None:  # fmt: skip
         self.inputs, self.dataset = list(inputs), Dataset(inputs, options, source)
         self.maker: Any = None if source is None else source.maker
         self.chunk: Chunk | None = None

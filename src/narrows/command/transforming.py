@@ -150,13 +150,9 @@ def _predict_numbers(
 
 
 def _opened(
-    model: str,
-    inputs: list[str],
-    output: str,
-    reading: Options,
-    given: dict[str, Any],
+    model: str, inputs: list[str], output: str, reading: Options, given: dict[str, Any],
     predicts: bool = False,
-) -> tuple[Any, FileSamples]:
+) -> tuple[Any, FileSamples]:  # fmt: skip
     """Return a saved model, and the samples of inputs whose rows become an output."""
     values.check_output(output, model, *inputs, given=given)
     output_kind(output)
