@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from narrows.errors import DataError, ParameterError
 from narrows.evaluate import compare
 from narrows.read import iter_chunks
 from tests.cases import ALL, labelled
+from tests.inside import before_chunk
 
 METHODS = sorted({type(case.estimator) for case in ALL}, key=lambda method: method.__name__)
 
@@ -152,6 +154,19 @@ def test_messages_name_parameters_in_python_and_options_at_the_command_line(tmp_
         list(iter_chunks(tmp_path / "t.csv"))
     assert cli.main(["fit", str(tmp_path / "b.csv"), "--method", "oc", "-o", str(path)]) == 1
     assert "Set --label." in capsys.readouterr().err
+
+
+def test_options_of_the_verb_stand_for_parameters_in_backquotes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("a,class\n1,x\n2,y\n")
+    said = "Set `label`, `n_features`, `no_new_classes` or `solver`."
+    before_chunk(monkeypatch, lambda number, n_samples: warnings.warn(said, stacklevel=1))
+    assert cli.main(["fit", "a.csv", "--method", "oc", "-o", "m.narrows"]) == 0
+    err = capsys.readouterr().err
+    assert "warning: Set --label, --n-features, `no_new_classes` or `solver`.\n" in err
+    assert cli.main(["update", "m.narrows", "a.csv", "-o", "m.narrows"]) == 0
+    err = capsys.readouterr().err
+    assert "warning: Set --label, `n_features`, --no-new-classes or `solver`.\n" in err
 
 
 def test_a_spreadsheet_is_refused_by_its_suffix(capsys):

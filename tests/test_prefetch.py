@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -107,7 +108,7 @@ def test_sigterm_waits_too_and_what_is_ignored_stays_ignored():
                 signal.raise_signal(number)
             done.append(item)
 
-    ignored = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: lambda *_: None}
+    ignored = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: lambda n, _: sys.exit(128 + n)}
     before, done = {n: signal.signal(n, handler) for n, handler in ignored.items()}, []
     try:
         work(signal.SIGINT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,30 +71,16 @@ def make_one_type(estimators: Sequence[Any], models: Sequence[str], kind: str | 
         make_type(estimator, kind, model)
 
 
-class Unlike:
-    """The labels of a file, as long as none of them is a class of the model.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,)
-        Those of the model; without any, no label is unlike them.
-    """
-
-    def __init__(self, classes: np.ndarray):
-        self.classes, self.labels = classes, classes[:0]
-        self._may_be = len(classes) > 0
-
-    def add(self, y: np.ndarray) -> None:
-        """Add labels."""
-        if self._may_be and len(y):
-            self._may_be = not np.isin(y, self.classes).any()
-            self.labels = np.unique(y) if self._may_be else self.classes[:0]
-
-    def warn(self, path: str, model: str, advice: str) -> None:
-        """Say on standard error that no label was a class of the model, if that is so."""
-        if len(self.labels):
-            expected = f"expected labels that are classes of {model} ({first_labels(self.classes)})"
-            say(f"warning: {path}: {expected}, got {first_labels(self.labels)}. {advice}")
+def are_unlike(
+    labels: Collection[Any], classes: np.ndarray, path: str, model: str, advice: str
+) -> bool:
+    """Return, and say on standard error, whether no label of a file is a class of the model."""
+    distinct = np.unique(list(labels))
+    if not (len(distinct) and len(classes)) or np.isin(distinct, classes).any():
+        return False
+    expected = f"expected labels that are classes of {model} ({first_labels(classes)})"
+    say(f"warning: {path}: {expected}, got {first_labels(distinct)}. {advice}")
+    return True
 
 
 class Agreement:
@@ -104,10 +90,8 @@ class Agreement:
     ----------
     classes : ndarray of shape (n_classes,)
         Those of the model.
-    asked : str, optional
-        The type of labels that was asked for.
-    model : str
-        The file of the model.
+    as_in_file : ndarray of shape (n_classes,)
+        These as the type of labels that was asked for.
 
     Attributes
     ----------
@@ -117,10 +101,9 @@ class Agreement:
         How many samples have each label; empty where they have several.
     """
 
-    def __init__(self, classes: np.ndarray, asked: str | None, model: str):
-        self._predicted, self.classes = classes, as_type(classes, asked, model)
+    def __init__(self, classes: np.ndarray, as_in_file: np.ndarray):
+        self._predicted, self.classes = classes, as_in_file
         self.n, self.equal, self.labels = 0, 0, Counter[Any]()
-        self._unlike = Unlike(self.classes)
         self.rarer: int | None = None  # of two classes, which `scores` finds
         self._kept: list[tuple[np.ndarray, np.ndarray]] = []
 
@@ -161,14 +144,9 @@ class Agreement:
             found = self.classes[np.searchsorted(self._predicted, predicted)]
             self.equal += int(np.count_nonzero(found.astype(object) == y.astype(object)))
             self.labels.update(y.tolist())
-            self._unlike.add(y)
             code = {label: k for k, label in enumerate(self.classes.tolist())}
             codes = np.array([code.get(label, -1) for label in y.tolist()], np.int32)
             self._kept.append((codes[codes >= 0], probabilities[codes >= 0]))
-
-    def warn_if_unlike(self, path: str, model: str) -> None:
-        """Say on standard error that no label was a class of the model, if that is so."""
-        self._unlike.warn(path, model, "Check which column has the labels.")
 
 
 class Explained:

@@ -17,16 +17,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from narrows.command import values
-from narrows.command.console import (
-    report,
-    say,
-    say_decisions,
-    say_empty,
-    say_if_numbers,
-    say_skipped,
-)
-from narrows.command.labels import Unlike, make_one_type, make_type
+from narrows.command import console, values
+from narrows.command.labels import are_unlike, make_one_type, make_type
 from narrows.command.runs import FileSamples
 from narrows.engines import local
 from narrows.errors import (
@@ -46,28 +38,9 @@ from narrows.io.labels import decided_by
 from narrows.io.models import fingerprint, learned_by, load_model, save_model
 from narrows.io.source import check_kind, kind_of
 from narrows.io.streams import display_name, expand_patterns
-from narrows.methods.base import (
-    check_adds_up,
-    checked_targets,
-    emptied_copy,
-    instead_of,
-    most_passes,
-    plan_of,
-    remember,
-    what_is_lost,
-    widen,
-)
+from narrows.methods import base, names
 from narrows.methods.describe import chosen, in_order, n_classes, summary
 from narrows.methods.learned import Learned
-from narrows.methods.names import (
-    column_names,
-    has_text_labels,
-    labels_of,
-    listed,
-    method_of,
-    source_of,
-    use_names,
-)
 from narrows.methods.plan import Data
 from narrows.methods.then import Then
 from narrows.moments.labels import are_text, written
@@ -85,23 +58,21 @@ def fit(
 ) -> int:  # fmt: skip
     """Fit a method to labelled data and save the model."""
     if given["like"] is not None:
-        return _fit_like(inputs, output, as_json, {**given, "method": method, "params": params})
+        values.check_like_options({**given, "method": method, "params": params})
+        return _update(given["like"], inputs, output, as_json, given, anew=True)
     kind = values.method_of(method, given["target"])
     reading = values.read_options(given, get_tags(kind()).target_tags.required)
-    values.check_checkpoint_options(given)
     vectoriser = values.make_vectoriser(given)
     fit_parts = values.on_cluster(given, "fit", "checkpoint", "idf_sample", "on_error")
     estimator = values.make_estimator(kind, given, params)
-    for_many = None
-    if kind.__name__ == "SRDA":
-        for_many = partial(values.make_for_many, given, params)
+    is_srda = kind.__name__ == "SRDA"
+    for_many = partial(values.make_for_many, given, params) if is_srda else None
     if for_many is not None and given["resume"] and method_in(given["checkpoint"]) == "OnlineSRDA":
         estimator = for_many()
     reading = for_targets(estimator, reading)
     values.check_then(given, estimator)
     files = expand_patterns(inputs)
-    beside = {name: given[name] for name in ("label", "target", "stop_words")}
-    values.check_output(output, *files, **beside)
+    values.check_output(output, *files, given=given)
     _reserve(output)
     reading, vectoriser = values.as_table(files, reading, given, vectoriser)
     if reading.table:
@@ -115,9 +86,9 @@ def fit(
             if for_many is None:
                 raise
             estimator = fit_parts(for_many(), files, **how)
-        _save(estimator, output, learned=_warn_of_repeated(files, [], ""))
+        _save(estimator, output, learned=_fingerprints(files))
         if reading.table:
-            say_decisions(source_of(estimator).encoder)
+            console.say_decisions(names.source_of(estimator).encoder)
         _say_lost(estimator)
         if estimator._selects and given["then"] is None:
             values.say_selects(estimator, values.THEN_APART)
@@ -132,39 +103,33 @@ def fit(
     return status
 
 
-def _fit_like(inputs: tuple[str, ...], output: str, as_json: bool, given: dict[str, Any]) -> int:
-    """Fit a copy of a model that has learned no rows."""
-    values.check_like_options(given)
-    files, model = expand_patterns(inputs), given["like"]
-    values.check_output(output, model, *files, label=given["label"], target=given["target"])
-    _reserve(output)
-    estimator = load_model(model)
-    values.supported(estimator, "merge")
-    check_adds_up(estimator)
-    reading = values.read_options(given, get_tags(estimator).target_tags.required)
-    reading = values.options_of_model(estimator, model, reading, may_be_wider=True)
-    run = Run(emptied_copy(estimator), files, reading, given, None, model=model)
-    check_kind(files[0], run.samples.dataset.holds, kind_of(source_of(estimator)), model)
-    return run.finish(run.update, output, as_json)
-
-
 def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **given: Any) -> int:
     """Update a saved model with more rows."""
-    values.check_checkpoint_options(given)
-    files = expand_patterns(inputs)
-    values.check_output(output, *files, label=given["label"], target=given["target"])
-    read = _reserve(output, model)
+    return _update(model, inputs, output, as_json, given)
+
+
+def _update(
+    model: str, inputs: tuple[str, ...], output: str, as_json: bool, given: dict[str, Any],
+    anew: bool = False,
+) -> int:  # fmt: skip
+    """Update a model; with `anew`, a copy of it that has learned no rows."""
+    files, updated = expand_patterns(inputs), () if anew else (model,)
+    values.check_output(output, *((model,) if anew else ()), *files, given=given)
+    read = _reserve(output, *updated)
     estimator = load_model(model)
-    values.supported(estimator, "partial_fit")
+    values.supported(estimator, "merge" if anew else "partial_fit")
+    if anew:
+        base.check_adds_up(estimator)
     reading = values.read_options(given, get_tags(estimator).target_tags.required)
     reading = values.options_of_model(estimator, model, reading, may_be_wider=True)
     checkpoint = _checkpoint(estimator, files, reading, given, output, model)
     if checkpoint is not None and given["resume"] and checkpoint.is_finished():
-        say(f"already finished: {model} has learned these inputs; nothing to do.")
+        console.say(f"already finished: {model} has learned these inputs; nothing to do.")
         _report_model(estimator, output, as_json)
         return 0
-    run = Run(estimator, files, reading, given, checkpoint, model=model, updates=True)
-    check_kind(files[0], run.samples.dataset.holds, kind_of(source_of(estimator)), model)
+    learner = base.emptied_copy(estimator) if anew else estimator
+    run = Run(learner, files, reading, given, checkpoint, model=model, updates=not anew)
+    check_kind(files[0], run.samples.dataset.holds, kind_of(names.source_of(estimator)), model)
     return run.finish(run.update, output, as_json, read)
 
 
@@ -178,7 +143,9 @@ def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: boo
     for model in models:
         more = learned_by(model)
         if any(each in learned for each in more):
-            say(f"warning: {model}: another model has learned a file of it. It counts twice.")
+            console.say(
+                f"warning: {model}: another model has learned a file of it. It counts twice."
+            )
         learned += more
     _save(merged, output, read, None, learned)
     _report_model(merged, output, as_json)
@@ -189,10 +156,8 @@ def _merged(estimators: list[Any], models: Sequence[str], labels: str | None) ->
     _widen_to_widest(estimators)
     if not any(each._takes_numbers for each in estimators):
         make_one_type(estimators, models, labels)
-    elif labels is not None:
-        raise ParameterError(
-            "--labels: expected models of classes, got one of numbers. Leave it out."
-        )
+    else:
+        values.refuse({"labels": labels}, ["labels"], "models of classes", "one of numbers")
     merged, *others = estimators
     merge_with = values.supported(merged, "merge")
     for other, model in zip(others, models[1:], strict=True):
@@ -270,46 +235,37 @@ class Run:
     """
 
     def __init__(
-        self,
-        estimator: Any,
-        files: Sequence[str],
-        reading: Options,
-        given: dict[str, Any],
-        checkpoint: Checkpoint | None,
-        vectoriser: Vectoriser | None = None,
-        model: str = "",
-        updates: bool = False,
-        for_many: Callable[[], Any] | None = None,
-    ):
+        self, estimator: Any, files: Sequence[str], reading: Options, given: dict[str, Any],
+        checkpoint: Checkpoint | None, vectoriser: Vectoriser | None = None, model: str = "",
+        updates: bool = False, for_many: Callable[[], Any] | None = None,
+    ) -> None:  # fmt: skip
         self.estimator, self.checkpoint, self.model = estimator, checkpoint, model
         self._resumed: ResumePoint | None = None
-        source = source_of(estimator) if model else None
+        source = names.source_of(estimator) if model else None
         if checkpoint is not None and given["resume"]:
             self._resumed = checkpoint.resume()
             if self._resumed is None:
-                say(f"no checkpoint {checkpoint.path} yet; starting from the beginning.")
+                console.say(f"no checkpoint {checkpoint.path} yet; starting from the beginning.")
             else:
-                at, source = self._resumed.at, source_of(self._resumed.estimator)
-                say(f"resuming after {at.rows:,} rows, line {at.line:,} of {files[at.file]}.")
+                at, source = self._resumed.at, names.source_of(self._resumed.estimator)
+                console.say(
+                    f"resuming after {at.rows:,} rows, line {at.line:,} of {files[at.file]}."
+                )
                 reading = _as_before(self._resumed, reading)
                 if not model and source is not None and source.tfidf is not None:
                     _check_same_settings(source.tfidf, vectoriser or Tfidf(), checkpoint.path)
         self.samples = FileSamples(files, reading, source, vectoriser, given.get("idf_sample"))
         self._given, self._for_many = given, for_many
         self._skipped, self._no_new = given["skipped"], given.get("no_new_classes", False)
-        self._all_new = False
-        self._new: Counter[Any] = Counter()  # classes that the model did not have, of its rows
-        self._learned = _warn_of_repeated(files, learned_by(model) if updates else [], model)
+        self._new = Counter[Any]()  # labels that were no classes of the model, of its rows
+        self._n_labels = 0  # of rows that were compared with these
+        self._learned = _fingerprints(files, model if updates else "")
         values.check_skipping(given, self.samples.dataset, *files, *[model] * bool(model))
         if self._resumed is not None:
             self.samples.dataset.resume_from(self._resumed.at)
 
     def finish(
-        self,
-        learn: Callable[[], Any],
-        output: str,
-        as_json: bool,
-        read: Version | None = None,
+        self, learn: Callable[[], Any], output: str, as_json: bool, read: Version | None = None
     ) -> int:
         """Learn, save the model, remove the checkpoint; return the exit status.
 
@@ -330,8 +286,8 @@ class Run:
         if checkpoint is not None:
             checkpoint.remove()
         if self.samples.n_empty:
-            say_empty(self.samples.n_empty)
-        more = say_skipped(self.samples.dataset, self._skipped)
+            console.say_empty(self.samples.n_empty)
+        more = console.say_skipped(self.samples.dataset, self._skipped)
         more |= self._say_new()
         _report_model(estimator, output, as_json, more)
         return 0
@@ -339,7 +295,7 @@ class Run:
     def fit(self) -> Any:
         """Fit the estimator, from the beginning or from where it was stopped, and return it."""
         samples, resumed = self.samples, self._resumed
-        passes = most_passes(self.estimator, 1) - (0 if resumed is None else resumed.passes)
+        passes = base.most_passes(self.estimator, 1) - (0 if resumed is None else resumed.passes)
         passes += self._given["then"] not in (None, "none")
         again = "-" in samples.inputs and self._may_read_again()
         if passes > 1 or samples.counts_first or again:
@@ -350,10 +306,10 @@ class Run:
         if resumed is not None:
             learned = resumed.estimator._learned
             start = learned.step, learned.state, resumed.passes
-            use_names(self.estimator, learned.source)
+            names.use_names(self.estimator, learned.source)
         self._fit_from(start)
         estimator = self.estimator
-        remember(estimator, samples.source())
+        base.remember(estimator, samples.source())
         if estimator._selects and self._given["then"] != "none":
             self._fit_then()
         return estimator
@@ -365,7 +321,7 @@ class Run:
             if start is None and for_many is not None:
                 first = self.samples.peek()
                 if first is not None:
-                    plan_of(self.estimator, Data.of(first), "chunks")
+                    base.plan_of(self.estimator, Data.of(first), "chunks")
             local.fit(self.estimator, self.samples, start, self._recorded, self._start_over)
             return
         except WidthError:
@@ -391,7 +347,7 @@ class Run:
         try:
             then = values.make_then(self._given, selection, len(chosen), several)
             if not (asked or self.samples.dataset.can_repeat):
-                add = f"add --then {method_of(then).lower()} to store it"
+                add = f"add --then {names.method_of(then).lower()} to store it"
                 how = add.capitalize() if "-" in self.samples.inputs else f"Name it -, and {add}"
                 raise ValueError(f"the input can be read once. {how}.")
             local.fit(then, _Chosen(self.samples, chosen, selection.n_features_in_))
@@ -413,37 +369,29 @@ class Run:
         )
 
     def _labelled_alike(self) -> Iterator[tuple[Any, Any]]:
-        """Yield chunks whose labels have the type of the classes.
-
-        Warn if none of them is a class, unless a type of labels was asked for.
-        """
-        estimator, asked = self.estimator, self.samples.dataset.options.labels
+        """Yield chunks whose labels have the type of the classes."""
+        estimator = self.estimator
         has_classes = estimator._needs_y and not estimator._takes_numbers
         if has_classes:
-            make_type(estimator, asked, self.model)
-        learned = labels_of(estimator)
-        unlike, known, path = Unlike(learned), learned.copy() if len(learned) else None, ""
+            make_type(estimator, self.samples.dataset.options.labels, self.model)
+        known = self._known = names.labels_of(estimator).copy()
         for X, y in self.samples:
             path = display_name(self.samples.inputs[self.samples.at.file])
             if not estimator._needs_y:  # it may ignore them
                 if y is None and estimator._learned.then is not None:
                     expected = f"expected labels, by which {self.model} predicts, got none"
                     raise DataError(path, f"{expected}. Update a model of --then none instead.")
-                y = self._as_classes(checked_targets(estimator, X, y, False))
-            if has_classes and isinstance(y, np.ndarray) and asked is None:
-                unlike.add(y)
-            if has_classes and known is not None:
+                y = self._as_classes(base.checked_targets(estimator, X, y, False))
+            if has_classes and len(known):
                 is_new = self._find_new(y, known, path)
                 if is_new.any():
                     X, y = X[~is_new], y[~is_new]
             if X.shape[0]:
                 yield X, y
-        self._all_new = bool(len(unlike.labels))
-        unlike.warn(path, self.model, "They are new classes. Check how labels are written.")
 
     def _as_classes(self, y: Any) -> Any:
         """Return labels that are ignored in the type of the classes, or both as text."""
-        classes = labels_of(self.estimator)
+        classes = names.labels_of(self.estimator)
         if sparse.issparse(y) or not len(classes) or are_text(y) == are_text(classes):
             return y
         make_type(self.estimator, "text", self.model)
@@ -457,6 +405,7 @@ class Run:
         several, n = sparse.issparse(y), y.shape[0]
         at, labels = y.nonzero() if several else (np.arange(n), y)
         is_new = ~np.isin(labels, known)
+        self._n_labels += len(labels)
         out = np.zeros(n, bool)
         if not is_new.any():
             return out
@@ -479,45 +428,34 @@ class Run:
     def _say_new(self) -> dict[str, Any]:
         """Print which classes are new, with their counts, and return them for JSON."""
         new = sorted(self._new.items(), key=lambda each: (-each[1], str(each[0])))
-        if new and not self._all_new:
+        path = display_name(self.samples.inputs[self.samples.at.file])
+        how = path, self.model, "They are new classes. Check how labels are written."
+        may_be_unlike = self.samples.dataset.options.labels is None
+        are_new = may_be_unlike and self._new.total() == self._n_labels  # all of them
+        if new and not (are_new and are_unlike(self._new, self._known, *how)):
             shown = ", ".join(f"{label!r} ({n:,} rows)" for label, n in new[:10])
             shown += ", …" * (len(new) > 10)
-            say(f"warning: classes that {self.model} did not have: {shown}.")
+            console.say(f"warning: classes that {self.model} did not have: {shown}.")
         return {"new_classes": dict(new)} if self.model else {}
 
     def _may_read_again(self) -> bool:
         """Whether samples may have more features than products can be summed for."""
         dataset = self.samples.dataset
-        twice, width = most_passes(self.estimator) > 1, dataset.options.width
+        width, may_widen = dataset.options.width, dataset.format.may_widen or dataset.is_text
         if width is not None:
-            return twice and width > MOST
-        if self.checkpoint is not None and not twice and self._for_many is None:
-            return False
-        may_be_wide = dataset.format.may_widen or dataset.is_text
-        (step, *_) = plan_of(self.estimator, Data(1, True), "chunks").passes
-        return may_be_wide and getattr(step, "second", None) == "cross"
+            return base.most_passes(self.estimator) > 1 and width > MOST
+        (step, *_) = base.plan_of(self.estimator, Data(1, True), "chunks").passes
+        return may_widen and getattr(step, "second", None) == "cross"
 
     def _start_over(self, n_features: int) -> None:
         """Prepare the inputs to be read again, by a fit in two passes or of all samples."""
         if self.checkpoint is not None and self._for_many is None:
-            if most_passes(self.estimator) == 1:
-                raise self._too_wide(n_features)
+            if base.most_passes(self.estimator) == 1:
+                base.refuse_more(self.estimator, n_features, "--checkpoint")
             if self._resumed is not None:
-                raise ParameterError(
-                    f"--resume: expected at most {MOST:,} columns as before the stop, got "
-                    f"{n_features:,}. Leave it out."
-                )
-        try:
-            self.samples.dataset.store_stdin()
-        except ParameterError as error:  # a named pipe
-            raise ParameterError(f"{error} Or set --width {n_features} or more.") from None
-
-    def _too_wide(self, n_features: int) -> ParameterError:
-        return ParameterError(
-            f"--checkpoint: expected at most {MOST:,} columns for "
-            f"{type(self.estimator).__name__.lower()}, got {n_features:,}. Leave it out, or use "
-            f"{instead_of(self.estimator)}."
-        )
+                most = f"at most {MOST:,} columns as before the stop"
+                values.refuse(self._given, ["resume"], most, f"{n_features:,}")
+        self.samples.dataset.store_stdin()
 
     def _recorded(self, step: Any, state: Any, number: int) -> None:
         """Record what a fit has learned after a chunk, in the pass of this number."""
@@ -525,15 +463,15 @@ class Run:
 
     def _record(self, learned: Learned, passes: int) -> None:
         """Give the checkpoint what was learned, and the estimator the names of features."""
-        if listed(self.estimator):
-            use_names(self.estimator, self.samples.source())
+        if names.listed(self.estimator):
+            names.use_names(self.estimator, self.samples.source())
         if self.samples.dataset.options.table and getattr(self.estimator, "groups", ()) is None:
             self.estimator.set_params(groups=self.samples.maker.groups_)  # whole columns enter
         chunk = self.samples.chunk
         if self.checkpoint is None or chunk is None:
             return
         if learned.step.gathers:
-            raise self._too_wide(learned.n_features)
+            base.refuse_more(self.estimator, learned.n_features, "--checkpoint")
         self.checkpoint.record(learned, passes, chunk)
 
     def _report_interrupt(self) -> None:
@@ -541,16 +479,16 @@ class Run:
         checkpoint, rows = self.checkpoint, self.samples.at.rows
         if checkpoint is not None and rows:
             checkpoint.save()
-            say(
+            console.say(
                 f"interrupted after {rows:,} rows, which are saved in {checkpoint.path}. "
                 "Run the same command with --resume to continue."
             )
         elif checkpoint is not None:
-            say("interrupted before any rows were learned; no file was changed.")
+            console.say("interrupted before any rows were learned; no file was changed.")
         else:
             resumable = hasattr(self.estimator, "partial_fit")
             hint = " Use --checkpoint FILE to save progress and resume." if resumable else ""
-            say(f"interrupted; no file was changed.{hint}")
+            console.say(f"interrupted; no file was changed.{hint}")
 
 
 class _Chosen:
@@ -560,24 +498,31 @@ class _Chosen:
         self.samples, self.chosen, self.n_features = samples, chosen, n_features
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        for X, y in self.samples.extra_pass("learning to predict"):
+        for X, y in self.samples.one_pass("learning to predict", learns=False):
             yield take(widened(X, self.n_features), self.chosen), y
 
 
-def _warn_of_repeated(
-    files: Sequence[str], learned: list[list[int]], model: str
+def warn_of_repeated(
+    files: Sequence[str], again: str, learned: Sequence[list[int]] = (), before: str = ""
 ) -> list[list[int]]:
-    """Return fingerprints with those of files; warn of files that were learned before."""
+    """Return fingerprints with those of files; warn of files with the contents of others.
+
+    `before` is said of those that were learned before, and `again` of those named twice.
+    """
     found = list(learned)
     for path in files:
         print_ = fingerprint(path)
-        if print_ is None:
-            continue
         if print_ in found:
-            whose = f"{model} has" if print_ in learned else "this command has"
-            say(f"warning: {path}: {whose} learned a file with these contents. It counts again.")
-        found.append(print_)
+            console.say(f"warning: {path}: {before if print_ in learned else again}")
+        found += [] if print_ is None else [print_]
     return found
+
+
+def _fingerprints(files: Sequence[str], model: str = "") -> list[list[int]]:
+    """Return those of the files that a model has learned, with these; warn of those twice."""
+    said = "learned a file with these contents. It counts again."
+    learned = learned_by(model) if model else []
+    return warn_of_repeated(files, f"this command has {said}", learned, f"{model} has {said}")
 
 
 def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None:
@@ -589,9 +534,9 @@ def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None
 
 def _as_before(resumed: ResumePoint, options: Options) -> Options:
     """Return options by which samples are read as they were before the stop."""
-    estimator, source = resumed.estimator, source_of(resumed.estimator)
+    estimator, source = resumed.estimator, names.source_of(resumed.estimator)
     columns = options.columns or (None if source is None else source.columns)
-    is_text = has_text_labels(estimator)
+    is_text = names.has_text_labels(estimator)
     if not (is_text or estimator._needs_y):  # the class 0 of samples whose labels are ignored
         is_text = None
     found = {"several_labels": resumed.several_labels, **decided_by(is_text)}
@@ -602,18 +547,15 @@ def _widen_to_widest(estimators: list[Any]) -> None:
     """Give models of unnamed columns as many columns as the widest of them."""
     width = max(estimator.n_features_in_ for estimator in estimators)
     for estimator in estimators:
-        named = column_names(estimator) is not None
+        named = names.column_names(estimator) is not None
         if estimator.n_features_in_ < width and not named and hasattr(estimator, "merge"):
-            widen(estimator, width)
+            base.widen(estimator, width)
 
 
 def _save(
-    estimator: Any,
-    output: str,
-    read: Version | None = None,
-    run: dict[str, Any] | None = None,
+    estimator: Any, output: str, read: Version | None = None, run: dict[str, Any] | None = None,
     learned: Sequence[list[int]] = (),
-) -> None:
+) -> None:  # fmt: skip
     if output != "-":
         save_model(estimator, output, read, run, learned)
         return
@@ -626,8 +568,8 @@ def _save(
 
 def _say_lost(estimator: Any) -> None:
     """Say what a model cannot do because no samples are kept, if anything."""
-    if lost := what_is_lost(estimator):
-        say(lost)
+    if lost := base.what_is_lost(estimator):
+        console.say(lost)
 
 
 def _say_if_other_columns(estimator: Any) -> None:
@@ -636,16 +578,17 @@ def _say_if_other_columns(estimator: Any) -> None:
     if then is None:
         return
     now, before = estimator.get_support(indices=True), then.chosen
-    new, old = (
-        some_names([feature_name(estimator, k) for k in np.setdiff1d(*each)], 5)
-        for each in ((now, before), (before, now))
-    )
-    if new or old:
-        changes = [f"{what} {names}" for what, names in (("with", new), ("without", old)) if names]
-        say(
-            f"{method_of(estimator).lower()} now selects other columns, {' and '.join(changes)}, "
-            f"and {method_of(then.estimator).lower()} predicts by those of the fit. To predict by "
-            "the new ones, run narrows fit on all rows."
+    new, old = np.setdiff1d(now, before).tolist(), np.setdiff1d(before, now).tolist()
+    changes = [
+        f"{what} {some_names([feature_name(estimator, k) for k in columns], 5)}"
+        for what, columns in (("with", new), ("without", old))
+        if columns
+    ]
+    if changes:
+        selects, predicts = (names.method_of(each).lower() for each in (estimator, then.estimator))
+        console.say(
+            f"{selects} now selects other columns, {' and '.join(changes)}, and {predicts} "
+            "predicts by those of the fit. To predict by the new ones, run narrows fit on all rows."
         )
 
 
@@ -660,8 +603,8 @@ def _report_model(
     if found["method"] == "ForwardFS" and (columns := chosen(estimator)):
         found["top"] = columns
         text += f"\n{in_order(columns)}"
-    report(found, text, as_json, err=output == "-")
+    console.report(found, text, as_json, err=output == "-")
     _say_if_other_columns(estimator)
     of_classes = estimator._needs_y and not estimator._takes_numbers
-    classes: Any = labels_of(estimator) if of_classes else []
-    say_if_numbers(classes, found["rows"], ", with --method pls or forwardfs")
+    classes: Any = names.labels_of(estimator) if of_classes else []
+    console.say_if_numbers(classes, found["rows"], ", with --method pls or forwardfs")

@@ -6,16 +6,13 @@ import glob
 import inspect
 import os
 from collections.abc import Callable
-from contextlib import suppress
-from errno import ENOENT
 from itertools import chain
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
-from narrows.errors import did_you_mean
-from narrows.io.addresses import check_address, is_address, without_options
+from narrows.errors import ParameterError, did_you_mean
+from narrows.io.addresses import is_address, without_options
 from narrows.io.kinds import LABEL_TYPES, SUFFIXES, kind_of
 from narrows.io.streams import MAX_LINE_MB
 from narrows.methods import MODULES
@@ -39,17 +36,20 @@ INSTEAD = {
         "--n-components": _SEVERAL, "--n-features": _SEVERAL, "--dim": _SEVERAL,
     },
 }  # fmt: skip
-Work = Callable[..., Any]
 METHOD_NAMES = {name.lower(): name for name in sorted(MODULES, key=str.lower)}
 
 
-def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
+def verb(
+    module: Callable[[], Any], *tables: Any, short_help: str | None = None
+) -> Callable[[Any], Any]:
     """Return a decorator that makes a command, with options and --json, of a function.
 
-    The function has the help as its docstring, and returns the function that does the work.
+    The function has the help as its docstring; the one of the same name in a module does the work.
 
     Parameters
     ----------
+    module : callable
+        Imports and returns this module, when the verb is run.
     *tables : click parameter, or tuple of these
         In the order in which the help shows them.
     short_help : str, optional
@@ -59,8 +59,8 @@ def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
 
     def add(described: Any) -> click.Command:
         def run(**given: Any) -> Any:
-            _check_existing(given)
-            return described()(**given)
+            _check_needed(given)
+            return getattr(module(), described.__name__)(**given)
 
         each = (table if isinstance(table, tuple) else (table,) for table in (*tables, _JSON))
         text = inspect.cleandoc(described.__doc__).format(**SUFFIXES)
@@ -72,84 +72,51 @@ def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
     return add
 
 
-def option(*flags: str, **more: Any) -> click.Option:
-    """Return an option."""
-    return click.Option(flags, **more)
+def option(said: str, help: str, kind: Any = str, **more: Any) -> click.Option:
+    """Return an option, which is said as in its help: its flags, and what its value is called.
+
+    Without a value or a `kind` of values, it is a flag.
+    """
+    words = said.split()
+    flags = [word for word in words if word.startswith("-")]
+    if words == flags and kind is str:
+        return click.Option(flags, is_flag=True, help=help, **more)
+    metavar = None if words == flags else words[-1]
+    return click.Option(flags, metavar=metavar, type=kind, help=help, **more)
 
 
-def _check_existing(given: dict[str, Any]) -> None:
-    """Raise FileNotFoundError for the first file that is not here; a cluster may have others."""
-    models = *given.get("models", ()), given.get("model")
-    inputs = *given.get("inputs", ()), given.get("input"), *given.get("test", ())
-    is_here = given.get("engine", "local") == "local"
-    for path in models:
-        check_address(path or "")
-    for path in models + inputs if is_here else models:
-        if path in (None, "-") or is_address(path):
-            continue
-        if not os.path.exists(path) and not glob.glob(path):
-            raise FileNotFoundError(ENOENT, os.strerror(ENOENT), path)
+class Listed(click.ParamType):
+    """Words or numbers, separated by commas."""
+
+    def __init__(self, kind: type = str):
+        self.kind, self.name = kind, "list"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> list[Any]:
+        """Return them as a list; ParameterError names the option."""
+        try:
+            return [self.kind(part) for part in value.split(",")]
+        except ValueError:
+            kinds = "integers" if self.kind is int else "numbers"
+            raise ParameterError(
+                f"{param.opts[-1]}: expected {kinds} separated by commas, got {value!r:.100}."
+            ) from None
 
 
-class CountOrShare(click.ParamType):
-    """A number of texts, or a share of them, which has a decimal point."""
+class MethodName(click.Choice):
+    """The name of a method, in any case, or another word."""
 
-    name = "count or share"
+    def __init__(self, *others: str):
+        super().__init__([*METHOD_NAMES, *others], case_sensitive=False)
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        """Return an integer >= 1, or a share from 0 to 1."""
-        with suppress(ValueError):
-            number = float(value) if "." in str(value) else int(value)
-            if number >= 1 if isinstance(number, int) else 0 <= number <= 1:
-                return number
-        self.fail(
-            f"expected a number of texts, or a share such as .5, got {value!r:.100}.", param, ctx
-        )
-
-
-class WordsOfTerm(click.ParamType):
-    """Two numbers of words, with a comma between them."""
-
-    name = "words of a term"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[int, int]:
-        """Return the fewest and the most words."""
-        if isinstance(value, tuple):
-            return value
-        with suppress(ValueError):
-            low, high = map(int, value.split(","))
-            if 1 <= low <= high:
-                return low, high
-        self.fail(f"expected two numbers of words, such as 1,2, got {value!r:.100}.", param, ctx)
-
-
-class MethodName(click.ParamType):
-    """The name of a method, in any case."""
-
-    name = "method"
-
-    def convert(self, value: str, param: Any, ctx: Any) -> str:
+    def convert(self, value: str, param: Any, ctx: Any) -> Any:
         """Return the name in lower case."""
-        if value.lower() not in METHOD_NAMES:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
             hint = did_you_mean(value.lower(), METHOD_NAMES)
             if value.lower() in RIVALS:
                 hint = "That is a method of scikit-learn, for compare alone. " + hint
-            raise click.BadParameter(f"expected a method, got {value!r}. {hint}")
-        return value.lower()
-
-    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
-        """Return the names that begin like this."""
-        return [
-            CompletionItem(name) for name in METHOD_NAMES if name.startswith(incomplete.lower())
-        ]
-
-
-class MethodNameOrNone(MethodName):
-    """The name of a method, or none."""
-
-    def convert(self, value: str, param: Any, ctx: Any) -> str:
-        """Return the name in lower case."""
-        return value if value == "none" else super().convert(value, param, ctx)
+            raise click.BadParameter(f"expected a method, got {value!r}. {hint}") from None
 
 
 class Input(click.Path):
@@ -164,54 +131,68 @@ class Input(click.Path):
         return str(value)
 
 
-def numbers(text: str) -> Any:
-    """Return a word, a number, or a list of numbers separated by commas."""
-    try:
-        found = [float(part) for part in text.split(",")]
-    except ValueError:
-        if "," in text:
-            raise click.BadParameter(f"expected a list of numbers, got {text!r}.") from None
-        return text
-    return found if "," in text else found[0]
+def is_set(value: Any) -> bool:
+    """Whether an option was given."""
+    return not (value is None or value is False or value == ())
+
+
+def flag(name: str) -> str:
+    """Return the option with this name."""
+    return f"--{name.replace('_', '-')}"
+
+
+# options, the one that each needs beside it, and values of that one; without values, any
+_NEEDED: dict[str, tuple[str, tuple[str | None, ...]]] = {
+    "every": ("checkpoint", ()),
+    "resume": ("checkpoint", ()),
+    "skipped": ("on_error", ("skip", "missing")),
+    "hash_columns": ("vectorizer", ("hashing",)),
+    **dict.fromkeys(("min_df", "max_df", "max_features"), ("vectorizer", ("tfidf", None))),
+    "scheduler": ("engine", ("dask",)),
+    "master": ("engine", ("spark",)),
+}
+
+
+def _check_needed(given: dict[str, Any]) -> None:
+    """Raise where an option was given, but not the one that it needs."""
+    for name, (other, values) in _NEEDED.items():
+        found = given.get(other)
+        if is_set(given.get(name)) and not (found in values if values else is_set(found)):
+            expected = f"{flag(other)} {values[0] if values else 'FILE'}"
+            raise ParameterError(
+                f"{flag(name)}: expected {expected} beside it, got a command without it. Add it."
+            )
+
+
+def one_of(given: dict[str, Any], *names: str) -> str | None:
+    """Return which of some options was given, if any; ParameterError if several were."""
+    found = [name for name in names if is_set(given[name])]
+    if len(found) > 1:
+        both = f"{flag(found[0])}, {flag(found[1])}"
+        raise ParameterError(f"{both}: expected one of them, got both. Leave one out.")
+    return found[0] if found else None
 
 
 # -- the tables ------------------------------------------------------------------------------------
 
 
-def _option(flag: str, metavar: str | None, kind: Any, help: str, **more: Any) -> click.Option:
-    return option(flag, metavar=metavar, type=kind, help=help, **more)
-
-
-def _flag(flag: str, help: str) -> click.Option:
-    return option(flag, is_flag=True, help=help)
-
-
-_JSON = option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object.")
 
 INPUT = click.Argument(["input"], type=Input(), metavar="INPUT")
 INPUTS = click.Argument(["inputs"], type=Input(), nargs=-1, required=True, metavar="INPUT...")
 MODEL = click.Argument(["model"], type=click.Path(), metavar="MODEL")
 MODELS = click.Argument(["models"], type=click.Path(), nargs=-1, required=True, metavar="MODEL...")
-MODEL_OUTPUT = option(
-    "-o", "--output", type=click.Path(), required=True, metavar="MODEL",
-    help="File to save the model to.",
-)  # fmt: skip
+MODEL_OUTPUT = option("-o --output MODEL", "File to save the model to.",
+                      click.Path(), required=True)  # fmt: skip
 FOR_CLASSES, FOR_TARGETS = "srda", "reducedrank"  # the methods without --method
-METHOD = option(
-    "--method", type=MethodName(), metavar="NAME",
-    help=f"One of {', '.join(METHOD_NAMES)}. Instead of srda, onlinesrda is fitted to sparse files "
-    f"of more than 8,192 columns.  [default: {FOR_CLASSES}; with --target: {FOR_TARGETS}]",
-)  # fmt: skip
-THEN = option(
-    "--then", type=MethodNameOrNone(), metavar="NAME",
-    help="Method that predicts by the columns that a selection such as ocfs keeps, or none.  "
-    "[default: srda, or reducedrank for targets, where the input can be read twice]",
-)  # fmt: skip
-LIKE = option(
-    "--like", type=click.Path(), metavar="MODEL",
-    help="Take method, parameters and columns of MODEL, and learn nothing from its rows, so that "
-    "both can be merged.",
-)  # fmt: skip
+METHOD = option("--method NAME", f"One of {', '.join(METHOD_NAMES)}. Instead of srda, onlinesrda "
+                "is fitted to sparse files of more than 8,192 columns.  [default: "
+                f"{FOR_CLASSES}; with --target: {FOR_TARGETS}]", MethodName())  # fmt: skip
+THEN = option("--then NAME", "Method that predicts by the columns that a selection such as ocfs "
+              "keeps, or none.  [default: srda, or reducedrank for targets, where the input can be "
+              "read twice]", MethodName("none"))  # fmt: skip
+LIKE = option("--like MODEL", "Take method, parameters and columns of MODEL, and learn nothing "
+              "from its rows, so that both can be merged.", click.Path())  # fmt: skip
 # parameters of methods with an option, and its help; what they take, their constraints say
 PARAMETERS = {
     "n_features": ("P", "Features to select: a number, a fraction, or cv."),
@@ -246,139 +227,83 @@ PARAMETERS = {
     ),
 }
 METHOD_PARAMETERS = (
-    *(
-        _option("--" + name.replace("_", "-"), metavar, str, help)
-        for name, (metavar, help) in PARAMETERS.items()
-    ),
-    option(
-        "--param", "params", multiple=True, metavar="NAME=VALUE",
-        help="Any other parameter of the method; may be given several times.",
-    ),
+    *(option(f"{flag(name)} {metavar}", help) for name, (metavar, help) in PARAMETERS.items()),
+    click.Option(["--param", "params"], metavar="NAME=VALUE", multiple=True,
+                 help="Any other parameter of the method; may be given several times."),
 )  # fmt: skip
-LABELS = _option(
-    "--labels", None, click.Choice(LABEL_TYPES),
-    "Type of all labels.  [default: that of the model, or of the first chunk]",
-)  # fmt: skip
+LABELS = option("--labels", "Type of all labels.  [default: that of the model, or of the first "
+                "chunk]", click.Choice(LABEL_TYPES))  # fmt: skip
 READING = (
-    _option(
-        "--label", "NAME", str,
-        "Column (of obs in .h5ad), JSON key, npz array or .npy file of labels.",
-    ),
-    option(
-        "--target", metavar="NAME", multiple=True,
-        help="Column, JSON key, npz array or .npy file of numbers to predict, in place of --label; "
-        "may be given several times. In svmlight, a name for the number before the columns, such "
-        "as label.",
-    ),
+    option("--label NAME", "Column (of obs in .h5ad), JSON key, npz array or .npy file of labels."),
+    option("--target NAME", "Column, JSON key, npz array or .npy file of numbers to predict, in "
+           "place of --label; may be given several times. In svmlight, a name for the number "
+           "before the columns, such as label.", multiple=True),
     LABELS,
-    option(
-        "--text", metavar="COLUMN", multiple=True,
-        help="Column or JSON key that holds texts; may be given several times to join texts. "
-        " [default: text in JSON lines]",
-    ),
-    _option("--vector", "COLUMN", str, "Parquet column of lists that holds the samples."),
-    _option("--split", "NAME", str, "Read only the JSON lines whose `split` is NAME."),
-    _option("--width", "D", click.IntRange(1, _MOST_COLUMNS), "Number of columns."),
-    _option(
-        "--separator", "CHARACTER", str,
-        "What is between the cells of CSV and TSV files, such as ';', '|' or ' '.  [default: that "
-        "of the suffix]",
-    ),
-    _option(
-        "--encoding", "NAME", str,
-        "Encoding of CSV, TSV and JSON lines, such as cp1252 (Windows) or utf-16-le.  [default: "
-        "that of the byte order mark, or UTF-8]",
-    ),
-    _flag("--no-header", "The first row of CSV and TSV files is a sample; columns are x0, x1, …"),
-    _flag("--zero-based", "svmlight columns are numbered from 0."),
-    _flag("--one-based", "svmlight columns are numbered from 1."),
-    _option(
-        "--chunk-rows", "ROWS", click.IntRange(1), "Number of rows to read at a time.",
-        default=10_000, show_default=True,
-    ),
-    _option(
-        "--max-line-mb", "MB", click.IntRange(1), "Length limit for the lines of a text file.",
-        default=MAX_LINE_MB, show_default=True,
-    ),
+    option("--text COLUMN", "Column or JSON key that holds texts; may be given several times to "
+           "join texts.  [default: text in JSON lines]", multiple=True),
+    option("--vector COLUMN", "Parquet column of lists that holds the samples."),
+    option("--split NAME", "Read only the JSON lines whose `split` is NAME."),
+    option("--width D", "Number of columns.", click.IntRange(1, _MOST_COLUMNS)),
+    option("--separator CHARACTER", "What is between the cells of CSV and TSV files, such as ';', "
+           "'|' or ' '.  [default: that of the suffix]"),
+    option("--encoding NAME", "Encoding of CSV, TSV and JSON lines, such as cp1252 (Windows) or "
+           "utf-16-le.  [default: that of the byte order mark, or UTF-8]"),
+    option("--no-header", "The first row of CSV and TSV files is a sample; columns are x0, x1, …"),
+    option("--zero-based", "svmlight columns are numbered from 0."),
+    option("--one-based", "svmlight columns are numbered from 1."),
+    option("--chunk-rows ROWS", "Number of rows to read at a time.",
+           click.IntRange(1), default=10_000, show_default=True),
+    option("--max-line-mb MB", "Length limit for the lines of a text file.",
+           click.IntRange(1), default=MAX_LINE_MB, show_default=True),
 )  # fmt: skip
 WRITING = (
-    _flag(
-        "--csv-safe",
-        "In CSV, put ' before names and text labels that begin with = + - @, tab or CR.",
-    ),
-)
+    option("--csv-safe", "In CSV, put ' before names and text labels that begin with = + - @, tab "
+           "or CR."),
+)  # fmt: skip
 ON_ERROR = (
-    _option(
-        "--on-error", None, click.Choice(["stop", "skip", "missing"]),
-        "What to do with a row that cannot be read: stop; skip and list it; or take a cell of a "
-        "table, or a text, for missing, and skip rows with other errors.  [default: stop]",
-    ),
-    _option("--skipped", "FILE", click.Path(), "Write the rows that were skipped to FILE."),
+    option("--on-error", "What to do with a row that cannot be read: stop; skip and list it; or "
+           "take a cell of a table, or a text, for missing, and skip rows with other errors.  "
+           "[default: stop]", click.Choice(["stop", "skip", "missing"])),
+    option("--skipped FILE", "Write the rows that were skipped to FILE.", click.Path()),
 )  # fmt: skip
 TEXTS = (
-    _option(
-        "--vectorizer", None, click.Choice(["tfidf", "hashing"]),
-        "Columns of texts: one for each term, or hashed.  [default: tfidf]",
-    ),
-    _option(
-        "--hash-columns", "D", click.IntRange(1, _MOST_COLUMNS),
-        "Number of hashed columns.  [default: 1048576]",
-    ),
-    _option("--stop-words", "WORDS", str, "Terms to ignore: english, or a file that lists them."),
-    _option(
-        "--ngram-range", "LOW,HIGH", WordsOfTerm(),
-        "The fewest and the most words of a term.  [default: 1,1]",
-    ),
-    _option(
-        "--min-df", "N", CountOrShare(),
-        "Ignore terms that occur in fewer than N texts, or than this share of them: .01.",
-    ),
-    _option(
-        "--max-df", "N", CountOrShare(),
-        "Ignore terms that occur in more than N texts, or than this share of them: .5.",
-    ),
-    _option("--max-features", "N", click.IntRange(1), "Keep the N most frequent terms."),
+    option("--vectorizer", "Columns of texts: one for each term, or hashed.  [default: tfidf]",
+           click.Choice(["tfidf", "hashing"])),
+    option("--hash-columns D", "Number of hashed columns.  [default: 1048576]",
+           click.IntRange(1, _MOST_COLUMNS)),
+    option("--stop-words WORDS", "Terms to ignore: english, or a file that lists them."),
+    option("--ngram-range LOW,HIGH", "The fewest and the most words of a term.  [default: 1,1]"),
+    option("--min-df N", "Ignore terms that occur in fewer than N texts, or than this share of "
+           "them: .01."),
+    option("--max-df N", "Ignore terms that occur in more than N texts, or than this share of "
+           "them: .5."),
+    option("--max-features N", "Keep the N most frequent terms.", click.IntRange(1)),
 )  # fmt: skip
 TABLES = (
-    _flag("--table", "Columns hold anything: numbers, categories, dates, texts, missing values."),
-    _option("--categories", "A,B,…", str, "Columns of a table that are categories."),
-    _option("--numbers", "A,B,…", str, "Columns of a table that are numbers."),
-    _option("--drop", "A,B,…", str, "Columns of a table to leave out."),
-    _option("--columns", "A,B,…", str, "Columns of a table to use, without all others."),
-    _option(
-        "--dates", None, click.Choice(["auto", "day-first", "month-first"]),
-        "How to read dates such as 03.04.2024 where no number above 12 shows it.",
-    ),
-    _option(
-        "--splines", "K", click.IntRange(0),
-        "Knots of the curves that a number of a table becomes; 0: a straight line.  [default: 8]",
-    ),
+    option("--table", "Columns hold anything: numbers, categories, dates, texts, missing values."),
+    option("--categories A,B,…", "Columns of a table that are categories.", Listed()),
+    option("--numbers A,B,…", "Columns of a table that are numbers.", Listed()),
+    option("--drop A,B,…", "Columns of a table to leave out.", Listed()),
+    option("--columns A,B,…", "Columns of a table to use, without all others.", Listed()),
+    option("--dates", "How to read dates such as 03.04.2024 where no number above 12 shows it.",
+           click.Choice(["auto", "day-first", "month-first"])),
+    option("--splines K", "Knots of the curves that a number of a table becomes; 0: a straight "
+           "line.  [default: 8]", click.IntRange(0)),
 )  # fmt: skip
-IDF_SAMPLE = _option(
-    "--idf-sample", "ROWS", click.IntRange(1),
-    "Count terms in the first ROWS texts only, and read the input once: for an endless pipe.",
-)  # fmt: skip
+IDF_SAMPLE = option("--idf-sample ROWS", "Count terms in the first ROWS texts only, and read the "
+                    "input once: for an endless pipe.", click.IntRange(1))  # fmt: skip
 CHECKPOINTS = (
-    _option("--checkpoint", "FILE", str, "Save progress to FILE during the run."),
-    _option(
-        "--every", "ROWS", click.IntRange(1),
-        "Number of rows between two checkpoints.  [default: 100000]",
-    ),
-    _flag("--resume", "Continue from the checkpoint, if there is one."),
+    option("--checkpoint FILE", "Save progress to FILE during the run."),
+    option("--every ROWS", "Number of rows between two checkpoints.  [default: 100000]",
+           click.IntRange(1)),
+    option("--resume", "Continue from the checkpoint, if there is one."),
 )  # fmt: skip
 ENGINES = (
-    _option(
-        "--engine", None, click.Choice(["local", "dask", "spark"]),
-        "Run here, or on a Dask or Spark cluster, with a task for each file or part of a file.",
-        default="local", show_default=True,
-    ),
-    _option(
-        "--scheduler", "ADDRESS", str,
-        "Running Dask cluster, such as tcp://host:8786; by default a local one is started.",
-    ),
-    _option(
-        "--master", "URL", str,
-        "Spark master: local[2], spark://host:7077, yarn, or sc://host of Spark Connect; by "
-        "default Spark is started here.",
-    ),
+    option("--engine", "Run here, or on a Dask or Spark cluster, with a task for each file or part "
+           "of a file.",
+           click.Choice(["local", "dask", "spark"]), default="local", show_default=True),
+    option("--scheduler ADDRESS", "Running Dask cluster, such as tcp://host:8786; by default a "
+           "local one is started."),
+    option("--master URL", "Spark master: local[2], spark://host:7077, yarn, or sc://host of Spark "
+           "Connect; by default Spark is started here."),
 )  # fmt: skip

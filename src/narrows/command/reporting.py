@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from narrows.command import values
-from narrows.command.console import (
-    described_columns,
-    n_empty,
-    say,
-    say_decisions,
-    say_empty,
-    say_if_numbers,
-)
-from narrows.command.console import report as show
+from narrows.command import console, values
+from narrows.command.options import one_of
 from narrows.errors import DataError, ParameterError, escaped
 from narrows.io.applied import kept_by, open_model
 from narrows.io.streams import expand_patterns
@@ -38,122 +29,127 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
     found |= {"solution": solved, "rows_kept": kept, "lost": lost}
     text, source = described(found), source_of(estimator)
     if source is not None and source.encoder is not None:
-        found["table"] = described_columns(source.encoder)
+        found["table"] = console.described_columns(source.encoder)
         text += "\n\ncolumns of the table:\n  " + "\n  ".join(found["table"])
-    show(found, text, as_json)
+    console.report(found, text, as_json)
 
 
-def compare(task: str, **given: Any) -> int:
+def compare(
+    task: str, inputs: tuple[str, ...], test: tuple[str, ...], report: str | None, as_json: bool,
+    **given: Any,
+) -> int:  # fmt: skip
     """Compare methods by a classifier on the reduced data, or by the neighbours of queries."""
+    from narrows.command.learning import warn_of_repeated
+    from narrows.evaluate.report import twin_of
+
     others = {
         "classification": ("left_out", "ridges"),
         "retrieval": ("classifier", "cv", "metric", "target", *values.OF_TABLES),
     }
     [other] = others.keys() - {task}
     values.refuse(given, others[task], f"--task {other}", f"--task {task}")
-    return _retrieve(**given) if task == "retrieval" else _classify(**given)
+    files, tests = expand_patterns(inputs), expand_patterns(test)
+    if "-" in files and "-" in tests:
+        raise ParameterError("-: expected standard input once, got it twice. Name it once.")
+    for output in [] if report is None else [report, twin_of(report)]:
+        values.check_output(output, *files, *tests)
+    warn_of_repeated(
+        [*files, *tests],
+        "an earlier file has the same contents, so that held-out samples may be equal to training "
+        "samples. Name it once.",
+    )
+    run = _retrieve if task == "retrieval" else _classify
+    found, text, no_command, write = run(inputs, files, tests, given)
+    console.report(found, text, as_json)
+    if no_command is not None:
+        console.report(None, f"\n{found.get('fit') or found.get('command') or no_command}", as_json)
+    if report is not None:
+        write(report)
+        written = f"\nreport written to {report}, and its data to {twin_of(report)}"
+        console.report(None, written, as_json)
+    if found.get("stopped"):
+        console.say("interrupted; the lines above are complete.")
+    return 130 if found.get("stopped") else 0
+
+
+# as JSON and as text, what to say without a command for the best line, and what writes the report
+Compared = tuple[dict[str, Any], str, str | None, Callable[[str], None]]
 
 
 def _classify(
-    inputs: tuple[str, ...], test: tuple[str, ...], methods: str | None, dims: str | None,
-    classifier: str | None, cv: int | None, repeats: int | None, metric: str | None,
-    margin: float | None, seed: int, report: str | None, as_json: bool, **given: Any,
-) -> int:  # fmt: skip
+    inputs: Sequence[str], files: list[str], tests: list[str], given: dict[str, Any]
+) -> Compared:
+    """Compare methods by a classifier on the reduced data, or by R^2."""
     from narrows.evaluate import comparison as runs
     from narrows.evaluate import report as page
     from narrows.evaluate.splits import read_folds
     from narrows.solve.paired import MARGIN
     from narrows.text import Tfidf
 
-    splitting = {"--test": test or None, "--cv": cv, "--repeats": repeats}
-    one, *others = [flag for flag, value in splitting.items() if value is not None] or [""]
-    if others:
-        raise ParameterError(f"{one}, {others[0]}: expected one of them, got both. Leave one out.")
-    sizes = None if dims is None else values.listed("--dims", dims)
-    numeric, metric = bool(given["target"]), (metric or "auto").replace("-", "_")
-    asked = None if classifier is None else classifier.split(",")
-    classifiers = runs.checked_classifiers(asked, numeric)
+    methods, dims, repeats, seed = (given[name] for name in ("methods", "dims", "repeats", "seed"))
+    one_of(given | {"test": tests or None}, "test", "cv", "repeats")
+    numeric, metric = bool(given["target"]), (given["metric"] or "auto").replace("-", "_")
+    classifiers = runs.checked_classifiers(given["classifier"], numeric)
     usual = runs.FOR_NUMBERS if numeric else runs.FOR_CLASSES
-    names = usual if methods is None else methods.split(",")
-    compared = runs.check(names, sizes, classifiers, seed, metric, repeats, numeric)
-    files, tests = _files(inputs, test)
-    for output in [] if report is None else [report, page.twin_of(report)]:
-        values.check_output(output, *files, *tests)
+    compared = runs.check(methods or usual, dims, classifiers, seed, metric, repeats, numeric)
     maker = values.make_vectoriser(given)
     reading = values.read_options(given, labels_required=True)
     reading, maker = values.as_table(files, reading, given, maker)
-    data = read_folds(files, tests, cv, repeats, seed, reading, maker or Tfidf())
+    data = read_folds(files, tests, given["cv"], repeats, seed, reading, maker or Tfidf())
     values.check_text_options(given, data.is_text, files[0])
-    if data.is_text and (empty := sum(map(n_empty, data.parts[::2]))):
-        say_empty(empty)
+    if data.is_text and (empty := sum(map(console.n_empty, data.parts[::2]))):
+        console.say_empty(empty)
     if reading.table and (source := data.source(0)) is not None:
-        say_decisions(source.encoder)
+        console.say_decisions(source.encoder)
     if not numeric:
-        say_if_numbers(set(data.y.tolist()), len(data.y))
+        console.say_if_numbers(set(data.y.tolist()), len(data.y))
     if methods is None:
         compared = runs.without_costly(compared, data)
     # all columns, and each method at each size, by each classifier
-    each = len(set(sizes or runs.sizes_of(data[0][0])))
+    each = len(set(dims or runs.sizes_of(data[0][0])))
     total = len(data) * (1 + len(compared) * each) * len(set(classifiers))
-    margin = MARGIN if margin is None else margin
-    with _steps(total, len(data)) as advance:
-        lines = runs.compare_splits(data, compared, sizes, asked, advance, metric, margin, True)
-    chosen = lines.recommendation_
-    line = None if chosen is None else chosen.of_narrows
-    fit = None
-    if line is not None:
-        fit = values.to_fit(inputs, line.method, line.columns or line.dimensions)
-    show({**page.contents(lines, fit), "stopped": lines.stopped}, str(lines), as_json)
+    margin = MARGIN if given["margin"] is None else given["margin"]
+    with _steps(total) as advance:
+        how = given["classifier"], advance, metric, margin, True
+        lines = runs.compare_splits(data, compared, dims, *how)
+    chosen, fit, none = lines.recommendation_, None, None
     if chosen is not None:
         none = "No command: narrows fit has none of these methods. Add one to --methods."
-        show(None, f"\n{fit or none}", as_json)
-    if report is not None:
-        read = [*files, *tests]
-        page.write(report, lines, data, compared, read, values.as_typed(), fit)
-        written = f"\nreport written to {report}, and its data to {page.twin_of(report)}"
-        show(None, written, as_json)
-    if lines.stopped:
-        say("interrupted; the lines above are complete.")
-    return 130 if lines.stopped else 0
+        if (line := chosen.of_narrows) is not None:
+            fit = values.to_fit(inputs, line.method, line.columns or line.dimensions)
+
+    def write(path: str) -> None:
+        page.write(path, lines, data, compared, [*files, *tests], values.as_typed(), fit)
+
+    return {**page.contents(lines, fit), "stopped": lines.stopped}, str(lines), none, write
 
 
 def _retrieve(
-    inputs: tuple[str, ...], test: tuple[str, ...], methods: str | None, dims: str | None,
-    ridges: str | None, left_out: float | None, margin: float | None, repeats: int | None,
-    seed: int, report: str | None, as_json: bool, **given: Any,
-) -> int:  # fmt: skip
+    inputs: Sequence[str], files: list[str], tests: list[str], given: dict[str, Any]
+) -> Compared:
+    """Compare methods by the neighbours of queries, also of classes left out of fits."""
     from narrows.evaluate import report as page
     from narrows.evaluate.retrieval import LEFT_OUT, REPEATS, check, n_steps, retrieval
     from narrows.evaluate.splits import read_parts
 
-    settings: dict[str, Any] = {
-        "methods": None if methods is None else methods.split(","),
-        "dims": None if dims is None else values.listed("--dims", dims),
-        "ridges": None if ridges is None else values.listed("--ridges", ridges, float),
-        "left_out": left_out,
-        "margin": margin,
-        "repeats": repeats,
-        "seed": seed,
-    }
-    settings = {name: value for name, value in settings.items() if value is not None}
-    made = check(**{name: value for name, value in settings.items() if name != "margin"})
-    files, tests = _files(inputs, test)
-    for path in [] if report is None else [report, page.twin_of(report)]:
-        values.check_output(path, *files, *tests)
+    names = "methods", "dims", "ridges", "left_out", "repeats", "seed"
+    settings = values.given_of(given, names)
+    made = check(**settings)
     parts, *_ = read_parts(files, tests, values.read_options(given, labels_required=True))
     if parts[0].dtype == object:
         raise DataError(
             files[0], "expected vectors for --task retrieval, got texts. Give their embeddings."
         )
     values.check_text_options(given, False, files[0])
-    queries = parts[2:] if tests else None
-    share = LEFT_OUT if left_out is None else left_out
-    draws = 1 if queries is not None and not share else repeats or REPEATS
-    total = n_steps(parts[1], parts[0].shape[1], made, settings.get("dims"), share, draws)
-    with _steps(total, draws) as advance:
+    queries, share = parts[2:] if tests else None, settings.get("left_out", LEFT_OUT)
+    draws = 1 if queries is not None and not share else settings.get("repeats", REPEATS)
+    total = n_steps(parts[1], parts[0].shape[1], made, given["dims"], share, draws)
+    with _steps(total) as advance:
+        settings |= values.given_of(given, ["margin"])
         lines = retrieval(*parts[:2], test=queries, progress=advance, **settings)
-    chosen, fit = lines.best(), None
+    chosen, fit, none = lines.best(), None, None
     if chosen is not None:
+        none = f"No command: narrows fit lacks {chosen.line.method}."
         mu = getattr(chosen.estimator, "mu", None)
         of_mu = [] if not isinstance(mu, float) else ["--mu", f"{mu:.6g}"]
         method = "lda" if of_mu else chosen.line.method
@@ -162,71 +158,25 @@ def _retrieve(
     for classes in lines.classes:
         best = lines.best(classes=classes)
         found[classes] = best and best.as_dict()
-    show(found, str(lines), as_json)
-    if chosen is not None:
-        show(None, f"\n{fit or f'No command: narrows fit lacks {chosen.line.method}.'}", as_json)
-    if report is not None:
-        page.write_retrieval(report, lines, [*files, *tests], values.as_typed(), fit)
-        written = f"\nreport written to {report}, and its data to {page.twin_of(report)}"
-        show(None, written, as_json)
-    return 0
 
+    def write(path: str) -> None:
+        page.write_retrieval(path, lines, [*files, *tests], values.as_typed(), fit)
 
-def _files(inputs: tuple[str, ...], test: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """Return the files of samples and of test samples; warn where two have the same contents."""
-    from narrows.io.models import fingerprint
-
-    files, tests = expand_patterns(inputs), expand_patterns(test)
-    if "-" in files and "-" in tests:
-        raise ParameterError("-: expected standard input once, got it twice. Name it once.")
-    known: list[list[int]] = []
-    for path in [*files, *tests]:
-        found = fingerprint(path)
-        if found in known:
-            say(
-                f"warning: {path}: an earlier file has the same contents, so that held-out samples "
-                "may be equal to training samples. Name it once."
-            )
-        known += [] if found is None else [found]
-    return files, tests
+    return found, str(lines), none, write
 
 
 @contextmanager
-def _steps(total: int, repeats: int) -> Iterator[Callable[[str], None]]:
-    """Show a bar of steps that are made several times, and the time left.
-
-    A step that was done before takes as long again, another one as long as the mean of all.
-    """
+def _steps(total: int) -> Iterator[Callable[[str], None]]:
+    """Show a bar of so many steps, and give what is called with the name of each at its start."""
     from tqdm import tqdm
 
-    spent: dict[str, list[float]] = {}
-    started = 0.0
-
-    def left() -> float:
-        known = {step: sum(times) / len(times) for step, times in spent.items()}
-        done = sum(map(len, spent.values()))
-        unknown = max(0, total - repeats * len(known)) * sum(map(sum, spent.values())) / done
-        rest = ((repeats - len(times)) * known[step] for step, times in spent.items())
-        return sum(rest) + unknown
-
-    form = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
-    with tqdm(total=total, disable=None, file=sys.stderr, bar_format=form) as bar:
-        step = ""
-
-        def end() -> None:
-            if step:
-                spent.setdefault(step, []).append(time.perf_counter() - started)
-                bar.set_postfix_str(f"{tqdm.format_interval(round(left()))} left", refresh=False)
-                bar.update()
+    with tqdm(total=total, disable=None, file=sys.stderr) as bar:
 
         def advance(what: str) -> None:
-            nonlocal step, started
-            end()
-            step, started = what, time.perf_counter()
             bar.set_description(escaped(what))
+            bar.update()
 
         yield advance
-        end()
 
 
 def demo(output: str, as_json: bool) -> None:
@@ -248,6 +198,6 @@ def demo(output: str, as_json: bool) -> None:
         "picture": output,
     }
     text = f"{heading}\n\n{table}\n\n{number}\n\n{of_numbers.recommendation_}"
-    show(found, text, as_json)
+    console.report(found, text, as_json)
     examples.picture(lines, of_numbers, output)
-    show(None, f"\npicture written to {output}", as_json)
+    console.report(None, f"\npicture written to {output}", as_json)

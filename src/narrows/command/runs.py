@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +19,7 @@ from narrows.io.source import Source, check_terms
 from narrows.io.streams import display_name, prefetch
 from narrows.io.table_rows import DECIDING, TableRows, cells_named, in_file, joined
 from narrows.solve.cells import CellError
+from narrows.solve.in_place import SignalsHeld
 
 if TYPE_CHECKING:
     from narrows.text import Vectoriser
@@ -56,13 +55,9 @@ class FileSamples:
     """
 
     def __init__(
-        self,
-        inputs: Sequence[str],
-        options: Options,
-        source: Source | None = None,
-        maker: Any = None,
-        sample: int | None = None,
-    ):
+        self, inputs: Sequence[str], options: Options, source: Source | None = None,
+        maker: Any = None, sample: int | None = None,
+    ) -> None:  # fmt: skip
         self.inputs, self.dataset = list(inputs), Dataset(inputs, options, source)
         self.maker: Any = None if source is None else source.maker
         self.chunk: Chunk | None = None
@@ -77,25 +72,21 @@ class FileSamples:
 
         return self._given or Tfidf()
 
-    def samples_of(self, chunk: Chunk) -> Any:
-        """Return the samples of a chunk, made of texts or of a table."""
-        if self.maker is None:
-            return chunk.X
-        with self._cells_named([chunk]):
-            return self.maker.samples_of(chunk.X)
-
     def transformed(self, chunk: Chunk) -> Iterator[Chunk]:
-        """Yield a chunk with its samples; in parts where cells cannot be read and this is allowed.
+        """Yield a chunk with its samples, made of texts or of a table if it has these.
 
-        The rows of these cells are left out, or the cells are missing.
+        Where cells cannot be read and this is allowed, it comes in parts: the rows of these cells
+        are left out, or the cells are missing.
         """
-        skipped, name = self.dataset.skipped, display_name(self.inputs[chunk.at.file])
-        if skipped is None or self.maker is None:
-            yield chunk.replace(X=self.samples_of(chunk))
+        if self.maker is None:
+            yield chunk
             return
+        skipped, name = self.dataset.skipped, display_name(self.inputs[chunk.at.file])
         try:
             yield chunk.replace(X=self.maker.samples_of(chunk.X))
         except CellError as error:
+            if skipped is None:
+                raise in_file(error, name, chunk.lines) from None
             n = len(chunk.lines)
             if n > 1:
                 for rows in (np.arange(n // 2), np.arange(n // 2, n)):
@@ -120,79 +111,65 @@ class FileSamples:
         """Whether the terms of all texts have to be counted before they are samples."""
         return self.dataset.is_text and self.maker is None and self._sample is None
 
-    def count_terms(self) -> None:
-        """Count the terms of all texts, in a pass of its own."""
-        for chunk in progress(self.dataset, "counting terms"):
-            self._counter.update(chunk.X)
-        self._use_counter()
+    def count_terms(self, lists: Iterable[Any] | None = None) -> None:
+        """Count the terms of lists of texts, by default of all texts, in a pass of its own."""
+        if lists is None:
+            lists = (chunk.X for chunk in progress(self.dataset, "counting terms"))
+        for texts in lists:
+            self._counter.update(texts)
+        check_terms(self._counter, self.inputs[0])  # or say that there are none
+        self.maker = self._counter
 
     def peek(self) -> Any:
         """Return the samples of the first chunk of the next pass, None if there is none."""
-        chunks = self._pass()
+        chunks = self.one_pass()
         first = list(islice(chunks, 1))
         self._peeked = chain(first, chunks)
         return first[0][0] if first else None
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        chunks, self._peeked = self._peeked or self._pass(), None
+        chunks, self._peeked = self._peeked or self.one_pass(), None
         return chunks
 
-    def _pass(self) -> Iterator[tuple[Any, Any]]:
-        """Yield (X, y) of each chunk."""
+    def one_pass(
+        self, description: str = "learning", learns: bool = True
+    ) -> Iterator[tuple[Any, Any]]:
+        """Yield (X, y) of each chunk; a pass that does not learn is not where the fit has come."""
         if self._passes:
             self.dataset.store_stdin()  # or say why not
         self._passes += 1
-        for chunk in progress(self.dataset, "learning", self._transformed()):
-            self.chunk, self.at = chunk, chunk.at
-            yield chunk.X, chunk.y
-
-    def extra_pass(self, description: str) -> Iterator[tuple[Any, Any]]:
-        """Yield (X, y) of each chunk in one more pass, which is not where the fit has come to."""
-        self.dataset.store_stdin()
-        self._passes += 1
         for chunk in progress(self.dataset, description, self._transformed()):
+            if learns:
+                self.chunk, self.at = chunk, chunk.at
             yield chunk.X, chunk.y
 
     def _transformed(self) -> Iterator[Chunk]:
         """Yield the chunks of a pass, their texts as samples."""
-        chunks, first = iter(self.dataset), list[Chunk]()
-        if self.dataset.is_text and self.maker is None:  # a sample is counted first
-            sample, counter = self._sample or 0, self._counter
+        chunks, first, is_text = iter(self.dataset), list[Chunk](), self.dataset.is_text
+        if self.maker is None and (is_text or self.dataset.options.table):
+            enough, rows = (self._sample or 0) if is_text else DECIDING, 0
             for chunk in chunks:
                 first.append(chunk)
-                counter.update(chunk.X[: sample - counter.n_documents])
-                if counter.n_documents >= sample:
+                rows += len(chunk.lines)
+                if rows >= enough:
                     break
-            self._use_counter()
-        elif self.dataset.options.table and self.maker is None:
-            rows = 0
-            for chunk in chunks:
-                first.append(chunk)
-                rows += chunk.X.shape[0]
-                if rows >= DECIDING:
-                    break
-            if first:
-                with self._cells_named(first):
-                    self._decide(joined([chunk.X for chunk in first]).rows(slice(DECIDING)))
+            if is_text:
+                texts = chain.from_iterable(chunk.X for chunk in first)
+                self.count_terms([list(islice(texts, enough))])
+            elif first:
+                self._decide(first)
         for chunk in chain(first, chunks):
-            if self.dataset.is_text and self._passes == 1:
+            if is_text and self._passes == 1:
                 self.n_empty += n_empty(chunk.X)
             yield from self.transformed(chunk)
 
-    def _use_counter(self) -> None:
-        """Turn texts into samples by the terms counted so far; DataError where there are none."""
-        check_terms(self._counter, self.inputs[0])
-        self.maker = self._counter
-
-    def _cells_named(self, chunks: list[Chunk]) -> AbstractContextManager[None]:
-        """Name the file and the line of a cell of a table that is not as it should be."""
-        return cells_named((display_name(self.inputs[c.at.file]), c.lines) for c in chunks)
-
-    def _decide(self, cells: TableRows) -> None:
-        """Decide from the first rows of a table how its columns become features, and say it."""
+    def _decide(self, first: list[Chunk]) -> None:
+        """Decide by the first rows of a table how its columns become features, and say it."""
         from narrows.table import TableEncoder  # takes time to import
 
-        self.maker = (self._given or TableEncoder()).fit(cells)
+        with cells_named((display_name(self.inputs[each.at.file]), each.lines) for each in first):
+            cells = joined([chunk.X for chunk in first]).rows(slice(DECIDING))
+            self.maker = (self._given or TableEncoder()).fit(cells)
         say_decisions(self.maker)
 
     @contextmanager
@@ -239,35 +216,6 @@ def interrupt_between(items: Iterable[T]) -> Iterator[T]:
 
     While the next item is awaited, they take effect at once. Ignored ones stay ignored.
     """
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    before = {number: handler for number, handler in before.items() if callable(handler)}
-    if threading.current_thread() is not threading.main_thread():
-        before = {}
-    waiting, caught = False, list[int]()
-
-    def on_signal(number: int, frame: object) -> None:
-        caught.append(number)
-        if waiting:
-            end()
-
-    def end() -> None:
-        raise KeyboardInterrupt if caught[0] == signal.SIGINT else SystemExit(128 + caught[0])
-
-    for number in before:
-        signal.signal(number, on_signal)
-    try:
-        iterator = iter(items)
-        while True:
-            waiting = True
-            try:
-                if caught:
-                    end()
-                item = next(iterator)
-            except StopIteration:
-                return
-            finally:
-                waiting = False
+    for item in items:
+        with SignalsHeld():
             yield item
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from narrows.command import values
 from narrows.command.console import report, say, say_skipped
-from narrows.command.labels import Agreement, Explained
+from narrows.command.labels import Agreement, Explained, are_unlike, as_type
 from narrows.command.runs import FileSamples, progress
 from narrows.errors import DataError, ParameterError, printable
 from narrows.io.applied import open_model
@@ -24,6 +24,7 @@ from narrows.io.source import check_kind, kind_of, of_maker
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, writer
 from narrows.methods.names import predictor, source_of, targets_of
+from narrows.methods.parameters import PRIORS
 from narrows.moments.labels import written
 
 
@@ -48,16 +49,15 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
     names = [printable(name) for name in estimator.get_feature_names_out()]
     targets = samples.dataset.options.target
 
+    def result(rows: int) -> tuple[dict[str, Any], str]:
+        text = f"{rows:,} rows x {len(names):,} columns written to {output}"
+        return {"dimensions": len(names)}, text
+
     def reduced(X: Any, y: Any) -> tuple[Any, Any]:
         return estimator.transform(X), y
 
-    how = "reducing", given["csv_safe"], given["flush"], targets
-    rows, stopped = _write(samples, output, names, reduced, *how)
-    found = {"output": output, "rows": rows, "dimensions": len(names)}
-    found |= say_skipped(samples.dataset, given["skipped"])
-    text = f"{rows:,} rows x {len(names):,} columns written to {output}"
-    report(found, text, as_json, err=output == "-")
-    return 130 if stopped else 0
+    how = names, reduced, result, "reducing", targets
+    return _write(samples, output, as_json, given, *how)
 
 
 def predict(
@@ -67,7 +67,6 @@ def predict(
     inputs, reading = expand_patterns([input]), values.read_options(given)
     reading = reading.with_found({"labels_may_lack": True})
     estimator, samples = _opened(model, inputs, output, reading, given, predicts=True)
-    how = "predicting", given["csv_safe"], given["flush"]
     numeric = bool(estimator._takes_numbers)
     if not hasattr(estimator, "predict"):
         what, then = ("regressor", "reducedrank") if numeric else ("classifier", "srda")
@@ -78,17 +77,15 @@ def predict(
             f"{what} to them."
         )
     if numeric:
-        for flag, is_given in (("--proba", proba), ("--priors", priors is not None)):
-            if is_given:
-                raise ParameterError(
-                    f"{flag}: expected a model of classes, got one of numbers. Leave it out."
-                )
-        return _predict_numbers(estimator, samples, input, output, as_json, given["skipped"], *how)
+        given |= {"proba": proba, "priors": priors}
+        values.refuse(given, ("proba", "priors"), "a model of classes", "one of numbers")
+        return _predict_numbers(estimator, samples, input, output, as_json, given)
+    priors = None if priors is None else values.as_allowed(priors, PRIORS)
     known = predictor(estimator)._solution.classes
     labels = known.labels  # in the header as in the column of labels
     labels = written(labels.astype(int) if labels.dtype.kind == "b" else labels)
     classes, several = [printable(label) for label in labels.tolist()], bool(known.n_labels)
-    agreement = Agreement(known.labels, reading.labels, model)
+    agreement = Agreement(known.labels, as_type(known.labels, reading.labels, model))
 
     def predicted(X: Any, y: Any) -> tuple[Any, Any]:
         probabilities, labels = estimator.predict_proba(X, priors), estimator.predict(X, priors)
@@ -98,32 +95,31 @@ def predict(
             return probabilities, sparse.csr_array(labels)
         return probabilities if proba else probabilities.max(axis=1, keepdims=True), labels
 
+    def result(rows: int) -> tuple[dict[str, Any], str]:
+        found: dict[str, Any] = {"accuracy": agreement.share, "largest_class": None}
+        text, scores = f"{rows:,} predictions written to {output}", agreement.scores()
+        if agreement.n:
+            text += f"\n{agreement.equal:,} of {agreement.n:,} are equal to the labels of {input}: "
+            text += f"{agreement.share:.1%}"
+        if scores:
+            of = f" of {classes[agreement.rarer]}" if agreement.rarer is not None else ""
+            text += f"\nArea under the ROC curve {scores['roc_auc']:.3f}, average precision{of} "
+            text += f"{scores['average_precision']:.3f}, log-loss {scores['log_loss']:.3f}."
+        if agreement.most_frequent is not None:
+            label, share = agreement.most_frequent
+            found["largest_class"] = {"label": label, "accuracy": share}
+            text += f"\nAlways answering {printable(label)} has {share:.1%}."
+        how = input, model, "Check which column has the labels."
+        are_unlike(agreement.labels, agreement.classes, *how)
+        return found | scores, text
+
     names = classes if proba or several else ["probability"]
-    rows, stopped = _write(samples, output, names, predicted, *how)
-    equal, n, accuracy = agreement.equal, agreement.n, agreement.share
-    found = {"output": output, "rows": rows, "accuracy": accuracy, "largest_class": None}
-    found |= say_skipped(samples.dataset, given["skipped"])
-    text = f"{rows:,} predictions written to {output}"
-    if accuracy is not None:
-        text += f"\n{equal:,} of {n:,} are equal to the labels of {input}: {accuracy:.1%}"
-    scores = agreement.scores()
-    found |= scores
-    if scores:
-        of = f" of {classes[agreement.rarer]}" if agreement.rarer is not None else ""
-        text += f"\nArea under the ROC curve {scores['roc_auc']:.3f}, average precision{of} "
-        text += f"{scores['average_precision']:.3f}, log-loss {scores['log_loss']:.3f}."
-    if agreement.most_frequent is not None:
-        label, share = agreement.most_frequent
-        found["largest_class"] = {"label": label, "accuracy": share}
-        text += f"\nAlways answering {printable(label)} has {share:.1%}."
-    agreement.warn_if_unlike(input, model)
-    report(found, text, as_json, err=output == "-")
-    return 130 if stopped else 0
+    return _write(samples, output, as_json, given, names, predicted, result)
 
 
 def _predict_numbers(
     estimator: Any, samples: FileSamples, input: str, output: str, as_json: bool,
-    skipped: str | None, *how: Any,
+    given: dict[str, Any],
 ) -> int:  # fmt: skip
     """Predict the targets of the rows of a file."""
     explained, names = Explained(), [printable(name) for name in targets_of(estimator)]
@@ -139,31 +135,26 @@ def _predict_numbers(
             explained.add(found, y)
         return found, None
 
-    rows, stopped = _write(samples, output, names, predicted, *how)
-    shares = dict(zip(names, explained.shares, strict=False))
-    known = [share for share in shares.values() if share is not None]
-    mean = sum(known) / len(known) if known else None
-    found = {"output": output, "rows": rows, "r2": mean, "r2_by_target": shares}
-    found |= say_skipped(samples.dataset, skipped)
-    text = f"{rows:,} predictions written to {output}"
-    if mean is not None:
-        each = [f"{name} {share:.3f}" for name, share in shares.items() if share is not None]
-        text += f"\nR^2 of {explained.n:,} rows of {input}: {mean:.3f}"
-        text += f" ({', '.join(each)})" * (len(shares) > 1)
-    report(found, text, as_json, err=output == "-")
-    return 130 if stopped else 0
+    def result(rows: int) -> tuple[dict[str, Any], str]:
+        shares = dict(zip(names, explained.shares, strict=False))
+        known = {name: share for name, share in shares.items() if share is not None}
+        mean = sum(known.values()) / len(known) if known else None
+        text = f"{rows:,} predictions written to {output}"
+        if mean is not None:
+            each = [f"{name} {share:.3f}" for name, share in known.items()]
+            text += f"\nR^2 of {explained.n:,} rows of {input}: {mean:.3f}"
+            text += f" ({', '.join(each)})" * (len(shares) > 1)
+        return {"r2": mean, "r2_by_target": shares}, text
+
+    return _write(samples, output, as_json, given, names, predicted, result)
 
 
 def _opened(
-    model: str,
-    inputs: list[str],
-    output: str,
-    reading: Options,
-    given: dict[str, Any],
+    model: str, inputs: list[str], output: str, reading: Options, given: dict[str, Any],
     predicts: bool = False,
-) -> tuple[Any, FileSamples]:
+) -> tuple[Any, FileSamples]:  # fmt: skip
     """Return a saved model, and the samples of inputs whose rows become an output."""
-    values.check_output(output, model, *inputs, label=reading.label, target=reading.target)
+    values.check_output(output, model, *inputs, given=given)
     output_kind(output)
     flush = given["flush"]
     if flush and output != "-":
@@ -181,47 +172,47 @@ def _opened(
 
 
 def _write(
-    samples: FileSamples,
-    output: str,
-    names: list[str],
+    samples: FileSamples, output: str, as_json: bool, given: dict[str, Any], names: list[str],
     of_samples: Callable[[Any, Any], tuple[Any, Any]],
-    description: str,
-    csv_safe: bool,
-    flush: bool,
-    targets: Sequence[str] | None = None,
-) -> tuple[int, bool]:
-    """Write what is made of the samples and labels of each chunk.
+    result: Callable[[int], tuple[dict[str, Any], str]],
+    description: str = "predicting", targets: Sequence[str] | None = None,
+) -> int:  # fmt: skip
+    """Write what is made of the samples and labels of each chunk; return the exit status.
 
-    Return the number of rows, and whether Ctrl-C stopped it: the rows so far are then complete.
+    `result` returns what to print of so many rows, as JSON and as text. If Ctrl-C stops it, the
+    rows so far are complete.
     """
-    rows, stopped = 0, False
+    rows, status = 0, 0
     with (
-        writer(output, names, csv_safe=csv_safe, targets=targets) as out,
+        writer(output, names, csv_safe=given["csv_safe"], targets=targets) as out,
         warnings.catch_warnings(),
     ):
         # the reader has put the columns into the order of the fit
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         try:
-            for chunk in progress(samples.dataset, None if flush else description):
+            for chunk in progress(samples.dataset, None if given["flush"] else description):
                 for made in samples.transformed(chunk):
                     X, y = of_samples(made.X, made.y)
                     out.write(X, y, samples.inputs[made.at.file], made.lines)
                     rows += X.shape[0]
-                if flush:
+                if given["flush"]:
                     sys.stdout.buffer.flush()
         except KeyboardInterrupt:  # between two chunks
             if not rows:
                 raise
-            stopped = True
-    if stopped:
+            status = 130
+    if status:
         say(f"interrupted; {output} holds the first {rows:,} rows.")
-    return rows, stopped
+    more = say_skipped(samples.dataset, given["skipped"])
+    found, text = result(rows)
+    report({"output": output, "rows": rows, **found, **more}, text, as_json, err=output == "-")
+    return status
 
 
 def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
     """Convert a data file to another format, with the same columns and labels."""
     options = values.read_options(given)
-    values.check_output(output, input, label=options.label, target=options.target)
+    values.check_output(output, input, given=given)
     dataset = Dataset([input], options.with_found({EXACT: True}))
     rows = 0
 

@@ -6,9 +6,10 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +17,6 @@ from click.core import ParameterSource
 
 from narrows.command import options as tables
 from narrows.command.console import say
-from narrows.command.options import FOR_CLASSES, FOR_TARGETS, METHOD_NAMES, PARAMETERS
 from narrows.errors import DataError, ParameterError, did_you_mean, some_names
 from narrows.io.addresses import check_address
 from narrows.io.chunk import MAY_BE_TABLE, Options, for_targets
@@ -37,11 +37,8 @@ if TYPE_CHECKING:
 _SIZES = {"n_components": "n_features", "n_features": "n_components"}
 _READING = tuple(str(each.name) for each in tables.READING if each.name != "one_based")
 _OF_LINES = "separator", "encoding", "no_header"
-_OF_TFIDF = "min_df", "max_df", "max_features"
 _OF_TEXTS = tuple(str(each.name) for each in (*tables.TEXTS, tables.IDF_SAMPLE))
 OF_TABLES = tuple(str(each.name) for each in tables.TABLES)
-_LISTS, _PLAIN = ("categories", "numbers", "drop"), ("splines", "dates")  # of these
-_ADDRESSES = {"scheduler": "dask", "master": "spark"}  # options, and the engine that each is for
 OF_BOTH = ("half_life", "keep")  # parameters of a selection and of what predicts behind it
 MANY, FOR_MANY = 2000, "onlinesrda"  # selected columns, and what predicts by more
 THEN_APART = (  # what to do on a cluster
@@ -50,36 +47,28 @@ THEN_APART = (  # what to do on a cluster
 _MAX_STOP_WORDS = 16_000_000  # characters
 
 
-def listed(flag: str, value: str, kind: type = int) -> list[Any]:
-    """Return integers or numbers separated by commas; ParameterError names the flag."""
-    try:
-        return [kind(part) for part in value.split(",")]
-    except ValueError:
-        kinds = "integers" if kind is int else "numbers"
-        problem = f"{flag}: expected {kinds} separated by commas, got {value!r:.100}."
-        raise ParameterError(problem) from None
-
-
 # -- estimators and models -----------------------------------------------------------------------
 
 
 def class_of(method: str) -> Any:
     """Return the class of a method as it is named at the command line."""
-    return METHODS[METHOD_NAMES[method]]
+    return METHODS[tables.METHOD_NAMES[method]]
 
 
 def method_of(method: str | None, target: tuple[str, ...]) -> Any:
     """Return the class of a method, by default of that for classes or targets."""
-    return class_of(method or (FOR_TARGETS if target else FOR_CLASSES))
+    return class_of(method or (tables.FOR_TARGETS if target else tables.FOR_CLASSES))
+
+
+def methods_that(holds: Callable[[Any], bool]) -> str:
+    """Return the names of the methods of which this holds, for messages."""
+    return ", ".join(name for name in tables.METHOD_NAMES if holds(class_of(name)()))
 
 
 def predicting(numeric: bool) -> str:
     """Return the names of the methods that predict numbers, or of those that predict classes."""
-    every = {name: class_of(name)() for name in METHOD_NAMES}
-    return ", ".join(
-        name
-        for name, each in every.items()
-        if hasattr(each, "predict") and bool(each._takes_numbers) == numeric
+    return methods_that(
+        lambda each: hasattr(each, "predict") and bool(each._takes_numbers) == numeric
     )
 
 
@@ -89,9 +78,8 @@ def check_then(given: dict[str, Any], estimator: Any) -> None:
     if name is None:
         return
     if not estimator._selects:
-        selecting = ", ".join(name for name in METHOD_NAMES if class_of(name)()._selects)
-        got = f"got {type(estimator).__name__.lower()}. Leave it out."
-        raise ParameterError(f"--then: expected a method that selects columns ({selecting}), {got}")
+        selecting = f"a method that selects columns ({methods_that(lambda each: each._selects)})"
+        refuse(given, ["then"], selecting, type(estimator).__name__.lower())
     numeric = bool(estimator._takes_numbers)
     predict = predicting(numeric)
     if name not in ("none", *predict.split(", ")):
@@ -112,19 +100,10 @@ def make_then(given: dict[str, Any], estimator: Any, n_chosen: int, several: boo
 
     `several`: whether rows have several labels.
     """
-    from narrows.moments.products import MOST
-
-    usual = FOR_TARGETS if estimator._takes_numbers else "srda"
+    usual = tables.FOR_TARGETS if estimator._takes_numbers else "srda"
     if not estimator._takes_numbers and (several or n_chosen > MANY):
         usual = FOR_MANY
-    name = given["then"] or usual
-    if n_chosen > MOST and name != FOR_MANY:
-        instead = "" if estimator._takes_numbers else f", or use --then {FOR_MANY}"
-        raise ParameterError(
-            f"--then {name}: expected at most {MOST:,} selected columns, got {n_chosen:,}. Select "
-            f"fewer{instead}."
-        )
-    return _with(class_of(name)(), {key: given[key] for key in OF_BOTH if given[key] is not None})
+    return _with(class_of(given["then"] or usual)(), given_of(given, OF_BOTH))
 
 
 def say_selects(estimator: Any, why: str) -> None:
@@ -136,7 +115,7 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
     """Return an estimator with the parameters among the options, and those of NAME=VALUE pairs."""
     estimator = method()
     known = estimator.get_params()
-    chosen = {name: given[name] for name in PARAMETERS if given[name] is not None}
+    chosen = given_of(given, tables.PARAMETERS)
     if estimator._selects and given["then"] != "none" and "keep" not in known:
         chosen.pop("keep", None)  # of what predicts
     for pair in params:
@@ -151,33 +130,38 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
     for key in unknown:
         near = _SIZES[key] if _SIZES.get(key) in known else key
         hint = did_you_mean(near, known, _shown)
-        others = [name for name in METHOD_NAMES if key in class_of(name)().get_params()]
+        others = [name for name in tables.METHOD_NAMES if key in class_of(name)().get_params()]
         if others and near == key:
             hint = f"Methods with {_shown(key)}: {', '.join(others)}."
         raise ParameterError(f"expected a parameter of {method.__name__}, got {key!r}. {hint}")
     return _with(estimator, chosen)
 
 
-def _with(estimator: Any, chosen: dict[str, str]) -> Any:
-    """Return an estimator with parameters that texts say, each of which its constraint allows."""
+def given_of(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return those of some options that were given."""
+    return {name: given[name] for name in names if given[name] is not None}
+
+
+def _with(estimator: Any, chosen: dict[str, Any]) -> Any:
+    """Return an estimator with parameters, or texts that say these, allowed by its constraints."""
     constraints = constraints_of(estimator.__class__)
-    for name, text in chosen.items():
+    for name, value in chosen.items():
         constraint = constraints.get(name, ANY)
-        value = _value(text, constraint)
+        value = as_allowed(value, constraint) if isinstance(value, str) else value
         check_removed_value(type(estimator).__name__, name, value)
         constraint.check(name, value)
         estimator.set_params(**{name: value})
     return estimator
 
 
-def _value(text: str, constraint: Constraint) -> Any:
+def as_allowed(text: str, constraint: Constraint) -> Any:
     """Return the first of the values that a text may stand for that a constraint allows.
 
-    They are a value as in JSON, a number, a list of numbers, 0 and False for none, and the text.
-    Features are a list of names; all and true are True.
+    They are a value as in JSON or a number, a list of numbers, a tuple as in JSON, 0 and None for
+    none, and the text. Features are a list of names; all and true are True.
     """
     values: list[Any] = []
-    readers: list[Callable[[str], Any]] = [_json, float, _floats]
+    readers: list[Callable[[str], Any]] = [_json, _floats, lambda text: tuple(_json(f"[{text}]"))]
     if constraint.lists_features:
         readers = [_json] if text.startswith("[") else []
     for read in readers:
@@ -195,26 +179,23 @@ def _floats(text: str) -> list[float]:
 
 
 def _json(text: str) -> Any:
-    """Return a value as in JSON; ValueError for others."""
+    """Return a value as in JSON, or a number such as .5; ValueError for others."""
     try:
         # integers beyond those of NumPy are floats
         return json.loads(text, parse_int=lambda n: int(n) if len(n) < 20 else float(n))
     except RecursionError:
         raise ValueError(text[:10]) from None
+    except ValueError:
+        return float(text)
 
 
 def make_for_many(given: dict[str, Any], params: tuple[str, ...]) -> Any:
     """Return the estimator for files of more columns than srda learns, and say that it is used."""
-    new, most = class_of(FOR_MANY), "at most 8,192 columns"
-    names = [name for name in PARAMETERS if given[name] is not None]
-    for name in (*names, *(pair.partition("=")[0] for pair in params)):
-        if name not in new().get_params():
-            raise ParameterError(
-                f"{_shown(name)}: expected {most} for srda, got more. {FOR_MANY}, which learns "
-                "these, does not have it. Leave it out."
-            )
-    say(f"srda learns {most} of files: fitting {FOR_MANY}, which learns more in one pass.")
-    return make_estimator(new, given, params)
+    say(
+        f"srda learns at most 8,192 columns of files: fitting {FOR_MANY}, which learns more in one "
+        "pass."
+    )
+    return make_estimator(class_of(FOR_MANY), given, params)
 
 
 def supported(estimator: Any, method: str) -> Any:
@@ -230,19 +211,13 @@ def supported(estimator: Any, method: str) -> Any:
 
 def read_options(given: dict[str, Any], labels_required: bool = False) -> Options:
     """Return how to read files."""
-    if given["zero_based"] and given["one_based"]:
-        raise ParameterError(
-            "--zero-based, --one-based: expected one of them, got both. Leave one out."
-        )
-    chosen = {name: given[name] for name in _READING}
-    chosen |= {name: given[name] or None for name in ("text", "target", "no_header")}
-    if not given["zero_based"] and not given["one_based"]:
-        chosen["zero_based"] = None
+    base = tables.one_of(given, "zero_based", "one_based")
+    chosen = {name: given[name] for name in _READING if tables.is_set(given[name])}
+    if base is not None:
+        chosen["zero_based"] = base == "zero_based"
+    if given.get("on_error") != "stop":
+        chosen["on_error"] = given.get("on_error")
     named = bool(given["label"] or given["target"])
-    if given.get("on_error") not in (None, "stop"):
-        chosen["on_error"] = given["on_error"]
-    elif given.get("skipped") is not None:
-        raise ParameterError("--skipped: expected --on-error skip beside it, got none. Add it.")
     return Options(**chosen, labels_required=labels_required, named=named)
 
 
@@ -285,16 +260,13 @@ def make_vectoriser(given: dict[str, Any]) -> Vectoriser | None:
     """Return the vectoriser that the options of texts describe; None where none was given."""
     from narrows.text import HashedTfidf, Tfidf
 
-    kind, names = given["vectorizer"], ("stop_words", "ngram_range", *_OF_TFIDF)
-    for name in _OF_TFIDF:
-        _require(given, name, kind != "hashing", "--vectorizer tfidf")
-    _require(given, "hash_columns", kind == "hashing", "--vectorizer hashing")
-    chosen = {name: given[name] for name in names if given[name] is not None}
+    is_hashed = given["vectorizer"] == "hashing"
+    chosen = given_of(given, ("stop_words", "ngram_range", "min_df", "max_df", "max_features"))
     if chosen.get("stop_words", "english") != "english":
         chosen["stop_words"] = _read_words(chosen["stop_words"])
-    if kind == "hashing":
-        return HashedTfidf(given["hash_columns"] or 2**20, **chosen)
-    return Tfidf(**chosen) if kind or chosen else None
+    if is_hashed:
+        return _with(HashedTfidf(given["hash_columns"] or 2**20), chosen)
+    return _with(Tfidf(), chosen) if chosen or given["vectorizer"] else None
 
 
 def as_table(
@@ -304,7 +276,7 @@ def as_table(
 
     That is where an option of tables was given, or where the first rows of a file show it.
     """
-    asked = [name for name in OF_TABLES if given[name] not in (None, False)]
+    asked = [name for name in OF_TABLES if tables.is_set(given[name])]
     texts, cells = reading.text or (), None
     if not (asked or reading.vector or (maker is not None and not texts)):
         cells = first_cells(files[0], reading)
@@ -315,23 +287,19 @@ def as_table(
         return reading.with_found({MAY_BE_TABLE: maker is None}), maker
     from narrows.table import TableEncoder
 
-    lists = {name: given[name].split(",") for name in _LISTS if given[name] is not None}
-    if given["columns"] is not None:
-        lists["drop"] = _others(files[0], reading, given)
-    others = {name: given[name] for name in _PLAIN if given[name] is not None}
-    encoder = TableEncoder(**lists, **others, text=list(reading.text) if reading.text else None)
+    chosen = given_of(given, ("categories", "numbers", "drop", "splines", "dates"))
+    if tables.one_of(given, "columns", "drop") == "columns":
+        chosen["drop"] = _others(files[0], reading, given["columns"])
+    encoder = _with(TableEncoder(text=list(reading.text) if reading.text else None), chosen)
     return reading.replace(table=True, text=None), encoder
 
 
-def _others(file: str, reading: Options, given: dict[str, Any]) -> list[str]:
+def _others(file: str, reading: Options, wanted: list[str]) -> list[str]:
     """Return the columns of a table that --columns leaves out."""
-    if given["drop"] is not None:
-        raise ParameterError("--columns, --drop: expected one of them, got both. Leave one out.")
     cells = first_cells(file, reading)
     if cells is None:
         problem = f"--columns: expected a table in a file, got {display_name(file)}."
         raise ParameterError(f"{problem} Name the other columns with --drop.")
-    wanted = given["columns"].split(",")
     for name in wanted:
         if name not in cells:
             hint = did_you_mean(name, cells, repr)
@@ -348,10 +316,9 @@ def check_like_options(given: dict[str, Any]) -> None:
 
 def check_text_options(given: dict[str, Any], is_text: bool, path: str) -> None:
     """Raise where options of texts were given for numbers."""
-    for name in _OF_TEXTS:
-        if not is_text and given.get(name) is not None:
-            problem = f"{_flag(name)}: expected texts ({SUFFIXES['texts']}), got numbers in {path}."
-            raise ParameterError(f"{problem} Leave it out, or add --text COLUMN to read texts.")
+    unread = [name for name in _OF_TEXTS if name in given and not is_text]
+    got = f"numbers in {path}, of which --text COLUMN reads texts"
+    refuse(given, unread, f"texts ({SUFFIXES['texts']})", got)
 
 
 def _read_words(path: str) -> list[str]:
@@ -368,40 +335,33 @@ def _read_words(path: str) -> list[str]:
 # -- outputs, checkpoints and clusters -----------------------------------------------------------
 
 
-def check_output(
-    path: str,
-    *inputs: str,
-    label: str | None = None,
-    target: Iterable[str] | None = None,
-    stop_words: str | None = None,
-) -> None:
+def check_output(path: str, *inputs: str, given: Mapping[str, Any] = MappingProxyType({})) -> None:
     """Raise, before any work is done, where a result cannot be written.
 
     Files of labels, targets and stop words that options name are inputs, too.
     """
+    if path == "-" and sys.stdout is None:
+        raise ParameterError("-o -: expected standard output, got a closed one. Write to a file.")
     if path == "-":
-        if sys.stdout is None:
-            raise ParameterError(
-                "-o -: expected standard output, got a closed one. Write to a file."
-            )
         return
     check_address(path, "Write to a file, and upload it.")
-    folder = os.path.dirname(path) or "."
+    folder, words = os.path.dirname(path) or ".", given.get("stop_words")
+    beside = given.get("label") or "", *(given.get("target") or ())
+    read = [*inputs, *(name for name in beside if name.endswith(".npy"))]
+    read += [] if words in (None, "english") else [words]
+    problem = None
     if not os.path.isdir(folder):
-        raise ParameterError(f"{path}: expected a folder {folder}, got none. Create it first.")
-    if os.path.isdir(path):
-        raise ParameterError(f"{path}: expected a file, got a folder.")
-    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise ParameterError(
-            f"{path}: expected permission to write, got none. Write to another file."
-        )
-    beside = [name for name in (label or "", *(target or ())) if name.endswith(".npy")]
-    beside += [] if stop_words in (None, "english") else [stop_words]
-    for source in (*inputs, *beside):
-        if os.path.isfile(path) and os.path.exists(source) and os.path.samefile(path, source):
-            raise ParameterError(
-                f"{path}: expected an output, got an input. Write to another file."
-            )
+        problem = f"a folder {folder}, got none. Create it first."
+    elif os.path.isdir(path):
+        problem = "a file, got a folder."
+    elif not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        problem = "permission to write, got none. Write to another file."
+    elif os.path.isfile(path) and any(
+        os.path.exists(each) and os.path.samefile(path, each) for each in read
+    ):
+        problem = "an output, got an input. Write to another file."
+    if problem is not None:
+        raise ParameterError(f"{path}: expected {problem}")
 
 
 def check_skipping(given: dict[str, Any], dataset: Any, *files: str) -> None:
@@ -414,16 +374,8 @@ def check_skipping(given: dict[str, Any], dataset: Any, *files: str) -> None:
     if given["skipped"] is not None:
         check_output(given["skipped"], *files)
         if dataset.format.kind.is_binary:
-            raise ParameterError(
-                f"--skipped: expected files of text, got {dataset.format.name}. Leave it out; the "
-                "rows are listed."
-            )
-
-
-def check_checkpoint_options(given: dict[str, Any]) -> None:
-    """Raise where one of the options of checkpoints lacks the one that it depends on."""
-    for name in ("resume", "every"):
-        _require(given, name, given["checkpoint"] is not None, "--checkpoint FILE")
+            got = f"{dataset.format.name}, whose rows are listed"
+            refuse(given, ["skipped"], "files of text", got)
 
 
 def check_checkpoint_path(path: str, output: str, *inputs: str) -> None:
@@ -445,8 +397,6 @@ def on_cluster(given: dict[str, Any], verb: str, *local_only: str) -> Callable[.
     `local_only` names options that are not available on a cluster.
     """
     engine = given["engine"]
-    for option, of in _ADDRESSES.items():
-        _require(given, option, engine == of, f"--engine {of}")
     if engine == "local":
         return None
     refuse(given, (*local_only, *_OF_LINES), "--engine local", f"--engine {engine}")
@@ -462,8 +412,10 @@ def on_cluster(given: dict[str, Any], verb: str, *local_only: str) -> Callable[.
 def refuse(given: dict[str, Any], names: Iterable[str], expected: str, got: str) -> None:
     """Raise where one of these options was given, which need something else."""
     for name in names:
-        if not (given[name] is None or given[name] is False or given[name] == ()):
-            raise ParameterError(f"{_flag(name)}: expected {expected}, got {got}. Leave it out.")
+        if tables.is_set(given[name]):
+            raise ParameterError(
+                f"{tables.flag(name)}: expected {expected}, got {got}. Leave it out."
+            )
 
 
 def as_typed() -> str:
@@ -477,12 +429,12 @@ def to_fit(inputs: Sequence[str], method: str, dimensions: int, *more: str) -> s
 
     `inputs` are files and patterns as they were typed; `more` are further words of the command.
     """
-    if method not in METHOD_NAMES:
+    if method not in tables.METHOD_NAMES:
         return None
     chooses = class_of(method)().get_params()
     size = "n_components" if "n_components" in chooses else "n_features"
     found = _typed((*_READING, *_OF_TEXTS, *OF_TABLES))
-    found += ["--method", method, _flag(size), str(dimensions), *more]
+    found += ["--method", method, tables.flag(size), str(dimensions), *more]
     return shlex.join(["narrows", "fit", *inputs, *found, "-o", "model.narrows"])
 
 
@@ -498,21 +450,10 @@ def _typed(names: Iterable[str | None]) -> list[str]:
         many = parameter.nargs == -1 or getattr(parameter, "multiple", False)
         for each in value if many else (value,):
             words += parameter.opts[-1:] if isinstance(parameter, click.Option) else []
-            text = ",".join(map(str, each)) if isinstance(each, tuple) else str(each)
+            text = ",".join(map(str, each)) if isinstance(each, list) else str(each)
             words += [] if isinstance(each, bool) else [text]
     return words
 
 
-def _require(given: dict[str, Any], name: str, holds: bool, required: str) -> None:
-    """Raise where an option was given, but not what it requires."""
-    if given[name] not in (None, False) and not holds:
-        problem = f"expected {required} beside it, got a command without it. Add it."
-        raise ParameterError(f"{_flag(name)}: {problem}")
-
-
 def _shown(name: str) -> str:
-    return _flag(name) if name in PARAMETERS else name
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    return tables.flag(name) if name in tables.PARAMETERS else name

@@ -5,10 +5,12 @@ So help, wrong usage and completion need neither NumPy nor scikit-learn.
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from narrows.command import options
-from narrows.command.options import Work, option
+from narrows.command.options import option
 from narrows.io.kinds import FOR_ROWS, SUFFIXES
 
 _METRICS = (
@@ -17,32 +19,45 @@ _METRICS = (
 )  # fmt: skip
 
 
-def _or_stdout(context: click.Context, option: click.Parameter, path: str | None) -> str:
+def _or_stdout(context: click.Context, output: click.Parameter, path: str | None) -> str:
     """Return the output, which may be left out with --flush."""
     if path is None and not context.params.get("flush"):
-        raise click.MissingParameter(ctx=context, param=option)
+        raise click.MissingParameter(ctx=context, param=output)
     return path or "-"
 
 
+def _learning() -> Any:
+    from narrows.command import learning
+
+    return learning
+
+
+def _transforming() -> Any:
+    from narrows.command import transforming
+
+    return transforming
+
+
+def _reporting() -> Any:
+    from narrows.command import reporting
+
+    return reporting
+
+
 OUTPUT = (
-    option(
-        "--flush", is_flag=True, is_eager=True,
-        help="Answer each row on stdout before the next one is read.",
-    ),
-    option(
-        "-o", "--output", type=click.Path(), callback=_or_stdout, metavar="OUTPUT",
-        help=f"A file that ends in {SUFFIXES['numbers']}; - for {FOR_ROWS.name} on stdout.  "
-        "[required without --flush]",
-    ),
+    option("--flush", "Answer each row on stdout before the next one is read.", is_eager=True),
+    option("-o --output OUTPUT", f"A file that ends in {SUFFIXES['numbers']}; - for "
+           f"{FOR_ROWS.name} on stdout.  [required without --flush]",
+           click.Path(), callback=_or_stdout),
 )  # fmt: skip
 
 
 @options.verb(
-    options.INPUTS, options.METHOD, options.THEN, options.LIKE, options.MODEL_OUTPUT,
+    _learning, options.INPUTS, options.METHOD, options.THEN, options.LIKE, options.MODEL_OUTPUT,
     options.METHOD_PARAMETERS, options.READING, options.ON_ERROR, options.TEXTS, options.TABLES,
     options.IDF_SAMPLE, options.CHECKPOINTS, options.ENGINES,
 )  # fmt: skip
-def fit() -> Work:
+def fit() -> None:
     """Fit a method to labelled data and save the model.
 
     \b
@@ -57,20 +72,15 @@ def fit() -> Work:
     narrows fit 'shards/*.parquet' --method oc -o m.narrows --engine dask
     narrows fit tuesday.svm --like monday.narrows -o tuesday.narrows
     """  # noqa: D301 - click reads the character
-    from narrows.command.learning import fit
-
-    return fit
 
 
 @options.verb(
-    options.MODEL, options.INPUTS, options.MODEL_OUTPUT,
-    option(
-        "--no-new-classes", is_flag=True,
-        help="Expect labels that are classes of the model; with --on-error skip, skip the others.",
-    ),
+    _learning, options.MODEL, options.INPUTS, options.MODEL_OUTPUT,
+    option("--no-new-classes", "Expect labels that are classes of the model; with --on-error skip, "
+           "skip the others."),
     options.READING, options.ON_ERROR, options.CHECKPOINTS,
 )  # fmt: skip
-def update() -> Work:
+def update() -> None:
     """Update a saved model with more rows.
 
     \b
@@ -80,16 +90,13 @@ def update() -> Work:
     Exact methods give the same model as a fit to all rows at once. Texts are weighted by the terms
     and frequencies that were counted when the model was fitted.
     """  # noqa: D301 - click reads the character
-    from narrows.command.learning import update
-
-    return update
 
 
 @options.verb(
-    options.MODELS, options.MODEL_OUTPUT, options.LABELS,
+    _learning, options.MODELS, options.MODEL_OUTPUT, options.LABELS,
     short_help="Merge models that were fitted to different rows.",
 )  # fmt: skip
-def merge() -> Work:
+def merge() -> None:
     """Merge models of the same method that were fitted to different rows.
 
     \b
@@ -99,16 +106,13 @@ def merge() -> Work:
     of tables, and maps (kernelsrda; srda and mmc of more than 8,192 columns): fit one model, and
     the other rows with narrows fit --like.
     """  # noqa: D301 - click reads the character
-    from narrows.command.learning import merge
-
-    return merge
 
 
 @options.verb(
-    options.MODEL, options.INPUT, OUTPUT, options.READING, options.ON_ERROR,
+    _transforming, options.MODEL, options.INPUT, OUTPUT, options.READING, options.ON_ERROR,
     options.WRITING, options.ENGINES,
 )  # fmt: skip
-def transform() -> Work:
+def transform() -> None:
     """Reduce the rows of a file with a saved model.
 
     Labels or targets of the file follow the reduced columns.
@@ -121,26 +125,17 @@ def transform() -> Work:
 
     On a cluster, the output is a folder of Parquet files in the order of the rows.
     """  # noqa: D301 - click reads the character
-    from narrows.command.transforming import transform
-
-    return transform
 
 
 @options.verb(
-    options.MODEL, options.INPUT, OUTPUT,
-    option(
-        "--proba", is_flag=True,
-        help="Write the probability of each class, not only that of the predicted one.",
-    ),
-    option(
-        "--priors", metavar="PRIORS", type=options.numbers,
-        help="Shares of the classes in INPUT, without learning again: balanced, sqrt or p1,p2,… in "
-        "the order of the classes.  [default: empirical, those of the fit]",
-    ),
+    _transforming, options.MODEL, options.INPUT, OUTPUT,
+    option("--proba", "Write the probability of each class, not only that of the predicted one."),
+    option("--priors PRIORS", "Shares of the classes in INPUT, without learning again: balanced, "
+           "sqrt or p1,p2,… in the order of the classes.  [default: empirical, those of the fit]"),
     options.READING, options.ON_ERROR, options.WRITING,
     short_help="Predict the classes or targets of a file.",
 )  # fmt: skip
-def predict() -> Work:
+def predict() -> None:
     """Predict the classes, or the targets, of the rows of a file with a saved model.
 
     \b
@@ -153,17 +148,14 @@ def predict() -> Work:
     `label`. If the input has labels, the accuracy is printed. For a model of numbers the output has
     a column for each target; if the input has the targets, R^2 is printed.
     """  # noqa: D301 - click reads the character
-    from narrows.command.transforming import predict
-
-    return predict
 
 
 @options.verb(
-    options.INPUT, click.Argument(["output"], metavar="OUTPUT"), options.READING,
+    _transforming, options.INPUT, click.Argument(["output"], metavar="OUTPUT"), options.READING,
     options.WRITING,
     short_help="Convert a data file to another format.",
 )  # fmt: skip
-def convert() -> Work:
+def convert() -> None:
     """Convert a data file to another format, with the same columns and labels.
 
     \b
@@ -173,99 +165,63 @@ def convert() -> Work:
     Files of numbers can be converted to {numbers}; files of texts to {texts}. The output is read
     again, and its rows are counted.
     """  # noqa: D301 - click reads the character
-    from narrows.command.transforming import convert
-
-    return convert
 
 
 @options.verb(
-    options.MODEL,
-    option(
-        "--top", type=click.IntRange(1), default=10, show_default=True, metavar="N",
-        help="Number of columns to show.",
-    ),
-    option("--per-class", is_flag=True, help="Show the best columns of each class."),
+    _reporting, options.MODEL,
+    option("--top N", "Number of columns to show.",
+           click.IntRange(1), default=10, show_default=True),
+    option("--per-class", "Show the best columns of each class."),
     short_help="Show what a saved model has learned.",
 )  # fmt: skip
-def info() -> Work:
+def info() -> None:
     """Show what a saved model has learned: its rows, classes, and best columns by name.
 
     \b
     narrows info model.narrows --top 20 --per-class
     """  # noqa: D301 - click reads the character
-    from narrows.command.reporting import info
-
-    return info
 
 
 @options.verb(
-    options.INPUTS,
-    option(
-        "--test", type=options.Input(), multiple=True, metavar="INPUT",
-        help="Test data, a file or a pattern; may be given several times. By default fifths of the "
-        "rows, or the JSON lines whose `split` is test.",
-    ),
-    option(
-        "--task", default="classification", show_default=True,
-        type=click.Choice(["classification", "retrieval"]),
-        help="Score a classifier, or the nearest neighbours of queries, also of classes that are "
-        "left out when methods are fitted.",
-    ),
-    option(
-        "--methods", metavar="A,B,…",
-        help="Methods to compare; see above.  [default: ocfs,forwardfs,oc,srda,onlinesrda, or with "
-        "--target correlationfs,forwardfs,pca,pls,reducedrank; forwardfs, and pca of numbers, only "
-        "with up to 8,192 columns; for retrieval lda,pca]",
-    ),
-    option(
-        "--dims", metavar="P,Q,…",
-        help="Numbers of features or components.  [default: 2,10,100, or half of the columns in "
-        "place of 100 if there are fewer than 200; for retrieval 16,32,64,128 and the number of "
-        "fitted classes less one]",
-    ),
-    option(
-        "--classifier", metavar="A,B",
-        help="Classifiers: svm, logistic, knn (5 neighbours), knn1, smo, whose results are all "
-        "compared; for numbers ridge, knn.  [default: svm,logistic,knn, of which svm ranks "
-        "reductions; or ridge]",
-    ),
-    option(
-        "--metric", metavar="NAME", type=click.Choice(_METRICS),
-        help=f"Score by which results are compared: {', '.join(_METRICS)}. auto is the accuracy, "
-        "or the balanced accuracy if the largest class has more than 9 times as many rows as the "
-        "smallest; with --target R^2.  [default: auto]",
-    ),
-    option(
-        "--margin", type=click.FloatRange(0), metavar="SHARE",
-        help="Results that differ by at most one standard error, or by at most SHARE, are "
-        "equivalent; the smallest is recommended.  [default: 0.005]",
-    ),
-    option(
-        "--left-out", type=click.FloatRange(0, 1, max_open=True), metavar="SHARE",
-        help="Share of the classes to leave out (retrieval).  [default: 0.5]",
-    ),
-    option(
-        "--ridges", metavar="A,B,…",
-        help="Values of mu of lda to compare (retrieval), as multiples of the mean diagonal of the "
-        "scatter of the fitted rows.",
-    ),
-    option(
-        "--repeats", type=click.IntRange(1), metavar="N",
-        help="Number of random splits, each with a fifth of the rows held out.  [default: 5]",
-    ),
-    option("--cv", type=click.IntRange(2), metavar="N", help="Cross-validate with N folds."),
-    option(
-        "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, metavar="SEED",
-        help="Seed of the random splits, and of the methods.",
-    ),
-    option(
-        "--report", type=click.Path(), metavar="FILE",
-        help="Write an .html page, and its data as .json beside it.",
-    ),
+    _reporting, options.INPUTS,
+    option("--test INPUT", "Test data, a file or a pattern; may be given several times. By default "
+           "fifths of the rows, or the JSON lines whose `split` is test.",
+           options.Input(), multiple=True),
+    option("--task", "Score a classifier, or the nearest neighbours of queries, also of classes "
+           "that are left out when methods are fitted.",
+           click.Choice(["classification", "retrieval"]), default="classification",
+           show_default=True),
+    option("--methods A,B,…", "Methods to compare; see above.  [default: "
+           "ocfs,forwardfs,oc,srda,onlinesrda, or with --target "
+           "correlationfs,forwardfs,pca,pls,reducedrank; forwardfs, and pca of numbers, only with "
+           "up to 8,192 columns; for retrieval lda,pca]", options.Listed()),
+    option("--dims P,Q,…", "Numbers of features or components.  [default: 2,10,100, or half of the "
+           "columns in place of 100 if there are fewer than 200; for retrieval 16,32,64,128 and "
+           "the number of fitted classes less one]", options.Listed(int)),
+    option("--classifier A,B", "Classifiers: svm, logistic, knn (5 neighbours), knn1, smo, whose "
+           "results are all compared; for numbers ridge, knn.  [default: svm,logistic,knn, of "
+           "which svm ranks reductions; or ridge]", options.Listed()),
+    option("--metric NAME", f"Score by which results are compared: {', '.join(_METRICS)}. auto is "
+           "the accuracy, or the balanced accuracy if the largest class has more than 9 times as "
+           "many rows as the smallest; with --target R^2.  [default: auto]",
+           click.Choice(_METRICS)),
+    option("--margin SHARE", "Results that differ by at most one standard error, or by at most "
+           "SHARE, are equivalent; the smallest is recommended.  [default: 0.005]",
+           click.FloatRange(0)),
+    option("--left-out SHARE", "Share of the classes to leave out (retrieval).  [default: 0.5]",
+           click.FloatRange(0, 1, max_open=True)),
+    option("--ridges A,B,…", "Values of mu of lda to compare (retrieval), as multiples of the mean "
+           "diagonal of the scatter of the fitted rows.", options.Listed(float)),
+    option("--repeats N", "Number of random splits, each with a fifth of the rows held out.  "
+           "[default: 5]", click.IntRange(1)),
+    option("--cv N", "Cross-validate with N folds.", click.IntRange(2)),
+    option("--seed SEED", "Seed of the random splits, and of the methods.",
+           click.IntRange(0, 2**32 - 1), default=0, show_default=True),
+    option("--report FILE", "Write an .html page, and its data as .json beside it.", click.Path()),
     options.READING, options.TEXTS, options.TABLES,
     short_help="Compare methods by how well the reduced data predict, or by retrieval.",
 )  # fmt: skip
-def compare() -> Work:
+def compare() -> None:
     """Compare methods by classifiers or R^2 on the reduced data, or by retrieval.
 
     \b
@@ -282,18 +238,14 @@ def compare() -> Work:
     and f_regression in place of the last three. For retrieval, truncation takes the first columns,
     which Matryoshka models order by importance.
     """  # noqa: D301 - click reads the character
-    from narrows.command.reporting import compare
-
-    return compare
 
 
 @options.verb(
-    option(
-        "-o", "--output", type=click.Path(), default="narrows-demo.png", show_default=True,
-        metavar="FILE", help="File for the picture.",
-    ),
+    _reporting,
+    option("-o --output FILE", "File for the picture.",
+           click.Path(), default="narrows-demo.png", show_default=True),
 )  # fmt: skip
-def demo() -> Work:
+def demo() -> None:
     """Run examples on digits and on numbers: a table and a picture.
 
     \b
@@ -301,20 +253,14 @@ def demo() -> Work:
 
     The data come with scikit-learn; the picture needs matplotlib.
     """  # noqa: D301 - click reads the character
-    from narrows.command.reporting import demo
-
-    return demo
 
 
 @options.verb(
-    options.MODEL,
-    option(
-        "-o", "--output", type=click.Path(), required=True, metavar="OUTPUT",
-        help="A file that ends in .onnx."
-    ),
+    _transforming, options.MODEL,
+    option("-o --output OUTPUT", "A file that ends in .onnx.", click.Path(), required=True),
     short_help="Export a saved model to ONNX.",
 )  # fmt: skip
-def export() -> Work:
+def export() -> None:
     """Export a saved model to ONNX, for programs without Python.
 
     \b
@@ -324,9 +270,6 @@ def export() -> Work:
     `transformed`, and for methods that predict, `label` and `probabilities`. Texts must be
     vectorised before. Requires the extra onnx.
     """  # noqa: D301 - click reads the character
-    from narrows.command.transforming import export
-
-    return export
 
 
 VERBS = fit, update, merge, transform, predict, convert, info, compare, demo, export

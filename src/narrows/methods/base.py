@@ -1076,11 +1076,6 @@ def refuse_more(estimator: Any, n_features: int, what: str = "partial_fit and me
     )
 
 
-def instead_of(estimator: Reducer) -> str:
-    """Return what messages recommend where an estimator cannot do something."""
-    return estimator._instead
-
-
 @cache
 def names_of(kind: Any) -> tuple[str, ...]:
     """Return the names of the parameters of a class."""
