@@ -473,7 +473,7 @@ def test_a_checkpoint_belongs_to_a_fit_or_to_the_update_of_one_model(run, monkey
         ),
         (
             "fit a.svm --method pca --width 8193 -o m --checkpoint c",
-            "PCA: expected at most 8,192 features for --checkpoint, got 8,193. Use ",
+            "expected at most 8,192 features for --checkpoint, got 8,193. Use ",
         ),
         ("fit a.svm --method oc -o m --resume", "--resume: expected --checkpoint FILE beside it"),
         (
