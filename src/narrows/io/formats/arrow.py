@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import DataError
+from narrows.errors import DataError, ParameterError
 from narrows.io import kinds
 from narrows.io.chunk import (
     CLASSES,
@@ -747,7 +747,7 @@ class _Writer(Writer):
         if self.file is None:
             self.file = self.start(table.schema)
         with self._failing_once():
-            self.file.write_table(table)
+            self.file.write(table)
 
     def finish(self) -> None:
         if self.file is not None:
@@ -788,6 +788,26 @@ class _WriterOfArrow(_Writer):
         self.file.close()
 
 
+class _WriterOfOrc(_Writer):
+    def write(self, X: Any, y: Any) -> None:
+        if sparse.issparse(X):
+            problem = "ORC files: expected dense samples, got sparse ones, whose number of features"
+            raise ParameterError(f"{problem} the format does not keep. Write to .parquet instead.")
+        try:
+            super().write(X, y)
+        except pyarrow().ArrowNotImplementedError as error:  # unsigned integers, float16
+            problem = f"ORC files: expected types of numbers that these have, got another: {error}."
+            raise ParameterError(f"{problem} Write to .parquet instead.") from None
+
+    def start(self, schema: Any) -> Any:
+        from pyarrow.orc import ORCWriter
+
+        return ORCWriter(self.sink, compression="lz4")
+
+    def end(self) -> None:
+        self.file.close()
+
+
 FORMAT = Format(
     kinds.PARQUET, read, _Writer, options=("label", "target", "text", "vector", "table"),
     cut=cut, may_widen=True,
@@ -795,4 +815,6 @@ FORMAT = Format(
 ARROW = replace(
     FORMAT, kind=kinds.ARROW, read=partial(read, kind=kinds.ARROW), writer=_WriterOfArrow, cut=None
 )
-ORC = replace(FORMAT, kind=kinds.ORC, read=partial(read, kind=kinds.ORC), writer=Writer, cut=None)
+ORC = replace(
+    FORMAT, kind=kinds.ORC, read=partial(read, kind=kinds.ORC), writer=_WriterOfOrc, cut=None
+)  # fmt: skip

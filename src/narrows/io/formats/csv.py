@@ -255,8 +255,9 @@ def _quoted(block: bytes, delimiter: str) -> np.ndarray:
     marks = np.flatnonzero(found == _QUOTE)
     marks = np.append(marks, most) if len(marks) % 2 else marks
     begun, over = marks[::2], marks[1::2] + 1
-    beside = np.concatenate([found[begun - 1], found[np.minimum(over, most)]])
-    if np.isin(beside, np.frombuffer(f'{delimiter}\n\r"'.encode(), np.uint8)).all():
+    borders = np.frombuffer(f'\r\n"{delimiter}'.encode(), np.uint8)
+    beside = np.isin(found[begun - 1], borders[1:]), np.isin(found[np.minimum(over, most)], borders)
+    if np.all(beside):
         return np.stack([begun, over], axis=1)
     border = re.escape(delimiter.encode())  # others are text, in cells that are not quoted
     cell = re.compile(rb'"(?:(?<=\A")|(?<=[%b\n]"))[^"]*+(?:""[^"]*+)*+"?' % border)
