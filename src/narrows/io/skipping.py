@@ -110,9 +110,7 @@ class Tolerance:
         rows: Iterator[tuple[int, bytes]]
         how = options.replace(after=0)
         if format.kind in (CSV, TSV):
-            lines.delimiter = options.separator or ("\t" if format.kind is TSV else ",")
-            header, head, rows = cells.rows_of(lines, name, options)
-            how = how.replace(separator=lines.delimiter).with_found({"header": header})
+            how, head, rows = cells.rows_of(lines, name, options, ",\t"[format.kind is TSV])
             self._heads.setdefault(name, head)
             list(format.read(io.BytesIO(), name, how))  # errors of the header are those of the file
         else:

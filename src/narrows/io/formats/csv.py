@@ -62,8 +62,8 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
     Where options name columns of texts, X is a list of those of each row, joined by a newline; of
     a table X is `TableRows`.
     """
-    lines = Lines(stream, name, options.max_line_mb, options.separator or delimiter)
-    file = _File(lines, name, options)
+    lines = Lines(stream, name, options.max_line_mb)
+    file = _File(lines, name, options, delimiter)
     header, label, texts, size = file.header, file.label, options.text, options.chunk_rows
     if not (options.get("header") or options.no_header) and not set(header) & set(
         options.columns or ()
@@ -161,10 +161,10 @@ def _warn_of_names(header: Sequence[str], name: str, numbers: bool) -> None:
 
 
 def rows_of(
-    lines: Lines, name: str, options: Options
-) -> tuple[Sequence[str], bytes, Iterator[tuple[int, bytes]]]:
-    """Return the header, as names and as it is written, and each row with its last line."""
-    file = _File(lines, name, options)
+    lines: Lines, name: str, options: Options, delimiter: str
+) -> tuple[Options, bytes, Iterator[tuple[int, bytes]]]:
+    """Return options to read rows without their header, this, and each row with its last line."""
+    file = _File(lines, name, options, delimiter)
 
     def rows() -> Iterator[tuple[int, bytes]]:
         for some in file.rows:
@@ -172,7 +172,8 @@ def rows_of(
                 if line > options.after:
                     yield line, some.block[start : end + 1]
 
-    return file.header, file.head, rows()
+    how = options.replace(after=0, separator=file.delimiter).with_found({"header": file.header})
+    return how, file.head, rows()
 
 
 class _Rows(NamedTuple):
@@ -203,7 +204,7 @@ class _Rows(NamedTuple):
         return _Rows(self.block[a:b], lines, starts - a, ends - a, self.quoted[of_block] - a)
 
 
-def _whole_rows(lines: Lines, blocks: Iterable[bytes]) -> Iterator[_Rows]:
+def _whole_rows(lines: Lines, blocks: Iterable[bytes], delimiter: str) -> Iterator[_Rows]:
     """Yield whole rows; the last one may have a quoted cell that does not end."""
     held: list[bytes] = []
     size = seen = 0
@@ -212,7 +213,7 @@ def _whole_rows(lines: Lines, blocks: Iterable[bytes]) -> Iterator[_Rows]:
         size += len(block)
         if block and BLOCK < size < 2 * seen:  # a long row is looked through a few times only
             continue
-        rows, rest = _split(b"".join(held), lines)
+        rows, rest = _split(b"".join(held), lines, delimiter)
         if len(rows.ends):
             yield rows
         held, size, seen = [rest], len(rest), len(rest)
@@ -223,14 +224,14 @@ def _whole_rows(lines: Lines, blocks: Iterable[bytes]) -> Iterator[_Rows]:
         yield _Rows(held[0], *map(np.array, parts))
 
 
-def _split(block: bytes, lines: Lines) -> tuple[_Rows, bytes]:
+def _split(block: bytes, lines: Lines, delimiter: str) -> tuple[_Rows, bytes]:
     """Return the whole rows of a block, and the rest of it."""
     found = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(found == _END)
     at = lines.line + np.arange(len(ends))
     cells = np.empty((0, 2), np.int64)
     if b'"' in block:
-        cells = _quoted(block, lines.delimiter)
+        cells = _quoted(block, delimiter)
         begun, over = cells.T
         is_end = np.searchsorted(begun, ends) == np.searchsorted(over, ends, side="right")
         ends, at = ends[is_end], at[is_end]
@@ -271,6 +272,8 @@ class _File:
     ----------
     header : list of str
         The names of the columns.
+    delimiter : str
+        What is between the cells of a row.
     head : bytes
         The header as it is written.
     rows : iterator of _Rows
@@ -279,15 +282,16 @@ class _File:
         The column of the labels.
     """
 
-    def __init__(self, lines: Lines, name: str, options: Options):
+    def __init__(self, lines: Lines, name: str, options: Options, delimiter: str):
         self._lines, self._name, self._after = lines, name, options.after
+        self.delimiter = options.separator or delimiter
         self._is_exact, self.head = options.get(EXACT), b""
         self._blocks = iter(lines)
         self.header = [*(options.get("header") or ())]  # of a part of a file
         first = next(self._blocks, b"")
         if not self.header:
             first = self._without_preface(first, options)
-        self.rows = _whole_rows(lines, chain([first], self._blocks))
+        self.rows = _whole_rows(lines, chain([first], self._blocks), self.delimiter)
         some = None if self.header else next(self.rows, None)
         if some is not None:
             stop = int(some.ends[0]) + 1
@@ -310,7 +314,7 @@ class _File:
         if len(self.header) == 1 and self.header[0] not in (options.text or options.columns or ()):
             row = b"" if some is None else some.block.lstrip(b"\r\n").partition(b"\n")[0]
             line = 1 if some is None or not len(some.lines) else int(some.lines[0]) - 1
-            _check_separator(self.header[0], row, lines.delimiter, name, line)
+            _check_separator(self.header[0], row, self.delimiter, name, line)
         self.label = label_column(self.header, options, name, 1)
 
     def _without_preface(self, block: bytes, options: Options) -> bytes:
@@ -322,7 +326,7 @@ class _File:
         lines = self._lines
         if found := SEPARATOR_LINE.match(block):
             if options.separator is None:
-                lines.delimiter = found[1].decode("latin-1")
+                self.delimiter = found[1].decode("latin-1")
             lines.line, block = lines.line + 1, block[found.end() :] or next(self._blocks, b"")
         while block.startswith(b"#"):
             line, _, rest = block.partition(b"\n")
@@ -336,7 +340,7 @@ class _File:
     def _cells(self, row: bytes, line: int) -> list[str]:
         text = io.StringIO(row.decode(errors="replace"), newline="")
         try:
-            return next(csv.reader(text, delimiter=self._lines.delimiter), [])
+            return next(csv.reader(text, delimiter=self.delimiter), [])
         except csv.Error as error:
             raise DataError(
                 self._name, f"expected a CSV row, got another: {error}.", line
@@ -371,7 +375,7 @@ class _File:
         if len(over) and over[-1] == len(block):
             wrong.append((len(block) - 1, f"{_ANOTHER} {_NOT_CLOSED}"))
             over = over[:-1]
-        borders = np.frombuffer(f'{self._lines.delimiter}\n\r"'.encode(), np.uint8)
+        borders = np.frombuffer(f'{self.delimiter}\n\r"'.encode(), np.uint8)
         wrong += [(k, f"{_ANOTHER} {_BEHIND}") for k in over[~np.isin(found[over], borders)][:1]]
         if b"\r" in block:
             at = np.flatnonzero(found == _RETURN)
@@ -412,7 +416,7 @@ class _File:
         else:
             _begun += size
             text = io.StringIO(rows.block.decode(), newline="")
-            cells = [row for row in csv.reader(text, delimiter=self._lines.delimiter) if row]
+            cells = [row for row in csv.reader(text, delimiter=self.delimiter) if row]
             odd = next(((k, len(row)) for k, row in enumerate(cells) if len(row) != width), None)
             of_columns = zip(*(cells if odd is None else cells[: odd[0]]), strict=True)
             every = dict(zip(self.header, of_columns, strict=False))
@@ -461,7 +465,7 @@ class _File:
             pa.BufferReader(block),
             ReadOptions(use_threads=False, block_size=len(block), column_names=[*names.values()]),
             ParseOptions(
-                delimiter=self._lines.delimiter, newlines_in_values=True, invalid_row_handler=skip
+                delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=skip
             ),
             ConvertOptions(
                 check_utf8=False, column_types=types, null_values=[], include_columns=[*types]
