@@ -43,7 +43,8 @@ from narrows.solve.cells import reads_as_number
 
 _CELLS = 1_000_000  # in a chunk, at most
 _FOR_PYARROW = 1 << 20  # bytes, of all files so far, that are worth loading pyarrow
-_LONG = 1 << 17  # bytes of a row that the standard module reads
+_FEW = 1 << 13  # bytes of a block, as of a pipe, that the standard module reads faster
+_LONG = 1 << 17  # bytes of a row that it does not read
 _begun = 0  # bytes that the standard module has read
 _END, _RETURN, _QUOTE = b'\n\r"'
 _ANOTHER = "expected a CSV row, got another line:"
@@ -126,11 +127,11 @@ def _chunks(pieces: Iterable[_Piece], size: int) -> Iterator[tuple[list[int], di
     held: list[_Piece] = []
     n = 0
     for at, columns in pieces:
-        while len(at):
-            some, rest = slice(size - n), slice(size - n, None)
-            held.append((at[some], {name: column[some] for name, column in columns.items()}))
-            n += len(held[-1][0])
-            at, columns = at[rest], {name: column[rest] for name, column in columns.items()}
+        done = 0
+        while done < len(at):
+            part = slice(done, done + size - n)
+            held.append((at[part], {name: column[part] for name, column in columns.items()}))
+            n, done = n + len(held[-1][0]), part.stop
             if n == size:
                 yield _together(held)
                 held, n = [], 0
@@ -375,8 +376,10 @@ class _File:
         if len(over) and over[-1] == len(block):
             wrong.append((len(block) - 1, f"{_ANOTHER} {_NOT_CLOSED}"))
             over = over[:-1]
-        borders = np.frombuffer(f'{self.delimiter}\n\r"'.encode(), np.uint8)
-        wrong += [(k, f"{_ANOTHER} {_BEHIND}") for k in over[~np.isin(found[over], borders)][:1]]
+        if len(over):
+            borders = np.frombuffer(f'{self.delimiter}\n\r"'.encode(), np.uint8)
+            odd = over[~np.isin(found[over], borders)]
+            wrong += [(k, f"{_ANOTHER} {_BEHIND}") for k in odd[:1]]
         if b"\r" in block:
             at = np.flatnonzero(found == _RETURN)
             at = at[(found[at + 1] != _END) & (found[at + 1] != _RETURN)]
@@ -402,7 +405,7 @@ class _File:
         width, fault = len(self.header), None
         size, longest = len(rows.block), int((rows.ends - rows.starts).max())
         numbers = [name for name, advice in wanted.items() if advice is not None]
-        if _begun + size > _FOR_PYARROW or longest >= _LONG:
+        if (size >= _FEW and _begun + size > _FOR_PYARROW) or longest >= _LONG:
             import pyarrow
 
             try:
@@ -428,10 +431,12 @@ class _File:
             quoted = " Put cells that hold commas or several lines in double quotes."
             problem += quoted * (got > width)
             fault = n, DataError(self._name, problem, int(rows.lines[n]))
-        for name in numbers:
-            if isinstance(found[name], np.ndarray):
-                continue
-            cells, found[name] = found[name], _floats(found[name])
+        texts = {name: found[name] for name in numbers if not isinstance(found[name], np.ndarray)}
+        with suppress(ValueError):  # all at once, since there may be one row only
+            found |= zip(texts, _as_floats([*texts.values()]), strict=True)
+        for name, cells in texts.items():
+            if found[name] is cells:
+                found[name] = _floats(cells)
             if len(found[name]) < n:
                 n = len(found[name])
                 advice = wanted[name]
@@ -476,11 +481,15 @@ class _File:
         return columns | {name: columns[name].to_numpy() for name in numbers}, [*odd, None][0]
 
 
+def _as_floats(cells: Sequence[Any]) -> np.ndarray:
+    """Return the numbers that cells are; ValueError where one is none."""
+    if any("_" in "".join(column) for column in cells):  # Python takes 1_000, too
+        raise ValueError
+    return np.array(cells, dtype=object).astype(np.float64)
+
+
 def _floats(cells: Sequence[str]) -> np.ndarray:
     """Return the numbers that cells are, up to the first one that is none."""
-    with suppress(ValueError):
-        if "_" not in "".join(cells):  # Python takes 1_000, too
-            return np.array(cells, dtype=object).astype(np.float64)
     found = []
     with suppress(ValueError):
         for cell in cells:
