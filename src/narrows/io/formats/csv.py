@@ -80,9 +80,9 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
     targets = target_columns(header, options, name, 1)
     holds_numbers = not texts and not options.table
     advice = OF_TABLE if options.get(MAY_BE_TABLE) else _OF_FEATURES
-    wanted: dict[str, str | None] = dict.fromkeys(columns, advice if holds_numbers else None)
-    wanted |= dict.fromkeys(targets, OF_CLASSES) | ({} if label is None else {label: None})
-    for at, found in _chunks(file.columns(wanted, columns if holds_numbers else ()), size):
+    chosen: dict[str, str | None] = dict.fromkeys(columns, advice if holds_numbers else None)
+    chosen |= dict.fromkeys(targets, OF_CLASSES) | ({} if label is None else {label: None})
+    for at, found in _chunks(file.columns(chosen, columns if holds_numbers else ()), size):
         y: Any = None
         if label is not None:
             y = _of_labels(_joined(found[label]))
@@ -348,11 +348,11 @@ class _File:
             ) from None
 
     def columns(
-        self, wanted: dict[str, str | None], exact: Sequence[str]
+        self, chosen: dict[str, str | None], exact: Sequence[str]
     ) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
         """Yield the last line of each row, and columns: numbers, or text.
 
-        `wanted` has advice for cells of a column that are not numbers; None for columns of text.
+        `chosen` has advice for cells of a column that are not numbers; None for columns of text.
         Of those in `exact`, numbers are Python's where floats would round an integer.
         """
         exact = exact if self._is_exact else ()
@@ -360,7 +360,7 @@ class _File:
             fault = self._fault(rows)
             rows = rows if fault is None else rows.part(0, fault[0])
             if len(rows.ends):
-                found, other = self._read(rows, wanted, exact)
+                found, other = self._read(rows, chosen, exact)
                 fault = other or fault
                 n = len(rows.ends) if other is None else other[0]
                 lines = rows.lines[:n]
@@ -398,23 +398,23 @@ class _File:
         return k, DataError(self._name, problem, int(rows.lines[k]))
 
     def _read(
-        self, rows: _Rows, wanted: dict[str, str | None], exact: Sequence[str]
+        self, rows: _Rows, chosen: dict[str, str | None], exact: Sequence[str]
     ) -> tuple[dict[str, Any], tuple[int, DataError] | None]:
         """Return columns of valid rows, up to the first fault in their cells, and this."""
         global _begun
         width, fault = len(self.header), None
         size, longest = len(rows.block), int((rows.ends - rows.starts).max())
-        numbers = [name for name, advice in wanted.items() if advice is not None]
+        numbers = [name for name, advice in chosen.items() if advice is not None]
         if (size >= _FEW and _begun + size > _FOR_PYARROW) or longest >= _LONG:
             import pyarrow
 
             try:
-                found, odd = self._by_pyarrow(rows.block, wanted, numbers)
+                found, odd = self._by_pyarrow(rows.block, chosen, numbers)
                 large = any(beyond_floats(found[name]) for name in exact)
             except pyarrow.ArrowInvalid:  # a cell that is no number, or one to Python only
                 large = True
             if large:
-                found, odd = self._by_pyarrow(rows.block, wanted, ())
+                found, odd = self._by_pyarrow(rows.block, chosen, ())
                 found |= {name: found[name].to_pylist() for name in numbers}
         else:
             _begun += size
@@ -423,7 +423,7 @@ class _File:
             odd = next(((k, len(row)) for k, row in enumerate(cells) if len(row) != width), None)
             of_columns = zip(*(cells if odd is None else cells[: odd[0]]), strict=True)
             every = dict(zip(self.header, of_columns, strict=False))
-            found = {name: every.get(name, ()) for name in wanted}
+            found = {name: every.get(name, ()) for name in chosen}
         n = len(rows.ends)
         if odd is not None:
             n, got = odd
@@ -439,7 +439,7 @@ class _File:
                 found[name] = _floats(cells)
             if len(found[name]) < n:
                 n = len(found[name])
-                advice = wanted[name]
+                advice = chosen[name]
                 if not cells[n].strip() and advice != OF_TABLE:
                     advice = "Fill in a number, or remove the row."
                 problem = f"column {name!r}: expected a number, got {_shortened(cells[n])}."
@@ -450,7 +450,7 @@ class _File:
         return found, fault
 
     def _by_pyarrow(
-        self, block: bytes, wanted: Iterable[str], numbers: Sequence[str]
+        self, block: bytes, chosen: Iterable[str], numbers: Sequence[str]
     ) -> tuple[dict[str, Any], tuple[int, int] | None]:
         """Return columns of rows; and the first row that has not as many cells, and how many."""
         import pyarrow as pa
@@ -460,7 +460,7 @@ class _File:
         block = b"\n" + block if block.startswith(MARK) else block
         odd: list[tuple[int, int]] = []
         names = {name: f"{k}" for k, name in enumerate(self.header)}
-        types = {names[each]: pa.float64() if each in numbers else pa.string() for each in wanted}
+        types = {names[each]: pa.float64() if each in numbers else pa.string() for each in chosen}
 
         def skip(row: Any) -> str:
             odd.append((row.number - 1, row.actual_columns))
@@ -477,7 +477,7 @@ class _File:
             ),
         )
         table = table.slice(0, odd[0][0] if odd else None)
-        columns = {name: table[names[name]] for name in wanted}
+        columns = {name: table[names[name]] for name in chosen}
         return columns | {name: columns[name].to_numpy() for name in numbers}, [*odd, None][0]
 
 
