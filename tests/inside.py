@@ -85,7 +85,10 @@ SITUATIONS = {
     "blocks of the regression": {"solve.regression.BLOCK": 50},
     "the scatter within classes is not shrunk": {"solve.regression_read._SHRUNK": 0.0},
     "models in small pieces": {"spark.reducer._ROW": 100, "spark.reducer._AT_ONCE": 700},
-    "small files are large": {"io.formats.csv._FOR_PYARROW": 0},  # so that pyarrow reads them
+    "small files are large": {  # so that pyarrow reads them
+        "io.formats.csv._FOR_PYARROW": 0,
+        "io.formats.csv._FEW": 0,
+    },
     "large files are small": {"io.formats.csv._FOR_PYARROW": 1 << 60},  # so that it reads none
     "few rows decide": {  # what the columns of a table are
         "command.runs.DECIDING": 100,

@@ -269,6 +269,26 @@ def test_files_of_sparse_samples_keep_their_width(tmp_path, monkeypatch, capsys,
         assert {chunk.X.shape[1] for chunk in chunks} == {12}
 
 
+@pytest.mark.parametrize("kind", ["arrow", "feather", "parquet", "orc", "csv", "tsv", "npz"])
+def test_what_is_written_is_the_same_in_every_kind(tmp_path, monkeypatch, capsys, kind):
+    monkeypatch.chdir(tmp_path)
+    of_text(Path("a.csv"), False)
+    assert main(["convert", "a.csv", f"b.{kind}", "--chunk-rows", "9"]) == 0, capsys.readouterr()
+    found, labels = gathered(Path(f"b.{kind}"))
+    np.testing.assert_array_equal(found, samples()[0])
+    np.testing.assert_array_equal(labels, samples()[1])
+
+
+def test_orc_files_refuse_what_they_cannot_hold(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("a.svm").write_text("1 1:1\n0 9:2\n")
+    np.save("a.npy", np.array([[2.0**60, 1]], dtype=np.uint64))
+    for name, problem in (("a.svm", "expected dense samples"), ("a.npy", "expected types of num")):
+        assert main(["convert", name, "b.orc"]) == 2
+        assert problem in capsys.readouterr().err
+        assert not Path("b.orc").exists()
+
+
 def test_offsets_of_an_arrow_file_are_checked(tmp_path):
     """Whose library reads beyond its memory where they are wrong."""
     whole = pa.table({"text": ["a" * 10, "b" * 10], "label": [1, 2]})

@@ -37,7 +37,7 @@ class Kind(NamedTuple):
 SVMLIGHT = Kind("svmlight", (".svm", ".svmlight", ".libsvm"))
 PARQUET = Kind("Parquet", (".parquet",), is_binary=True)
 ARROW = Kind("Arrow", (".arrow", ".feather"), is_binary=True)
-ORC = Kind("ORC", (".orc",), is_binary=True, is_written=False)
+ORC = Kind("ORC", (".orc",), is_binary=True)
 NPZ = Kind(".npz", (".npz",), is_binary=True)
 NPY = Kind(".npy", (".npy",), is_binary=True)
 H5AD = Kind(".h5ad", (".h5ad",), is_binary=True, is_written=False)

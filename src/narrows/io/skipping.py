@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -56,21 +55,16 @@ class Tolerance:
         self._heads: dict[str, bytes] = {}
         self._name = ""
         self._cells: set[tuple[str, int, str]] = set()
-        # of text files, the rows read last, and what makes text of one: some turn out to be wrong
-        # only later, such as a cell that a table cannot encode
-        self._latest: deque[tuple[dict[tuple[str, int], Any], Callable[[Any], bytes]]] = deque(
-            maxlen=_LATEST
-        )
+        # of text files, the rows read last: some turn out to be wrong only later, such as a cell
+        # that a table cannot encode
+        self._latest: deque[dict[tuple[str, int], bytes]] = deque(maxlen=_LATEST)
 
     def add(self, error: DataError, row: bytes = b"") -> None:
         """Add the row of an error; errors of whole files are raised."""
         if error.line is None:
             raise error
         at = error.path, int(error.line)
-        known = [(rows[at], text_of) for rows, text_of in self._latest if at in rows]
-        if known and not row:
-            of_row, text_of = known[0]
-            row = text_of(of_row)
+        row = row or next((rows[at] for rows in self._latest if at in rows), b"")
         self.rows.setdefault(at, Skipped(*at, error.problem, row))
 
     def add_cell(self, file: str, line: int, column: str) -> None:
@@ -123,39 +117,40 @@ class Tolerance:
                 yield self._without_wrong_rows(np.arange(len(chunk.lines)), some)
             return
         lines = Lines(stream, name, options.max_line_mb)
-        rows: Iterator[tuple[int, Any]]
+        held: list[tuple[int, bytes]] = []
+        rows: Iterator[tuple[int, bytes]]
+        how = options.replace(after=0)
         if format.kind in (CSV, TSV):
-            lines.delimiter = options.separator or ("\t" if format.kind is TSV else ",")
-            header, rows = cells.rows_of(lines, name, options, self.add)
-            options = options.with_found({"header": header})
-            self._heads.setdefault(name, _as_csv(header, lines.delimiter))
-
-            def read(some: Sequence[tuple[int, Any]]) -> list[Chunk]:
-                how = options.with_found({"rows": some})
-                return [*format.read(io.BytesIO(), name, how)]
-
-            read([])  # errors of the header are those of the file
+            how, head, rows = cells.rows_of(lines, name, options, ",\t"[format.kind is TSV])
+            self._heads.setdefault(name, head)
+            list(format.read(io.BytesIO(), name, how))  # errors of the header are those of the file
         else:
             rows = ((n, line) for n, line in lines.numbered() if n > options.after)
-            how = options.replace(after=0)
 
-            def read(some: Sequence[tuple[int, Any]]) -> list[Chunk]:
-                text = io.BytesIO(b"".join(line for _, line in some))
-                return _behind(some[0][0] - 1, lambda: format.read(text, name, how))
+        def read(some: Sequence[tuple[int, bytes]]) -> list[Chunk]:
+            ends = np.cumsum([row.count(b"\n") for _, row in some])
 
-        def text_of(row: Any) -> bytes:
-            return row if isinstance(row, bytes) else _as_csv(row, lines.delimiter)
+            def line_of(n: int) -> int:
+                return some[int(np.searchsorted(ends, n))][0]
 
-        while held := list(islice(rows, options.chunk_rows)):
-            self._latest.append(({(name, n): each for n, each in held}, text_of))
-            yield self._without_wrong_rows(held, read, text_of)
+            try:
+                chunks = [*format.read(io.BytesIO(b"".join(row for _, row in some)), name, how)]
+            except DataError as error:
+                at = None if error.line is None else line_of(error.line)
+                raise DataError(error.path, error.problem, at) from None
+            return [chunk.replace(lines=[*map(line_of, chunk.lines)]) for chunk in chunks]
 
-    def _without_wrong_rows(
-        self,
-        rows: Any,
-        read: Callable[[Any], list[Chunk]],
-        text_of: Callable[[Any], bytes] = lambda row: b"",
-    ) -> list[Chunk]:
+        for row in rows:
+            held.append(row)
+            if len(held) >= options.chunk_rows:
+                self._latest.append({(name, n): each for n, each in held})
+                yield self._without_wrong_rows(held, read)
+                held = []
+        if held:
+            self._latest.append({(name, n): each for n, each in held})
+            yield self._without_wrong_rows(held, read)
+
+    def _without_wrong_rows(self, rows: Any, read: Callable[[Any], list[Chunk]]) -> list[Chunk]:
         """Return what is read of rows, or of their halves if there is an error, and so on."""
         try:
             chunks = read(rows)
@@ -168,11 +163,9 @@ class Tolerance:
             if len(rows) > 1:
                 n = len(rows) // 2
                 return [
-                    c
-                    for half in (rows[:n], rows[n:])
-                    for c in self._without_wrong_rows(half, read, text_of)
+                    c for half in (rows[:n], rows[n:]) for c in self._without_wrong_rows(half, read)
                 ]
-            self.add(error, text_of(rows[0][1]) if isinstance(rows, list) else b"")
+            self.add(error, rows[0][1] if isinstance(rows, list) else b"")
             return []
 
     def write(self, path: str) -> None:
@@ -184,19 +177,3 @@ class Tolerance:
                     file.write(self._heads[each.file])
                 before = each.file
                 file.write(each.row)
-
-
-def _as_csv(row: Sequence[str], delimiter: str) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerow(row)
-    return text.getvalue().encode(errors="surrogateescape")
-
-
-def _behind(before: int, read: Callable[[], Iterable[Chunk]]) -> list[Chunk]:
-    """Return chunks of rows behind so many lines, and name the lines of errors, too."""
-    try:
-        chunks = [*read()]
-    except DataError as error:
-        line = None if error.line is None else error.line + before
-        raise DataError(error.path, error.problem, line) from None
-    return [c.replace(lines=[int(n) + before for n in c.lines]) for c in chunks]

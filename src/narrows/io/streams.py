@@ -48,8 +48,6 @@ class Lines:
         The file, for errors.
     max_line_mb : int
         The longest line, in millions of bytes.
-    delimiter : str
-        What is between the cells of a row, in formats that have cells.
 
     Attributes
     ----------
@@ -57,17 +55,15 @@ class Lines:
         The longest line, and one whose commas and brackets `weight` counts, in bytes.
     line : int
         The number of the next line, which the code that iterates over blocks counts.
-    rest : binary stream
-        What `numbered` has not yielded yet of the last block.
     is_truncated : bool
         Whether the last line has been read and lacks an end. It gets one.
     """
 
-    def __init__(self, stream: Any, name: str, max_line_mb: int, delimiter: str = ","):
-        self.stream, self.name, self.delimiter = stream, name, delimiter
+    def __init__(self, stream: Any, name: str, max_line_mb: int):
+        self.stream, self.name = stream, name
         self.longest = max_line_mb * 1_000_000
         self.long = min(_LONG, self.longest)
-        self.line, self.rest, self.is_truncated = 1, io.BytesIO(), False
+        self.line, self.is_truncated = 1, False
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield blocks; of a pipe the data so far, without waiting for more."""
@@ -93,11 +89,10 @@ class Lines:
             self.is_truncated = bool(rest.strip()) and not rest.endswith(b"\n")
             yield rest if rest.endswith(b"\n") else rest + b"\n"
 
-    def numbered(self, blocks: Iterable[bytes] | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield each line with its number, of these blocks if some of them were used already."""
-        for block in self if blocks is None else blocks:
-            self.rest = io.BytesIO(block)
-            for line in self.rest:
+    def numbered(self) -> Iterator[tuple[int, bytes]]:
+        """Yield each line with its number."""
+        for block in self:
+            for line in io.BytesIO(block):
                 yield self.line, line
                 self.line += 1
 

@@ -61,12 +61,6 @@ class TableRows(Mapping[str, np.ndarray]):
         return TableRows({name: column[which] for name, column in self.items()})
 
 
-def of_strings(names: Sequence[str], rows: Sequence[Sequence[str]]) -> TableRows:
-    """Return rows of strings."""
-    columns = (np.array(column, dtype=object) for column in zip(*rows, strict=True))
-    return TableRows(dict(zip(names, columns, strict=True)))
-
-
 def n_rows(X: Any) -> int:
     """Return the number of rows of a table, an array, a sparse matrix or a list."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)

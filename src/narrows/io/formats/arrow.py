@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import DataError
+from narrows.errors import DataError, ParameterError
 from narrows.io import kinds
 from narrows.io.chunk import (
     CLASSES,
@@ -51,6 +51,7 @@ WIDTH = (
 _CELLS = 4_000_000  # of dense samples in a chunk, at most
 _ARROW = b"ARROW1"  # that files of Arrow begin with, and streams do not
 _ROWS = 1000  # of ORC that are read at a time, at most
+_FEW = 10  # rows of Parquet that show how long vectors are
 _BUFFER = 1 << 20  # bytes of a column that are read at a time
 _BUFFERS = 64  # at most
 FIELDS = ("type", "size", "indices", "values")
@@ -95,7 +96,9 @@ def _of_parquet(source: Any, stream: IO[bytes], name: str, options: Options) -> 
         skipped += rows[groups.pop(0)]
     while groups and options.get("stop") and sum(rows[: groups[-1]]) >= options.get("stop"):
         groups.pop()
-    options = _within_memory(options, _length(file, options.vector))
+    if groups and options.vector in schema.names:
+        first = file.iter_batches(_FEW, row_groups=groups[:1], columns=[options.vector])
+        _, options = _fitting(first, options)
     # one group after the other: of several, pyarrow keeps those that it has read
     size, columns = options.chunk_rows, _columns_read(schema, name, options)
     batches: Iterator[Any] = (
@@ -266,23 +269,12 @@ def _within_memory(options: Options, width: int) -> Options:
     return options if options.chunk_rows <= most else options.replace(chunk_rows=most)
 
 
-def _length(file: Any, column: str | None) -> int:
-    """Return the mean length of the lists in a column of a file, 0 where there is no column."""
-    if column is None or not file.num_row_groups:
-        return 0
-    group = file.metadata.row_group(0)
-    for k in range(group.num_columns):
-        leaf = group.column(k)
-        if leaf.path_in_schema.startswith(f"{column}."):
-            return int(leaf.num_values // max(1, group.num_rows))
-    return 0
-
-
 def _chunks(
     batches: Iterable[Any], schema: Any, name: str, options: Options, skipped: int
 ) -> Iterator[Chunk]:
     """Yield chunks of record batches, the first of which starts after row `skipped`."""
-    label, targets = _y_columns(schema.names, options, name)
+    label = label_column(schema.names, options, name)
+    targets = target_columns(schema.names, options, name)
     if options.weight is not None:
         check_columns(schema.names, [options.weight], "weight", name)
     samples, columns = _samples_of(schema, label, name, options)
@@ -313,13 +305,6 @@ def _chunks(
         yield Chunk(X, y, lines, columns, weight=weight)
 
 
-def _y_columns(
-    header: Sequence[str], options: Options, name: str
-) -> tuple[str | None, Sequence[str]]:
-    """Return the column of the labels, if any, and those of the targets."""
-    return label_column(header, options, name), target_columns(header, options, name)
-
-
 def _samples_of(
     schema: Any, label: str | None, name: str, options: Options
 ) -> tuple[Callable[..., Any], tuple[str, ...] | None]:
@@ -339,30 +324,23 @@ def _samples_of(
     index = _index_of(schema)
     present = [column for column in header if column not in index]
     columns = tuple(feature_columns(present, label, options, name))
-    _refuse_vectors(schema, columns, name)
-    if options.table:
+    for column in columns:
+        _refuse_spark_vector(schema, column, name)
+        kind = schema.field(column).type
+        if is_vector(kind):
+            problem = f"column {column!r}: expected numbers, got {shown(kind)}."
+            problem += f" Set vector (--vector) to {column!r} to read each list as a sample."
+            raise DataError(name, problem)
+    is_exact = any(types.is_integer(schema.field(each).type) for each in columns)
+    if options.table or (is_exact and options.get(EXACT)):
+        cells = anything if options.table else exact_numbers
         return lambda table, width, *where: TableRows(
-            {column: anything(table, column, *where) for column in columns}
-        ), columns
-    if options.get(EXACT) and any(types.is_integer(schema.field(c).type) for c in columns):
-        return lambda table, width, *where: TableRows(
-            {column: exact_numbers(table, column, *where) for column in columns}
+            {column: cells(table, column, *where) for column in columns}
         ), columns
     advice = (OF_TABLE, f" {OF_TABLE}") if options.get(MAY_BE_TABLE) else ()
     return lambda table, width, *where: np.column_stack(
         [numbers(table, column, *where, *advice) for column in columns]
     ), columns
-
-
-def _refuse_vectors(schema: Any, features: Sequence[str], name: str) -> None:
-    """Raise where the features would be lists of numbers."""
-    for column in features:
-        _refuse_spark_vector(schema, column, name)
-        kind = schema.field(column).type
-        if is_vector(kind):
-            problem = f"column {column!r}: expected numbers, got {shown(kind)}."
-            advice = f"Set `vector` to {column!r} to read each list as a sample."
-            raise DataError(name, f"{problem} {advice}")
 
 
 def _refuse_spark_vector(schema: Any, column: str, name: str) -> None:
@@ -389,7 +367,8 @@ def _columns_read(schema: Any, name: str, options: Options) -> list[str] | None:
     """Return the columns to read of a file; None for all of them."""
     if options.text is None and options.vector is None:
         return None
-    label, targets = _y_columns(schema.names, options, name)
+    label = label_column(schema.names, options, name)
+    targets = target_columns(schema.names, options, name)
     samples: Sequence[str] = options.text or ()
     if options.vector is not None:
         samples = [options.vector]
@@ -747,7 +726,7 @@ class _Writer(Writer):
         if self.file is None:
             self.file = self.start(table.schema)
         with self._failing_once():
-            self.file.write_table(table)
+            self.file.write(table)
 
     def finish(self) -> None:
         if self.file is not None:
@@ -788,6 +767,26 @@ class _WriterOfArrow(_Writer):
         self.file.close()
 
 
+class _WriterOfOrc(_Writer):
+    def write(self, X: Any, y: Any) -> None:
+        if sparse.issparse(X):
+            problem = "ORC files: expected dense samples, got sparse ones, whose number of features"
+            raise ParameterError(f"{problem} the format does not keep. Write to .parquet instead.")
+        try:
+            super().write(X, y)
+        except pyarrow().ArrowNotImplementedError as error:  # unsigned integers, float16
+            problem = f"ORC files: expected types of numbers that these have, got another: {error}."
+            raise ParameterError(f"{problem} Write to .parquet instead.") from None
+
+    def start(self, schema: Any) -> Any:
+        from pyarrow.orc import ORCWriter
+
+        return ORCWriter(self.sink, compression="lz4")
+
+    def end(self) -> None:
+        self.file.close()
+
+
 FORMAT = Format(
     kinds.PARQUET, read, _Writer, options=("label", "target", "text", "vector", "table"),
     cut=cut, may_widen=True,
@@ -795,4 +794,6 @@ FORMAT = Format(
 ARROW = replace(
     FORMAT, kind=kinds.ARROW, read=partial(read, kind=kinds.ARROW), writer=_WriterOfArrow, cut=None
 )
-ORC = replace(FORMAT, kind=kinds.ORC, read=partial(read, kind=kinds.ORC), writer=Writer, cut=None)
+ORC = replace(
+    FORMAT, kind=kinds.ORC, read=partial(read, kind=kinds.ORC), writer=_WriterOfOrc, cut=None
+)  # fmt: skip

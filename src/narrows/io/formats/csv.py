@@ -5,14 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain, dropwhile, islice
-from operator import itemgetter
-from threading import Lock
-from typing import IO, Any
+from itertools import chain
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -36,22 +34,23 @@ from narrows.io.chunk import (
 )
 from narrows.io.formats.base import Format, Writer, column_names, whole_as_int
 from narrows.io.parts import SEPARATOR_LINE, by_rows
-from narrows.io.streams import MARK, Lines, entry_bytes
-from narrows.io.table_rows import TableRows, of_strings
+from narrows.io.streams import BLOCK, MARK, Lines, entry_bytes
+from narrows.io.table_rows import TableRows
 from narrows.moments.labels import is_integer, number_of
 from narrows.solve.arrays import EXACT as EXACT_UP_TO
 from narrows.solve.arrays import beyond_floats
 from narrows.solve.cells import reads_as_number
 
 _CELLS = 1_000_000  # in a chunk, at most
-_FOR_PYARROW = 3 << 20  # bytes that are worth loading pyarrow
-_begun = 0  # bytes of the first blocks of all files, or parts of them, so far
-# errors of the standard module, in the words of a message
-_FAULTS = {
-    "new-line character": "a carriage return in a cell. Put the cell in double quotes.",
-    "unexpected end of data": "a double quote that is not closed. Close it, or double it.",
-    "expected after": "text behind a quoted cell. Double the quotes within cells.",
-}
+_FOR_PYARROW = 1 << 20  # bytes, of all files so far, that are worth loading pyarrow
+_FEW = 1 << 13  # bytes of a block, as of a pipe, that the standard module reads faster
+_LONG = 1 << 17  # bytes of a row that it does not read
+_begun = 0  # bytes that the standard module has read
+_END, _RETURN, _QUOTE = b'\n\r"'
+_ANOTHER = "expected a CSV row, got another line:"
+_ALONE = "a carriage return in a cell. Put the cell in double quotes."
+_NOT_CLOSED = "a double quote that is not closed. Close it, or double it."
+_BEHIND = "text behind a quoted cell. Double the quotes within cells."
 _SHOWN = 40  # characters of a cell in a message
 _OF_FEATURES = "Set `text` to read texts, `label` if the column holds labels, or remove it."
 
@@ -62,46 +61,53 @@ def read(stream: IO[bytes], name: str, options: Options, delimiter: str = ",") -
     Where options name columns of texts, X is a list of those of each row, joined by a newline; of
     a table X is `TableRows`.
     """
-    lines = Lines(stream, name, options.max_line_mb, options.separator or delimiter)
-    texts, size = options.text, options.chunk_rows
-    with nullcontext() if texts is None else _cells_up_to(lines.longest):
-        rows = _Reader(lines, name, options)
-        header, label = rows.header, rows.label
-        if not (options.get("header") or options.no_header) and not set(header) & set(
-            options.columns or ()
-        ):
-            _warn_of_names(header, name, not (options.text or options.table))
-        if texts is None:
-            columns = tuple(feature_columns(header, label, options, name, 1))
-            # a cell takes fifteen times as much room as text as it does as a number
-            size = max(1, min(size, _CELLS // len(header)))
+    lines = Lines(stream, name, options.max_line_mb)
+    file = _File(lines, name, options, delimiter)
+    header, label, texts, size = file.header, file.label, options.text, options.chunk_rows
+    if not (options.get("header") or options.no_header) and not set(header) & set(
+        options.columns or ()
+    ):
+        _warn_of_names(header, name, not (options.text or options.table))
+    if texts is None:
+        columns = tuple(feature_columns(header, label, options, name, 1))
+        # a cell takes fifteen times as much room as text as it does as a number
+        size = max(1, min(size, _CELLS // len(header)))
+    else:
+        columns = texts
+        check_columns(header, columns, TEXT, name, 1)
+    targets = target_columns(header, options, name, 1)
+    holds_numbers = not texts and not options.table
+    advice = OF_TABLE if options.get(MAY_BE_TABLE) else _OF_FEATURES
+    chosen: dict[str, str | None] = dict.fromkeys(columns, advice if holds_numbers else None)
+    chosen |= dict.fromkeys(targets, OF_CLASSES) | ({} if label is None else {label: None})
+    for at, found in _chunks(file.columns(chosen, columns if holds_numbers else ()), size):
+        y: Any = None
+        if label is not None:
+            y = _of_labels(_joined(found[label]))
+        elif targets:
+            y = np.column_stack([_whole(found[target]) for target in targets])
+            y = as_targets(y, targets, name, at)
+        X: Any
+        if holds_numbers:
+            X = _samples([_whole(found[column]) for column in columns], at, columns, name)
         else:
-            columns = texts
-            check_columns(header, columns, TEXT, name, 1)
-        targets = target_columns(header, options, name, 1)
-        places = {column: k for k, column in enumerate(header)}
-        wanted = columns, targets, () if label is None else (label,)
-        groups = [[places[column] for column in group] for group in wanted]
-        holds_numbers = not texts and not options.table
-        instead = (OF_TABLE,) if options.get(MAY_BE_TABLE) else ()
-        for pieces in _chunks(rows.pieces(groups, (holds_numbers, True, False), size), size):
-            at, samples, found, cells = (list(each) for each in zip(*pieces, strict=True))
-            every = list(chain.from_iterable(at))
-            y: Any = None
-            if label is not None:
-                y = _of_labels([cell for (cell,) in chain.from_iterable(cells)])
-            elif targets:
-                y = _as_numbers(found, at, targets, name, OF_CLASSES)
-                y = as_targets(y, targets, name, every)
-            if holds_numbers:
-                X: Any = _as_numbers(samples, at, columns, name, *instead)
-                if options.get(EXACT) and beyond_floats(X):
-                    X = _as_integers(X, chain.from_iterable(samples), every, columns, name)
+            cells = {column: _joined(found[column]) for column in columns}
+            if texts:
+                X = list(map("\n".join, zip(*cells.values(), strict=True)))
             else:
-                X = list(chain.from_iterable(samples))
-                X = list(map("\n".join, X)) if texts else of_strings(columns, X)
-            names = None if texts else columns
-            yield Chunk(X, y, every, names, tuple(header), lines.is_truncated, label=label)
+                X = TableRows({k: np.array(each, dtype=object) for k, each in cells.items()})
+        names = None if texts else columns
+        yield Chunk(X, y, at, names, tuple(header), lines.is_truncated, label=label)
+
+
+def _whole(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _joined(parts: Sequence[Any]) -> list[str]:
+    """Return the cells of parts of a column, each one of pyarrow or a sequence."""
+    cells = (part if isinstance(part, tuple) else part.to_pylist() for part in parts)
+    return [*chain.from_iterable(cells)]
 
 
 def _of_labels(cells: list[str]) -> list[Any]:
@@ -110,22 +116,30 @@ def _of_labels(cells: list[str]) -> list[Any]:
     return [found[cell] for cell in cells]
 
 
-# the lines of some rows; and their features, targets and labels, numbers in arrays or cells in rows
-_Piece = tuple[list[int], Any, Any, Any]
+# the last line of each row, and parts of columns: numbers in arrays, or text
+_Piece = tuple[np.ndarray, dict[str, Any]]
 
 
-def _chunks(pieces: Iterable[_Piece], size: int) -> Iterator[list[_Piece]]:
-    """Yield pieces that are `size` rows together; those at the end may be fewer."""
+def _chunks(pieces: Iterable[_Piece], size: int) -> Iterator[tuple[list[int], dict[str, list]]]:
+    """Yield the lines of `size` rows together, and the parts of their columns."""
     held: list[_Piece] = []
     n = 0
-    for piece in pieces:
-        held.append(piece)
-        n += len(piece[0])
-        if n == size:
-            yield held
-            held, n = [], 0
+    for at, columns in pieces:
+        done = 0
+        while done < len(at):
+            part = slice(done, done + size - n)
+            held.append((at[part], {name: column[part] for name, column in columns.items()}))
+            n, done = n + len(held[-1][0]), part.stop
+            if n == size:
+                yield _together(held)
+                held, n = [], 0
     if held:
-        yield held
+        yield _together(held)
+
+
+def _together(pieces: Sequence[_Piece]) -> tuple[list[int], dict[str, list]]:
+    lines = [line for at, _ in pieces for line in at.tolist()]
+    return lines, {name: [columns[name] for _, columns in pieces] for name in pieces[0][1]}
 
 
 def _warn_of_names(header: Sequence[str], name: str, numbers: bool) -> None:
@@ -146,61 +160,161 @@ def _warn_of_names(header: Sequence[str], name: str, numbers: bool) -> None:
 
 
 def rows_of(
-    lines: Lines, name: str, options: Options, add: Callable[[DataError, bytes], None]
-) -> tuple[Sequence[str], Iterator[tuple[int, Sequence[str]]]]:
-    """Return the header, and the rows with their lines; `add` gets the lines that are no rows."""
-    found = _Reader(lines, name, options)
+    lines: Lines, name: str, options: Options, delimiter: str
+) -> tuple[Options, bytes, Iterator[tuple[int, bytes]]]:
+    """Return options to read rows without their header, this, and each row with its last line."""
+    file = _File(lines, name, options, delimiter)
 
-    def rows() -> Iterator[tuple[int, Sequence[str]]]:
-        some: Iterator[tuple[int, Sequence[str]]] = iter(found)
-        while True:
-            try:
-                yield from some
-                return
-            except DataError as error:  # goes on behind the line
-                read = lines.rest.getvalue()[: lines.rest.tell()]
-                add(error, read[read.rfind(b"\n", 0, -1) + 1 :])
-                lines.line += 1
-                left = chain([lines.rest.read()], found._blocks)
-                some = _rows(lines, left, name)
+    def rows() -> Iterator[tuple[int, bytes]]:
+        for some in file.rows:
+            for line, start, end in zip(*(each.tolist() for each in some[1:4]), strict=True):
+                if line > options.after:
+                    yield line, some.block[start : end + 1]
 
-    return found.header, rows()
+    how = options.replace(after=0, separator=file.delimiter).with_found({"header": file.header})
+    return how, file.head, rows()
 
 
-class _Reader:
-    """The rows behind the header, with their line numbers, without those to skip.
+class _Rows(NamedTuple):
+    """Rows of a file, and empty lines between them.
 
-    Iterating gives those that follow all blocks.
+    Parameters
+    ----------
+    block : bytes
+        Whole lines.
+    lines, starts, ends : ndarray of shape (n_rows,)
+        The last line of each row, and its first and last byte, which is the line's end.
+    quoted : ndarray of shape (n_cells, 2)
+        The first byte of each quoted cell, and the one behind it.
+    """
+
+    block: bytes
+    lines: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    quoted: np.ndarray
+
+    def part(self, first: int, stop: int) -> _Rows:
+        """Return some of the rows."""
+        ends = np.append(self.starts, len(self.block))
+        a, b = int(ends[first]), int(ends[stop])
+        of_block = slice(*np.searchsorted(self.quoted[:, 0], [a, b]))
+        lines, starts, ends = (each[first:stop] for each in (self.lines, self.starts, self.ends))
+        return _Rows(self.block[a:b], lines, starts - a, ends - a, self.quoted[of_block] - a)
+
+
+def _whole_rows(lines: Lines, blocks: Iterable[bytes], delimiter: str) -> Iterator[_Rows]:
+    """Yield whole rows; the last one may have a quoted cell that does not end."""
+    held: list[bytes] = []
+    size = seen = 0
+    for block in chain(blocks, [b""]):
+        held.append(block)
+        size += len(block)
+        if block and BLOCK < size < 2 * seen:  # a long row is looked through a few times only
+            continue
+        rows, rest = _split(b"".join(held), lines, delimiter)
+        if len(rows.ends):
+            yield rows
+        held, size, seen = [rest], len(rest), len(rest)
+        if size > lines.long and size + entry_bytes(rest, size) > lines.longest:
+            lines.refuse()
+    if size:
+        parts = [lines.line], [0], [size - 1], [[0, size]]
+        yield _Rows(held[0], *map(np.array, parts))
+
+
+def _split(block: bytes, lines: Lines, delimiter: str) -> tuple[_Rows, bytes]:
+    """Return the whole rows of a block, and the rest of it."""
+    found = np.frombuffer(block, np.uint8)
+    ends = np.flatnonzero(found == _END)
+    at = lines.line + np.arange(len(ends))
+    cells = np.empty((0, 2), np.int64)
+    if b'"' in block:
+        cells = _quoted(block, delimiter)
+        begun, over = cells.T
+        is_end = np.searchsorted(begun, ends) == np.searchsorted(over, ends, side="right")
+        ends, at = ends[is_end], at[is_end]
+    starts = np.append(0, ends + 1)
+    starts, stop = starts[:-1], int(starts[-1])
+    sizes = ends - starts
+    for k in np.flatnonzero(sizes > lines.long).tolist():
+        lines.line = int(at[k]) - block.count(b"\n", starts[k], ends[k])
+        if sizes[k] + entry_bytes(block[starts[k] : ends[k]], sizes[k]) > lines.longest:
+            lines.refuse()
+    lines.line = int(at[-1]) + 1 if len(at) else lines.line
+    full = found[starts] != _END
+    for k in np.flatnonzero(found[starts] == _RETURN).tolist():
+        full[k] = bool(block[starts[k] : ends[k]].strip(b"\r"))
+    cells = cells[cells[:, 1] <= stop]
+    return _Rows(block[:stop], at[full], starts[full], ends[full], cells), block[stop:]
+
+
+def _quoted(block: bytes, delimiter: str) -> np.ndarray:
+    """Return where quoted cells begin, and what follows them; the last one may have no end."""
+    found, most = np.frombuffer(block, np.uint8), len(block) - 1
+    marks = np.flatnonzero(found == _QUOTE)
+    marks = np.append(marks, most) if len(marks) % 2 else marks
+    begun, over = marks[::2], marks[1::2] + 1
+    borders = np.frombuffer(f'\r\n"{delimiter}'.encode(), np.uint8)
+    beside = np.isin(found[begun - 1], borders[1:]), np.isin(found[np.minimum(over, most)], borders)
+    if np.all(beside):
+        return np.stack([begun, over], axis=1)
+    border = re.escape(delimiter.encode())  # others are text, in cells that are not quoted
+    cell = re.compile(rb'"(?:(?<=\A")|(?<=[%b\n]"))[^"]*+(?:""[^"]*+)*+"?' % border)
+    return np.array([each.span() for each in cell.finditer(block)], np.int64).reshape(-1, 2)
+
+
+class _File:
+    """The header of a file, and the rows behind it.
 
     Attributes
     ----------
     header : list of str
         The names of the columns.
+    delimiter : str
+        What is between the cells of a row.
+    head : bytes
+        The header as it is written.
+    rows : iterator of _Rows
+        What follows it.
     label : str or None
         The column of the labels.
     """
 
-    def __init__(self, lines: Lines, name: str, options: Options):
+    def __init__(self, lines: Lines, name: str, options: Options, delimiter: str):
         self._lines, self._name, self._after = lines, name, options.after
-        self._is_exact = options.get(EXACT)
+        self.delimiter = options.separator or delimiter
+        self._is_exact, self.head = options.get(EXACT), b""
         self._blocks = iter(lines)
+        self.header = [*(options.get("header") or ())]  # of a part of a file
         first = next(self._blocks, b"")
-        self._given = options.get("rows")  # instead of those of the stream
-        known = options.get("header")  # of a part of a file, or where a pipe goes on
-        if not known:
+        if not self.header:
             first = self._without_preface(first, options)
-            if options.no_header:  # looks at a copy of the first rows
-                copy = Lines(io.BytesIO(first), name, options.max_line_mb, lines.delimiter)
-                known = [f"x{k}" for k in range(len(next(_rows(copy, copy, name), (0, []))[1]))]
-        self._rows = _rows(lines, chain([first], self._blocks), name)
-        self.header = list(known or next(self._rows, (0, []))[1])
+        self.rows = _whole_rows(lines, chain([first], self._blocks), self.delimiter)
+        some = None if self.header else next(self.rows, None)
+        if some is not None:
+            stop = int(some.ends[0]) + 1
+            if b"\0" in some.block[:stop] and some.lines[0] == 1:
+                which = "utf-16-be" if some.block.startswith(b"\0") else "utf-16-le"
+                problem = "expected a header in UTF-8, got NUL characters, as UTF-16 has them."
+                raise DataError(name, f"{problem} Use encoding (--encoding) {which}.", 1)
+            fault = self._fault(some.part(0, 1))
+            if fault is not None:
+                raise fault[1]
+            self.head = some.block[some.starts[0] : stop]
+            self.header = self._cells(self.head, int(some.lines[0]))
+            if options.no_header:
+                self.header, self.head = [f"x{k}" for k in range(len(self.header))], b""
+            else:
+                some = some.part(1, len(some.ends))
+            self.rows = chain([some] if len(some.ends) else [], self.rows)
         if not self.header:
             raise DataError(name, "expected a header and at least one row, got none.")
         if len(self.header) == 1 and self.header[0] not in (options.text or options.columns or ()):
-            _check_separator(self.header[0], lines, name)
+            row = b"" if some is None else some.block.lstrip(b"\r\n").partition(b"\n")[0]
+            line = 1 if some is None or not len(some.lines) else int(some.lines[0]) - 1
+            _check_separator(self.header[0], row, self.delimiter, name, line)
         self.label = label_column(self.header, options, name, 1)
-        self._behind = None if known else lines.rest  # what follows the header in the first block
-        self._first = first if known else lines.rest.getvalue()
 
     def _without_preface(self, block: bytes, options: Options) -> bytes:
         """Return the first block without a line that names the separator, and without comments.
@@ -211,297 +325,215 @@ class _Reader:
         lines = self._lines
         if found := SEPARATOR_LINE.match(block):
             if options.separator is None:
-                lines.delimiter = found[1].decode("latin-1")
+                self.delimiter = found[1].decode("latin-1")
             lines.line, block = lines.line + 1, block[found.end() :] or next(self._blocks, b"")
         while block.startswith(b"#"):
             line, _, rest = block.partition(b"\n")
             after = next((each for each in rest.split(b"\n") if not each.startswith(b"#")), b"")
-            n, of_row = (len(self._cells(each)) for each in (line, after))
+            n, of_row = (len(self._cells(each, 1)) for each in (line, after))
             if not rest.startswith(b"#") and n == (of_row or max(n, 2)):
                 break
             lines.line, block = lines.line + 1, rest or next(self._blocks, b"")
         return block
 
-    def _cells(self, line: bytes) -> list[str]:
-        text = line.decode(errors="replace").strip("\r\n")
-        return next(csv.reader([text], delimiter=self._lines.delimiter), [])
+    def _cells(self, row: bytes, line: int) -> list[str]:
+        text = io.StringIO(row.decode(errors="replace"), newline="")
+        try:
+            return next(csv.reader(text, delimiter=self.delimiter), [])
+        except csv.Error as error:
+            raise DataError(
+                self._name, f"expected a CSV row, got another: {error}.", line
+            ) from None
 
-    def __iter__(self) -> Iterator[tuple[int, Sequence[str]]]:
-        rows = self._rows if self._given is None else iter(self._given)
-        yield from dropwhile(lambda row: row[0] <= self._after, rows)
+    def columns(
+        self, chosen: dict[str, str | None], exact: Sequence[str]
+    ) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
+        """Yield the last line of each row, and columns: numbers, or text.
 
-    def blocks(self, numbers: dict[int, bool]) -> Iterator[tuple[np.ndarray, dict[int, Any]]]:
-        """Yield lines and columns that pyarrow is known to read the same: numbers, or its text.
-
-        The standard module reads small files, what follows a row that it might read otherwise or
-        that is not valid.
+        `chosen` has advice for cells of a column that are not numbers; None for columns of text.
+        Of those in `exact`, numbers are Python's where floats would round an integer.
         """
+        exact = exact if self._is_exact else ()
+        for rows in self.rows:
+            fault = self._fault(rows)
+            rows = rows if fault is None else rows.part(0, fault[0])
+            if len(rows.ends):
+                found, other = self._read(rows, chosen, exact)
+                fault = other or fault
+                n = len(rows.ends) if other is None else other[0]
+                lines = rows.lines[:n]
+                skipped = int(np.searchsorted(lines, self._after, side="right"))
+                yield lines[skipped:], {name: x[skipped:n] for name, x in found.items()}
+            if fault is not None:
+                raise fault[1]
+
+    def _fault(self, rows: _Rows) -> tuple[int, DataError] | None:
+        """Return the first row that is not valid, and what is wrong with it."""
+        block, found, over = rows.block, np.frombuffer(rows.block, np.uint8), rows.quoted[:, 1]
+        wrong: list[tuple[int, str]] = []
+        if len(over) and over[-1] == len(block):
+            wrong.append((len(block) - 1, f"{_ANOTHER} {_NOT_CLOSED}"))
+            over = over[:-1]
+        if len(over):
+            borders = np.frombuffer(f'{self.delimiter}\n\r"'.encode(), np.uint8)
+            odd = over[~np.isin(found[over], borders)]
+            wrong += [(k, f"{_ANOTHER} {_BEHIND}") for k in odd[:1]]
+        if b"\r" in block:
+            at = np.flatnonzero(found == _RETURN)
+            at = at[(found[at + 1] != _END) & (found[at + 1] != _RETURN)]
+            begun, over = rows.quoted.T
+            at = at[np.searchsorted(begun, at) == np.searchsorted(over, at, side="right")]
+            wrong += [(k, f"{_ANOTHER} {_ALONE}") for k in at[:1]]
+        try:
+            block.decode()
+        except UnicodeDecodeError as error:
+            problem = f"expected a CSV row in UTF-8, got other bytes: {block[error.start]:#x}."
+            wrong.append((error.start, f"{problem} {OTHER_ENCODING}"))
+        if not wrong:
+            return None
+        place, problem = min(wrong)
+        k = int(np.searchsorted(rows.ends, place))
+        return k, DataError(self._name, problem, int(rows.lines[k]))
+
+    def _read(
+        self, rows: _Rows, chosen: dict[str, str | None], exact: Sequence[str]
+    ) -> tuple[dict[str, Any], tuple[int, DataError] | None]:
+        """Return columns of valid rows, up to the first fault in their cells, and this."""
         global _begun
-        lines, first = self._lines, self._first
-        _begun += len(first)
-        if _begun < _FOR_PYARROW or self._given is not None:
-            return
-        if self._behind is not None:
-            first = self._behind.read()
-            lines.line += 1  # that of the header
-        whole = _whole_rows(chain([first], self._blocks), lines.long)
-        self._rows = iter(())
-        for block in whole:
-            found = _columns(block, len(self.header), numbers, lines.long, lines.delimiter)
-            if found is None or (self._is_exact and _have_large(found[1], numbers)):
-                self._rows = _rows(lines, chain([block], whole), self._name)
-                return
-            at, columns = found
-            at += lines.line
-            lines.line = int(at[-1]) + 1
-            n = int(np.searchsorted(at, self._after, side="right"))  # rows to skip
-            yield at[n:], {k: column[n:] for k, column in columns.items()}
+        width, fault = len(self.header), None
+        size, longest = len(rows.block), int((rows.ends - rows.starts).max())
+        numbers = [name for name, advice in chosen.items() if advice is not None]
+        if (size >= _FEW and _begun + size > _FOR_PYARROW) or longest >= _LONG:
+            import pyarrow
 
-    def pieces(
-        self, groups: Sequence[list[int]], of_numbers: Sequence[bool], size: int
-    ) -> Iterator[_Piece]:
-        """Yield groups of columns in parts of blocks, and then of rows; none is of two chunks."""
-        done = 0
-        numbers = {k: n for group, n in zip(groups, of_numbers, strict=True) for k in group}
-        for at, columns in self.blocks(numbers):
-            while len(at):
-                part = slice(size - done % size)
-                some = [[columns[k][part] for k in group] for group in groups]
-                X, Y, y = (
-                    np.stack(each, axis=1)
-                    if each and n
-                    else list(zip(*(column.to_pylist() for column in each), strict=True))
-                    for each, n in zip(some, of_numbers, strict=True)
-                )
-                yield at[part].tolist(), X, Y, y
-                done += len(at[part])
-                rest = slice(part.stop, None)
-                at, columns = at[rest], {k: column[rest] for k, column in columns.items()}
-        rows = self._picked([_picker(group) for group in groups])
-        while block := list(islice(rows, size - done % size)):
-            done += len(block)
-            yield tuple(map(list, zip(*block, strict=True)))  # type: ignore[misc]
-
-    def _picked(
-        self, pickers: list[Callable[[Sequence[str]], Sequence[str]]]
-    ) -> Iterator[tuple[Any, ...]]:
-        """Yield the line of each row, and its groups of cells."""
-        for line, cells in self:
-            if len(cells) != len(self.header):
-                problem = f"expected {len(self.header)} cells, got {len(cells)}."
-                quoted = " Put cells that hold commas or several lines in double quotes."
-                more = len(cells) > len(self.header)
-                raise DataError(self._name, problem + quoted * more, line)
-            yield (line, *(pick(cells) for pick in pickers))
-
-
-def _check_separator(header: str, lines: Lines, name: str) -> None:
-    """Raise DataError where the only column has a name that another separator would cut."""
-    found = next((each for each in ";\t,|" if each in header and each != lines.delimiter), None)
-    if found is None and " " in header.strip():  # the name of a column may have several words
-        at = lines.rest.tell()
-        row = lines.rest.readline().decode(errors="replace")
-        lines.rest.seek(at)
-        found = " " if len(row.split()) == len(header.split()) else None
-    if found is None:
-        return
-    what = {",": "commas", "\t": "tabs"}.get(lines.delimiter, repr(lines.delimiter))
-    advice = f"If the separator is {found!r}, use `separator` {found!r}."
-    problem = f"expected columns separated by {what}, got one column {_shortened(header)}."
-    raise DataError(name, f"{problem} {advice}", lines.line)
-
-
-def _rows(lines: Lines, blocks: Iterable[bytes], name: str) -> Iterator[tuple[int, Sequence[str]]]:
-    length = 0  # of the row so far, without ends; it has several lines where these are quoted
-    before = lines.line - 1
-
-    def texts() -> Iterator[str]:
-        nonlocal length
-        for number, line in lines.numbered(blocks):
-            length += len(line) - 1
-            if length > lines.long:
-                length += entry_bytes(line, len(line))
-                if length > lines.longest:
-                    lines.refuse()
             try:
-                text = line.decode()
-            except UnicodeDecodeError as error:
-                problem = f"expected a CSV row in UTF-8, got other bytes: {error}."
-                raise DataError(name, f"{problem} {OTHER_ENCODING}", number) from None
-            if number == 1 and "\0" in text:
-                problem = "expected a header in UTF-8, got NUL characters, as UTF-16 has them."
-                which = "utf-16-be" if text.startswith("\0") else "utf-16-le"
-                raise DataError(name, f"{problem} Use `encoding` {which}.", number)
-            yield text
+                found, odd = self._by_pyarrow(rows.block, chosen, numbers)
+                large = any(beyond_floats(found[name]) for name in exact)
+            except pyarrow.ArrowInvalid:  # a cell that is no number, or one to Python only
+                large = True
+            if large:
+                found, odd = self._by_pyarrow(rows.block, chosen, ())
+                found |= {name: found[name].to_pylist() for name in numbers}
+        else:
+            _begun += size
+            text = io.StringIO(rows.block.decode(), newline="")
+            cells = [row for row in csv.reader(text, delimiter=self.delimiter) if row]
+            odd = next(((k, len(row)) for k, row in enumerate(cells) if len(row) != width), None)
+            of_columns = zip(*(cells if odd is None else cells[: odd[0]]), strict=True)
+            every = dict(zip(self.header, of_columns, strict=False))
+            found = {name: every.get(name, ()) for name in chosen}
+        n = len(rows.ends)
+        if odd is not None:
+            n, got = odd
+            problem = f"expected {width} cells, got {got}."
+            quoted = " Put cells that hold commas or several lines in double quotes."
+            problem += quoted * (got > width)
+            fault = n, DataError(self._name, problem, int(rows.lines[n]))
+        texts = {name: found[name] for name in numbers if not isinstance(found[name], np.ndarray)}
+        with suppress(ValueError):  # all at once, since there may be one row only
+            found |= zip(texts, _as_floats([*texts.values()]), strict=True)
+        for name, cells in texts.items():
+            if found[name] is cells:
+                found[name] = _floats(cells)
+            if len(found[name]) < n:
+                n = len(found[name])
+                advice = chosen[name]
+                if not cells[n].strip() and advice != OF_TABLE:
+                    advice = "Fill in a number, or remove the row."
+                problem = f"column {name!r}: expected a number, got {_shortened(cells[n])}."
+                fault = n, DataError(self._name, f"{problem} {advice}", int(rows.lines[n]))
+            if name in exact and beyond_floats(found[name]):
+                some = map(number_of, cells[: len(found[name])])
+                found[name] = np.array([*some, None], dtype=object)[:-1]
+        return found, fault
 
-    reader = csv.reader(texts(), strict=True, delimiter=lines.delimiter)
-    try:
-        for cells in reader:
-            length = 0
-            if cells:
-                yield before + reader.line_num, cells
-    except csv.Error as error:
-        got = next((got for key, got in _FAULTS.items() if key in str(error)), f"{error}.")
-        problem = f"expected a CSV row, got another line: {got}"
-        raise DataError(name, problem, before + reader.line_num) from None
+    def _by_pyarrow(
+        self, block: bytes, chosen: Iterable[str], numbers: Sequence[str]
+    ) -> tuple[dict[str, Any], tuple[int, int] | None]:
+        """Return columns of rows; and the first row that has not as many cells, and how many."""
+        import pyarrow as pa
+        from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
+        # not a mark of byte order, which is text within a file
+        block = b"\n" + block if block.startswith(MARK) else block
+        odd: list[tuple[int, int]] = []
+        names = {name: f"{k}" for k, name in enumerate(self.header)}
+        types = {names[each]: pa.float64() if each in numbers else pa.string() for each in chosen}
 
-def _whole_rows(blocks: Iterable[bytes], most: int) -> Iterator[bytes]:
-    """Yield blocks that end where rows do, if quotation marks are only at the borders of cells."""
-    held = b""
-    for block in blocks:
-        held += block
-        end, is_odd = len(held), held.count(b'"') % 2
-        while is_odd and end:
-            start = held.rfind(b"\n", 0, end - 1) + 1
-            is_odd ^= held.count(b'"', start, end) % 2
-            end = start
-        end = end or len(held) * (len(held) > most)
-        if end:
-            yield held[:end]
-            held = held[end:]
-    if held:
-        yield held
+        def skip(row: Any) -> str:
+            odd.append((row.number - 1, row.actual_columns))
+            return "skip"
 
-
-def _columns(
-    block: bytes, width: int, numbers: dict[int, bool], most: int, delimiter: str
-) -> tuple[np.ndarray, dict[int, Any]] | None:
-    """Return the last line of each row, from 0 on, and columns: numbers, or pyarrow's text.
-
-    None where the standard module might not read the same: where quotation marks are not at the
-    borders of cells, lines are empty or end otherwise, rows are long, the first begins with a mark
-    of byte order, numbers are not finite, or pyarrow raises an error.
-    """
-    found = np.frombuffer(block, np.uint8)
-    marks, ends, returns = (np.flatnonzero(found == ord(each)) for each in '"\n\r')
-    returns = returns[found[returns + 1] != ord("\n")]  # the block ends with a line's end
-    beside = found[marks[::2] - 1], found[marks[1::2] + 1]
-    borders = np.frombuffer(f'{delimiter}\n\r"'.encode(), np.uint8)
-    at_borders = len(marks) % 2 == 0 and all(np.isin(each, borders).all() for each in beside)
-    last = np.flatnonzero(np.searchsorted(marks, ends) % 2 == 0)  # of the lines of a row
-    longest = np.diff(ends[last], prepend=0).max(initial=0)
-    ends_otherwise = (np.searchsorted(marks, returns) % 2 == 0).any()
-    if not at_borders or ends_otherwise or longest > most or block.startswith(MARK):
-        return None
-    import pyarrow as pa
-    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
-
-    names = list(map(str, range(width)))
-    types = {names[k]: pa.float64() if number else pa.string() for k, number in numbers.items()}
-    try:
-        block.decode()  # also what no column takes
         table = read_csv(
             pa.BufferReader(block),
-            ReadOptions(use_threads=False, block_size=len(block), column_names=names),
-            ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            ReadOptions(use_threads=False, block_size=len(block), column_names=[*names.values()]),
+            ParseOptions(
+                delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=skip
+            ),
             ConvertOptions(
-                check_utf8=False, column_types=types, null_values=[], include_columns=list(types)
+                check_utf8=False, column_types=types, null_values=[], include_columns=[*types]
             ),
         )
-    except (UnicodeDecodeError, pa.ArrowInvalid):
-        return None
-    if len(table) != len(last):  # some of the lines are empty
-        return None
-    columns: dict[int, Any] = {}
-    for k, number in numbers.items():
-        column = table[names[k]]
-        columns[k] = column.to_numpy() if number else column
-        if number and not np.isfinite(columns[k]).all():
-            return None
-    return last, columns
+        table = table.slice(0, odd[0][0] if odd else None)
+        columns = {name: table[names[name]] for name in chosen}
+        return columns | {name: columns[name].to_numpy() for name in numbers}, [*odd, None][0]
 
 
-_limits: list[int] = []  # that readers of long cells have found, one for each reader
-_limits_lock = Lock()
+def _as_floats(cells: Sequence[Any]) -> np.ndarray:
+    """Return the numbers that cells are; ValueError where one is none."""
+    if any("_" in "".join(column) for column in cells):  # Python takes 1_000, too
+        raise ValueError
+    return np.array(cells, dtype=object).astype(np.float64)
 
 
-@contextmanager
-def _cells_up_to(size: int) -> Iterator[None]:
-    """Let `csv` read cells of so many characters; its limit is one for the whole process."""
-    with _limits_lock:
-        _limits.append(csv.field_size_limit(max(size, csv.field_size_limit())))
-    try:
-        yield
-    finally:
-        with _limits_lock:
-            first = _limits[0]
-            _limits.pop()
-            if not _limits:
-                csv.field_size_limit(first)
-
-
-def _picker(at: list[int]) -> Callable[[Sequence[str]], Sequence[str]]:
-    """Return a function that picks some cells of a row."""
-    return itemgetter(*at) if len(at) > 1 else lambda cells: [cells[k] for k in at]
-
-
-def _as_numbers(
-    pieces: Sequence[Any],
-    at: Sequence[Sequence[int]],
-    columns: Sequence[str],
-    name: str,
-    of_words: str = _OF_FEATURES,
-) -> np.ndarray:
-    """Return pieces, each numbers or rows of cells with their lines, as one array."""
-    each = [
-        piece if isinstance(piece, np.ndarray) else _of_cells(piece, lines, columns, name, of_words)
-        for piece, lines in zip(pieces, at, strict=True)
-    ]
-    return each[0] if len(each) == 1 else np.concatenate(each)
-
-
-def _of_cells(
-    rows: list[Sequence[str]], lines: Sequence[int], columns: Sequence[str], name: str,
-    of_words: str,
-) -> np.ndarray:  # fmt: skip
+def _floats(cells: Sequence[str]) -> np.ndarray:
+    """Return the numbers that cells are, up to the first one that is none."""
+    found = []
     with suppress(ValueError):
-        if not any("_" in "".join(cells) for cells in rows):  # Python takes 1_000, too
-            return np.array(rows, dtype=object).astype(np.float64)
-    for line, cells in zip(lines, rows, strict=True):
-        for column, cell in zip(columns, cells, strict=True):
-            try:
-                float(cell.replace("_", "?"))
-            except ValueError:
-                problem = f"column {column!r}: expected a number, got {_shortened(cell)}."
-                advice = "Fill in a number, or remove the row."
-                if cell.strip() or of_words == OF_TABLE:
-                    advice = of_words
-                raise DataError(name, f"{problem} {advice}", line) from None
-    raise AssertionError("a cell that is no number was not found")
+        for cell in cells:
+            found.append(float(cell.replace("_", "?")))
+    return np.array(found, dtype=np.float64)
 
 
-def _have_large(columns: Mapping[int, Any], numbers: Mapping[int, bool]) -> bool:
-    """Whether columns that were read as numbers may have lost digits of an integer."""
-    return any(beyond_floats(column) for k, column in columns.items() if numbers[k])
-
-
-def _as_integers(
-    X: np.ndarray,
-    rows: Iterable[Sequence[Any]],
-    lines: Sequence[int],
-    columns: Sequence[str],
-    name: str,
+def _samples(
+    columns: Sequence[np.ndarray], lines: Sequence[int], names: Sequence[str], name: str
 ) -> np.ndarray | TableRows:
-    """Return numbers as columns; one with integers that floats may round is of integers."""
-    if not np.isfinite(X).all():
-        return X  # which is refused later
-    rows, found = list(rows), {column: X[:, k] for k, column in enumerate(columns)}
-    for k, column in enumerate(columns):
-        if not beyond_floats(X[:, k]):
+    """Return numbers as samples; as columns where one has integers that floats may round."""
+    X = np.stack(columns, axis=1).astype(np.float64, copy=False)
+    are_exact = [
+        each.dtype == object and beyond_floats(x) for each, x in zip(columns, X.T, strict=True)
+    ]
+    if not any(are_exact) or not np.isfinite(X).all():
+        return X  # what is not finite is refused later
+    found = dict(zip(names, X.T, strict=True))
+    for column, each, is_exact in zip(names, columns, are_exact, strict=True):
+        if not is_exact:
             continue
-        cells = [number_of(row[k]) if isinstance(row[k], str) else row[k] for row in rows]
+        cells = each.tolist()
         if all(isinstance(x, int) or (x.is_integer() and abs(x) < EXACT_UP_TO) for x in cells):
-            low, high = int(min(cells)), int(max(cells))
-            kind = np.int64 if high < 2**63 else np.uint64
-            if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
-                found[column] = np.array(list(map(int, cells)), kind)
+            with suppress(OverflowError):
+                whole = np.array([*map(int, cells)], np.int64 if min(cells) < 0 else np.uint64)
+                found[column] = whole if whole.max() >= 2**63 else whole.astype(np.int64)
                 continue
         for cell, line in zip(cells, lines, strict=True):
             if isinstance(cell, int) and float(cell) != cell:
                 problem = f"column {column!r}: expected integers of 64 bits only, got {cell} and"
                 raise DataError(name, f"{problem} other numbers. Leave the column out.", line)
     return TableRows(found)
+
+
+def _check_separator(header: str, row: bytes, delimiter: str, name: str, line: int) -> None:
+    """Raise DataError where the only column has a name that another separator would cut."""
+    found = next((each for each in ";\t,|" if each in header and each != delimiter), None)
+    if found is None and " " in header.strip():  # the name of a column may have several words
+        n = len(row.decode(errors="replace").split())
+        found = " " if n == len(header.split()) else None
+    if found is None:
+        return
+    what = {",": "commas", "\t": "tabs"}.get(delimiter, repr(delimiter))
+    advice = f"If the separator is {found!r}, use separator (--separator) {found!r}."
+    problem = f"expected columns separated by {what}, got one column {_shortened(header)}."
+    raise DataError(name, f"{problem} {advice}", line)
 
 
 def _shortened(cell: str) -> str:

@@ -18,7 +18,6 @@ from scipy import sparse
 from narrows.errors import DataError, warn
 from narrows.io import kinds
 from narrows.io.chunk import (
-    EXACT,
     Chunk,
     Options,
     as_targets,
@@ -28,7 +27,7 @@ from narrows.io.chunk import (
 )
 from narrows.io.extras import needing
 from narrows.io.formats.base import Format, damage_named
-from narrows.io.formats.matrix import as_text, stored_matrix
+from narrows.io.formats.matrix import as_text, chunks_of, stored_matrix
 
 _SECONDS, _SPEED = 60, 1e6  # that a file may take to be looked through, and bytes a second
 _DAMAGED = "expected an .h5ad file, got another file, or a damaged one"
@@ -58,8 +57,6 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             got = ", ".join(file) or "an empty file"
             raise DataError(name, f"expected a matrix X, got only {got}.")
         X = stored_matrix(file["X"], name)
-        if options.get(EXACT):
-            X.keep_integers()
         (n, d), names = X.shape, _names(file, name)
         if len(names) != d:
             raise DataError(name, f"expected {d} names in var, got {len(names)}.")
@@ -69,19 +66,17 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         if columns != names:
             places = {column: k for k, column in enumerate(names)}
             at = np.array([places[column] for column in columns])
-        start = options.after
-        rows: Any
-        for rows in X.chunks(start, options.chunk_rows):
-            stop = start + rows.shape[0]
-            lines = range(start + 1, stop + 1)
-            y: Any = None if labels is None else labels[start:stop]
-            y = y.tolist() if labels is not None and labels.dtype.kind in "OU" else y
+
+        def y_of(start: int, stop: int) -> Any:
+            y = None if labels is None else labels[start:stop]
+            return y.tolist() if y is not None and y.dtype.kind in "OU" else y
+
+        for chunk in chunks_of(X, y_of, options, columns):
             if at is not None:
-                rows = rows[:, at]
-                if sparse.issparse(rows):
-                    rows.sort_indices()
-            yield Chunk(rows, y, lines, tuple(columns))
-            start = stop
+                chunk = chunk.replace(X=chunk.X[:, at])
+                if sparse.issparse(chunk.X):
+                    chunk.X.sort_indices()
+            yield chunk
 
 
 @lru_cache

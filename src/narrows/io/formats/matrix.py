@@ -6,13 +6,14 @@ several passes over it. Nothing that a file says of itself is trusted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from narrows.errors import DataError
+from narrows.io.chunk import EXACT, Chunk, Options
 from narrows.solve.sums import blocks
 
 _CELLS = 4_000_000  # numbers in a chunk, at most, unless a sample has more
@@ -32,6 +33,23 @@ def stored_matrix(X: Any, name: str) -> Dense | CSR:
     return kind(X, (n, d), name)
 
 
+def chunks_of(
+    X: Dense | CSR,
+    y_of: Callable[[int, int], Any],
+    options: Options,
+    columns: Sequence[str] | None = None,
+) -> Iterator[Chunk]:
+    """Yield chunks of a matrix; `y_of` returns labels or targets of the next rows, or None."""
+    if options.get(EXACT) and X.stored.kind in "iu":
+        X.dtype = X.stored.newbyteorder("=")
+    start = options.after
+    for rows in X.chunks(start, options.chunk_rows):
+        stop = start + rows.shape[0]
+        names = None if columns is None else tuple(columns)
+        yield Chunk(rows, y_of(start, stop), range(start + 1, stop + 1), names)
+        start = stop
+
+
 class Dense:
     """A matrix whose numbers are all stored."""
 
@@ -39,11 +57,8 @@ class Dense:
         if X.ndim != 2:
             shape = "(n_samples, n_features)"
             raise DataError(name, f"expected X of shape {shape}, got {X.shape}.")
-        self.X, self.dtype, self.shape = X, _float_type(X, name), X.shape
-
-    def keep_integers(self) -> None:
-        """Let samples have the type of the file where it holds integers."""
-        self.dtype = self.X.dtype if self.X.dtype.kind in "iu" else self.dtype
+        self.X, self.stored, self.shape = X, X.dtype, X.shape
+        self.dtype = _float_type(X, name)
 
     def chunks(self, start: int, most: int) -> Iterator[np.ndarray]:
         """Yield samples from `start` on, at most so many at a time."""
@@ -66,7 +81,8 @@ class CSR:
 
     def __init__(self, X: Any, shape: tuple[int, int], name: str):
         self.data, self.indices, self.indptr = (X[part] for part in ("data", "indices", "indptr"))
-        self.shape, self.name, self.dtype = shape, name, _float_type(self.data, name)
+        self.shape, self.name, self.stored = shape, name, self.data.dtype
+        self.dtype = _float_type(self.data, name)
         for part in (self.indices, self.indptr):
             if part.dtype.kind not in "iu":
                 raise DataError(name, f"expected indices that are integers, got {part.dtype}.")
@@ -76,10 +92,6 @@ class CSR:
             problem = f"expected a matrix of shape {shape}, got data, indices and indptr of shapes"
             raise DataError(name, f"{problem} {', '.join(map(str, found))}.")
         self.most = d  # entries of a row
-
-    def keep_integers(self) -> None:
-        """Let samples have the type of the file where it holds integers."""
-        self.dtype = self.data.dtype if self.data.dtype.kind in "iu" else self.dtype
 
     def chunks(self, start: int, most: int, n: int | None = None) -> Iterator[sparse.csr_array]:
         """Yield samples from `start` on, at most so many at a time, below number n if given."""
@@ -166,10 +178,11 @@ class CSC(CSR):
 
 
 def _float_type(data: Any, name: str) -> Any:
-    """Return the type of samples made of this array: float32 stays, others become float64."""
+    """Return the type of samples made of this array: float64, or float32 of up to 32 bits."""
     if data.dtype.kind not in "biuf":
         raise DataError(name, f"expected X to hold numbers, got {data.dtype}.")
-    return np.float32 if data.dtype.str[1:] == "f4" else np.float64
+    is_single = data.dtype.kind == "f" and data.dtype.itemsize <= 4
+    return np.dtype(np.float32 if is_single else np.float64)
 
 
 def _as_type(values: Any, dtype: Any) -> np.ndarray:

@@ -21,14 +21,13 @@ from narrows.errors import DataError, ParameterError, warn
 from narrows.io import kinds
 from narrows.io.chunk import (
     CLASSES,
-    EXACT,
     Chunk,
     Options,
     as_targets,
     target_columns,
 )
 from narrows.io.formats.base import Format, Writer, as_int32, damage_named
-from narrows.io.formats.matrix import CSC, CSR, Dense
+from narrows.io.formats.matrix import CSC, CSR, Dense, chunks_of
 from narrows.solve.sums import blocks
 
 _NAME = kinds.NPY.name
@@ -44,33 +43,37 @@ _PARTS = "data", "indices", "indptr", "shape"
 
 def read_array(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of dense samples, each read from the file when it is due."""
-    X = _Stored(stream, name, "samples", "biuf")
-    if len(X.shape) != 2 or not X.shape[1]:
-        shape = "expected samples of shape (n_samples, n_features)"
-        raise DataError(name, f"{shape}, got {X.shape}.")
-    n, d = X.shape
-    dtype: Any = np.float32 if X.dtype.kind == "f" and X.dtype.itemsize <= 4 else np.float64
-    if options.get(EXACT) and X.dtype.kind in "iu":
-        dtype = X.dtype.newbyteorder("=")
+    X = Dense(_Stored(stream, name, "samples", "biuf"), name)
+    if not X.shape[1]:
+        problem = "expected samples of shape (n_samples, n_features)"
+        raise DataError(name, f"{problem}, got {X.shape}.")
     with ExitStack() as files:
-        y = None if options.label is None else _labels_of(options.label, n, files)
-        targets = options.target or () if options.has_labels else ()
-        Y = [_labels_of(path, n, files, "targets") for path in targets]
-        if y is None and not Y and options.labels_required:
-            advice = "Set `label` to a .npy file of labels."
-            raise DataError(name, f"expected labels, got none. {advice}")
-        size = max(1, min(options.chunk_rows, _CELLS // d))
-        for start in range(options.after, n, size):
-            stop = min(n, start + size)
-            with np.errstate(invalid="ignore", over="ignore"):  # infinite values are refused later
-                rows = X.read(start, stop).astype(dtype, copy=False)
-            labels, lines = None, range(start + 1, stop + 1)
-            if y is not None:
-                labels = _cells(y.read(start, stop), y.name)
-            elif Y:
-                found = [each.read(start, stop) for each in Y]
-                labels = as_targets(np.hstack(found), targets, name, lines)
-            yield Chunk(rows, labels, lines)
+        yield from chunks_of(X, _beside(X.shape[0], files, name, options), options)
+
+
+def _beside(n: int, files: ExitStack, name: str, options: Options) -> Callable[[int, int], Any]:
+    """Return a function that returns labels or targets of some samples, in files that it opens."""
+    if options.label is not None:
+        y = _labels_of(options.label, n, files)
+        return lambda start, stop: _cells(y.read(start, stop), y.name)
+    targets = options.target or () if options.has_labels else ()
+    if not targets and options.labels_required:
+        advice = "Set label (--label) to a .npy file of labels."
+        raise DataError(name, f"expected labels, got none. {advice}")
+    found = [_labels_of(path, n, files, "targets") for path in targets]
+    return _targets_of(found, targets, name) if targets else _none
+
+
+def _targets_of(
+    found: Sequence[_Stored], targets: Sequence[str], name: str
+) -> Callable[[int, int], Any]:
+    """Return a function that returns the targets of some samples, side by side."""
+
+    def targets_of(start: int, stop: int) -> np.ndarray:
+        rows = np.hstack([Y.read(start, stop) for Y in found])
+        return as_targets(rows, targets, name, range(start + 1, stop + 1))
+
+    return targets_of
 
 
 def _labels_of(path: str, n: int, files: ExitStack, what: str = "labels") -> _Stored:
@@ -235,20 +238,19 @@ def read_archive(stream: IO[bytes], name: str, options: Options) -> Iterator[Chu
     ):
         archive = _Archive(file, opened, name)
         X = _samples_of(archive, stream)
-        if options.get(EXACT):
-            X.keep_integers()
         labels: Callable[[int, int], Any] = _none
         if options.target is not None:
             labels = _targets(archive, options, X.shape[0])
         elif options.has_labels:
             labels = _labels(archive, options, X.shape[0])
-        start = options.after
-        for rows in X.chunks(start, options.chunk_rows):
-            at, stop = stream.tell(), start + rows.shape[0]
+
+        def y_of(start: int, stop: int) -> Any:
+            at = stream.tell()
             y = labels(start, stop)
             stream.seek(at)  # which says how much has been read
-            yield Chunk(rows, y, range(start + 1, stop + 1))
-            start = stop
+            return y
+
+        yield from chunks_of(X, y_of, options)
 
 
 class _Archive(dict[str, Any]):
@@ -362,7 +364,7 @@ def _labels(archive: _Archive, options: Options, n: int) -> Callable[[int, int],
 
 
 def _targets(archive: _Archive, options: Options, n: int) -> Callable[[int, int], Any]:
-    """Return a function that returns the targets of the next samples, side by side."""
+    """Return a function that returns the targets of the next samples."""
     found, names = [], list[str]()
     for target in target_columns(archive, options, archive.name):
         Y = archive.array(target, "targets")
@@ -372,14 +374,7 @@ def _targets(archive: _Archive, options: Options, n: int) -> Callable[[int, int]
         _check_count(archive.name, n, Y.shape[0], "targets")
         found.append(Y)
         names += [target] * Y.width
-    if not found:
-        return _none
-
-    def next_targets(start: int, stop: int) -> np.ndarray:
-        rows = np.hstack([Y.read(start, stop) for Y in found])
-        return as_targets(rows, names, archive.name, range(start + 1, stop + 1))
-
-    return next_targets
+    return _targets_of(found, names, archive.name) if found else _none
 
 
 def _check_count(name: str, n: int, got: int, what: str) -> None:
