@@ -329,7 +329,7 @@ def _samples_of(
         kind = schema.field(column).type
         if is_vector(kind):
             problem = f"column {column!r}: expected numbers, got {shown(kind)}."
-            problem += f" Set vector (--vector) to {column!r} to read each list as a sample."
+            problem += f" Set `vector` to {column!r} to read each list as a sample."
             raise DataError(name, problem)
     is_exact = any(types.is_integer(schema.field(each).type) for each in columns)
     if options.table or (is_exact and options.get(EXACT)):

@@ -297,7 +297,7 @@ class _File:
             if b"\0" in some.block[:stop] and some.lines[0] == 1:
                 which = "utf-16-be" if some.block.startswith(b"\0") else "utf-16-le"
                 problem = "expected a header in UTF-8, got NUL characters, as UTF-16 has them."
-                raise DataError(name, f"{problem} Use encoding (--encoding) {which}.", 1)
+                raise DataError(name, f"{problem} Use `encoding` {which}.", 1)
             fault = self._fault(some.part(0, 1))
             if fault is not None:
                 raise fault[1]
@@ -531,7 +531,7 @@ def _check_separator(header: str, row: bytes, delimiter: str, name: str, line: i
     if found is None:
         return
     what = {",": "commas", "\t": "tabs"}.get(delimiter, repr(delimiter))
-    advice = f"If the separator is {found!r}, use separator (--separator) {found!r}."
+    advice = f"If the separator is {found!r}, use `separator` {found!r}."
     problem = f"expected columns separated by {what}, got one column {_shortened(header)}."
     raise DataError(name, f"{problem} {advice}", line)
 

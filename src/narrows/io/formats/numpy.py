@@ -58,7 +58,7 @@ def _beside(n: int, files: ExitStack, name: str, options: Options) -> Callable[[
         return lambda start, stop: _cells(y.read(start, stop), y.name)
     targets = options.target or () if options.has_labels else ()
     if not targets and options.labels_required:
-        advice = "Set label (--label) to a .npy file of labels."
+        advice = "Set `label` to a .npy file of labels."
         raise DataError(name, f"expected labels, got none. {advice}")
     found = [_labels_of(path, n, files, "targets") for path in targets]
     return _targets_of(found, targets, name) if targets else _none
