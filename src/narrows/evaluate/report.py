@@ -348,7 +348,7 @@ def _template() -> Any:
 
 def _description(method: Method) -> str:
     """Return the first line of the documentation of a method, which has its full name."""
-    return (getdoc(method.documented) or "").partition("\n")[0]
+    return (getdoc(type(method.last)) or "").partition("\n")[0]
 
 
 def _name(value: Any) -> str:

@@ -49,7 +49,6 @@ _SHOWN = 20  # columns in order
 _WIDTH = 100  # of the table, unless names of methods get too short
 _SHORTEST = 20  # characters of such a name
 _SHORT = {"roc_auc": "ROC area", "average_precision": "av. precision"}  # in the table
-_ITERATIONS = 100  # max_iter of LogisticRegression
 _FEWEST_EQUAL = 3  # reductions that may be equally good
 _CLEAR = 2  # standard errors that a result must be better than the largest class
 # A constant prediction has a lower macro-F1 than random ones, but not a lower balanced accuracy
@@ -85,9 +84,6 @@ class Line:
     r2, rmse : float
         The coefficient of determination of numeric targets, and the root of the mean squared error;
         of several targets, the means.
-    max_iter : int or None
-        `max_iter` of a logistic regression: scikit-learn's default, or 1,000 where that does not
-        converge.
     converged : bool
         Whether the logistic regression converged.
     roc_auc, average_precision, log_loss : float
@@ -142,7 +138,6 @@ class Line:
     features: int = 0
     columns: int = 0
     all_columns: bool = False
-    max_iter: int | None = None
     converged: bool = True
     chosen: tuple[str, ...] = ()
     outcomes: tuple[HeldOutPredictions, ...] = field(default=(), repr=False)
@@ -165,8 +160,8 @@ class Line:
             return {name: getattr(self, name) for name in names}
         fields = asdict(replace(self, wrong=Counter(), outcomes=()))
         del fields["skipped"], fields["wrong"], fields["outcomes"]
-        if self.max_iter is None:
-            del fields["max_iter"], fields["converged"]
+        if self.classifier != "logistic":
+            del fields["converged"]
         return {name: value for name, value in fields.items() if value == value}  # not NaN
 
 
@@ -242,7 +237,6 @@ def mean(lines: Sequence[Line]) -> Line:
         features=max(line.features for line in lines),
         standard_error=standard_error(values[of_error], variances, ratio_of(outcomes)),
         spread={name: float(np.std(values[name], ddof=1)) for name in scores},
-        max_iter=max((line.max_iter for line in lines if line.max_iter is not None), default=None),
         converged=all(line.converged for line in lines),
         wrong=sum((line.wrong for line in lines), Counter()),
         outcomes=outcomes,
@@ -710,18 +704,9 @@ def notes_on_classifiers(lines: Results) -> list[str]:
     """Return what was done otherwise than with each classifier's defaults, in sentences."""
     known = set(map(id, lines._without_left_out()))
     said = [f"{ALL}: {line.skipped}" for line in lines if id(line) not in known]
-    raised = [line for line in lines if line.max_iter not in (None, _ITERATIONS)]
     stopped = [line for line in lines if not line.converged]
-    if raised:
-        said.append(
-            f"logistic: max_iter={max(line.max_iter or 0 for line in raised)} for "
-            f"{count(len(raised), 'result')}, where {_ITERATIONS} iterations do not converge."
-        )
     if stopped:
-        n = max(line.max_iter or 0 for line in stopped)
-        said.append(
-            f"logistic: {count(len(stopped), 'result')} without convergence after {n} iterations."
-        )
+        said.append(f"logistic: {count(len(stopped), 'result')} without convergence.")
     return said
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler, normalize
 from sklearn.utils.extmath import row_norms
 
 from narrows.errors import ParameterError, did_you_mean
-from narrows.evaluate.methods import RIVALS, is_nested
+from narrows.evaluate.methods import RIVALS, is_nested, unused
 from narrows.evaluate.results import ALL, against, aligned, as_numbers, named
 from narrows.evaluate.splits import checked_test
 from narrows.methods.discriminants import LDA
@@ -293,10 +294,7 @@ def check(
             allowed.check("retrieval", name, value)
     made: dict[str, _Method] = {}
     for method in (_method(method, seed) for method in methods):
-        name, number = method.name, 1
-        while name in made:
-            number += 1
-            name = f"{method.name} ({number})"  # a repr may be shortened
+        name = unused(method.name, made)
         made[name] = _Method(name, method.estimator, method.size)
     for ridge in dict.fromkeys(ridges):
         name = f"LDA, ridge {ridge:g}"
@@ -322,9 +320,9 @@ def _method(method: Any, seed: int) -> _Method:
     for_classes = {known: kind for known, kind in METHODS.items() if not kind()._takes_numbers}
     makers |= {known.lower(): kind for known, kind in for_classes.items()}
     makers |= {
-        known: lambda make=make: make(1)  # type: ignore[misc]
-        for known, make in RIVALS.items()
-        if hasattr(make(1), "n_components")
+        known: partial(clone, made)
+        for known, made in RIVALS.items()
+        if hasattr(made, "n_components")
     }
     if name not in makers:
         hint = did_you_mean(name, makers)
