@@ -487,7 +487,7 @@ def lift(is_one: np.ndarray, predicted: np.ndarray) -> dict[str, list[float]]:
     }
 
 
-def draw_calibration(ax: Any, found: Mapping[str, Sequence[float]]) -> None:
+def draw_calibration(found: Mapping[str, Sequence[float]], ax: Any) -> None:
     """Draw the share of a class by its mean probability, with one standard error."""
     share, n = np.array(found["share"]), np.array(found["samples"])
     ax.plot([0, 1], [0, 1], ":", color="black", lw=1, label="as often as predicted")
@@ -499,7 +499,7 @@ def draw_calibration(ax: Any, found: Mapping[str, Sequence[float]]) -> None:
     _grid_and_legend(ax, "below")
 
 
-def draw_lift(ax: Any, found: Mapping[str, Sequence[float]]) -> None:
+def draw_lift(found: Mapping[str, Sequence[float]], ax: Any) -> None:
     """Draw the lift by the share of samples of highest probability."""
     ax.plot(
         found["samples"], found["lift"], color=COLOURS[0], lw=1.8, label="highest probabilities"
