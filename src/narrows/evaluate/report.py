@@ -47,7 +47,7 @@ from narrows.evaluate.results import (
     notes_on_classifiers,
     title,
 )
-from narrows.evaluate.retrieval import SCORES, Retrieval, near_best
+from narrows.evaluate.retrieval import SCORES, Retrieval
 from narrows.evaluate.splits import Splits
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
@@ -170,7 +170,7 @@ def write_retrieval(
     fit: str | None = None,
 ) -> None:
     """Write a page of `retrieval` to `path`, and its contents as JSON beside it."""
-    twin, rows, near = twin_of(os.fspath(path)), lines.as_dicts(), near_best(lines)
+    twin, rows, near = twin_of(os.fspath(path)), lines.as_dicts(), lines.near()
     found = {
         **_run(command),
         "inputs": list(inputs),

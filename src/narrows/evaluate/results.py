@@ -201,6 +201,12 @@ def against(apart: Difference, other: str, score: str, margin: float) -> str:
     return f"{how} {other} ({score}; difference {apart})"
 
 
+def placed(parts: Sequence[str], best: str | None) -> str:
+    """Return parts of a sentence, and how the choice differs from the best, unless it is that."""
+    said = ", ".join(parts)
+    return f"{said}. No reduction has a higher score." if best is None else f"{said}, and {best}."
+
+
 def count(n: int, what: str) -> str:
     """Return a number of things as text."""
     return f"{n:,} {what}" + "s" * (n != 1)
@@ -380,17 +386,14 @@ class Recommendation:
         line, every, best = self.line, self.every, self.best_reduction
         use = "Use" if self.verdict == "use" else "If you reduce the data, use"
         said = f"{use} {named(line)}: {METRICS[self.metric]} {self._score(line)} "
-        said += f"({line.classifier})"
-        places = []
+        parts = [said + f"({line.classifier})"]
         if every is not None:
-            place = against(self._from(every), named(every), self._score(every), self.margin)
-            places.append(place)
-        if best is line:
-            return f"{', '.join([said, *places])}. No reduction has a higher score."
-        place = against(
-            self._from(best), f"the best reduction, {named(best)}", self._score(best), self.margin
-        )
-        return f"{', '.join([said, *places])}, and {place}."
+            parts.append(self._placed(every, named(every)))
+        apart = None if best is line else self._placed(best, f"the best reduction, {named(best)}")
+        return placed(parts, apart)
+
+    def _placed(self, other: Line, name: str) -> str:
+        return against(self._from(other), name, self._score(other), self.margin)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the recommendation ready for JSON."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,7 +17,7 @@ from sklearn.utils.extmath import row_norms
 
 from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.methods import RIVALS, is_nested, unused
-from narrows.evaluate.results import ALL, against, aligned, as_numbers, named
+from narrows.evaluate.results import ALL, against, aligned, as_numbers, named, placed
 from narrows.evaluate.splits import checked_test
 from narrows.methods.discriminants import LDA
 from narrows.methods.methods import METHODS
@@ -379,39 +378,22 @@ def _reduced(
     """Yield samples with each number of dimensions that a method has, or why it has none."""
     last = method.estimator[-1] if isinstance(method.estimator, Pipeline) else method.estimator
     once = is_nested(last) and not isinstance(last, OnlineSRDA)  # which has outputs of all classes
-    why, rows, left, done = "", X[fitted], list(sizes), False
+    rows, found, why = X[fitted], dict[int | None, Any](), ""
     scatter = 0.0 if method.ridge is None else _scatter(rows)
-    if not method.is_sized:
-        say(method.name)
-    for most in sorted(sizes, reverse=once) if method.is_sized else [X.shape[1]]:
-        if method.is_sized:
-            say(f"{method.name}, {most}")
+    own = [None] if method.size or not method.is_sized else []
+    for p in [*(sorted(sizes, reverse=once) if method.is_sized else []), *own]:
+        if p is None and found:
+            break
+        if p is not None or not method.is_sized:
+            say(method.name if p is None else f"{method.name}, {p}")
         try:
-            Z = method.with_size(most, scatter).fit(rows, codes[fitted]).transform(X)
+            if not (once and found):  # else the first columns of the largest fit
+                Z = method.with_size(p, scatter).fit(rows, codes[fitted]).transform(X)
+                Z = Z if sparse.issparse(Z) else np.asarray(Z)
+            found[p] = Z[:, :p]
         except (ValueError, TypeError) as error:
-            why = str(error).splitlines()[0]
-            continue
-        Z = Z if sparse.issparse(Z) else np.asarray(Z)
-        if not method.is_sized:
-            yield None, Z
-            return
-        here = [p for p in left if (p <= most if once else p == most)]
-        for p in here:
-            if p != most:
-                say(f"{method.name}, {p}")
-            yield p, Z[:, :p]
-        left, done = [p for p in left if p not in here and not once], True
-        if not left:
-            return
-    if done:
-        return
-    if method.size:
-        with suppress(ValueError, TypeError):  # as many as it has by itself
-            Z = method.with_size(None, scatter).fit(rows, codes[fitted]).transform(X)
-            Z = Z if sparse.issparse(Z) else np.asarray(Z)
-            yield None, Z
-            return
-    yield None, why
+            why = why if p is None and why else str(error).splitlines()[0]
+    yield from sorted(found.items(), key=lambda each: each[0] or 0) or [(None, why)]
 
 
 class _Draw:
@@ -533,21 +515,21 @@ class Chosen:
     margin: float = MARGIN
 
     def __str__(self) -> str:
-        def score(line: RetrievalLine) -> str:
-            return f"{line.mean(self.classes, self.metric):.3f}"
-
-        own, all_of = self.scores["score"], named(self.all_columns)
+        own = self.scores["score"]
         said = f"use {named(self.line)}: {self.metric} of {self.classes} classes "
         said += f"{own.mean:.3f} +- {own.standard_error:.3f}"
         if self.are_all_worse:
-            said = f"Every reduction is worse than {all_of}. If you reduce the vectors, {said}"
-        than_all = against(self.scores["to_all"], all_of, score(self.all_columns), self.margin)
-        said = f"{said[0].upper()}{said[1:]}, {than_all}"
-        if self.line is self.best:
-            return f"{said}. No reduction has a higher score."
-        place = f"the best reduction, {named(self.best)}"
-        apart = against(self.scores["to_best"], place, score(self.best), self.margin)
-        return f"{said}, and {apart}."
+            worse = f"Every reduction is worse than {named(self.all_columns)}."
+            said = f"{worse} If you reduce the vectors, {said}"
+        parts, best = [said[0].upper() + said[1:]], None
+        parts.append(self._from("to_all", self.all_columns, named(self.all_columns)))
+        if self.line is not self.best:
+            best = self._from("to_best", self.best, f"the best reduction, {named(self.best)}")
+        return placed(parts, best)
+
+    def _from(self, key: str, other: RetrievalLine, name: str) -> str:
+        score = f"{other.mean(self.classes, self.metric):.3f}"
+        return against(self.scores[key], name, score, self.margin)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the choice ready for JSON."""
@@ -662,15 +644,23 @@ class Retrieval(list[RetrievalLine]):
             return None
         by = classes, metric
         best = min(lines, key=lambda line: (-line.mean(*by), line.dimensions))
-        line = min(
-            equivalent_to(self, best, *by), key=lambda line: (line.dimensions, -line.mean(*by))
-        )
+        near = [line for line in lines if not self.score(line, *by, best).is_worse(self.margin)]
+        line = min(near, key=lambda line: (line.dimensions, -line.mean(*by)))
         every = next(line for line in self if line.method == ALL)
         others = {"score": None, "to_best": best, "to_all": every}
         scores = {name: self.score(line, *by, than) for name, than in others.items()}
         worse = all(self.score(line, *by, every).is_worse(self.margin) for line in lines)
         estimator = self._methods[line.method].with_size(line.dimensions, self._scatter)
         return Chosen(line, best, *by, scores, every, worse, estimator, self.margin)
+
+    def near(self) -> list[RetrievalLine]:
+        """Return the reductions that are equivalent to the best by `best`."""
+        chosen = self.best()
+        if chosen is None:
+            return []
+        than = chosen.classes, chosen.metric, chosen.best
+        lines = [line for line in self if line.is_reduction]
+        return [line for line in lines if not self.score(line, *than).is_worse(self.margin)]
 
     def _check(self, classes: str, metric: str) -> None:
         """Raise ParameterError where there is no such score."""
@@ -695,7 +685,7 @@ class Retrieval(list[RetrievalLine]):
 
     def __str__(self) -> str:
         """Return the choice, and a table with a header."""
-        near, rows = near_best(self), [["method", "dimensions", *SCORES * len(self.classes)]]
+        near, rows = self.near(), [["method", "dimensions", *SCORES * len(self.classes)]]
         for line in self:
             size = f"skipped: {line.skipped}" if line.skipped else f"{line.dimensions:,}"
             row = [line.method, size]
@@ -715,22 +705,3 @@ class Retrieval(list[RetrievalLine]):
             f"* not worse than the best reduction by more than that{or_margin}"
         )
         return "\n".join([self.sentence_, "", " " * indent + above, *table, note])
-
-
-def near_best(lines: Retrieval) -> list[RetrievalLine]:
-    """Return the reductions that are equivalent to the best by `Retrieval.best`."""
-    chosen = lines.best()
-    if chosen is None:
-        return []
-    return equivalent_to(lines, chosen.best, chosen.classes, chosen.metric)
-
-
-def equivalent_to(
-    lines: Retrieval, best: RetrievalLine, classes: str, metric: str
-) -> list[RetrievalLine]:
-    """Return the reductions that are equivalent to the best."""
-    return [
-        line
-        for line in lines
-        if line.is_reduction and not lines.score(line, classes, metric, best).is_worse(lines.margin)
-    ]
