@@ -319,7 +319,7 @@ def test_every_method_can_be_compared():
         ({"cv": 3, "test": labelled()}, "expected test or cv, got both"),
         ({"cv": 3, "repeats": 2}, "expected cv or repeats, got both"),
         ({"cv": 1}, "cv must be an integer >= 2, got 1"),
-        ({"cv": 1_000}, r"expected cv <= \d+, the samples of the largest class, got 1000"),
+        ({"cv": 1_000}, r"expected `cv` <= \d+, the samples of the largest class, got 1000"),
         ({"test": labelled()[0]}, r"expected test=\(X, y\), got ndarray"),
         ({"test": (labelled()[0][:, 1:], labelled()[1])}, r"a test set with \d+ features, got \d+"),
         ({"test": (labelled()[0][:0], labelled()[1][:0])}, "a test set with samples, got none"),

@@ -29,7 +29,7 @@ from narrows.evaluate.leaks import notes_of
 from narrows.evaluate.methods import RIVALS, Method, States, method_of, unused
 from narrows.evaluate.report import write
 from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged, value
-from narrows.evaluate.splits import REPEATS, Fold, Splits, checked_test, pairs_of
+from narrows.evaluate.splits import REPEATS, Fold, Splits, check_counts, checked_test, pairs_of
 from narrows.io.source import Source
 from narrows.io.table_rows import n_rows
 from narrows.methods.methods import METHODS
@@ -217,22 +217,13 @@ def compare(
     is_raw = preprocess is not None or all(method.takes_anything for method in made)
     columns = getattr(X, "columns", None)
     parts: tuple[Any, ...] = _checked(X, y, is_raw, numeric)
-    if numeric and not np.ptp(parts[1], axis=0).any():
-        raise ParameterError(
-            "compare: expected targets that vary, got equal ones. Check the targets."
-        )
+    check_counts(parts[1], test is None, cv)
     classes = np.unique(parts[1]) if not numeric else parts[1][:0]
     if may_be_numeric(classes, len(parts[1])):
         warn(
             f"compare: expected classes, got {len(classes):,} distinct numbers in "
             f'{len(parts[1]):,} samples. For numbers to predict, set target="numeric"; for '
             "classes, use y.astype(str)."
-        )
-    if len(classes) == 1:
-        got = parts[1][:1].tolist()[0]
-        raise ParameterError(
-            f"compare: expected samples of at least 2 classes to compare, got only {got!r}. Check "
-            "the labels."
         )
     pairs: list[Any] = []
     if test is not None:
