@@ -17,7 +17,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
-from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -28,7 +27,7 @@ from narrows.errors import ParameterError, did_you_mean, printable, warn
 from narrows.evaluate.leaks import notes_of
 from narrows.evaluate.methods import RIVALS, Method, States, method_of, unused
 from narrows.evaluate.report import write
-from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged, value
+from narrows.evaluate.results import ALL, ALWAYS, FIELDS, OF_CLASSES, Line, Results, averaged, value
 from narrows.evaluate.splits import REPEATS, Fold, Splits, check_counts, checked_test, pairs_of
 from narrows.io.source import Source
 from narrows.io.table_rows import n_rows
@@ -761,14 +760,12 @@ def _scored(
             "standard_error": float(np.sqrt(by_sample @ by_sample)),
             "outcomes": (of_numbers,),
         }
-    macro = precision_recall_fscore_support(y_test, found, average="macro", zero_division=0.0)[:3]
-    accuracy = float(accuracy_score(y_test, found))
     wrong, n = found != y_test, len(y_test)
-    likely = (n * accuracy + 1) / (n + 2)
+    likely = (n - wrong.sum() + 1) / (n + 2)
     known = [y_test, found] if classes is None else [y_test, found, classes]
     labels, codes = np.unique(np.concatenate(known), return_inverse=True)
     codes = codes.astype(np.int32)
-    given, more = dict[str, Any](), {}
+    given = dict[str, Any]()
     if by_class is not None and probabilities is not None:
         place = codes[2 * n :]  # of the classes of the fit
         widened = np.full((2, n, len(labels)), -np.inf)
@@ -779,21 +776,15 @@ def _scored(
             rarer = int(np.bincount(np.searchsorted(labels, y), minlength=2)[::-1].argmin() == 0)
         given = {"scores": widened[0], "probabilities": widened[1], "rarer": rarer}
     outcome = HeldOutPredictions(codes[:n], codes[n : 2 * n], len(y), **given)
+    names = OF_CLASSES + BY_SCORES if given else OF_CLASSES
+    scores = {FIELDS[name]: score(outcome, name) for name in names}
     if given:
-        more = {name: score(outcome, name) for name in BY_SCORES}
-        more["log_loss"] = -more["log_loss"]
-    return (
-        more
-        | dict(zip(("precision", "recall", "macro_f1"), map(float, macro), strict=True))
-        | {
-            "micro_f1": accuracy,
-            "balanced_accuracy": score(outcome, "balanced_accuracy"),
-            "error": 1 - accuracy,
-            "standard_error": float(np.sqrt(likely * (1 - likely) / n)),
-            "wrong": Counter(zip(y_test[wrong].tolist(), found[wrong].tolist(), strict=True)),
-            "outcomes": (outcome,),
-        }
-    )
+        scores["log_loss"] *= -1
+    return scores | {
+        "standard_error": float(np.sqrt(likely * (1 - likely) / n)),
+        "wrong": Counter(zip(y_test[wrong].tolist(), found[wrong].tolist(), strict=True)),
+        "outcomes": (outcome,),
+    }
 
 
 def _bytes(Z: Any) -> int:

@@ -37,6 +37,7 @@ from narrows.evaluate.methods import Method, NarrowsMethod
 from narrows.evaluate.results import (
     ALL,
     FIELDS,
+    OF_CLASSES,
     Line,
     Results,
     by_reduction,
@@ -55,7 +56,7 @@ from narrows.io.table_rows import take_rows
 from narrows.methods.base import remember
 from narrows.methods.describe import details, ends, summary
 from narrows.moments.labels import joined
-from narrows.solve.paired import METRICS
+from narrows.solve.paired import BY_SCORES, METRICS
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
 _KEPT = 1000  # selected features that are listed
@@ -269,16 +270,12 @@ def _more(lines: Results) -> dict[str, str]:
     metric = lines.metric
     if metric == "r2":
         return {"rmse": "RMSE"}
-    two = {FIELDS[name]: METRICS[name] for name in ("accuracy", "macro_f1") if name != metric}
+    names = [*OF_CLASSES]
     done = [line for line in lines if not line.skipped]
     if done and all(line.roc_auc == line.roc_auc for line in done):
-        short = {
-            "roc_auc": "ROC area",
-            "average_precision": "av. precision",
-            "log_loss": "log-loss",
-        }
-        return two | {name: title for name, title in short.items() if name != metric}
-    return two | {"precision": "precision", "recall": "recall"}
+        names += BY_SCORES
+    short = METRICS | {"roc_auc": "ROC area", "average_precision": "av. precision"}
+    return {FIELDS[name]: short[name] for name in names if name != metric}
 
 
 def _model(method: NarrowsMethod, data: Splits) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import numpy as np
 from narrows.errors import printable
 from narrows.methods import MODULES
 from narrows.solve.paired import (
-    BY_SCORES,
     MARGIN,
     METRICS,
     Difference,
@@ -29,8 +28,8 @@ FIELDS = {
     "r2": "r2", "rmse": "rmse",
 }  # fmt: skip
 _TITLES = METRICS | {"rmse": "RMSE"}
-_OF_CLASSES = ("precision", "recall", "micro_f1", "macro_f1", "balanced_accuracy", "error")
-_SCORES = (*_OF_CLASSES, *BY_SCORES, "r2", "rmse")
+OF_CLASSES = "accuracy", "macro_f1", "balanced_accuracy"
+_SCORES = tuple(FIELDS.values())
 _AVERAGED = ("learn", "transform", "train", "row_bytes", *_SCORES)
 _RIVALS = {
     "truncatedsvd": "TruncatedSVD",
@@ -75,10 +74,10 @@ class Line:
     row_bytes : float
         Bytes of a reduced training sample in memory: its numbers, and if it is sparse, the column
         of each.
-    precision, recall, macro_f1 : float
-        Unweighted means over the classes.
-    micro_f1, error : float
-        Micro-F1, which is the accuracy since each sample has one label, and 1 - accuracy.
+    macro_f1 : float
+        The unweighted mean over the classes.
+    micro_f1 : float
+        Micro-F1, which is the accuracy since each sample has one label.
     balanced_accuracy : float
         The mean over the classes of the share of samples that are predicted correctly.
     r2, rmse : float
@@ -120,12 +119,9 @@ class Line:
     transform: float = _NAN
     train: float = _NAN
     row_bytes: float = _NAN
-    precision: float = _NAN
-    recall: float = _NAN
     micro_f1: float = _NAN
     macro_f1: float = _NAN
     balanced_accuracy: float = _NAN
-    error: float = _NAN
     r2: float = _NAN
     rmse: float = _NAN
     roc_auc: float = _NAN
