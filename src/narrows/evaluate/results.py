@@ -467,39 +467,41 @@ class Results(list[Line]):
         reductions = [line for line in done if line.is_reduction]
         if not reductions:
             return None
-        every = max((line for line in done if line.method == ALL), key=self.score, default=None)
-        best = max(reductions, key=lambda line: (self.score(line), -line.dimensions))
+        every = self._top(line for line in done if line.method == ALL)
         line, near = self._choose(reductions, every)
         mine = [line for line in reductions if not line.is_rival]
         equal = [each.method for each in near if each.dimensions == line.dimensions]
-        ties = tuple(name for name in dict.fromkeys(equal) if name != line.method)
         if self._beat_largest(reductions):
             worse = every is not None and all(self._is_worse(each, every) for each in reductions)
             verdict = "worse" if worse else "use"
         else:
             only = every is not None and self._beat_largest([every])
             verdict = "features only" if only else "nothing"
-        beat = self._beat_largest(every_one) if verdict == "nothing" else []
         against = _AGAINST_CONSTANT.get(self.metric, self.metric)
         return Recommendation(
             line,
-            max(done, key=lambda line: (self.score(line), -line.dimensions)),
-            ties,
+            self._top(done),
+            tuple(name for name in dict.fromkeys(equal) if name != line.method),
             next((x for x in done if (x.method, x.classifier) == (ALL, line.classifier)), None),
             self.metric,
-            best,
+            self._top(reductions),
             every,
             self.largest_class_,
-            max(done, key=lambda line: (value(line, against), -line.dimensions)),
+            self._top(done, against),
             verdict,
             line if not line.is_rival else self._choose(mine, every)[0] if mine else None,
             self.margin,
-            max(beat, key=lambda line: (value(line, against), -line.dimensions), default=None),
+            self._top(self._beat_largest(every_one), against) if verdict == "nothing" else None,
         )
+
+    def _top(self, lines: Iterable[Line], metric: str | None = None) -> Any:
+        """Return the line with the highest score, of equal ones the smallest; None of no lines."""
+        by = metric or self.metric
+        return max(lines, key=lambda line: (value(line, by), -line.dimensions), default=None)
 
     def _choose(self, lines: list[Line], every: Line | None) -> tuple[Line, list[Line]]:
         """Return which of some reductions to use, and all that are good enough."""
-        best = max(lines, key=lambda line: (self.score(line), -line.dimensions))
+        best = self._top(lines)
         near = [line for line in lines if not self._is_worse(line, best)]
         near = self._beat_largest(near) or near
         if every is not None:
@@ -532,10 +534,11 @@ class Results(list[Line]):
 
         None for a line that was skipped.
         """
-        best: dict[str, Line] = {}
-        done = (line for line in self if not line.skipped)
-        for line in sorted(done, key=self.score, reverse=True):
-            best.setdefault(line.classifier, line)
+        done = [line for line in self if not line.skipped]
+        best = {
+            by: max((line for line in done if line.classifier == by), key=self.score)
+            for by in {line.classifier for line in done}
+        }
         return [
             None
             if line.skipped
@@ -575,10 +578,9 @@ class Results(list[Line]):
     def _all_equal(self, chosen: Recommendation) -> list[str]:
         """Say that all reductions are equivalent, if that is so and there are several methods."""
         lines = [line for line in self if line.is_reduction and is_ranked(self, line)]
-        best, several = chosen.best_reduction, len({line.method for line in lines}) > 1
-        if chosen.verdict != "use" or not several or len(lines) < _FEWEST_EQUAL:
-            return []
-        if any(self._is_worse(line, best) for line in lines):
+        several = len({line.method for line in lines}) > 1 and len(lines) >= _FEWEST_EQUAL
+        unequal = any(self._is_worse(line, chosen.best_reduction) for line in lines)
+        if chosen.verdict != "use" or not several or unequal:
             return []
         return [f"All {len(lines)} reductions are equally good: choose by size, time or features."]
 
