@@ -32,7 +32,7 @@ from narrows.evaluate.splits import REPEATS, Fold, Splits, check_counts, checked
 from narrows.io.source import Source
 from narrows.io.table_rows import n_rows
 from narrows.methods.methods import METHODS
-from narrows.methods.parameters import is_integer, real, whole
+from narrows.methods.parameters import NONE, is_integer, real, whole
 from narrows.moments.labels import are_numeric, as_array, joined, may_be_numeric, one_a_row
 from narrows.moments.products import MOST
 from narrows.moments.targets import as_samples, numbers_of
@@ -230,15 +230,14 @@ def compare(
         parts = (*parts, *_checked(*pair, is_raw, numeric))
         if not len(parts[3]):
             raise ParameterError("compare: expected a test set with samples, got none.")
-        if not is_raw and parts[0].shape[1] != parts[2].shape[1]:
-            raise ParameterError(
-                f"compare: expected a test set with {parts[0].shape[1]} features, got "
-                f"{parts[2].shape[1]}."
-            )
-        if numeric and parts[1].shape[1] != parts[3].shape[1]:
-            raise ParameterError(
-                f"compare: expected {parts[1].shape[1]} targets in test, got {parts[3].shape[1]}."
-            )
+        for what, ours, theirs, matter in (
+            ("features", parts[0], parts[2], not is_raw), ("targets", parts[1], parts[3], numeric)
+        ):  # fmt: skip
+            if matter and ours.shape[1] != theirs.shape[1]:
+                raise ParameterError(
+                    f"compare: expected a test set with {ours.shape[1]} {what}, got "
+                    f"{theirs.shape[1]}."
+                )
     else:
         pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed)
     source = None if columns is None else Source(columns=tuple(map(str, columns)))
@@ -489,24 +488,17 @@ def check(
     seed: int = 0,
     metric: str = "auto",
     repeats: int | None = None,
-    numeric: bool | None = None,
+    numeric: bool = False,
 ) -> list[Method]:
-    """Return the methods, each once; raise ParameterError for an unknown or invalid argument.
-
-    `numeric` is whether the targets are numbers, None where this is checked elsewhere.
-    """
-    if numeric is not None:
-        checked_classifiers(classifiers, numeric)
-        if metric != "auto" and (metric == "r2") != numeric:
-            expected = "auto or r2 for numeric targets" if numeric else "a metric of classes"
-            raise ParameterError(f"compare: expected {expected}, got {metric!r}.")
-    if metric not in ("auto", *METRICS):
+    """Return the methods; raise ParameterError for an unknown or invalid argument."""
+    checked_classifiers(classifiers, numeric)
+    known = ["auto", *(name for name in METRICS if (name == "r2") == numeric)]
+    if metric not in known:
         raise ParameterError(
-            f"compare: expected a metric, got {metric!r}. "
-            f"{did_you_mean(metric, ['auto', *METRICS])}"
+            f"compare: expected a metric of {'numbers' if numeric else 'classes'}, got {metric!r}. "
+            f"{did_you_mean(metric, known)}"
         )
-    if repeats is not None and not is_integer(repeats, 1):
-        raise ParameterError(f"compare: expected repeats to be an integer >= 1, got {repeats!r}.")
+    (whole(1) | NONE).check("compare", "repeats", repeats)
     if dims is not None:
         is_list = hasattr(dims, "__len__") and len(dims) > 0
         if not is_list or not all(is_integer(p, 1) for p in dims):
@@ -522,13 +514,13 @@ def check(
             continue
         method.name = unused(method.name, made)
         made[method.name] = method
-        if numeric is not None and not method.is_for(numeric):
-            known = [each for each in [*map(str.lower, METHODS), *RIVALS]
-                     if method_of(each).is_for(numeric)]  # fmt: skip
+        if not method.is_for(numeric):
+            others = [name for name in [*map(str.lower, METHODS), *RIVALS]
+                      if method_of(name).is_for(numeric)]  # fmt: skip
             kind = "numeric targets" if numeric else "classes"
-            advice = "" if numeric else " For numbers set target (--target)."
+            advice = "" if numeric else " For numbers, set `target`."
             raise ParameterError(
-                f"compare: expected methods for {kind} ({', '.join(known)}), got {method.name!r}."
+                f"compare: expected methods for {kind} ({', '.join(others)}), got {method.name!r}."
                 f"{advice}"
             )
     return list(made.values())
