@@ -101,7 +101,7 @@ def _check(subject: Subject, name: str, n_draws: int, seed: int, expected: str |
     for draw in range(1 if law.once else n_draws):
         rng = np.random.default_rng([seed, zlib.crc32(name.encode()), draw])
         try:
-            quietly(law.keep, subject, rng)
+            quietly(law.keep, subject, *subject.data(rng, law.zeros), rng)
         except Exception as error:
             if expected is not None and isinstance(error, AssertionError | ValueError):
                 raise SkipTest(expected) from None

@@ -29,21 +29,26 @@ CLASSES = np.array(["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"])
 
 
 class Law(NamedTuple):
-    """A law, what an estimator needs for it to apply, and whether one draw of data is enough."""
+    """A law, what an estimator needs for it to apply, and which data it takes.
 
-    keep: Callable[[Any, Any], None]
+    `once` is whether one draw of data is enough, and `zeros` whether these have zeros; None: half
+    of the draws have some.
+    """
+
+    keep: Callable[[Any, Any, Any, Any], None]
     needs: tuple[str, ...]
     once: bool
+    zeros: bool | None
 
 
 LAWS: dict[str, Law] = {}  # by name, in the order of `all_laws`
 
 
-def law(*needs: str, once: bool = False) -> Callable[[Any], Law]:
+def law(*needs: str, once: bool = False, zeros: bool | None = None) -> Callable[[Any], Law]:
     """Make a function one of `LAWS`: it raises AssertionError where a subject does not keep it."""
 
     def register(keep: Any) -> Law:
-        LAWS[keep.__name__] = Law(keep, needs, once)
+        LAWS[keep.__name__] = Law(keep, needs, once, zeros)
         return LAWS[keep.__name__]
 
     return register
