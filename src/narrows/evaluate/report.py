@@ -45,6 +45,7 @@ from narrows.evaluate.results import (
     classifiers_of,
     constant,
     is_ranked,
+    named,
     notes_on_classifiers,
     title,
 )
@@ -429,7 +430,7 @@ def _pictures(
             scores.plot, what=FIELDS[lines.metric], classifier=classifier, **below,
         )  # fmt: skip
     if two and (chosen := lines.recommendation_) is not None:
-        of = f"of {title(chosen.line.method)} with {chosen.line.dimensions:,} dimensions"
+        of = f"of {named(chosen.line)}"
         yield picture(
             f"Calibration {of}",
             "How often held-out samples have the rarer class, by its predicted probability.",

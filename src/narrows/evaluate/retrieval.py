@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -294,7 +293,7 @@ def check(
     made: dict[str, _Method] = {}
     for method in (_method(method, seed) for method in methods):
         name = unused(method.name, made)
-        made[name] = _Method(name, method.estimator, method.size)
+        made[name] = replace(method, name=name)
     for ridge in dict.fromkeys(ridges):
         name = f"LDA, ridge {ridge:g}"
         made[name] = _Method(name, LDA(), "n_components", ridge)
@@ -315,18 +314,14 @@ def _method(method: Any, seed: int) -> _Method:
         is_open = method.get_params().get(size, 0) is None
         return _Method(" ".join(repr(method).split()), method, size if is_open else "")
     name = method.lower()
-    makers: dict[str, Callable[[], Any]] = {TRUNCATION: FunctionTransformer}
-    for_classes = {known: kind for known, kind in METHODS.items() if not kind()._takes_numbers}
-    makers |= {known.lower(): kind for known, kind in for_classes.items()}
-    makers |= {
-        known: partial(clone, made)
-        for known, made in RIVALS.items()
-        if hasattr(made, "n_components")
-    }
-    if name not in makers:
-        hint = did_you_mean(name, makers)
+    ours = {known.lower(): kind() for known, kind in METHODS.items()}
+    known = {TRUNCATION: FunctionTransformer()}
+    known |= {each: made for each, made in ours.items() if not made._takes_numbers}
+    known |= {each: made for each, made in RIVALS.items() if hasattr(made, "n_components")}
+    if name not in known:
+        hint = did_you_mean(name, known)
         raise ParameterError(f"retrieval: expected the name of a method, got {method!r}. {hint}")
-    made = makers[name]()
+    made = clone(known[name])
     if "random_state" in made.get_params():
         made.set_params(random_state=seed)
     return _Method(name, made, "n_components" if hasattr(made, "n_components") else "")
