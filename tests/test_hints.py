@@ -206,12 +206,13 @@ def test_ccipca_names_its_exact_counterpart():
 
 
 @pytest.mark.parametrize(
-    ("labels", "ending"), [(int, 'test, or target="numeric" for numbers'), (str, "test")]
+    ("labels", "ending"),
+    [(int, "`test`. For numbers to predict, set `target`"), ("k{}".format, "`test`")],
 )
 def test_more_classes_than_held_out_samples_may_be_numbers(labels, ending):
     X, _ = labelled(n=60)
     y = list(map(labels, range(100, 130))) * 2
-    with pytest.raises(ParameterError, match=f"all 30 classes, got 60. Set cv or {ending}\\.$"):
+    with pytest.raises(ParameterError, match=f"all 30 classes, got 60. Set `cv` or {ending}\\.$"):
         compare(X, y, ["oc"])
 
 
@@ -223,9 +224,9 @@ def test_more_classes_than_held_out_samples_may_be_numbers(labels, ending):
         ("fit a.csv --target Weight", "Did you mean 'weight'?"),
         (
             "compare a.csv --label weight",
-            "For numbers to predict, give --target instead of --label",
+            "For numbers to predict, set `target`.",
         ),
-        ("compare a.csv --label a", "Give --test, a smaller --cv, or remove the class.\n"),
+        ("compare a.csv --label a", "Remove it, or set `test`.\n"),
         ("fit semi.csv --label y --method oc", "If the separator is ';', use --separator ';'."),
         ("compare semi.csv --label y", "separated by commas, got one column 'a;weight;y'. If"),
         ("fit tabs.csv --label y --method oc", r"use --separator '\t'."),

@@ -377,11 +377,11 @@ REFUSED = [
     ("predict numbers.narrows a.csv --proba -o x.csv", 2, "--proba: expected a model of classes"),
     ("predict few.narrows a.csv -o x.csv", 2, "predicts (pls, reducedrank), got one of corr"),
     ("compare a.csv --target price --methods srda", 2, "expected methods for numeric targets"),
-    ("compare a.csv --label f --methods pls", 2, "For numbers set --target."),
+    ("compare a.csv --label f --methods pls", 2, "For numbers, set "),
     ("compare a.csv --target price --methods chi2", 2, "expected methods for numeric targets"),
     ("compare a.csv --label f --methods plsregression", 2, "expected methods for classes"),
     ("compare a.csv --target price --classifier svm", 2, "expected a regressor, got 'svm'"),
-    ("compare a.csv --target price --metric accuracy", 2, "expected auto or r2"),
+    ("compare a.csv --target price --metric accuracy", 2, "expected a metric of numbers, got"),
     ("compare a.csv --label f --metric r2", 2, "expected a metric of classes, got 'r2'"),
     ("compare nine.csv --target price", 1, "nine.csv: expected at least 10 samples, got 9."),
     ("compare flat.csv --target price", 1, "flat.csv: expected targets that vary, got only [2.0]."),
@@ -520,7 +520,7 @@ def test_integers_are_classes_unless_they_are_called_numbers():
             compare(X[: len(y)], y, ["pls"])
     with pytest.raises(ParameterError, match="expected target 'auto' or 'numeric', got 'class'"):
         compare(X, ratings, target="class")
-    with pytest.raises(ParameterError, match="expected 1 targets in test, got 2"):
+    with pytest.raises(ParameterError, match="expected a test set with 1 targets, got 2"):
         compare(X, Y[:, 0], test=(X, Y))
 
 

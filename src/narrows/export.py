@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -136,7 +137,7 @@ def _model_of(estimator: Any) -> Any:
             ("probabilities", probabilities, TensorProto.FLOAT, [len(labels)]),
         ]
     for name, tensor, _, _ in outputs:
-        graph.nodes.append(helper.make_node("Identity", [tensor], [name]))
+        graph.end("Identity", [tensor], name)
     if graph.nbytes > _MOST:
         raise ParameterError(
             f"to_onnx: expected weights of at most 2 GB, got {graph.nbytes / 1e9:.1f} GB. "
@@ -238,7 +239,7 @@ def register_converters() -> None:
     for method in (*METHODS.values(), Aligned):
         functions, options = (_shapes, _convert), None
         if issubclass(method, ClassifierMixin):
-            functions, options = (_shapes_of_classifier, _convert_classifier), _OPTIONS
+            functions, options = (_shapes_of_classifier, _convert), _OPTIONS
         name = f"Narrows{method.__name__}"
         update_registered_converter(method, name, *functions, options=options)
     update_registered_converter(Reducing, "NarrowsReducing", _shapes, _convert)
@@ -290,19 +291,25 @@ def _shapes_of_classifier(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Add what `transform` does."""
-    graph = _Container(scope, operator, container)
-    graph.end(
-        add_reduction(graph, operator.inputs[0].full_name, _own(operator)), operator.outputs[0]
-    )
+    """Add what `transform` does, or for two outputs what `predict` and `predict_proba` do."""
+    from onnx import TensorProto, helper, numpy_helper
+    from skl2onnx.common.data_types import DoubleTensorType
 
-
-def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
-    """Add what `predict` and `predict_proba` do."""
-    graph = _Container(scope, operator, container)
-    found = add_prediction(graph, operator.inputs[0].full_name, _own(operator))
+    X, own = operator.inputs[0], _own(operator)
+    dtype = np.float64 if isinstance(X.type, DoubleTensorType) else np.float32
+    graph = Graph(scope.get_unique_variable_name("narrows"), dtype)
+    add: Any = add_prediction if len(operator.outputs) > 1 else add_reduction
+    found = np.atleast_1d(add(graph, X.full_name, own)).tolist()
     for tensor, output in zip(found, operator.outputs, strict=True):
-        graph.end(tensor, output)
+        graph.end("Identity", [tensor], output.full_name)
+    for each in graph.constants:
+        is_text = each.data_type == TensorProto.STRING
+        values = list(each.string_data) if is_text else numpy_helper.to_array(each).ravel()
+        container.add_initializer(each.name, each.data_type, list(each.dims), values)
+    for node in graph.nodes:
+        attributes = {given.name: helper.get_attribute_value(given) for given in node.attribute}
+        name = scope.get_unique_operator_name(node.op_type)
+        container.add_node(node.op_type, [*node.input], [*node.output], name=name, **attributes)
 
 
 # -- sentence-transformers -------------------------------------------------------------------------
@@ -445,11 +452,13 @@ def maker_of(estimator: Any) -> FeatureMaker | None:
 
 
 class Graph:
-    """Nodes of `onnx.helper`, added one after the other; tensors are known by their names."""
+    """Nodes of `onnx.helper`, added one after the other; tensors are known by their names.
 
-    dtype: Any = np.float32  # of the samples
+    All of these begin with `name`; `dtype` is that of the samples.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "", dtype: Any = np.float32) -> None:
+        self.name, self.dtype = name, dtype
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.nbytes = 0
@@ -458,7 +467,7 @@ class Graph:
         """Add a tensor of numbers, or of str objects, and return its name."""
         from onnx import TensorProto, helper, numpy_helper
 
-        name = f"constant{len(self.constants)}"
+        name = f"{self.name}constant{len(self.constants)}"
         if values.dtype == object:
             texts: Any = [str(text).encode() for text in values]
             tensor = helper.make_tensor(name, TensorProto.STRING, [len(texts)], texts)
@@ -470,51 +479,18 @@ class Graph:
 
     def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add a node of one output, and return the name of this."""
+        return self.end(kind, inputs, f"{self.name}{kind}{len(self.nodes)}", **attributes)
+
+    def end(self, kind: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
+        """Add a node, and return the name of its output, which is given."""
         from onnx import helper
 
-        output = f"{kind}{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [output], **attributes))
         return output
 
     def floats(self, values: Any) -> str:
         """Add a tensor of the type of the samples."""
         return self.constant(np.asarray(values).astype(self.dtype))
-
-
-class _Container(Graph):
-    """Nodes and tensors of skl2onnx."""
-
-    def __init__(self, scope: Any, operator: Any, container: Any):
-        from skl2onnx.common.data_types import DoubleTensorType
-
-        self.scope, self.container = scope, container
-        if isinstance(operator.inputs[0].type, DoubleTensorType):
-            self.dtype = np.float64
-
-    def constant(self, values: np.ndarray) -> str:
-        from onnx import TensorProto, helper
-
-        name: str = self.scope.get_unique_variable_name("narrows")
-        numbers: Any
-        if values.dtype == object:
-            kind, numbers = TensorProto.STRING, [str(text).encode() for text in values]
-        else:
-            kind, numbers = helper.np_dtype_to_tensor_dtype(values.dtype), values.ravel()
-        self.container.add_initializer(name, kind, list(values.shape), numbers)
-        return name
-
-    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        name: str = self.scope.get_unique_variable_name(kind)
-        self._add(kind, list(inputs), name, **attributes)
-        return name
-
-    def end(self, tensor: str, output: Any) -> None:
-        """Give a tensor the name of an output."""
-        self._add("Identity", [tensor], output.full_name)
-
-    def _add(self, kind: str, inputs: list[str], output: str, **attributes: Any) -> None:
-        name = self.scope.get_unique_operator_name(kind)
-        self.container.add_node(kind, inputs, [output], name=name, **attributes)
 
 
 def add_reduction(graph: Graph, X: str, estimator: Any) -> str:

@@ -8,31 +8,31 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
-from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean, printable, warn
 from narrows.evaluate.leaks import notes_of
-from narrows.evaluate.methods import RIVALS, Method, States, method_of
+from narrows.evaluate.methods import RIVALS, Method, States, method_of, unused
 from narrows.evaluate.report import write
-from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged, value
-from narrows.evaluate.splits import REPEATS, Fold, Splits, checked_test, pairs_of
+from narrows.evaluate.results import ALL, ALWAYS, FIELDS, OF_CLASSES, Line, Results, averaged, value
+from narrows.evaluate.splits import REPEATS, Fold, Splits, check_counts, checked_test, pairs_of
 from narrows.io.source import Source
 from narrows.io.table_rows import n_rows
 from narrows.methods.methods import METHODS
-from narrows.methods.parameters import is_integer, real, whole
+from narrows.methods.parameters import NONE, is_integer, real, whole
 from narrows.moments.labels import are_numeric, as_array, joined, may_be_numeric, one_a_row
 from narrows.moments.products import MOST
 from narrows.moments.targets import as_samples, numbers_of
@@ -48,26 +48,15 @@ from narrows.solve.paired import (
 )
 from narrows.solve.sums import all_finite
 
-# each is made with `class_weight`, which is "balanced" where balanced accuracy compares, and with
-# whether samples have all their features
-CLASSIFIERS: dict[str, Callable[[str | None, bool], Any]] = {
-    "svm": lambda weight, of_all: _SVM(weight),
-    "logistic": lambda weight, of_all: _Logistic(weight),
-    "knn": lambda weight, of_all: _Neighbours(KNeighborsClassifier(), of_all),
-    "knn1": lambda weight, of_all: _Neighbours(KNeighborsClassifier(1), of_all),
-    "smo": lambda weight, of_all: SVC(kernel="linear", class_weight=weight),
-}
-REGRESSORS: dict[str, Callable[[str | None, bool], Any]] = {
-    "ridge": lambda weight, of_all: _Ridge(),
-    "knn": lambda weight, of_all: _Neighbours(KNeighborsRegressor(), of_all),
-}
+# fits a classifier to samples and labels, with `class_weight`, which is "balanced" where balanced
+# accuracy compares, and with whether the samples have all their features
+Fit = Callable[[Any, np.ndarray, str | None, bool], Any]
 # without names: the first one ranks reductions, and the others are left out where they take long
 USUAL = ("svm", "logistic", "knn")
 FOR_CLASSES = ("ocfs", "forwardfs", "oc", "srda", "onlinesrda")
 FOR_NUMBERS = ("correlationfs", "forwardfs", "pca", "pls", "reducedrank")
 # values times classes from which LinearSVC stops early, and after how many iterations
 _LARGE, _ITERATIONS = 2e7, 30
-_MOST_ITERATIONS = 1000  # of logistic regression, with fewer of them
 # of sparse samples: values times classes, and training times held-out samples, that take long
 _LONG, _PAIRS = 5e6, 2e7
 _FEW, _DENSE = 256, 1 << 25  # features and values, to which neighbours are faster if not sparse
@@ -181,8 +170,8 @@ def compare(
     -----
     **Cost**: that of the methods and of the classifiers, once for each size and split; the
     classifiers mostly take longer. ``repeats=1`` is the fastest. Each reduction is fitted once for
-    all classifiers. LogisticRegression has ``max_iter=1000`` where the default does not converge,
-    and the values (non-zeros of sparse samples) times classes are below 2e7. By default, all
+    all classifiers. LogisticRegression has ``max_iter=1000`` where the values
+    (non-zeros of sparse samples) times classes are below 2e7. By default, all
     features of sparse samples have no logistic regression where these reach 5e6, and no neighbours
     where training times held-out samples reach 2e7.
 
@@ -225,8 +214,7 @@ def compare(
     is_raw = preprocess is not None or all(method.takes_anything for method in made)
     columns = getattr(X, "columns", None)
     parts: tuple[Any, ...] = _checked(X, y, is_raw, numeric)
-    if numeric and not np.ptp(parts[1], axis=0).any():
-        raise ParameterError("expected targets that vary, got equal ones. Check the targets.")
+    check_counts(parts[1], test is None, cv)
     classes = np.unique(parts[1]) if not numeric else parts[1][:0]
     if may_be_numeric(classes, len(parts[1])):
         warn(
@@ -234,26 +222,20 @@ def compare(
             f"{len(parts[1]):,} samples. For numbers to predict, set `target` to numeric; for "
             "classes, use y.astype(str)."
         )
-    if len(classes) == 1:
-        got = parts[1][:1].tolist()[0]
-        raise ParameterError(
-            f"expected samples of at least 2 classes to compare, got only {got!r}. Check "
-            "the labels."
-        )
     pairs: list[Any] = []
     if test is not None:
         pair = checked_test(test, () if is_raw else X)
         parts = (*parts, *_checked(*pair, is_raw, numeric))
         if not len(parts[3]):
-            raise ParameterError("expected a test set with samples, got none.")
-        if not is_raw and parts[0].shape[1] != parts[2].shape[1]:
-            raise ParameterError(
-                f"expected a test set with {parts[0].shape[1]} features, got {parts[2].shape[1]}."
-            )
-        if numeric and parts[1].shape[1] != parts[3].shape[1]:
-            raise ParameterError(
-                f"expected {parts[1].shape[1]} targets in test, got {parts[3].shape[1]}."
-            )
+            raise ParameterError("compare: expected a test set with samples, got none.")
+        for what, ours, theirs, matter in (
+            ("features", parts[0], parts[2], not is_raw), ("targets", parts[1], parts[3], numeric)
+        ):  # fmt: skip
+            if matter and ours.shape[1] != theirs.shape[1]:
+                raise ParameterError(
+                    f"compare: expected a test set with {ours.shape[1]} {what}, got "
+                    f"{theirs.shape[1]}."
+                )
     else:
         pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed)
     source = None if columns is None else Source(columns=tuple(map(str, columns)))
@@ -458,26 +440,22 @@ def _of_split(
     fold = _, y, _, y_test = _narrowed(splits[number])
     numeric, weight = y.ndim == 2, "balanced" if metric == "balanced_accuracy" else None
     known = REGRESSORS if numeric else CLASSIFIERS
-    machines = {
-        name: partial(known[name], weight) for name in checked_classifiers(classifiers, numeric)
-    }
+    machines = {name: known[name] for name in checked_classifiers(classifiers, numeric)}
     if not numeric:
         joined([y, y_test])  # labels of another type would all be predicted wrong
-    states, sizes = States(fold[0], y, methods), sorted({int(p) for p in dims})
-    ranked = not numeric and (metric in BY_SCORES or len(np.unique(y)) == 2)
-    may_skip = USUAL[1:] if classifiers is None else ()
-    of_all: dict[str, dict[str, Any]] = {}  # what a classifier has with all columns
-    source = None if number else splits.source(0)
-    yield _constant(y, y_test, ranked)
-    for method in (None, *methods) if sizes else (None,):
-        if method is not None:
-            method.begin(number, splits.groups(number))
-        yield from _of_method(
-            method, fold, states, sizes, machines, progress or (lambda what: None), source, of_all,
-            ranked, may_skip,
-        )  # fmt: skip
-        if method is not None and number == 0:
-            method.end(source)
+    sizes, features = sorted({int(p) for p in dims}), _width(fold[0])
+    run = _Run(
+        fold, States(fold[0], y), sizes, machines, progress or (lambda what: None), features,
+        None if number else splits.source(0), weight,
+        not numeric and (metric in BY_SCORES or len(np.unique(y)) == 2),
+        USUAL[1:] if classifiers is None else (),
+    )  # fmt: skip
+    yield _constant(y, y_test, run.ranked)
+    for method in (Method(ALL, FunctionTransformer()), *(methods if sizes else ())):
+        method.begin(number, splits.groups(number))
+        yield from run.lines(method)
+        if number == 0:
+            method.end(run.source)
 
 
 def without_costly(made: Sequence[Method], data: Sequence[Fold]) -> list[Method]:
@@ -508,23 +486,17 @@ def check(
     seed: int = 0,
     metric: str = "auto",
     repeats: int | None = None,
-    numeric: bool | None = None,
+    numeric: bool = False,
 ) -> list[Method]:
-    """Return the methods, each once; raise ParameterError for an unknown or invalid argument.
-
-    `numeric` is whether the targets are numbers, None where this is checked elsewhere.
-    """
-    if numeric is not None:
-        checked_classifiers(classifiers, numeric)
-        if metric != "auto" and (metric == "r2") != numeric:
-            expected = "auto or r2 for numeric targets" if numeric else "a metric of classes"
-            raise ParameterError(f"expected {expected}, got {metric!r}.")
-    if metric not in ("auto", *METRICS):
+    """Return the methods; raise ParameterError for an unknown or invalid argument."""
+    checked_classifiers(classifiers, numeric)
+    known = ["auto", *(name for name in METRICS if (name == "r2") == numeric)]
+    if metric not in known:
         raise ParameterError(
-            f"expected a metric, got {metric!r}. {did_you_mean(metric, ['auto', *METRICS])}"
+            f"compare: expected a metric of {'numbers' if numeric else 'classes'}, got {metric!r}. "
+            f"{did_you_mean(metric, known)}"
         )
-    if repeats is not None and not is_integer(repeats, 1):
-        raise ParameterError(f"expected repeats to be an integer >= 1, got {repeats!r}.")
+    (whole(1) | NONE).check("compare", "repeats", repeats)
     if dims is not None:
         is_list = hasattr(dims, "__len__") and len(dims) > 0
         if not is_list or not all(is_integer(p, 1) for p in dims):
@@ -532,19 +504,20 @@ def check(
     if isinstance(methods, str):
         raise ParameterError(f"expected a list of methods, got {methods!r}.")
     made: dict[str, Method] = {}
-    for method in (method_of(method, seed) for method in methods):
-        name, number = method.name, 1
-        while method.name in made and not method.is_same(made[method.name]):
-            number += 1
-            method.name = f"{name} ({number})"  # a repr may be shortened
-        made.setdefault(method.name, method)
-        if numeric is not None and not method.is_for(numeric):
-            known = [each for each in [*map(str.lower, METHODS), *RIVALS]
-                     if method_of(each).is_for(numeric)]  # fmt: skip
+    for given in methods:
+        method = method_of(given, seed)
+        if isinstance(given, str) and method.name in made:
+            continue
+        method.name = unused(method.name, made)
+        made[method.name] = method
+        if not method.is_for(numeric):
+            others = [name for name in [*map(str.lower, METHODS), *RIVALS]
+                      if method_of(name).is_for(numeric)]  # fmt: skip
             kind = "numeric targets" if numeric else "classes"
-            advice = "" if numeric else " For numbers set `target`."
+            advice = "" if numeric else " For numbers, set `target`."
             raise ParameterError(
-                f"expected methods for {kind} ({', '.join(known)}), got {method.name!r}.{advice}"
+                f"compare: expected methods for {kind} ({', '.join(others)}), got {method.name!r}."
+                f"{advice}"
             )
     return list(made.values())
 
@@ -562,71 +535,60 @@ def checked_classifiers(names: Sequence[str] | None, numeric: bool) -> list[str]
     return list(dict.fromkeys(names or (["ridge"] if numeric else USUAL)))
 
 
-class _SVM:
-    """LinearSVC, which stops early on large samples with fewer features than there are samples.
+def _svm(Z: Any, y: np.ndarray, weight: str | None, of_all: bool) -> Any:
+    """Fit LinearSVC, which stops early on large samples with fewer features than there are samples.
 
     There its Newton iterations have no other bound, and the last ones change hardly a prediction.
     """
-
-    def __init__(self, weight: str | None):
-        self.weight = weight
-
-    def fit(self, Z: Any, y: np.ndarray) -> Any:
-        """Return the fitted LinearSVC."""
-        svm = LinearSVC(random_state=0, class_weight=self.weight)
-        if Z.shape[0] < Z.shape[1] or _size(Z, y) < _LARGE:
-            return svm.fit(Z, y)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return svm.set_params(tol=0.01, max_iter=_ITERATIONS).fit(Z, y)
+    svm = LinearSVC(random_state=0, class_weight=weight)
+    if Z.shape[0] < Z.shape[1] or _size(Z, y) < _LARGE:
+        return svm.fit(Z, y)
+    return _quietly(svm.set_params(tol=0.01, max_iter=_ITERATIONS), Z, y)
 
 
-class _Logistic:
-    """LogisticRegression, with more iterations where its default does not converge in time."""
-
-    def __init__(self, weight: str | None):
-        self.weight = weight
-
-    def fit(self, Z: Any, y: np.ndarray) -> Any:
-        """Return the fitted LogisticRegression."""
-        made = LogisticRegression(class_weight=self.weight)
-        with warnings.catch_warnings():  # `Line.converged` has it
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            made.fit(Z, y)
-            if _converged(made) or _size(Z, y) >= _LARGE:
-                return made
-            return made.set_params(max_iter=_MOST_ITERATIONS).fit(Z, y)
+def _logistic(Z: Any, y: np.ndarray, weight: str | None, of_all: bool) -> Any:
+    """Fit LogisticRegression, with more iterations than its default where these take no time."""
+    most = 100 if _size(Z, y) >= _LARGE else 1000
+    return _quietly(LogisticRegression(class_weight=weight, max_iter=most), Z, y)
 
 
-class _Neighbours:
-    """Nearest neighbours: of fewer samples than neighbours, all.
+def _quietly(machine: Any, Z: Any, y: np.ndarray) -> Any:
+    """Fit without warnings that iterations, of which there are few, do not converge."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return machine.fit(Z, y)
 
-    Sparse selections of few features are made dense, for which neighbours are found much faster;
-    with `of_all`, samples with all their features stay as they are.
+
+def _neighbours(machine: Any, Z: Any, y: np.ndarray, weight: str | None, of_all: bool) -> Any:
+    """Fit nearest neighbours: of fewer samples than neighbours, all.
+
+    Sparse selections of few features are made dense, for which neighbours are found much faster.
     """
+    made = clone(machine).set_params(n_neighbors=min(machine.n_neighbors, Z.shape[0]))
+    few = Z.shape[1] <= _FEW and Z.shape[0] * Z.shape[1] <= _DENSE
+    if sparse.issparse(Z) and few and not of_all:
+        made = make_pipeline(FunctionTransformer(lambda Z: Z.toarray()), made)
+    return made.fit(Z, y)
 
-    def __init__(self, machine: Any, of_all: bool):
-        self.machine, self.of_all = machine, of_all
 
-    def fit(self, Z: Any, y: np.ndarray) -> _Neighbours:
-        """Fit the neighbours of scikit-learn; return self."""
-        few = Z.shape[1] <= _FEW and Z.shape[0] * Z.shape[1] <= _DENSE
-        self._densify = few and not self.of_all
-        self.machine.set_params(n_neighbors=min(self.machine.n_neighbors, Z.shape[0]))
-        self.machine.fit(self._of(Z), y)
-        self.classes_ = getattr(self.machine, "classes_", None)
-        return self
+def _ridge(Z: Any, y: np.ndarray, weight: str | None, of_all: bool) -> Any:
+    """Fit a ridge regression: of standardised features if dense, with the ridge of RidgeCV."""
+    few = min(Z.shape) <= _CHOSEN
+    scale = "passthrough" if sparse.issparse(Z) else StandardScaler()
+    return make_pipeline(scale, RidgeCV(_RIDGES) if few else Ridge()).fit(Z, y)
 
-    def predict(self, Z: Any) -> np.ndarray:
-        """Return the predictions of scikit-learn."""
-        return self.machine.predict(self._of(Z))
 
-    def predict_proba(self, Z: Any) -> np.ndarray:
-        """Return the share of the neighbours in each class."""
-        return self.machine.predict_proba(self._of(Z))
-
-    def _of(self, Z: Any) -> Any:
-        return Z.toarray() if self._densify and sparse.issparse(Z) else Z
+CLASSIFIERS: dict[str, Fit] = {
+    "svm": _svm,
+    "logistic": _logistic,
+    "knn": partial(_neighbours, KNeighborsClassifier()),
+    "knn1": partial(_neighbours, KNeighborsClassifier(1)),
+    "smo": lambda Z, y, weight, of_all: SVC(kernel="linear", class_weight=weight).fit(Z, y),
+}
+REGRESSORS: dict[str, Fit] = {
+    "ridge": _ridge,
+    "knn": partial(_neighbours, KNeighborsRegressor()),
+}
 
 
 def _size(Z: Any, y: np.ndarray) -> float:
@@ -635,25 +597,11 @@ def _size(Z: Any, y: np.ndarray) -> float:
     return float(values * (n_classes if n_classes > 2 else 1))
 
 
-def _takes_long(classifier: str, X: Any, y: np.ndarray, n_test: int) -> bool:
+def _takes_long(classifier: str, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> bool:
     """Whether a classifier takes much longer than a linear SVM with all features of samples."""
     if not sparse.issparse(X):
         return False
-    return len(y) * n_test >= _PAIRS if classifier == "knn" else _size(X, y) >= _LONG
-
-
-def _converged(machine: LogisticRegression) -> bool:
-    return bool(machine.n_iter_.max() < machine.max_iter)
-
-
-class _Ridge:
-    """Ridge regression: of standardised features if they are dense, with the ridge of RidgeCV."""
-
-    def fit(self, Z: Any, y: np.ndarray) -> Any:
-        """Return the fitted pipeline of scikit-learn."""
-        few = min(Z.shape) <= _CHOSEN
-        scale = "passthrough" if sparse.issparse(Z) else StandardScaler()
-        return make_pipeline(scale, RidgeCV(_RIDGES) if few else Ridge()).fit(Z, y)
+    return len(y) * len(y_test) >= _PAIRS if classifier == "knn" else _size(X, y) >= _LONG
 
 
 def _constant(y: np.ndarray, y_test: np.ndarray, ranked: bool) -> Line:
@@ -671,102 +619,93 @@ def _constant(y: np.ndarray, y_test: np.ndarray, ranked: bool) -> Line:
     return Line(ALWAYS + shown, "", None, 0, 0.0, 0.0, 0.0, 0.0, **scores)
 
 
-def _of_method(
-    method: Method | None,
-    fold: Fold,
-    states: States,
-    dims: Sequence[int],
-    machines: Mapping[str, Callable[[bool], Any]],
-    progress: Callable[[str], None],
-    source: Source | None,
-    of_all: dict[str, dict[str, Any]],
-    ranked: bool,
-    may_skip: Sequence[str],
-) -> Iterator[Line]:
-    """Yield the lines of a method for one fold; None stands for all features.
+@dataclass
+class _Run:
+    """The runs of methods on one split.
 
-    `of_all` has the scores of all features by classifier, which are computed once, but not by the
-    classifiers that `may_skip` names where these take much longer than an SVM.
+    `machines` fit the classifiers with a class weight, and `ranked` is whether they order samples.
+    All features are left out of the classifiers that `may_skip` names where these take much longer
+    than an SVM.
     """
-    X, y, X_test, y_test = fold
-    if method is None:
-        features = _width(X)
-        for classifier, machine in machines.items():
-            progress(f"{ALL}, {classifier}")
-            if features is None:
-                why = "expected finite numbers. Set preprocess, which all columns pass through."
-                yield Line(ALL, classifier, None, skipped=why)
-                continue
-            if classifier in may_skip and _takes_long(classifier, X, y, len(y_test)):
-                why = f"{classifier} takes long here: to have it, name it among the classifiers."
-                yield Line(ALL, classifier, None, skipped=why)
-                continue
-            scores = of_all[classifier] = _scores(machine(True), *fold, ranked)
-            yield Line(ALL, classifier, None, features, 0.0, 0.0, features=features, **scores)
-        return
 
-    def step(asked: int | None, classifier: str) -> None:
+    fold: Fold
+    states: States
+    dims: Sequence[int]
+    machines: Mapping[str, Fit]
+    progress: Callable[[str], None]
+    features: int | None
+    source: Source | None
+    weight: str | None
+    ranked: bool
+    may_skip: Sequence[str]
+    of_all: dict[str, dict[str, Any]] = field(default_factory=dict)  # scores of all features
+
+    def lines(self, method: Method) -> Iterator[Line]:
+        """Yield the lines of a method, or of all features, for each size and classifier."""
+        X, y, X_test, _ = self.fold
+        sizes: Sequence[int | None] = self.dims if method.is_sized else [None]
+        try:
+            if method.name == ALL and self.features is None:
+                raise ValueError(
+                    "expected finite numbers. Set preprocess, which all columns pass through."
+                )
+            shared = method.learn(X, y, self.states, max(self.dims, default=0))
+        except (ValueError, TypeError) as error:
+            for asked in sizes:
+                yield from self._skipped(method, asked, error)
+            return
+        done: dict[tuple[int, str], Line] = {}
+        for asked in sizes:
+            started = time.process_time()
+            try:
+                reduce = method.reducer(asked, X)
+                fitted = time.process_time()
+                Z, Z_test = reduce(X), None
+            except (ValueError, TypeError) as error:
+                yield from self._skipped(method, asked, error)
+                continue
+            reduced, (columns, n_columns) = time.process_time(), method.n_columns(asked)
+            every = 0 < columns == n_columns
+            for name in self.machines:
+                self._step(method, asked, name)
+                if method.name == ALL and name in self.may_skip and _takes_long(name, *self.fold):
+                    why = f"{name} takes long here: to have it, name it among the classifiers."
+                    yield Line(ALL, name, None, skipped=why)
+                    continue
+                if (Z.shape[1], name) not in done:
+                    scores = self.of_all.get(name) if every or method.keeps_all(Z, X) else None
+                    if scores is None:
+                        Z_test = reduce(X_test) if Z_test is None else Z_test
+                        scores = self._scores(name, Z, Z_test, method.name == ALL)
+                    if method.name == ALL:
+                        self.of_all[name] = scores
+                    done[Z.shape[1], name] = Line(
+                        method.name, name, asked, Z.shape[1], shared + fitted - started,
+                        reduced - fitted, features=self.features or method.width or 0,
+                        columns=columns, all_columns=every,
+                        chosen=method.chosen(asked, self.source), **scores,
+                    )  # fmt: skip
+                yield replace(done[Z.shape[1], name], asked=asked)
+
+    def _step(self, method: Method, asked: int | None, classifier: str) -> None:
         size = "" if asked is None else f", {asked}"
-        progress(f"{method.name}{size}, {classifier}")
+        self.progress(f"{method.name}{size}, {classifier}")
 
-    def skipped(asked: int | None, why: BaseException) -> Iterator[Line]:
-        for classifier in machines:
-            step(asked, classifier)
+    def _skipped(self, method: Method, asked: int | None, why: BaseException) -> Iterator[Line]:
+        for classifier in self.machines:
+            self._step(method, asked, classifier)
             yield Line(method.name, classifier, asked, skipped=str(why).splitlines()[0])
 
-    sizes: Sequence[int | None] = dims if method.is_sized else [None]
-    try:
-        shared = method.learn(X, y, states, max(dims))
-    except (ValueError, TypeError) as error:
-        for asked in sizes:
-            yield from skipped(asked, error)
-        return
-    done: dict[tuple[int, str], Line] = {}
-    for asked in sizes:
+    def _scores(self, name: str, Z: Any, Z_test: Any, of_all: bool) -> dict[str, Any]:
+        _, y, _, y_test = self.fold
         started = time.process_time()
-        try:
-            reduce = method.reducer(asked, X)
-            fitted = time.process_time()
-            Z, Z_test = reduce(X), None
-        except (ValueError, TypeError) as error:
-            yield from skipped(asked, error)
-            continue
-        reduced = time.process_time()
-        for classifier, machine in machines.items():
-            step(asked, classifier)
-            key, (columns, n_columns) = (Z.shape[1], classifier), method.n_columns(asked)
-            if key not in done:
-                every = 0 < columns == n_columns
-                if classifier in of_all and (every or method.keeps_all(Z, X)):
-                    scores = of_all[classifier]
-                else:
-                    Z_test = reduce(X_test) if Z_test is None else Z_test
-                    scores = _scores(machine(False), Z, y, Z_test, y_test, ranked)
-                done[key] = Line(
-                    method.name,
-                    classifier,
-                    asked,
-                    Z.shape[1],
-                    shared + fitted - started,
-                    reduced - fitted,
-                    features=_width(X) or method.width or 0,
-                    columns=columns,
-                    all_columns=every,
-                    chosen=method.chosen(asked, source),
-                    **scores,
-                )
-            yield replace(done[key], asked=asked)
-
-
-def _scores(machine: Any, Z: Any, y: Any, Z_test: Any, y_test: Any, ranked: bool) -> dict[str, Any]:
-    started = time.process_time()
-    machine = machine.fit(Z, y)
-    train = time.process_time() - started
-    by_class = (machine.classes_, *_by_class(machine, Z, y, Z_test)) if ranked else ()
-    scores = _scored(y, y_test, machine.predict(Z_test).reshape(y_test.shape), *by_class)
-    if isinstance(machine, LogisticRegression):
-        scores |= {"max_iter": machine.max_iter, "converged": _converged(machine)}
-    return {"train": train, "row_bytes": _bytes(Z) / Z.shape[0], **scores}
+        machine = self.machines[name](Z, y, self.weight, of_all)
+        train = time.process_time() - started
+        by_class = (machine.classes_, *_by_class(machine, Z, y, Z_test)) if self.ranked else ()
+        scores = _scored(y, y_test, machine.predict(Z_test).reshape(y_test.shape), *by_class)
+        if isinstance(machine, LogisticRegression):
+            scores["converged"] = bool(machine.n_iter_.max() < machine.max_iter)
+        return {"train": train, "row_bytes": _bytes(Z) / Z.shape[0], **scores}
 
 
 def _by_class(machine: Any, Z: Any, y: Any, Z_test: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -805,14 +744,12 @@ def _scored(
             "standard_error": float(np.sqrt(by_sample @ by_sample)),
             "outcomes": (of_numbers,),
         }
-    macro = precision_recall_fscore_support(y_test, found, average="macro", zero_division=0.0)[:3]
-    accuracy = float(accuracy_score(y_test, found))
     wrong, n = found != y_test, len(y_test)
-    likely = (n * accuracy + 1) / (n + 2)
+    likely = (n - wrong.sum() + 1) / (n + 2)
     known = [y_test, found] if classes is None else [y_test, found, classes]
     labels, codes = np.unique(np.concatenate(known), return_inverse=True)
     codes = codes.astype(np.int32)
-    given, more = dict[str, Any](), {}
+    given = dict[str, Any]()
     if by_class is not None and probabilities is not None:
         place = codes[2 * n :]  # of the classes of the fit
         widened = np.full((2, n, len(labels)), -np.inf)
@@ -823,21 +760,15 @@ def _scored(
             rarer = int(np.bincount(np.searchsorted(labels, y), minlength=2)[::-1].argmin() == 0)
         given = {"scores": widened[0], "probabilities": widened[1], "rarer": rarer}
     outcome = HeldOutPredictions(codes[:n], codes[n : 2 * n], len(y), **given)
+    names = OF_CLASSES + BY_SCORES if given else OF_CLASSES
+    scores = {FIELDS[name]: score(outcome, name) for name in names}
     if given:
-        more = {name: score(outcome, name) for name in BY_SCORES}
-        more["log_loss"] = -more["log_loss"]
-    return (
-        more
-        | dict(zip(("precision", "recall", "macro_f1"), map(float, macro), strict=True))
-        | {
-            "micro_f1": accuracy,
-            "balanced_accuracy": score(outcome, "balanced_accuracy"),
-            "error": 1 - accuracy,
-            "standard_error": float(np.sqrt(likely * (1 - likely) / n)),
-            "wrong": Counter(zip(y_test[wrong].tolist(), found[wrong].tolist(), strict=True)),
-            "outcomes": (outcome,),
-        }
-    )
+        scores["log_loss"] *= -1
+    return scores | {
+        "standard_error": float(np.sqrt(likely * (1 - likely) / n)),
+        "wrong": Counter(zip(y_test[wrong].tolist(), found[wrong].tolist(), strict=True)),
+        "outcomes": (outcome,),
+    }
 
 
 def _bytes(Z: Any) -> int:

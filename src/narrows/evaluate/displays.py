@@ -12,12 +12,13 @@ from xml.etree import ElementTree
 import numpy as np
 
 from narrows.errors import ParameterError
-from narrows.evaluate.results import ALL, Line, curves, title
+from narrows.evaluate.results import ALL, FIELDS, Line, curves, title
 from narrows.evaluate.retrieval import Retrieval
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
 from narrows.methods.forward import ForwardFS
 from narrows.methods.selectors import Selector
+from narrows.solve.paired import METRICS
 
 _SVG = "http://www.w3.org/2000/svg"
 PICTURES = (".png", ".pdf", ".svg")
@@ -32,17 +33,7 @@ _LONGEST = 24  # characters of a name in a plot
 
 Place = Literal["right", "below"]
 STYLES = ("-", "--", "-.", ":")
-_WORDS = {
-    "micro_f1": "accuracy",
-    "macro_f1": "macro-F1",
-    "balanced_accuracy": "balanced accuracy",
-    "roc_auc": "area under the ROC curve",
-    "average_precision": "average precision",
-    "log_loss": "log-loss",
-    "precision": "precision (macro)",
-    "recall": "recall (macro)",
-    "error": "share predicted wrongly",
-    "r2": "R^2",
+_WORDS = {FIELDS[metric]: words for metric, words in METRICS.items()} | {
     "rmse": "root mean squared error",
     "learn": "CPU seconds to fit",
     "transform": "CPU seconds to reduce",
@@ -335,8 +326,8 @@ class ComparisonDisplay(_Display):
         ax : matplotlib Axes, optional
             Axes to plot on; a new figure by default.
         what : str, optional
-            A field of the result: micro_f1, macro_f1, balanced_accuracy, precision, recall, error,
-            roc_auc, average_precision, log_loss, r2, rmse, learn, transform or train. By default
+            A field of the result: micro_f1, macro_f1, balanced_accuracy, roc_auc,
+            average_precision, log_loss, r2, rmse, learn, transform or train. By default
             micro_f1, or r2 for numeric targets.
         classifier : str, optional
             The classifier; the first by default.
@@ -485,7 +476,7 @@ def lift(is_one: np.ndarray, predicted: np.ndarray) -> dict[str, list[float]]:
     }
 
 
-def draw_calibration(ax: Any, found: Mapping[str, Sequence[float]]) -> None:
+def draw_calibration(found: Mapping[str, Sequence[float]], ax: Any) -> None:
     """Draw the share of a class by its mean probability, with one standard error."""
     share, n = np.array(found["share"]), np.array(found["samples"])
     ax.plot([0, 1], [0, 1], ":", color="black", lw=1, label="as often as predicted")
@@ -497,7 +488,7 @@ def draw_calibration(ax: Any, found: Mapping[str, Sequence[float]]) -> None:
     _grid_and_legend(ax, "below")
 
 
-def draw_lift(ax: Any, found: Mapping[str, Sequence[float]]) -> None:
+def draw_lift(found: Mapping[str, Sequence[float]], ax: Any) -> None:
     """Draw the lift by the share of samples of highest probability."""
     ax.plot(
         found["samples"], found["lift"], color=COLOURS[0], lw=1.8, label="highest probabilities"
@@ -528,7 +519,7 @@ def _mark_chosen(ax: Any, chosen: int, height: float, place: tuple[Any, str]) ->
 
 def _error(line: Line, what: str) -> float:
     """Return one standard error of the accuracy or R^2, or a standard deviation over folds."""
-    if what in ("micro_f1", "error", "r2"):
+    if what in ("micro_f1", "r2"):
         return line.standard_error
     return (line.spread or {}).get(what, 0.0)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.feature_selection import f_classif, f_regression
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, r2_score
+from sklearn.metrics import get_scorer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from narrows.errors import printable
@@ -143,24 +143,19 @@ def _telltale(
     order = list(dict.fromkeys(groups[np.argsort(-found, kind="stable")].tolist()))
     leaves = 64 if numeric else 4 * len(np.unique(y)) + 16
     balanced = metric in ("balanced_accuracy", "macro_f1")
+    measure = get_scorer("r2" if numeric else "balanced_accuracy" if balanced else "accuracy")
+    tree = (
+        DecisionTreeRegressor(max_leaf_nodes=leaves, random_state=0)
+        if numeric
+        else DecisionTreeClassifier(
+            max_leaf_nodes=leaves, random_state=0, class_weight="balanced" if balanced else None
+        )
+    )
     scored: list[tuple[float, int]] = []
     for place, group in enumerate(order[:_TRIED]):
         columns = np.flatnonzero(groups == group)
-        tree = (
-            DecisionTreeRegressor(max_leaf_nodes=leaves, random_state=0)
-            if numeric
-            else DecisionTreeClassifier(
-                max_leaf_nodes=leaves,
-                random_state=0,
-                class_weight="balanced" if balanced else None,
-            )
-        )
-        measure = balanced_accuracy_score if balanced else accuracy_score
-        measure = r2_score if numeric else measure
         sides = (X[:, columns], y), (X_test[:, columns], y_test)
-        score, other = (
-            float(measure(b[1], tree.fit(*a).predict(b[0]))) for a, b in (sides, sides[::-1])
-        )
+        score, other = (float(measure(tree.fit(*a), *b)) for a, b in (sides, sides[::-1]))
         if other < 2 * _PERFECT - 1:  # few held-out samples may be predicted by chance
             continue
         scored.append((score, -place))

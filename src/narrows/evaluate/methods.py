@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from inspect import signature
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from narrows.methods.discriminants import LDA
 from narrows.methods.forward import ForwardFS
 from narrows.methods.methods import METHODS
 from narrows.methods.online import OnlineSRDA
-from narrows.methods.parameters import is_integer, same
+from narrows.methods.parameters import KEPT, is_integer, same
 from narrows.methods.plan import Data, Pass
 from narrows.methods.sequential import CCIPCA, ILDA, IMMC
 from narrows.moments.moments import Moments
@@ -40,20 +41,18 @@ from narrows.moments.targets import as_samples
 from narrows.solve.columns import take
 from narrows.solve.products import cores
 
-# second moments of single features, each of which the next ones contain
-_SQUARES = None, "total", "class"
 # parameters that are a number of columns
 _SIZES = "n_components", "n_features", "n_features_to_select", "k"
 _MANY_COMPONENTS = 500  # components: with so many, the threads of a decomposition hardly wait
-RIVALS: dict[str, Callable[[int], Any]] = {
-    "truncatedsvd": lambda p: TruncatedSVD(p, random_state=0),
-    "sklearn-pca": lambda p: PCA(p, random_state=0),  # "pca" is that of narrows
-    "sparserandomprojection": lambda p: SparseRandomProjection(p, random_state=0),
-    "chi2": lambda p: SelectKBest(chi2, k=p),
-    "f_classif": lambda p: SelectKBest(f_classif, k=p),
-    "lineardiscriminantanalysis": lambda p: LinearDiscriminantAnalysis(n_components=p),
-    "plsregression": lambda p: PLSRegression(p),
-    "f_regression": lambda p: SelectKBest(f_regression, k=p),
+RIVALS: dict[str, Any] = {
+    "truncatedsvd": TruncatedSVD(random_state=0),
+    "sklearn-pca": PCA(random_state=0),  # "pca" is that of narrows
+    "sparserandomprojection": SparseRandomProjection(random_state=0),
+    "chi2": SelectKBest(chi2),
+    "f_classif": SelectKBest(f_classif),
+    "lineardiscriminantanalysis": LinearDiscriminantAnalysis(),
+    "plsregression": PLSRegression(),
+    "f_regression": SelectKBest(f_regression),
 }
 _FOR_CLASSES = "chi2", "f_classif", "lineardiscriminantanalysis"
 _FOR_NUMBERS = "plsregression", "f_regression"
@@ -62,34 +61,19 @@ _FOR_NUMBERS = "plsregression", "f_regression"
 class States:
     """The moments of the training samples of a split, which methods that need the same share."""
 
-    def __init__(self, X: Any, y: np.ndarray, methods: Iterable[Any]):
+    def __init__(self, X: Any, y: np.ndarray):
         self._X, self._y, self._made = X, y, dict[Pass, tuple[list[Moments], float]]()
-        needed = (m.sums(X.shape[1], y.ndim == 2) for m in methods if m.shares_states)
-        self._needed = {step for step in needed if step is not None}
 
     def of(self, step: Pass) -> tuple[list[Moments], float]:
-        """Return the moments of a pass, or of another with more, and the CPU seconds they took."""
-        enough = [step, *(each for each in self._needed if _contains(each, step))]
-        step = max(enough, key=_size)
+        """Return the moments of a pass, and the CPU seconds that they took."""
+        if step.second == "cross":  # methods that need no kept samples ignore them
+            step = replace(step, keep=step.keep or KEPT)
         if step not in self._made:
             started = time.process_time()
             y = self._y if step.numeric else _labels(self._y)
             state = step.add(step.empty(self._X.shape[1]), self._X, y)
             self._made[step] = state, time.process_time() - started
         return self._made[step]
-
-
-def _contains(more: Pass, step: Pass) -> bool:
-    """Whether the moments of a pass have all that those of another one have."""
-    if step.second == "cross":  # samples that are kept are ignored by methods that need none
-        return more == replace(step, keep=more.keep) and step.keep in (0, more.keep)
-    squares = _SQUARES[_SQUARES.index(step.second) :]
-    return more.second in squares and more == replace(step, second=more.second)
-
-
-def _size(step: Pass) -> tuple[int, int]:
-    """Return what orders the passes that contain each other."""
-    return _SQUARES.index(step.second) if step.second in _SQUARES else 0, step.keep
 
 
 def _labels(y: np.ndarray) -> np.ndarray:
@@ -103,57 +87,81 @@ def is_nested(method: Any) -> bool:
 
 
 class Method:
-    """A method that is compared, as it is run on each fold.
+    """A transformer that is compared, or a pipeline that ends in one, as it is run on each fold.
 
-    `fold` is the number of the fold that it was last fitted to.
+    It is fitted once for each number of dimensions if a parameter of it is a number of columns that
+    has its default, and otherwise once. It may use all cores for many components; CPU seconds are
+    summed over the cores.
     """
 
-    fold = 0
     fitted: Any = None  # the estimator of narrows, fitted to the last fold
+    fold = 0  # the number of that fold
+    groups: np.ndarray | None = None  # the column of each feature of a table
     source: Source | None = None  # where its features come from, if steps of its own made them
     in_order: Sequence[str] = ()  # columns of a table as forward selection took them
     width: int | None = None  # the number of features that its own steps make
-    is_sized = True  # whether it takes the dimensions that are compared, and has none of its own
     is_forward = False  # whether it takes one feature, or column of a table, after another
-    takes_anything = False  # whether it is a pipeline, whose first step makes the features
-    shares_states = False  # whether it learns from moments that other methods use, too
 
-    def __init__(self, name: str):
-        self.name = name
-
-    def is_same(self, other: Method) -> bool:
-        """Whether another method of this name is the same one with the same parameters."""
-        return type(other) is type(self)
+    def __init__(self, name: str, transformer: Any):
+        steps = getattr(transformer, "steps", [("", transformer)])
+        self.name, self.transformer, (start, self.last) = name, transformer, steps[-1]
+        self.takes_anything = len(steps) > 1  # a pipeline, whose first step makes the features
+        known = self.last.get_params(deep=False) if has_default_size(self.last) else {}
+        start = f"{start}__" if isinstance(transformer, Pipeline) else ""
+        self.size = next((start + size for size in _SIZES if size in known), "")
+        # whether it takes the dimensions that are compared, and has none of its own
+        self.is_sized = bool(self.size)
 
     def is_for(self, numeric: bool) -> bool:
         """Whether it learns from numeric targets, or from classes; some need neither."""
-        return True
+        return self.name not in (_FOR_CLASSES if numeric else _FOR_NUMBERS)
 
     def begin(self, fold: int, groups: np.ndarray | None) -> None:
         """Note the number of the fold that follows, and the column of each feature of a table."""
-        self.fold = fold
+        self.fold, self.groups = fold, groups
 
     def end(self, source: Source | None) -> None:
         """Note what only the first fold shows, with the source of its features."""
 
-    def sums(self, n_features: int, numeric: bool) -> Pass | None:
-        """Return the pass whose moments determine the method; None if there is none."""
-        return None
-
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
-        """Learn for at most `most` dimensions; return the CPU seconds."""
-        raise NotImplementedError
+        """Learn for at most `most` dimensions, or keep the samples; return the CPU seconds."""
+        self.samples = X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+        return 0.0
 
     def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
         """Return the function that reduces samples to p dimensions, or to as many as there are.
 
         p is None for a method with a size of its own.
         """
-        raise NotImplementedError
+        X, y = self.samples
+        made = clone(self.transformer)
+        if p is not None and not self.takes_anything:
+            p = min(p, *(X.shape if self.size == "n_components" else X.shape[1:]))
+            if isinstance(made, LinearDiscriminantAnalysis):
+                p = min(p, len(np.unique(y)) - 1)
+        if p is not None:
+            made.set_params(**{self.size: p})
+        with threadpool_limits(1 if (p or 0) < _MANY_COMPONENTS else cores()):
+            made.fit(X, y)
+        last = made.steps[-1][1] if isinstance(made, Pipeline) else made
+        self.width = getattr(last, "n_features_in_", None)
+
+        def reduce(samples: Any) -> Any:
+            Z = made.transform(samples)
+            Z = Z if sparse.issparse(Z) else np.asarray(Z)
+            if Z.ndim != 2 or Z.shape[0] != n_rows(samples):
+                raise ValueError(
+                    f"compare: expected reduced samples of shape ({n_rows(samples)}, "
+                    f"n_components) from {self.name}, got {Z.shape}."
+                )
+            return Z
+
+        return reduce
 
     def keeps_all(self, Z: Any, X: Any) -> bool:
         """Whether reduced samples have all features, with which a classifier predicts the same."""
-        return False
+        selects = not self.takes_anything and getattr(self.fitted, "_selects", False)
+        return selects and Z.shape[1] == X.shape[1]
 
     def n_columns(self, p: int | None) -> tuple[int, int]:
         """Return how many columns of a table p stands for, and of how many; 0 where of none."""
@@ -163,46 +171,24 @@ class Method:
         """Return the names of the selected columns of a table, or features, best first."""
         return ()
 
-    @property
-    def documented(self) -> Any:
-        """The class whose documentation describes the method."""
-        raise NotImplementedError
-
 
 class NarrowsMethod(Method):
-    """A method of narrows, fitted once for all numbers of dimensions.
+    """A method of narrows, fitted once for all numbers of dimensions."""
 
-    `groups` is the column of each feature of a table.
-    """
-
-    groups: np.ndarray | None = None
     labels: Any = None  # of the samples of the fit
-    shares_states = True
     most = 0  # components of a method that is fitted for each number of them
 
-    def __init__(self, name: str, estimator: Reducer):
-        super().__init__(name)
-        self.estimator, self.fitted = estimator, clone(estimator)
-        self.is_sized = has_default_size(estimator)
-        self.is_forward = isinstance(estimator, ForwardFS)
-
-    def is_same(self, other: Any) -> bool:
-        """Whether another method of this name has the same parameters."""
-        if not super().is_same(other) or type(other.estimator) is not type(self.estimator):
-            return False
-        mine, theirs = self.estimator.get_params(), other.estimator.get_params()
-        return all(same(mine[name], theirs[name]) for name in mine)
+    def __init__(self, name: str, transformer: Any):
+        super().__init__(name, transformer)
+        self.estimator, self.fitted = self.last, clone(self.last)
+        self.is_sized = has_default_size(self.estimator)
+        self.is_forward = isinstance(self.estimator, ForwardFS)
 
     def is_for(self, numeric: bool) -> bool:
         """Whether it learns from numeric targets, or from classes."""
         if self.estimator._takes_numbers is not False:
             return numeric or self.estimator._takes_numbers is None
         return not (numeric and self.estimator._needs_y)
-
-    def begin(self, fold: int, groups: np.ndarray | None) -> None:
-        """Note the fold that follows, and the column of each feature."""
-        super().begin(fold, groups)
-        self.groups = groups
 
     def sums(self, n_features: int, numeric: bool) -> Pass | None:
         """Return the pass whose moments determine the method."""
@@ -283,10 +269,6 @@ class NarrowsMethod(Method):
             self.fitted.set_params(n_components=p if few else None)
         return reducer_of(self.fitted, p)
 
-    def keeps_all(self, Z: Any, X: Any) -> bool:
-        """Whether a selection has all features."""
-        return self.fitted._selects and Z.shape[1] == X.shape[1]
-
     def n_columns(self, p: int | None) -> tuple[int, int]:
         """Return how many columns p stands for, and of how many."""
         if p is None or self.groups is None or not self.is_forward:
@@ -330,38 +312,18 @@ class NarrowsMethod(Method):
         found = solution_of(self.fitted)
         return np.sort(found.order[: found.ends[min(p, len(found.ends)) - 1]])
 
-    @property
-    def documented(self) -> Any:
-        """The class of the estimator."""
-        return type(self.estimator)
-
 
 class NarrowsPipeline(NarrowsMethod):
     """A pipeline that ends in a method of narrows; its other steps are fitted in each fold."""
 
-    takes_anything, shares_states = True, False
-
-    def __init__(self, pipeline: Pipeline):
-        steps = [step for _, step in pipeline.steps if step not in (None, "passthrough")]
-        super().__init__(" + ".join(map(repr, steps)), steps[-1])
-        self.steps = pipeline[:-1]
-
-    def is_same(self, other: Any) -> bool:
-        """Whether this is the same pipeline; others may have a shortened name in common."""
-        return other is self
-
-    def keeps_all(self, Z: Any, X: Any) -> bool:
-        """Whether a selection has all features."""
-        return False  # of samples that its steps have changed
-
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Fit for at most `most` dimensions; return the CPU seconds."""
         started = time.process_time()
-        self._before, Z = fit_preprocessing(self.steps, X, y)
-        Z = as_samples(Z)
+        self._before, Z = fit_preprocessing(self.transformer[:-1], X, y)
+        Z = as_samples(Z, "compare")
         self._samples, self.source, self.width = (X, Z), source_of(self._before), Z.shape[1]
         before = time.process_time() - started
-        return before + super().learn(Z, y, States(Z, y, []), most)
+        return before + super().learn(Z, y, States(Z, y), most)
 
     def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
         """Return the function that reduces samples to p dimensions."""
@@ -379,90 +341,10 @@ class NarrowsPipeline(NarrowsMethod):
         return both
 
 
-class Rival(Method):
-    """A method of scikit-learn, fitted once for each number of dimensions.
-
-    It may use all cores for many components; CPU seconds are summed over the cores.
-    """
-
-    def is_for(self, numeric: bool) -> bool:
-        """Whether it learns from numeric targets, or from classes."""
-        return self.name not in (_FOR_CLASSES if numeric else _FOR_NUMBERS)
-
-    def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
-        """Keep the samples for `reducer`."""
-        self.samples = X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-        return 0.0
-
-    def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
-        """Fit p dimensions, or as many as the data allow; return `transform`."""
-        assert p is not None
-        X, y = self.samples
-        limit = min(X.shape)
-        if self.name == "lineardiscriminantanalysis":
-            limit = min(limit, len(np.unique(y)) - 1)
-        few = min(p, limit)
-        with threadpool_limits(1 if few < _MANY_COMPONENTS else cores()):
-            return RIVALS[self.name](few).fit(X, y).transform
-
-    @property
-    def documented(self) -> Any:
-        """The class of the estimator."""
-        return type(RIVALS[self.name](1))
-
-
-class OtherTransformer(Rival):
-    """A transformer of another library or of one's own, or a pipeline that ends in one.
-
-    It is fitted once for each number of dimensions if a parameter of it is a number of columns that
-    has its default, and otherwise once.
-    """
-
-    def __init__(self, transformer: Any):
-        super().__init__(" ".join(repr(transformer).split()))
-        self.transformer, is_pipeline = transformer, isinstance(transformer, Pipeline)
-        last = transformer.steps[-1][1] if is_pipeline else transformer
-        self.takes_anything = is_pipeline and len(transformer.steps) > 1
-        known, self.size = set(last.get_params(deep=False)), ""
-        if has_default_size(last):
-            start = f"{transformer.steps[-1][0]}__" if is_pipeline else ""
-            self.size = next((start + name for name in _SIZES if name in known), "")
-        self.is_sized, self._last = bool(self.size), last
-
-    @property
-    def documented(self) -> Any:
-        """The class of the last step."""
-        return type(self._last)
-
-    def is_same(self, other: Any) -> bool:
-        """Whether this is the same transformer; others may have a shortened name in common."""
-        return super().is_same(other) and other.transformer is self.transformer
-
-    def is_for(self, numeric: bool) -> bool:
-        """Whether it learns from numeric targets, or from classes."""
-        return True
-
-    def reducer(self, p: int | None, X: Any) -> Callable[[Any], Any]:
-        """Fit a copy with p dimensions, or with its own; return `transform`."""
-        X, y = self.samples
-        made = clone(self.transformer)
-        if p is not None:
-            made.set_params(**{self.size: p if self.takes_anything else min(p, X.shape[1])})
-        made.fit(X, y)
-        last = made.steps[-1][1] if isinstance(made, Pipeline) else made
-        self.width = getattr(last, "n_features_in_", None)
-
-        def reduce(samples: Any) -> Any:
-            Z = made.transform(samples)
-            Z = Z if sparse.issparse(Z) else np.asarray(Z)
-            if Z.ndim != 2 or Z.shape[0] != n_rows(samples):
-                raise ValueError(
-                    f"expected reduced samples of shape ({n_rows(samples)}, "
-                    f"n_components) from {self.name}, got {Z.shape}."
-                )
-            return Z
-
-        return reduce
+def unused(name: str, names: Collection[str]) -> str:
+    """Return a name that is not among others: with a number, if two estimators are shown alike."""
+    numbered = (f"{name} ({number})" for number in count(2))
+    return next(each for each in chain([name], numbered) if each not in names)
 
 
 def has_default_size(estimator: Any) -> bool:
@@ -482,13 +364,13 @@ def method_of(method: Any, seed: int = 0) -> Method:
                 f"expected methods, got the class {method.__name__}, which needs "
                 f"arguments: {error}. Pass an estimator."
             ) from None
-    is_pipeline = isinstance(method, Pipeline)
-    last = method.steps[-1][1] if is_pipeline else method
+    last = method.steps[-1][1] if isinstance(method, Pipeline) else method
     if isinstance(last, Reducer):
-        several = is_pipeline and len(method.steps) > 1
-        return NarrowsPipeline(method) if several else NarrowsMethod(repr(last), last)
+        steps = [step for _, step in getattr(method, "steps", [("", last)])]
+        name = " + ".join(repr(step) for step in steps if step not in (None, "passthrough"))
+        return (NarrowsMethod if len(steps) == 1 else NarrowsPipeline)(name, method)
     if all(hasattr(method, needed) for needed in ("fit", "transform", "get_params")):
-        return OtherTransformer(method)
+        return Method(" ".join(repr(method).split()), method)
     if not isinstance(method, str):
         got = " ".join(repr(method).split())
         raise ParameterError(
@@ -497,15 +379,15 @@ def method_of(method: Any, seed: int = 0) -> Method:
         )
     name = str(method).lower()
     ours = {known.lower(): kind for known, kind in METHODS.items()}
-    if name in ours:
-        made = ours[name]()
-        if "random_state" in made.get_params():
-            made.set_params(random_state=seed)
-        return NarrowsMethod(name, made)
     if name in RIVALS:
-        return Rival(name)
-    hint = did_you_mean(name, [*ours, *RIVALS])
-    raise ParameterError(
-        f"expected the name of a method, or an estimator with fit and transform, "
-        f"got {method!r}. {hint}"
-    )
+        return Method(name, RIVALS[name])
+    if name not in ours:
+        hint = did_you_mean(name, [*ours, *RIVALS])
+        raise ParameterError(
+            f"compare: expected the name of a method, or an estimator with fit and transform, "
+            f"got {method!r}. {hint}"
+        )
+    made = ours[name]()
+    if "random_state" in made.get_params():
+        made.set_params(random_state=seed)
+    return NarrowsMethod(name, made)

@@ -6,9 +6,9 @@ import base64
 import json
 import os
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from importlib import metadata, resources
 from inspect import getdoc
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.metrics import roc_curve
 
 from narrows.errors import ParameterError, escaped, printable
 from narrows.evaluate.displays import (
@@ -36,18 +37,19 @@ from narrows.evaluate.methods import Method, NarrowsMethod
 from narrows.evaluate.results import (
     ALL,
     FIELDS,
+    OF_CLASSES,
     Line,
     Results,
     by_reduction,
     chosen_columns,
     classifiers_of,
     constant,
-    curves,
     is_ranked,
+    named,
     notes_on_classifiers,
     title,
 )
-from narrows.evaluate.retrieval import SCORES, Retrieval, near_best
+from narrows.evaluate.retrieval import SCORES, Retrieval
 from narrows.evaluate.splits import Splits
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
@@ -60,7 +62,6 @@ from narrows.solve.paired import BY_SCORES, METRICS
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
 _KEPT = 1000  # selected features that are listed
 _TERMS = 10  # features listed per class or component
-_POINTS = 200  # points of a curve
 _DRAWN = 3000  # samples in a picture
 _DIRECTIONS = 5  # whose features are listed
 _PAIRS = 50  # of classes that are taken for each other
@@ -120,17 +121,18 @@ def write(
     the one that fits the recommended method.
     """
     twin = twin_of(os.fspath(path))
-    models = [_model(method, data) for method in _fitted(methods)]
-    chosen = lines.recommendation_
+    chosen, two, classifiers = lines.recommendation_, _of_two(lines), classifiers_of(lines)
+    # an interrupted or failed method is not fitted
+    fitted: list[Any] = [each for each in methods if hasattr(each.fitted, "n_samples_seen_")]
+    good = dict(zip(map(id, lines), lines.near(), strict=True))
     found = {
         **_run(command),
         "stopped": lines.stopped,
         "data": _data(data, lines.n_folds, inputs),
         **contents(lines, fit),
-        **_of_two(lines),
+        **two,
         "confusions": [] if chosen is None else _confusions(chosen.line),
-        "curves": _curves(lines),
-        "models": models,
+        "models": [_model(method, data) for method in fitted],
     }
     _write(
         path,
@@ -138,27 +140,28 @@ def write(
         found,
         heading=("Comparison of dimensionality reductions", "on"),
         inputs=list(inputs),
-        lines=list(zip(found["lines"], lines.near(), strict=True)),
+        lines=list(zip(found["lines"], good.values(), strict=True)),
         largest=found[constant(lines.metric)],
         field=FIELDS[lines.metric],
         more=_more(lines),
-        numeric=lines.metric == "r2",
-        predictor="regressor" if lines.metric == "r2" else "classifier",
         metric=METRICS[lines.metric],
         chosen=chosen,
         columns=chosen_columns(lines),
-        descriptions={method.name: _description(method) for method in methods},
-        margin=lines.margin,
-        several=len(classifiers_of(lines)) > 1,
-        classifiers=classifiers_of(lines),
-        table=_by_reduction(lines),
-        ranked_by=lines.ranked_by,
+        # the first line of the documentation of a method has its full name
+        descriptions={m.name: (getdoc(type(m.last)) or "").partition("\n")[0] for m in methods},
+        classifiers=classifiers,
+        # a line of each reduction, and its lines by all classifiers: if equivalent to the best
+        table=[
+            (next(iter(row.values())),
+             [(line, good.get(id(line), False)) for line in map(row.get, classifiers)])
+            for row in by_reduction(lines)
+        ],
         classifiers_said=notes_on_classifiers(lines),
         matrix=_matrix(lines, data),
-        map=_map(lines, data, methods),
+        map=_map(lines, data, [each for each in fitted if not each.fitted._selects]),
         texts=data.is_text,
-        pictures=[_picture(*each) for each in _pictures(lines, methods)],
-    )
+        pictures=list(_pictures(lines, fitted, two)),
+    )  # fmt: skip
 
 
 def write_retrieval(
@@ -169,7 +172,7 @@ def write_retrieval(
     fit: str | None = None,
 ) -> None:
     """Write a page of `retrieval` to `path`, and its contents as JSON beside it."""
-    twin, rows, near = twin_of(os.fspath(path)), lines.as_dicts(), near_best(lines)
+    twin, rows, near = twin_of(os.fspath(path)), lines.as_dicts(), lines.near()
     found = {
         **_run(command),
         "inputs": list(inputs),
@@ -217,20 +220,15 @@ def _write(path: str | os.PathLike[str], twin: str, found: dict[str, Any], **sho
 # -- contents --------------------------------------------------------------------------------
 
 
-def _fitted(methods: Sequence[Method]) -> list[Any]:
-    """Return the methods of narrows that are fitted; an interrupted or failed one is not."""
-    return [method for method in methods if hasattr(method.fitted, "n_samples_seen_")]
-
-
 def _data(data: Splits, done: int, inputs: Sequence[str]) -> dict[str, Any]:
+    """Describe the samples; features that only pipelines make are not known."""
     X, y, _, y_test = data[min(done, len(data)) - 1]
     classes = np.union1d(y, y_test) if y.ndim == 1 else np.empty(0)
-    return {
+    found: dict[str, Any] = {
         "inputs": list(inputs),
         "folds": len(data),
         "rows": len(y),
         "rows_held_out": len(y_test),
-        **_features(X, data.is_text),
         "classes": [
             {"label": label, "rows": int((y == label).sum()), "held_out": int(sum(y_test == label))}
             for label in classes.tolist()
@@ -240,18 +238,14 @@ def _data(data: Splits, done: int, inputs: Sequence[str]) -> dict[str, Any]:
             for values in (y.T if y.ndim == 2 else ())
         ],
     }
-
-
-def _features(X: Any, is_text: bool) -> dict[str, Any]:
-    """Describe the features; those that only pipelines make are not known."""
     if not hasattr(X, "shape") or len(X.shape) != 2:
-        return {"columns": None}
+        return found | {"columns": None}
     values = X.data if sparse.issparse(X) else np.asarray(X)
-    return {
+    return found | {
         "columns": X.shape[1],
         "sparse": sparse.issparse(X),
         "nonzero_share": float(np.count_nonzero(values)) / (X.shape[0] * X.shape[1]),
-        "columns_are": "terms of texts" if is_text else "numbers",
+        "columns_are": "terms of texts" if data.is_text else "numbers",
     }
 
 
@@ -277,33 +271,12 @@ def _more(lines: Results) -> dict[str, str]:
     metric = lines.metric
     if metric == "r2":
         return {"rmse": "RMSE"}
-    two = {FIELDS[name]: METRICS[name] for name in ("accuracy", "macro_f1") if name != metric}
+    names = [*OF_CLASSES]
     done = [line for line in lines if not line.skipped]
     if done and all(line.roc_auc == line.roc_auc for line in done):
-        short = {
-            "roc_auc": "ROC area",
-            "average_precision": "av. precision",
-            "log_loss": "log-loss",
-        }
-        return two | {name: title for name, title in short.items() if name != metric}
-    return two | {"precision": "precision", "recall": "recall"}
-
-
-def _curves(lines: Sequence[Line]) -> list[dict[str, Any]]:
-    """Return the figures of each method and classifier by number of dimensions."""
-    scores = ("r2", "rmse", "micro_f1", "macro_f1", "balanced_accuracy", "error", *BY_SCORES)
-    done = [line for line in lines if not line.skipped]
-    known = [name for name in scores if not any(np.isnan(getattr(line, name)) for line in done)]
-    names = (*known, "learn", "transform", "train")
-    return [
-        {
-            "method": method,
-            "classifier": classifier,
-            "dimensions": [line.dimensions for line in points],
-            **{name: [getattr(line, name) for line in points] for name in names},
-        }
-        for (method, classifier), points in curves(lines).items()
-    ]
+        names += BY_SCORES
+    short = METRICS | {"roc_auc": "ROC area", "average_precision": "av. precision"}
+    return {FIELDS[name]: short[name] for name in names if name != metric}
 
 
 def _model(method: NarrowsMethod, data: Splits) -> dict[str, Any]:
@@ -316,17 +289,10 @@ def _model(method: NarrowsMethod, data: Splits) -> dict[str, Any]:
     if not fitted._selects:
         return found | {"directions": ends(fitted, _TERMS, _DIRECTIONS)}
     kept = min(fitted.n_features_, _KEPT)
-    found |= {"kept": details(fitted, kept)["top"], "energy": _energy(fitted)}
+    found |= {"kept": details(fitted, kept)["top"]}
     if hasattr(type(fitted), "class_scores_"):
         found |= {"per_class": details(fitted, _TERMS, per_class=True)["per_class"]}
     return found
-
-
-def _energy(selector: Any) -> dict[str, Any]:
-    energy = selector.energy_
-    points = np.unique(np.geomspace(1, len(energy), _POINTS).round().astype(int))
-    points = np.union1d(points, selector.n_features_)
-    return {"columns": points.tolist(), "energy": energy[points - 1].tolist()}
 
 
 # -- page --------------------------------------------------------------------------------
@@ -346,29 +312,10 @@ def _template() -> Any:
     return environment.from_string(source)
 
 
-def _description(method: Method) -> str:
-    """Return the first line of the documentation of a method, which has its full name."""
-    return (getdoc(method.documented) or "").partition("\n")[0]
-
-
 def _name(value: Any) -> str:
     """Shorten a name from the data; the template escapes it."""
     text = printable(value)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def _by_reduction(lines: Results) -> list[tuple[Line, list[tuple[Line | None, bool]]]]:
-    """Return a line of each reduction, and its lines by all classifiers: if equivalent to the best.
-
-    None stands for a classifier without a line.
-    """
-    good = dict(zip(map(id, lines), lines.near(), strict=True))
-    classifiers = classifiers_of(lines)
-    return [
-        (next(iter(row.values())),
-         [(line, good.get(id(line), False)) for line in map(row.get, classifiers)])
-        for row in by_reduction(lines)
-    ]  # fmt: skip
 
 
 def _confusions(line: Line) -> list[dict[str, Any]]:
@@ -383,22 +330,18 @@ def _matrix(lines: Results, data: Splits) -> dict[str, Any] | None:
     """Return the confusion matrix of the recommended line, if there are not too many classes."""
     chosen = lines.recommendation_
     held_out = np.concatenate([data.held_out(k) for k in range(lines.n_folds)])
-    if held_out.ndim == 2:
+    if chosen is None or held_out.ndim == 2 or len(np.unique(held_out)) > _MATRIX:
         return None
-    classes, counts = np.unique(held_out, return_counts=True)
-    if chosen is None or len(classes) > _MATRIX:
-        return None
-    wrong = chosen.line.wrong
-    known = joined([classes, *(np.array([label]) for _, label in wrong)])
-    known = np.unique(known).tolist()
-    of = dict(zip(classes.tolist(), counts.tolist(), strict=True))
-    rows = {true: [wrong[true, predicted] for predicted in known] for true in known}
-    for place, true in enumerate(known):
-        rows[true][place] = of.get(true, 0) - sum(rows[true])
-    return {"classes": known, "rows": rows}
+    wrong, counts = chosen.line.wrong, Counter(held_out.tolist())
+    known = joined([held_out, *(np.array([label]) for _, label in wrong)])
+    classes = np.unique(known).tolist()
+    rows = {true: [wrong[true, predicted] for predicted in classes] for true in classes}
+    for place, true in enumerate(classes):
+        rows[true][place] = counts[true] - sum(rows[true])
+    return {"classes": classes, "rows": rows}
 
 
-def _map(lines: Results, data: Splits, methods: Sequence[Method]) -> dict[str, Any] | None:
+def _map(lines: Results, data: Splits, projectors: Sequence[Any]) -> dict[str, Any] | None:
     """Draw the held-out samples by the best projection: in one dimension for two classes, or two.
 
     A method with more dimensions is better than one that has two, and its first two are drawn.
@@ -406,10 +349,9 @@ def _map(lines: Results, data: Splits, methods: Sequence[Method]) -> dict[str, A
     if data.y.ndim == 2:  # there are no classes to show
         return None
     drawn = 1 if len(np.unique(data.y)) == 2 else 2
-    projectors = [m for m in _fitted(methods) if not m.fitted._selects]
     makers = {m.name: m for m in projectors if len(m.fitted.components_) >= drawn}
-    done = [line for line in lines if not line.skipped and is_ranked(lines, line)]
-    mine = [line for line in done if line.method in makers]
+    mine = [each for each in lines if not each.skipped and is_ranked(lines, each)]
+    mine = [line for line in mine if line.method in makers]
     if not mine:
         return None
     best = max(mine, key=lines.score)
@@ -457,15 +399,9 @@ def threshold(z: np.ndarray, y: np.ndarray) -> float:
 
     Each class counts the same, so that a rare one is not ignored.
     """
-    classes, code = np.unique(y, return_inverse=True)
-    order = np.argsort(z, kind="stable")
-    sign = np.where(code[order] == 0, 1.0, -1.0)
-    weight = 1 / np.bincount(code, minlength=len(classes))[code[order]]
-    ahead = np.abs(np.cumsum(sign * weight)[:-1])  # how far apart the shares below a value are
-    z = z[order]
-    ahead[z[1:] == z[:-1]] = -1.0
-    k = int(ahead.argmax()) if len(ahead) else 0
-    return float(z[k : k + 2].mean())
+    wrong, right, values = roc_curve(y == np.unique(y)[-1], z, drop_intermediate=False)
+    k = 1 + int(np.abs(right - wrong)[1:].argmax())
+    return float(values[k : k + 2].mean())
 
 
 def _shown(title: str, caption: str, figure: Any) -> dict[str, str]:
@@ -473,60 +409,56 @@ def _shown(title: str, caption: str, figure: Any) -> dict[str, str]:
     return {"title": title, "caption": caption, "svg": base64.b64encode(as_svg(figure)).decode()}
 
 
-def _picture(title: str, caption: str, draw: Callable[[Any], Any]) -> dict[str, str]:
-    """Draw a picture on new axes."""
-    ax = new_figure((5.4, 4.4)).subplots()
-    draw(ax)
-    return _shown(title, caption, ax.figure)
-
-
 def _pictures(
-    lines: Results, methods: Sequence[Method]
-) -> Iterator[tuple[str, str, Callable[[Any], Any]]]:
-    """Yield the title and the caption of each picture, and the function that draws it."""
+    lines: Results, fitted: Sequence[Any], two: Mapping[str, Any]
+) -> Iterator[dict[str, str]]:
+    """Yield the pictures: scores, calibration and lift of two classes, times, and selections."""
+
+    def picture(title: str, caption: str, draw: Any, *args: Any, **more: Any) -> dict[str, str]:
+        ax = new_figure((5.4, 4.4)).subplots()
+        draw(*args, ax=ax, **more)
+        return _shown(title, caption, ax.figure)
+
     done = [line for line in lines if not line.skipped and line.method != ALL]
-    metric, scores = METRICS[lines.metric], ComparisonDisplay(lines)
-    plain = metric not in (METRICS["accuracy"], METRICS["r2"])
+    metric, scores, below = METRICS[lines.metric], ComparisonDisplay(lines), {"legend": "below"}
+    plain = lines.metric not in ("accuracy", "r2")
     bars = "the standard deviation over splits" if plain else "one standard error"
     for classifier in dict.fromkeys(line.classifier for line in done):
-        yield (
+        yield picture(
             f"{metric[:1].upper()}{metric[1:]} by number of dimensions, {classifier}",
             f"On the held-out samples, with {bars}. Dotted: all features.",
-            partial(scores.plot, what=FIELDS[lines.metric], classifier=classifier, legend="below"),
-        )
-    two, chosen = _of_two(lines), lines.recommendation_
-    if two and chosen is not None:
-        of = f"of {title(chosen.line.method)} with {chosen.line.dimensions:,} dimensions"
-        yield (
+            scores.plot, what=FIELDS[lines.metric], classifier=classifier, **below,
+        )  # fmt: skip
+    if two and (chosen := lines.recommendation_) is not None:
+        of = f"of {named(chosen.line)}"
+        yield picture(
             f"Calibration {of}",
             "How often held-out samples have the rarer class, by its predicted probability.",
-            partial(draw_calibration, found=two["calibration"]),
-        )
-        yield (
+            draw_calibration, two["calibration"],
+        )  # fmt: skip
+        yield picture(
             f"Lift {of}",
             "How many times as frequent the rarer class is among the held-out samples of highest "
             "probability as among all.",
-            partial(draw_lift, found=two["lift"]),
-        )
+            draw_lift, two["lift"],
+        )  # fmt: skip
     if done:
-        yield (
+        yield picture(
             "Time to learn by number of dimensions",
             "CPU seconds to fit the reduction, without reading the data.",
-            partial(scores.plot, what="learn", legend="below"),
-        )
-    selectors = [m for m in _fitted(methods) if m.fitted._selects]
-    selector = next((m for m in selectors if not m.is_forward), None)
-    if selector is not None:
-        yield (
+            scores.plot, what="learn", **below,
+        )  # fmt: skip
+    kinds = {each.is_forward: each for each in reversed(fitted) if each.fitted._selects}
+    if selector := kinds.get(False):
+        yield picture(
             f"Scores of the features, {title(selector.name)}",
             "Share of the total score in the best features, and the score of each, best first.",
-            partial(EnergyDisplay.from_estimator, selector.fitted, legend="below"),
-        )
-    forward = next((m for m in selectors if m.is_forward), None)
-    if forward is not None:
-        yield (
+            EnergyDisplay.from_estimator, selector.fitted, **below,
+        )  # fmt: skip
+    if forward := kinds.get(True):
+        yield picture(
             f"Explained share by number of features, {title(forward.name)}",
             "Share of the variance of the targets (of classes: of their indicators) that the first "
             "features explain.",
-            partial(GainDisplay.from_estimator, forward.fitted, legend="below"),
-        )
+            GainDisplay.from_estimator, forward.fitted, **below,
+        )  # fmt: skip

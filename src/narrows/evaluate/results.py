@@ -12,7 +12,6 @@ import numpy as np
 from narrows.errors import printable
 from narrows.methods import MODULES
 from narrows.solve.paired import (
-    BY_SCORES,
     MARGIN,
     METRICS,
     Difference,
@@ -29,8 +28,8 @@ FIELDS = {
     "r2": "r2", "rmse": "rmse",
 }  # fmt: skip
 _TITLES = METRICS | {"rmse": "RMSE"}
-_OF_CLASSES = ("precision", "recall", "micro_f1", "macro_f1", "balanced_accuracy", "error")
-_SCORES = (*_OF_CLASSES, *BY_SCORES, "r2", "rmse")
+OF_CLASSES = "accuracy", "macro_f1", "balanced_accuracy"
+_SCORES = tuple(FIELDS.values())
 _AVERAGED = ("learn", "transform", "train", "row_bytes", *_SCORES)
 _RIVALS = {
     "truncatedsvd": "TruncatedSVD",
@@ -49,7 +48,6 @@ _SHOWN = 20  # columns in order
 _WIDTH = 100  # of the table, unless names of methods get too short
 _SHORTEST = 20  # characters of such a name
 _SHORT = {"roc_auc": "ROC area", "average_precision": "av. precision"}  # in the table
-_ITERATIONS = 100  # max_iter of LogisticRegression
 _FEWEST_EQUAL = 3  # reductions that may be equally good
 _CLEAR = 2  # standard errors that a result must be better than the largest class
 # A constant prediction has a lower macro-F1 than random ones, but not a lower balanced accuracy
@@ -76,18 +74,15 @@ class Line:
     row_bytes : float
         Bytes of a reduced training sample in memory: its numbers, and if it is sparse, the column
         of each.
-    precision, recall, macro_f1 : float
-        Unweighted means over the classes.
-    micro_f1, error : float
-        Micro-F1, which is the accuracy since each sample has one label, and 1 - accuracy.
+    macro_f1 : float
+        The unweighted mean over the classes.
+    micro_f1 : float
+        Micro-F1, which is the accuracy since each sample has one label.
     balanced_accuracy : float
         The mean over the classes of the share of samples that are predicted correctly.
     r2, rmse : float
         The coefficient of determination of numeric targets, and the root of the mean squared error;
         of several targets, the means.
-    max_iter : int or None
-        `max_iter` of a logistic regression: scikit-learn's default, or 1,000 where that does not
-        converge.
     converged : bool
         Whether the logistic regression converged.
     roc_auc, average_precision, log_loss : float
@@ -124,12 +119,9 @@ class Line:
     transform: float = _NAN
     train: float = _NAN
     row_bytes: float = _NAN
-    precision: float = _NAN
-    recall: float = _NAN
     micro_f1: float = _NAN
     macro_f1: float = _NAN
     balanced_accuracy: float = _NAN
-    error: float = _NAN
     r2: float = _NAN
     rmse: float = _NAN
     roc_auc: float = _NAN
@@ -142,7 +134,6 @@ class Line:
     features: int = 0
     columns: int = 0
     all_columns: bool = False
-    max_iter: int | None = None
     converged: bool = True
     chosen: tuple[str, ...] = ()
     outcomes: tuple[HeldOutPredictions, ...] = field(default=(), repr=False)
@@ -165,8 +156,8 @@ class Line:
             return {name: getattr(self, name) for name in names}
         fields = asdict(replace(self, wrong=Counter(), outcomes=()))
         del fields["skipped"], fields["wrong"], fields["outcomes"]
-        if self.max_iter is None:
-            del fields["max_iter"], fields["converged"]
+        if self.classifier != "logistic":
+            del fields["converged"]
         return {name: value for name, value in fields.items() if value == value}  # not NaN
 
 
@@ -206,6 +197,12 @@ def against(apart: Difference, other: str, score: str, margin: float) -> str:
     return f"{how} {other} ({score}; difference {apart})"
 
 
+def placed(parts: Sequence[str], best: str | None) -> str:
+    """Return parts of a sentence, and how the choice differs from the best, unless it is that."""
+    said = ", ".join(parts)
+    return f"{said}. No reduction has a higher score." if best is None else f"{said}, and {best}."
+
+
 def count(n: int, what: str) -> str:
     """Return a number of things as text."""
     return f"{n:,} {what}" + "s" * (n != 1)
@@ -242,7 +239,6 @@ def mean(lines: Sequence[Line]) -> Line:
         features=max(line.features for line in lines),
         standard_error=standard_error(values[of_error], variances, ratio_of(outcomes)),
         spread={name: float(np.std(values[name], ddof=1)) for name in scores},
-        max_iter=max((line.max_iter for line in lines if line.max_iter is not None), default=None),
         converged=all(line.converged for line in lines),
         wrong=sum((line.wrong for line in lines), Counter()),
         outcomes=outcomes,
@@ -386,17 +382,14 @@ class Recommendation:
         line, every, best = self.line, self.every, self.best_reduction
         use = "Use" if self.verdict == "use" else "If you reduce the data, use"
         said = f"{use} {named(line)}: {METRICS[self.metric]} {self._score(line)} "
-        said += f"({line.classifier})"
-        places = []
+        parts = [said + f"({line.classifier})"]
         if every is not None:
-            place = against(self._from(every), named(every), self._score(every), self.margin)
-            places.append(place)
-        if best is line:
-            return f"{', '.join([said, *places])}. No reduction has a higher score."
-        place = against(
-            self._from(best), f"the best reduction, {named(best)}", self._score(best), self.margin
-        )
-        return f"{', '.join([said, *places])}, and {place}."
+            parts.append(self._placed(every, named(every)))
+        apart = None if best is line else self._placed(best, f"the best reduction, {named(best)}")
+        return placed(parts, apart)
+
+    def _placed(self, other: Line, name: str) -> str:
+        return against(self._from(other), name, self._score(other), self.margin)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the recommendation ready for JSON."""
@@ -474,39 +467,41 @@ class Results(list[Line]):
         reductions = [line for line in done if line.is_reduction]
         if not reductions:
             return None
-        every = max((line for line in done if line.method == ALL), key=self.score, default=None)
-        best = max(reductions, key=lambda line: (self.score(line), -line.dimensions))
+        every = self._top(line for line in done if line.method == ALL)
         line, near = self._choose(reductions, every)
         mine = [line for line in reductions if not line.is_rival]
         equal = [each.method for each in near if each.dimensions == line.dimensions]
-        ties = tuple(name for name in dict.fromkeys(equal) if name != line.method)
         if self._beat_largest(reductions):
             worse = every is not None and all(self._is_worse(each, every) for each in reductions)
             verdict = "worse" if worse else "use"
         else:
             only = every is not None and self._beat_largest([every])
             verdict = "features only" if only else "nothing"
-        beat = self._beat_largest(every_one) if verdict == "nothing" else []
         against = _AGAINST_CONSTANT.get(self.metric, self.metric)
         return Recommendation(
             line,
-            max(done, key=lambda line: (self.score(line), -line.dimensions)),
-            ties,
+            self._top(done),
+            tuple(name for name in dict.fromkeys(equal) if name != line.method),
             next((x for x in done if (x.method, x.classifier) == (ALL, line.classifier)), None),
             self.metric,
-            best,
+            self._top(reductions),
             every,
             self.largest_class_,
-            max(done, key=lambda line: (value(line, against), -line.dimensions)),
+            self._top(done, against),
             verdict,
             line if not line.is_rival else self._choose(mine, every)[0] if mine else None,
             self.margin,
-            max(beat, key=lambda line: (value(line, against), -line.dimensions), default=None),
+            self._top(self._beat_largest(every_one), against) if verdict == "nothing" else None,
         )
+
+    def _top(self, lines: Iterable[Line], metric: str | None = None) -> Any:
+        """Return the line with the highest score, of equal ones the smallest; None of no lines."""
+        by = metric or self.metric
+        return max(lines, key=lambda line: (value(line, by), -line.dimensions), default=None)
 
     def _choose(self, lines: list[Line], every: Line | None) -> tuple[Line, list[Line]]:
         """Return which of some reductions to use, and all that are good enough."""
-        best = max(lines, key=lambda line: (self.score(line), -line.dimensions))
+        best = self._top(lines)
         near = [line for line in lines if not self._is_worse(line, best)]
         near = self._beat_largest(near) or near
         if every is not None:
@@ -539,10 +534,11 @@ class Results(list[Line]):
 
         None for a line that was skipped.
         """
-        best: dict[str, Line] = {}
-        done = (line for line in self if not line.skipped)
-        for line in sorted(done, key=self.score, reverse=True):
-            best.setdefault(line.classifier, line)
+        done = [line for line in self if not line.skipped]
+        best = {
+            by: max((line for line in done if line.classifier == by), key=self.score)
+            for by in {line.classifier for line in done}
+        }
         return [
             None
             if line.skipped
@@ -582,10 +578,9 @@ class Results(list[Line]):
     def _all_equal(self, chosen: Recommendation) -> list[str]:
         """Say that all reductions are equivalent, if that is so and there are several methods."""
         lines = [line for line in self if line.is_reduction and is_ranked(self, line)]
-        best, several = chosen.best_reduction, len({line.method for line in lines}) > 1
-        if chosen.verdict != "use" or not several or len(lines) < _FEWEST_EQUAL:
-            return []
-        if any(self._is_worse(line, best) for line in lines):
+        several = len({line.method for line in lines}) > 1 and len(lines) >= _FEWEST_EQUAL
+        unequal = any(self._is_worse(line, chosen.best_reduction) for line in lines)
+        if chosen.verdict != "use" or not several or unequal:
             return []
         return [f"All {len(lines)} reductions are equally good: choose by size, time or features."]
 
@@ -710,18 +705,9 @@ def notes_on_classifiers(lines: Results) -> list[str]:
     """Return what was done otherwise than with each classifier's defaults, in sentences."""
     known = set(map(id, lines._without_left_out()))
     said = [f"{ALL}: {line.skipped}" for line in lines if id(line) not in known]
-    raised = [line for line in lines if line.max_iter not in (None, _ITERATIONS)]
     stopped = [line for line in lines if not line.converged]
-    if raised:
-        said.append(
-            f"logistic: max_iter={max(line.max_iter or 0 for line in raised)} for "
-            f"{count(len(raised), 'result')}, where {_ITERATIONS} iterations do not converge."
-        )
     if stopped:
-        n = max(line.max_iter or 0 for line in stopped)
-        said.append(
-            f"logistic: {count(len(stopped), 'result')} without convergence after {n} iterations."
-        )
+        said.append(f"logistic: {count(len(stopped), 'result')} without convergence.")
     return said
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler, normalize
 from sklearn.utils.extmath import row_norms
 
 from narrows.errors import ParameterError, did_you_mean
-from narrows.evaluate.methods import RIVALS, is_nested
-from narrows.evaluate.results import ALL, against, aligned, as_numbers, named
+from narrows.evaluate.methods import RIVALS, is_nested, unused
+from narrows.evaluate.results import ALL, against, aligned, as_numbers, named, placed
 from narrows.evaluate.splits import checked_test
 from narrows.methods.discriminants import LDA
 from narrows.methods.methods import METHODS
@@ -293,11 +292,8 @@ def check(
             allowed.check(name, value)
     made: dict[str, _Method] = {}
     for method in (_method(method, seed) for method in methods):
-        name, number = method.name, 1
-        while name in made:
-            number += 1
-            name = f"{method.name} ({number})"  # a repr may be shortened
-        made[name] = _Method(name, method.estimator, method.size)
+        name = unused(method.name, made)
+        made[name] = replace(method, name=name)
     for ridge in dict.fromkeys(ridges):
         name = f"LDA, ridge {ridge:g}"
         made[name] = _Method(name, LDA(), "n_components", ridge)
@@ -318,18 +314,14 @@ def _method(method: Any, seed: int) -> _Method:
         is_open = method.get_params().get(size, 0) is None
         return _Method(" ".join(repr(method).split()), method, size if is_open else "")
     name = method.lower()
-    makers: dict[str, Callable[[], Any]] = {TRUNCATION: FunctionTransformer}
-    for_classes = {known: kind for known, kind in METHODS.items() if not kind()._takes_numbers}
-    makers |= {known.lower(): kind for known, kind in for_classes.items()}
-    makers |= {
-        known: lambda make=make: make(1)  # type: ignore[misc]
-        for known, make in RIVALS.items()
-        if hasattr(make(1), "n_components")
-    }
-    if name not in makers:
-        hint = did_you_mean(name, makers)
+    ours = {known.lower(): kind() for known, kind in METHODS.items()}
+    known = {TRUNCATION: FunctionTransformer()}
+    known |= {each: made for each, made in ours.items() if not made._takes_numbers}
+    known |= {each: made for each, made in RIVALS.items() if hasattr(made, "n_components")}
+    if name not in known:
+        hint = did_you_mean(name, known)
         raise ParameterError(f"retrieval: expected the name of a method, got {method!r}. {hint}")
-    made = makers[name]()
+    made = clone(known[name])
     if "random_state" in made.get_params():
         made.set_params(random_state=seed)
     return _Method(name, made, "n_components" if hasattr(made, "n_components") else "")
@@ -381,39 +373,22 @@ def _reduced(
     """Yield samples with each number of dimensions that a method has, or why it has none."""
     last = method.estimator[-1] if isinstance(method.estimator, Pipeline) else method.estimator
     once = is_nested(last) and not isinstance(last, OnlineSRDA)  # which has outputs of all classes
-    why, rows, left, done = "", X[fitted], list(sizes), False
+    rows, found, why = X[fitted], dict[int | None, Any](), ""
     scatter = 0.0 if method.ridge is None else _scatter(rows)
-    if not method.is_sized:
-        say(method.name)
-    for most in sorted(sizes, reverse=once) if method.is_sized else [X.shape[1]]:
-        if method.is_sized:
-            say(f"{method.name}, {most}")
+    own = [None] if method.size or not method.is_sized else []
+    for p in [*(sorted(sizes, reverse=once) if method.is_sized else []), *own]:
+        if p is None and found:
+            break
+        if p is not None or not method.is_sized:
+            say(method.name if p is None else f"{method.name}, {p}")
         try:
-            Z = method.with_size(most, scatter).fit(rows, codes[fitted]).transform(X)
+            if not (once and found):  # else the first columns of the largest fit
+                Z = method.with_size(p, scatter).fit(rows, codes[fitted]).transform(X)
+                Z = Z if sparse.issparse(Z) else np.asarray(Z)
+            found[p] = Z[:, :p]
         except (ValueError, TypeError) as error:
-            why = str(error).splitlines()[0]
-            continue
-        Z = Z if sparse.issparse(Z) else np.asarray(Z)
-        if not method.is_sized:
-            yield None, Z
-            return
-        here = [p for p in left if (p <= most if once else p == most)]
-        for p in here:
-            if p != most:
-                say(f"{method.name}, {p}")
-            yield p, Z[:, :p]
-        left, done = [p for p in left if p not in here and not once], True
-        if not left:
-            return
-    if done:
-        return
-    if method.size:
-        with suppress(ValueError, TypeError):  # as many as it has by itself
-            Z = method.with_size(None, scatter).fit(rows, codes[fitted]).transform(X)
-            Z = Z if sparse.issparse(Z) else np.asarray(Z)
-            yield None, Z
-            return
-    yield None, why
+            why = why if p is None and why else str(error).splitlines()[0]
+    yield from sorted(found.items(), key=lambda each: each[0] or 0) or [(None, why)]
 
 
 class _Draw:
@@ -535,21 +510,21 @@ class Chosen:
     margin: float = MARGIN
 
     def __str__(self) -> str:
-        def score(line: RetrievalLine) -> str:
-            return f"{line.mean(self.classes, self.metric):.3f}"
-
-        own, all_of = self.scores["score"], named(self.all_columns)
+        own = self.scores["score"]
         said = f"use {named(self.line)}: {self.metric} of {self.classes} classes "
         said += f"{own.mean:.3f} +- {own.standard_error:.3f}"
         if self.are_all_worse:
-            said = f"Every reduction is worse than {all_of}. If you reduce the vectors, {said}"
-        than_all = against(self.scores["to_all"], all_of, score(self.all_columns), self.margin)
-        said = f"{said[0].upper()}{said[1:]}, {than_all}"
-        if self.line is self.best:
-            return f"{said}. No reduction has a higher score."
-        place = f"the best reduction, {named(self.best)}"
-        apart = against(self.scores["to_best"], place, score(self.best), self.margin)
-        return f"{said}, and {apart}."
+            worse = f"Every reduction is worse than {named(self.all_columns)}."
+            said = f"{worse} If you reduce the vectors, {said}"
+        parts, best = [said[0].upper() + said[1:]], None
+        parts.append(self._from("to_all", self.all_columns, named(self.all_columns)))
+        if self.line is not self.best:
+            best = self._from("to_best", self.best, f"the best reduction, {named(self.best)}")
+        return placed(parts, best)
+
+    def _from(self, key: str, other: RetrievalLine, name: str) -> str:
+        score = f"{other.mean(self.classes, self.metric):.3f}"
+        return against(self.scores[key], name, score, self.margin)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the choice ready for JSON."""
@@ -664,15 +639,23 @@ class Retrieval(list[RetrievalLine]):
             return None
         by = classes, metric
         best = min(lines, key=lambda line: (-line.mean(*by), line.dimensions))
-        line = min(
-            equivalent_to(self, best, *by), key=lambda line: (line.dimensions, -line.mean(*by))
-        )
+        near = [line for line in lines if not self.score(line, *by, best).is_worse(self.margin)]
+        line = min(near, key=lambda line: (line.dimensions, -line.mean(*by)))
         every = next(line for line in self if line.method == ALL)
         others = {"score": None, "to_best": best, "to_all": every}
         scores = {name: self.score(line, *by, than) for name, than in others.items()}
         worse = all(self.score(line, *by, every).is_worse(self.margin) for line in lines)
         estimator = self._methods[line.method].with_size(line.dimensions, self._scatter)
         return Chosen(line, best, *by, scores, every, worse, estimator, self.margin)
+
+    def near(self) -> list[RetrievalLine]:
+        """Return the reductions that are equivalent to the best by `best`."""
+        chosen = self.best()
+        if chosen is None:
+            return []
+        than = chosen.classes, chosen.metric, chosen.best
+        lines = [line for line in self if line.is_reduction]
+        return [line for line in lines if not self.score(line, *than).is_worse(self.margin)]
 
     def _check(self, classes: str, metric: str) -> None:
         """Raise ParameterError where there is no such score."""
@@ -697,7 +680,7 @@ class Retrieval(list[RetrievalLine]):
 
     def __str__(self) -> str:
         """Return the choice, and a table with a header."""
-        near, rows = near_best(self), [["method", "dimensions", *SCORES * len(self.classes)]]
+        near, rows = self.near(), [["method", "dimensions", *SCORES * len(self.classes)]]
         for line in self:
             size = f"skipped: {line.skipped}" if line.skipped else f"{line.dimensions:,}"
             row = [line.method, size]
@@ -717,22 +700,3 @@ class Retrieval(list[RetrievalLine]):
             f"* not worse than the best reduction by more than that{or_margin}"
         )
         return "\n".join([self.sentence_, "", " " * indent + above, *table, note])
-
-
-def near_best(lines: Retrieval) -> list[RetrievalLine]:
-    """Return the reductions that are equivalent to the best by `Retrieval.best`."""
-    chosen = lines.best()
-    if chosen is None:
-        return []
-    return equivalent_to(lines, chosen.best, chosen.classes, chosen.metric)
-
-
-def equivalent_to(
-    lines: Retrieval, best: RetrievalLine, classes: str, metric: str
-) -> list[RetrievalLine]:
-    """Return the reductions that are equivalent to the best."""
-    return [
-        line
-        for line in lines
-        if line.is_reduction and not lines.score(line, classes, metric, best).is_worse(lines.margin)
-    ]

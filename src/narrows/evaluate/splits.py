@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -166,30 +165,42 @@ def pairs_of(
     y: np.ndarray, cv: int | None = None, repeats: int = REPEATS, seed: int = 0
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the numbers of the samples of stratified splits: 4 to 1, or each of cv folds."""
-    rows, classes = np.arange(len(y)), len(np.unique(y))
-    if y.ndim == 2:  # numbers, of which each part needs two
-        least = 2 * (cv or 5)
-        if len(y) < least:
-            raise ParameterError(f"expected at least {least} samples, got {len(y)}.")
-        splitter = (
-            ShuffleSplit(repeats, test_size=0.2, random_state=seed) if cv is None
-            else KFold(cv, shuffle=True, random_state=seed)
-        )  # fmt: skip
-        return list(splitter.split(rows))
+    rows = np.arange(len(y))
     if cv is not None:
-        most = np.unique(y, return_counts=True)[1].max()
-        if cv > most:
-            raise ParameterError(
-                f"expected cv <= {most}, the samples of the largest class, got {cv}."
+        folds = KFold if y.ndim == 2 else StratifiedKFold
+        return list(folds(cv, shuffle=True, random_state=seed).split(rows, y))
+    drawn = ShuffleSplit if y.ndim == 2 else StratifiedShuffleSplit
+    return list(drawn(repeats, test_size=0.2, random_state=seed).split(rows, y))
+
+
+def check_counts(y: np.ndarray, splits: bool, cv: int | None) -> None:
+    """Raise ParameterError where samples are too few to compare, or to hold some of them out."""
+    problem, n = "", len(y)
+    if y.ndim == 2:  # numbers, of which each part needs two
+        least = 2 * (cv or 5) if splits else 2
+        if n < least:
+            problem = f"at least {least} samples, got {n}. Set `test`."
+        elif not np.ptp(y, axis=0).any():
+            problem = f"targets that vary, got only {y[0].tolist()}. Check the targets."
+    else:
+        classes, counts = np.unique(y, return_counts=True)
+        labels, least = classes.tolist(), 5 * len(classes) - 4
+        if len(classes) == 1:
+            problem = f"samples of at least 2 classes to compare, got only class {labels[0]!r}."
+        elif splits and cv is not None and cv > counts.max():
+            problem = f"`cv` <= {counts.max()}, the samples of the largest class, got {cv}."
+        elif splits and cv is None and counts.min() < 2:
+            rare = labels[counts.argmin()]
+            problem = f"at least 2 samples of class {rare!r}, got 1. Remove it, or set `test`."
+        elif splits and cv is None and n < least:
+            problem = (
+                f"at least {least} samples to hold out a fifth with all {len(classes)} classes, "
+                f"got {n}. Set `cv` or `test`."
             )
-        return list(StratifiedKFold(cv, shuffle=True, random_state=seed).split(rows, y))
-    if math.ceil(len(y) / 5) < classes:
-        numbers = ', or target="numeric" for numbers' if y.dtype.kind in "iuf" else ""
-        raise ParameterError(
-            f"expected at least {5 * classes - 4} samples to hold out a fifth with "
-            f"all {classes} classes, got {len(y)}. Set cv or test{numbers}."
-        )
-    return list(StratifiedShuffleSplit(repeats, test_size=0.2, random_state=seed).split(rows, y))
+        if problem and len(classes) > 1 and _are_numbers(classes):
+            problem += " For numbers to predict, set `target`."
+    if problem:
+        raise ParameterError(f"expected {problem}")
 
 
 def checked_test(test: Any, X: Any) -> tuple[Any, Any]:
@@ -229,7 +240,10 @@ def read_folds(
     """
     has_split = not (tests or cv or repeats or options.split) and _support(paths, "split")
     parts, source, places, holds = read_parts(paths, tests, options, has_split)
-    _check_counts(display_names(paths), parts[1], len(parts) == 2, cv)
+    try:
+        check_counts(parts[1], len(parts) == 2, cv)
+    except ParameterError as error:
+        raise DataError(display_names(paths), str(error)) from None
     pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed) if len(parts) == 2 else []
     if holds == "numbers":
         return Splits(parts, pairs, source=source)
@@ -310,38 +324,6 @@ def read_samples(
 def _support(paths: Sequence[str], option: str) -> bool:
     """Whether the formats of all files have an option."""
     return all(path != "-" and option in format_of(path)[0].options for path in paths)
-
-
-def _check_counts(path: str, y: np.ndarray, splits: bool, cv: int | None) -> None:
-    """Raise DataError where the samples of a file are too few to compare, or to hold some out."""
-    if y.ndim == 2:
-        least = 2 * (cv or 5) if splits else 2
-        if len(y) < least:
-            raise DataError(path, f"expected at least {least} samples, got {len(y)}. Give --test.")
-        if not np.ptp(y, axis=0).any():
-            raise DataError(path, f"expected targets that vary, got only {y[0].tolist()}.")
-        return
-    classes, counts = np.unique(y, return_counts=True)
-    c, few, least = len(classes), cv or 2, 5 * len(classes) - 4
-    problem = ""
-    if c == 1:
-        problem = (
-            "samples of at least 2 classes to compare, got only class "
-            f"{classes.tolist()[0]!r}. Check --label, or give a file with several classes."
-        )
-    elif splits and counts.min() < few:
-        problem = (
-            f"at least {few} samples of class {classes.tolist()[counts.argmin()]!r} to hold some "
-            f"out, got {counts.min()}. Give --test, a smaller --cv, or remove the class."
-        )
-    elif splits and cv is None and len(y) < least:
-        problem = (
-            f"at least {least} samples to hold out a fifth with all {c} classes, got {len(y)}. "
-            "Give --test or --cv."
-        )
-    if problem:
-        numbers = " For numbers to predict, give --target instead of --label."
-        raise DataError(path, f"expected {problem}" + numbers * (c > 1 and _are_numbers(classes)))
 
 
 def _are_numbers(classes: np.ndarray) -> bool:

@@ -37,9 +37,8 @@ _BY_FEATURE = ("components_", "scores_", "class_scores_", "get_support()")
 
 
 @law("partial_fit")
-def batching(it: Subject, rng: Any) -> None:
+def batching(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """partial_fit in batches of any size = partial_fit of all samples at once."""
-    X, y = it.data(rng)
     made, stream = it.form(X, rng.random() < 0.5), it.new()
     for rows in batches(rng):
         stream.partial_fit(made[rows], y[rows])
@@ -47,16 +46,14 @@ def batching(it: Subject, rng: Any) -> None:
 
 
 @law("partial_fit")
-def partial_fit(it: Subject, rng: Any) -> None:
+def partial_fit(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """partial_fit of all samples at once = fit."""
-    X, y = it.data(rng)
     it.same(it.new().partial_fit(X, y), it.new().fit(X, y), X)
 
 
 @law("partial_fit", once=True)
-def start(it: Subject, rng: Any) -> None:
+def start(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """A stream may start with no sample, and go on one sample at a time."""
-    X, y = it.data(rng)
     stream = it.new().partial_fit(X[:0], y[:0])
     check(getattr(stream, "n_samples_seen_", 0) == 0, "n_samples_seen_ is not 0 at the start")
     for i in range(N):
@@ -70,7 +67,7 @@ def start(it: Subject, rng: Any) -> None:
 
 
 @law("partial_fit", once=True)
-def failing_partial_fit(it: Subject, rng: Any) -> None:
+def failing_partial_fit(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """A partial_fit that raises ValueError leaves the estimator as it was."""
     for zeros in (False, True):
         X, y = it.data(rng, zeros)
@@ -106,9 +103,9 @@ def failing_partial_fit(it: Subject, rng: Any) -> None:
 
 
 @law("merge", "partial_fit", "no half_life")
-def merge(it: Subject, rng: Any) -> None:
+def merge(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """The merge of parts in any order = fit of all samples; the parts stay as they are."""
-    (X, y), parts = it.data(rng), batches(rng)
+    parts = batches(rng)
     fitted = [it.new().partial_fit(X[parts[i]], y[parts[i]]) for i in rng.permutation(len(parts))]
     before = copy.deepcopy(fitted)
     it.same(fitted[0].merge(*fitted[1:]), it.new().fit(X, y), X)
@@ -118,9 +115,8 @@ def merge(it: Subject, rng: Any) -> None:
 
 
 @law("merge", "partial_fit", once=True)
-def merge_shares_nothing(it: Subject, rng: Any) -> None:
+def merge_shares_nothing(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """What a merged estimator learns later does not reach those it was merged from."""
-    X, y = it.data(rng)
     a, b = it.new().fit(X, y), it.new().fit(X[: N // 2], y[: N // 2])
     before = copy.deepcopy(b)
     it.new().merge(b).partial_fit(X, y)
@@ -129,9 +125,9 @@ def merge_shares_nothing(it: Subject, rng: Any) -> None:
 
 
 @law("fit_moments", "partial_fit", "no half_life", "moments_")
-def unlearning(it: Subject, rng: Any) -> None:
+def unlearning(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """The moments of all samples less those of some = the moments of the others."""
-    (X, y), cut = it.data(rng), int(rng.integers(10, 51))
+    cut = int(rng.integers(10, 51))
     if not it.numeric:
         y[cut:] = np.where(y[cut:] == "bee", "yak", y[cut:])  # a class that comes and goes
     made = it.form(X, rng.random() < 0.5)
@@ -140,9 +136,9 @@ def unlearning(it: Subject, rng: Any) -> None:
 
 
 @law("fit_moments", "moments_")
-def forgetting(it: Subject, rng: Any) -> None:
+def forgetting(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """Moments times g > 0 have the answer of the moments; only weights and scores may grow by g."""
-    (X, y), g = it.data(rng), 10 ** rng.uniform(-3, 3)
+    g = 10 ** rng.uniform(-3, 3)
     fitted = it.new().fit(X, y)
     scaled, factors = it.new().fit_moments(g * fitted.moments_), {"class_count_": g}
     if hasattr(fitted, "explained_variance_"):  # normalised by 1/(n - 1)
@@ -159,17 +155,17 @@ def forgetting(it: Subject, rng: Any) -> None:
 
 
 @law("fit_moments", "get_support", "moments_", "scores_")
-def scale(it: Subject, rng: Any) -> None:
+def scale(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """Scores do not grow with the weight of the samples."""
-    (X, y), g = it.data(rng), 10 ** rng.uniform(1, 3)
+    g = 10 ** rng.uniform(1, 3)
     fitted = it.new().fit(X, y)
     it.near("scores_", it.new().fit_moments(g * fitted.moments_).scores_, fitted.scores_)
 
 
 @law("half_life", "sample_weight", "partial_fit")
-def half_life(it: Subject, rng: Any) -> None:
+def half_life(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """A half-life = weights of 0.5 ** (age / half_life), in one fit and in batches."""
-    (X, y), value = it.data(rng), float(rng.uniform(5, 80))
+    value = float(rng.uniform(5, 80))
     weight = 0.5 ** (np.arange(N)[::-1] / value)
     expected = it.new(half_life=None).fit(X, y, sample_weight=weight)
     stream = it.new(half_life=value)
@@ -180,9 +176,9 @@ def half_life(it: Subject, rng: Any) -> None:
 
 
 @law("sample_weight", "no half_life")
-def weights(it: Subject, rng: Any) -> None:
+def weights(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """A sample of weight k = k samples of weight 1."""
-    (X, y), form = it.data(rng), partial(it.form, yes=rng.random() < 0.5)
+    form = partial(it.form, yes=rng.random() < 0.5)
     weight = np.append(np.ones(10, int), rng.integers(0, 4, N - 10))
     weighted = it.new().fit(form(X), y, sample_weight=weight)
     repeated = it.new().fit(form(np.repeat(X, weight, axis=0)), np.repeat(y, weight))
@@ -190,9 +186,8 @@ def weights(it: Subject, rng: Any) -> None:
 
 
 @law("sample_weight", "no half_life", once=True)
-def zero_weight(it: Subject, rng: Any) -> None:
+def zero_weight(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """Samples of weight 0 do not count; fit raises ValueError where there are no others."""
-    X, y = it.data(rng)
     other = [1000.0 if it.numeric else "yak"] * 5
     more, labels = np.vstack([X, 100 * X[:5]]), np.append(y, other)
     zero = it.new().fit(more, labels, sample_weight=np.append(np.ones(N), np.zeros(5)))
@@ -203,10 +198,9 @@ def zero_weight(it: Subject, rng: Any) -> None:
 # -- the same numbers in another form --------------------------------------------------------------
 
 
-@law("sparse", once=True)
-def sparse_formats(it: Subject, rng: Any) -> None:
+@law("sparse", once=True, zeros=True)
+def sparse_formats(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """Sparse X of any format = dense X."""
-    X, y = it.data(rng, zeros=True)
     expected = it.new().fit(X, y)
     for name in [f"{form}_{kind}" for form in _FORMATS for kind in ("array", "matrix")]:
         made = getattr(sparse, name)(X)
@@ -216,10 +210,9 @@ def sparse_formats(it: Subject, rng: Any) -> None:
         it.near(f"transform() of a {name}", reduced, expected.transform(X))
 
 
-@law("sparse", once=True)
-def untidy_sparse(it: Subject, rng: Any) -> None:
+@law("sparse", once=True, zeros=True)
+def untidy_sparse(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """Unsorted and wide indices, a value in two parts, explicit zeros = dense X."""
-    X, y = it.data(rng, zeros=True)
     tidy, empty = sparse.coo_array(X), np.argwhere(X == 0)[:3].T
     row, column = (np.append(np.tile(i, 2), j) for i, j in zip(tidy.coords, empty, strict=True))
     data = np.concatenate([0.25 * tidy.data, 0.75 * tidy.data, np.zeros(3)])
@@ -235,7 +228,7 @@ def untidy_sparse(it: Subject, rng: Any) -> None:
 
 
 @law("sparse", once=True)
-def never_dense(it: Subject, rng: Any) -> None:
+def never_dense(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """Sparse X is never made dense: memory stays below a quarter of that of dense X."""
     shape = n, d = 200, 40_000
     y = it.targets(np.arange(n) % it.n_classes)
@@ -253,9 +246,8 @@ def never_dense(it: Subject, rng: Any) -> None:
 
 
 @law("float32", once=True)
-def float32(it: Subject, rng: Any) -> None:
+def float32(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """float32 X is summed in double precision, and transform returns the float type of X."""
-    X, y = it.data(rng)
     single = X.astype(np.float32)
     fitted = it.new().fit(single, y)
     it.same(fitted, it.new().fit(single.astype(float), y), X)
@@ -267,9 +259,8 @@ def float32(it: Subject, rng: Any) -> None:
 
 
 @law("classes", once=True)
-def label_types(it: Subject, rng: Any) -> None:
+def label_types(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """Labels may be a list, strings, objects, integers, floats or booleans."""
-    X, y = it.data(rng)
     expected = it.new().fit(X, y)
     for labels in (list(y), y.astype(object), np.array(list(y))):
         it.same(it.new().fit(X, labels), expected, X)
@@ -285,9 +276,8 @@ def label_types(it: Subject, rng: Any) -> None:
 
 
 @law("indicator", "no half_life", once=True)
-def multi_label(it: Subject, rng: Any) -> None:
+def multi_label(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """With an indicator matrix each pair of a sample and a label counts as a sample."""
-    X, y = it.data(rng)
     more = rng.random((N, it.n_classes)) < 0.2
     Y = ((y[:, None] == CLASSES[: it.n_classes]) | more).astype(int)
     Y[0] = 0
@@ -303,16 +293,16 @@ def multi_label(it: Subject, rng: Any) -> None:
 
 
 @law("no half_life")
-def sample_order(it: Subject, rng: Any) -> None:
+def sample_order(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """The order of the samples changes nothing."""
-    (X, y), order = it.data(rng), rng.permutation(N)
+    order = rng.permutation(N)
     it.same(it.new().fit(X[order], y[order]), it.new().fit(X, y), X)
 
 
 @law()
-def feature_order(it: Subject, rng: Any) -> None:
+def feature_order(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """Permuting the features permutes the answer."""
-    (X, y), order = it.data(rng), rng.permutation(D)
+    order = rng.permutation(D)
     fitted, moved = it.new().fit(X, y), it.new().fit(X[:, order], y)
     found, expected = it.answer(moved, X[:, order]), it.answer(fitted, X)
     undecided = it.undecided(expected)
@@ -321,9 +311,8 @@ def feature_order(it: Subject, rng: Any) -> None:
 
 
 @law("classes")
-def class_names(it: Subject, rng: Any) -> None:
+def class_names(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """Other names of the classes, in another order, change only `classes_`."""
-    X, y = it.data(rng)
     renamed = np.where(y == "ant", "zebra", y) if not it.given_priors else np.char.add("z", y)
     found = it.answer(it.new().fit(X, renamed), X)
     expected = it.answer(it.new().fit(X, y), X)
@@ -336,9 +325,9 @@ def class_names(it: Subject, rng: Any) -> None:
 
 
 @law()
-def offset(it: Subject, rng: Any) -> None:
+def offset(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """Adding 1e8 to dense X changes nothing."""
-    (X, y), loose = it.data(rng), Subject(it.estimator, max(it.rtol, 1e-7))
+    loose = Subject(it.estimator, max(it.rtol, 1e-7))
     X = np.round(X * 2**20) / 2**20  # so that adding 1e8 loses nothing
     far = X + 1e8
     expected = it.new().fit(far - 1e8, y)
@@ -360,18 +349,17 @@ def offset(it: Subject, rng: Any) -> None:
 
 
 @law("get_support", "one ranking", "scores_")
-def selection(it: Subject, rng: Any) -> None:
+def selection(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """No other set of as many features has a larger sum of scores."""
-    fitted = it.new().fit(*it.data(rng))
+    fitted = it.new().fit(X, y)
     chosen, scores = fitted.get_support(indices=True), fitted.scores_
     best = max(sum(scores[list(some)]) for some in combinations(range(D), len(chosen)))
     it.near("sum of the selected scores_", float(scores[chosen].sum()), float(best))
 
 
 @law(once=True)
-def transform(it: Subject, rng: Any) -> None:
+def transform(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """transform selects features, or multiplies by `components_`; it changes nothing."""
-    X, y = it.data(rng)
     fitted = it.new().fit(X, y)
     before, probe = copy.deepcopy(fitted), it.data(rng)[0]
     found = fitted.transform(probe)
@@ -384,9 +372,8 @@ def transform(it: Subject, rng: Any) -> None:
 
 
 @law(once=True)
-def copying(it: Subject, rng: Any) -> None:
+def copying(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """A copy goes on as if never copied, and shares nothing with the original."""
-    X, y = it.data(rng)
     fitted = it.new().fit(X[:40], y[:40])
     copied, again = copy.deepcopy(fitted), copy.deepcopy(fitted)
     it.untouched(copied, fitted, X)
@@ -397,7 +384,7 @@ def copying(it: Subject, rng: Any) -> None:
 
 
 @law("a name", once=True)
-def save_and_load(it: Subject, rng: Any) -> None:
+def save_and_load(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """A loaded estimator is the one that was saved, and goes on as if never stopped."""
     for zeros in (False, True):
         X, y = it.data(rng, zeros)
@@ -417,16 +404,14 @@ def save_and_load(it: Subject, rng: Any) -> None:
 
 
 @law("y", "classes", once=True)
-def two_classes(it: Subject, rng: Any) -> None:
+def two_classes(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """fit raises ValueError where y has one class."""
-    X, _ = it.data(rng)
     refused(partial(it.new().fit, X, np.full(N, "ant")), "one class")
 
 
 @law(once=True)
-def zero_feature(it: Subject, rng: Any) -> None:
+def zero_feature(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """A feature that is always 0 has score and components 0, and is not preferred to others."""
-    X, y = it.data(rng)
     X[:, 4] = 0
     fitted = it.new().fit(X, y)
     it.same(it.new().fit(it.form(X), y), fitted, X)
@@ -443,9 +428,8 @@ def zero_feature(it: Subject, rng: Any) -> None:
 
 
 @law(once=True)
-def unfitted(it: Subject, rng: Any) -> None:
+def unfitted(it: Subject, X: Any, y: Any, rng: Any) -> None:
     """Before fit there are no fitted attributes, and transform raises NotFittedError."""
-    X, y = it.data(rng)
     fitted, fresh = it.new().fit(X, y), it.new()
     for name in ("classes_", "n_features_in_", *it.answer(fitted, X)):
         check(name.endswith("()") or not hasattr(fresh, name), f"there is {name} before fit")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 from unittest import SkipTest
 
 import numpy as np
 
-from narrows.methods.parameters import is_integer
+from narrows.errors import did_you_mean
+from narrows.methods.parameters import NONE, real, whole
 from narrows.testing.all_laws import LAWS
 from narrows.testing.subject import Subject, quietly
 
@@ -65,14 +65,9 @@ def prepare(
 ) -> tuple[Subject, dict[str, str], Iterator[tuple[str, Callable[[], None]]]]:
     """Return the subject, what `laws` returns, and what `checks` yields."""
     name = f"narrows.testing.{who}"
-    if not is_integer(n_draws, 1):
-        raise ValueError(f"{name}: expected n_draws to be an integer >= 1, got {n_draws!r}.")
-    if random_state is not None and not is_integer(random_state, 0):
-        raise ValueError(
-            f"{name}: expected random_state to be an integer >= 0 or None, got {random_state!r}."
-        )
-    if not isinstance(rtol, float | int) or not 0 <= rtol < 1:
-        raise ValueError(f"{name}: expected rtol to be a number in [0, 1), got {rtol!r}.")
+    whole(1).check(name, "n_draws", n_draws)
+    (whole(0) | NONE).check(name, "random_state", random_state)
+    real(0, 1).check(name, "rtol", rtol)
     if not isinstance(expected, Mapping | None):
         raise TypeError(
             f"{name}: expected expected_to_fail to be a dict of laws and reasons, got {expected!r}."
@@ -81,10 +76,9 @@ def prepare(
     reasons = reasons_for(who, subject)
     for law in expected:
         if law not in reasons:
-            near = get_close_matches(law, reasons, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"The laws are {', '.join(reasons)}."
             raise ValueError(
-                f"{name}: expected names of laws in expected_to_fail, got {law!r}: {hint}"
+                f"{name}: expected names of laws in expected_to_fail, got {law!r}. "
+                f"{did_you_mean(law, reasons)}"
             )
         if reasons[law]:
             raise ValueError(
@@ -107,7 +101,7 @@ def _check(subject: Subject, name: str, n_draws: int, seed: int, expected: str |
     for draw in range(1 if law.once else n_draws):
         rng = np.random.default_rng([seed, zlib.crc32(name.encode()), draw])
         try:
-            quietly(law.keep, subject, rng)
+            quietly(law.keep, subject, *subject.data(rng, law.zeros), rng)
         except Exception as error:
             if expected is not None and isinstance(error, AssertionError | ValueError):
                 raise SkipTest(expected) from None

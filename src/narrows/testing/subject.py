@@ -29,21 +29,26 @@ CLASSES = np.array(["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"])
 
 
 class Law(NamedTuple):
-    """A law, what an estimator needs for it to apply, and whether one draw of data is enough."""
+    """A law, what an estimator needs for it to apply, and which data it takes.
 
-    keep: Callable[[Any, Any], None]
+    `once` is whether one draw of data is enough, and `zeros` whether these have zeros; None: half
+    of the draws have some.
+    """
+
+    keep: Callable[[Any, Any, Any, Any], None]
     needs: tuple[str, ...]
     once: bool
+    zeros: bool | None
 
 
 LAWS: dict[str, Law] = {}  # by name, in the order of `all_laws`
 
 
-def law(*needs: str, once: bool = False) -> Callable[[Any], Law]:
+def law(*needs: str, once: bool = False, zeros: bool | None = None) -> Callable[[Any], Law]:
     """Make a function one of `LAWS`: it raises AssertionError where a subject does not keep it."""
 
     def register(keep: Any) -> Law:
-        LAWS[keep.__name__] = Law(keep, needs, once)
+        LAWS[keep.__name__] = Law(keep, needs, once, zeros)
         return LAWS[keep.__name__]
 
     return register
@@ -78,32 +83,22 @@ class Subject:
         self.numeric = is_regressor(estimator) or bool(getattr(estimator, "_takes_numbers", False))
         several = hasattr(estimator, "fit_moments") or tags.target_tags.multi_output
         one = self.numeric or not several
-        self._missing = {
-            verb: "" if hasattr(estimator, verb) else f"the estimator has no {verb}"
-            for verb in ("partial_fit", "merge", "fit_moments", "get_support")
-        } | {
-            word: "" if available else reason
-            for word, available, reason in (
-                (
-                    "sample_weight",
-                    has_fit_parameter(estimator, "sample_weight"),
-                    "fit has no parameter sample_weight",
-                ),
-                ("sparse", tags.input_tags.sparse, "the tags say that sparse X is not supported"),
-                ("y", tags.target_tags.required, "the tags say that y is not required"),
-                (
-                    "float32",
-                    "float32" in preserved,
-                    "the tags do not have float32 in preserves_dtype",
-                ),
-                ("indicator", not one, "the tags do not say that y may be an indicator"),
-                ("half_life", "half_life" in params, "the estimator has no parameter half_life"),
-                ("no half_life", params.get("half_life") is None, "half_life is set"),
-                ("one ranking", params.get("per_class") is None, "per_class is set"),
-                ("classes", not self.numeric, "the targets are numbers"),
-                ("a name", own, "narrows.save supports only the methods of narrows"),
-            )
-        }
+        rows = [
+            *((verb, hasattr(estimator, verb), f"the estimator has no {verb}")
+              for verb in ("partial_fit", "merge", "fit_moments", "get_support")),
+            ("sample_weight", has_fit_parameter(estimator, "sample_weight"),
+             "fit has no parameter sample_weight"),
+            ("sparse", tags.input_tags.sparse, "the tags say that sparse X is not supported"),
+            ("y", tags.target_tags.required, "the tags say that y is not required"),
+            ("float32", "float32" in preserved, "the tags do not have float32 in preserves_dtype"),
+            ("indicator", not one, "the tags do not say that y may be an indicator"),
+            ("half_life", "half_life" in params, "the estimator has no parameter half_life"),
+            ("no half_life", params.get("half_life") is None, "half_life is set"),
+            ("one ranking", params.get("per_class") is None, "per_class is set"),
+            ("classes", not self.numeric, "the targets are numbers"),
+            ("a name", own, "narrows.save supports only the methods of narrows"),
+        ]  # fmt: skip
+        self._missing = {need: "" if available else why for need, available, why in rows}
 
     def missing(self, need: str) -> str:
         """Return why the estimator does not have what a law may need; "" if it does.
