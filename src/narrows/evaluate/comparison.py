@@ -227,14 +227,13 @@ def compare(
         pair = checked_test(test, () if is_raw else X)
         parts = (*parts, *_checked(*pair, is_raw, numeric))
         if not len(parts[3]):
-            raise ParameterError("compare: expected a test set with samples, got none.")
+            raise ParameterError("expected a test set with samples, got none.")
         for what, ours, theirs, matter in (
             ("features", parts[0], parts[2], not is_raw), ("targets", parts[1], parts[3], numeric)
         ):  # fmt: skip
             if matter and ours.shape[1] != theirs.shape[1]:
                 raise ParameterError(
-                    f"compare: expected a test set with {ours.shape[1]} {what}, got "
-                    f"{theirs.shape[1]}."
+                    f"expected a test set with {ours.shape[1]} {what}, got {theirs.shape[1]}."
                 )
     else:
         pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed)
@@ -493,10 +492,10 @@ def check(
     known = ["auto", *(name for name in METRICS if (name == "r2") == numeric)]
     if metric not in known:
         raise ParameterError(
-            f"compare: expected a metric of {'numbers' if numeric else 'classes'}, got {metric!r}. "
+            f"expected a metric of {'numbers' if numeric else 'classes'}, got {metric!r}. "
             f"{did_you_mean(metric, known)}"
         )
-    (whole(1) | NONE).check("compare", "repeats", repeats)
+    (whole(1) | NONE).check("repeats", repeats)
     if dims is not None:
         is_list = hasattr(dims, "__len__") and len(dims) > 0
         if not is_list or not all(is_integer(p, 1) for p in dims):
@@ -516,8 +515,7 @@ def check(
             kind = "numeric targets" if numeric else "classes"
             advice = "" if numeric else " For numbers, set `target`."
             raise ParameterError(
-                f"compare: expected methods for {kind} ({', '.join(others)}), got {method.name!r}."
-                f"{advice}"
+                f"expected methods for {kind} ({', '.join(others)}), got {method.name!r}.{advice}"
             )
     return list(made.values())
 

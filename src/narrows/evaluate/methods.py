@@ -151,7 +151,7 @@ class Method:
             Z = Z if sparse.issparse(Z) else np.asarray(Z)
             if Z.ndim != 2 or Z.shape[0] != n_rows(samples):
                 raise ValueError(
-                    f"compare: expected reduced samples of shape ({n_rows(samples)}, "
+                    f"expected reduced samples of shape ({n_rows(samples)}, "
                     f"n_components) from {self.name}, got {Z.shape}."
                 )
             return Z
@@ -320,7 +320,7 @@ class NarrowsPipeline(NarrowsMethod):
         """Fit for at most `most` dimensions; return the CPU seconds."""
         started = time.process_time()
         self._before, Z = fit_preprocessing(self.transformer[:-1], X, y)
-        Z = as_samples(Z, "compare")
+        Z = as_samples(Z)
         self._samples, self.source, self.width = (X, Z), source_of(self._before), Z.shape[1]
         before = time.process_time() - started
         return before + super().learn(Z, y, States(Z, y), most)
@@ -384,7 +384,7 @@ def method_of(method: Any, seed: int = 0) -> Method:
     if name not in ours:
         hint = did_you_mean(name, [*ours, *RIVALS])
         raise ParameterError(
-            f"compare: expected the name of a method, or an estimator with fit and transform, "
+            f"expected the name of a method, or an estimator with fit and transform, "
             f"got {method!r}. {hint}"
         )
     made = ours[name]()

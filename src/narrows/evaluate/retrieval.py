@@ -224,7 +224,7 @@ def retrieval(
     k = round(left_out * c)
     if c - k < 2 or (left_out and k < 2):
         raise ParameterError(
-            f"retrieval: expected at least 2 seen{' and 2 left-out' * bool(left_out)} classes, got "
+            f"expected at least 2 seen{' and 2 left-out' * bool(left_out)} classes, got "
             f"{c - k} and {k}. Leave out another share of the classes, or none."
         )
     if is_query is not None and not left_out:
@@ -306,7 +306,7 @@ def _method(method: Any, seed: int) -> _Method:
         needed = "fit", "transform", "get_params"
         if isinstance(method, type) or not all(hasattr(method, name) for name in needed):
             raise ParameterError(
-                f"retrieval: expected names of methods or transformers, got {method!r}. Use "
+                f"expected names of methods or transformers, got {method!r}. Use "
                 "estimators with fit and transform."
             )
         last = f"{method.steps[-1][0]}__" if isinstance(method, Pipeline) else ""
@@ -320,7 +320,7 @@ def _method(method: Any, seed: int) -> _Method:
     known |= {each: made for each, made in RIVALS.items() if hasattr(made, "n_components")}
     if name not in known:
         hint = did_you_mean(name, known)
-        raise ParameterError(f"retrieval: expected the name of a method, got {method!r}. {hint}")
+        raise ParameterError(f"expected the name of a method, got {method!r}. {hint}")
     made = clone(known[name])
     if "random_state" in made.get_params():
         made.set_params(random_state=seed)
@@ -334,15 +334,13 @@ def _joined(X: Any, y: Any, test: Any) -> tuple[Any, np.ndarray, np.ndarray | No
     Q, queried = checked_test(test, X)
     X, Q = (as_samples(rows) for rows in (X, Q))
     if Q.shape[1] != X.shape[1]:
-        raise ParameterError(
-            f"retrieval: expected queries with {X.shape[1]} features, got {Q.shape[1]}."
-        )
+        raise ParameterError(f"expected queries with {X.shape[1]} features, got {Q.shape[1]}.")
     parts = (one_a_row(*pair) for pair in ((X, y), (Q, queried)))
     y, asked = (classes[codes] for classes, codes in parts)
     known = np.isin(asked, y)
     if not known.any():
         raise ParameterError(
-            "retrieval: expected queries of classes of the index "
+            "expected queries of classes of the index "
             f"({first_labels(np.unique(y))}), got {first_labels(np.unique(asked))}. Check the "
             "labels."
         )
@@ -409,7 +407,7 @@ class _Draw:
         for name, (_, queries) in self.parts.items():
             if not len(queries):
                 raise ParameterError(
-                    f"retrieval: expected queries of {name} classes, got none. Give classes with "
+                    f"expected queries of {name} classes, got none. Give classes with "
                     "several samples, or queries of more classes."
                 )
         self.ratios = {SEEN: (c - k) / k, OTHERS: k / (c - k)} if k else {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,8 +101,10 @@ class Tolerance:
                     table = pyarrow().Table.from_batches([batch])
 
                     def part(some: range, table: Any = table, done: int = done) -> list[Chunk]:
-                        rows = table.slice(some.start, len(some))
-                        return _behind(done + some.start, lambda: read_table(rows, name, how))
+                        rows, before = table.slice(some.start, len(some)), done + some.start
+                        return _with_lines(
+                            lambda n: n + before, lambda: read_table(rows, name, how)
+                        )
 
                     unread = range(max(0, options.after - done), len(table))
                     done += len(table)
@@ -116,7 +119,6 @@ class Tolerance:
                 yield self._without_wrong_rows(np.arange(len(chunk.lines)), some)
             return
         lines = Lines(stream, name, options.max_line_mb)
-        held: list[tuple[int, bytes]] = []
         rows: Iterator[tuple[int, bytes]]
         how = options.replace(after=0)
         if format.kind in (CSV, TSV):
@@ -132,20 +134,10 @@ class Tolerance:
             def line_of(n: int) -> int:
                 return some[int(np.searchsorted(ends, n))][0]
 
-            try:
-                chunks = [*format.read(io.BytesIO(b"".join(row for _, row in some)), name, how)]
-            except DataError as error:
-                at = None if error.line is None else line_of(error.line)
-                raise DataError(error.path, error.problem, at) from None
-            return [chunk.replace(lines=[*map(line_of, chunk.lines)]) for chunk in chunks]
+            text = io.BytesIO(b"".join(row for _, row in some))
+            return _with_lines(line_of, lambda: format.read(text, name, how))
 
-        for row in rows:
-            held.append(row)
-            if len(held) >= options.chunk_rows:
-                self._latest.append({(name, n): each for n, each in held})
-                yield self._without_wrong_rows(held, read)
-                held = []
-        if held:
+        while held := list(islice(rows, options.chunk_rows)):
             self._latest.append({(name, n): each for n, each in held})
             yield self._without_wrong_rows(held, read)
 
@@ -176,3 +168,13 @@ class Tolerance:
                     file.write(self._heads[each.file])
                 before = each.file
                 file.write(each.row)
+
+
+def _with_lines(line_of: Callable[[int], int], read: Callable[[], Iterable[Chunk]]) -> list[Chunk]:
+    """Return chunks with their lines in the file, which errors name, too."""
+    try:
+        chunks = [*read()]
+    except DataError as error:
+        line = None if error.line is None else line_of(error.line)
+        raise DataError(error.path, error.problem, line) from None
+    return [chunk.replace(lines=[line_of(int(n)) for n in chunk.lines]) for chunk in chunks]

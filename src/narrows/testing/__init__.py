@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from unittest import SkipTest
 
 from narrows.testing.all_laws import LAWS
-from narrows.testing.running import check_fit, prepare, reasons_for, subject_of
+from narrows.testing.running import prepare, reasons_for, subject_of
 
 __all__ = ["Outcome", "check_method", "checks", "laws"]
 
@@ -79,7 +79,7 @@ def laws(estimator: Any) -> dict[str, str]:
     >>> laws(LDA(solver="pca"))["weights"]
     ''
     """
-    return reasons_for("laws", subject_of("laws", estimator))
+    return reasons_for(subject_of(estimator))
 
 
 def checks(
@@ -146,7 +146,7 @@ def checks(
     'batching'
     >>> check()
     """
-    return prepare("checks", estimator, expected_to_fail, n_draws, random_state, rtol)[2]
+    return prepare(estimator, expected_to_fail, n_draws, random_state, rtol)[2]
 
 
 def check_method(
@@ -311,9 +311,9 @@ def check_method(
     >>> outcomes[0]
     Outcome(law='batching', status='passed', reason='')
     """
-    who, failures = "check_method", []
-    subject, reasons, todo = prepare(who, estimator, expected_to_fail, n_draws, random_state, rtol)
-    check_fit(who, subject)
+    failures = []
+    subject, reasons, todo = prepare(estimator, expected_to_fail, n_draws, random_state, rtol)
+    _ = subject.fitted  # raises where it cannot be fitted, whatever the law
     outcomes = [Outcome(name, "not applicable", why) for name, why in reasons.items() if why]
     for name, check in todo:
         try:

@@ -16,18 +16,17 @@ from narrows.testing.all_laws import LAWS
 from narrows.testing.subject import Subject, quietly
 
 
-def subject_of(who: str, estimator: Any, rtol: float = 1e-9) -> Subject:
+def subject_of(estimator: Any, rtol: float = 1e-9) -> Subject:
     """Return the subject of the laws; raise TypeError where an estimator lacks what all need."""
-    who = f"narrows.testing.{who}"
     if isinstance(estimator, type):
         raise TypeError(
-            f"{who}: expected an instance of an estimator, got {estimator!r}. "
+            f"expected an instance of an estimator, got {estimator!r}. "
             "Use an object such as OCFS(n_features=3)."
         )
     absent = [name for name in ("fit", "transform") if not hasattr(estimator, name)]
     if absent:
         raise TypeError(
-            f"{who}: expected an instance of an estimator with fit and transform, got "
+            f"expected an instance of an estimator with fit and transform, got "
             f"{estimator!r} without {' and '.join(absent)}. Use an object such as "
             "OCFS(n_features=3)."
         )
@@ -35,54 +34,41 @@ def subject_of(who: str, estimator: Any, rtol: float = 1e-9) -> Subject:
         return Subject(estimator, rtol)
     except AttributeError as error:  # no get_params, or no tags
         raise TypeError(
-            f"{who}: expected an instance of an estimator with parameters and tags, got "
+            f"expected an instance of an estimator with parameters and tags, got "
             f"{type(error).__name__}: {error}. Derive {type(estimator).__name__} from "
             "TransformerMixin and BaseEstimator of sklearn.base, in this order."
         ) from error
 
 
-def check_fit(who: str, subject: Subject) -> None:
-    """Raise ValueError where the estimator cannot be fitted, whatever the law."""
-    try:
-        _ = subject.fitted
-    except ValueError as error:
-        raise ValueError(f"narrows.testing.{who}: {error}") from error
-
-
-def reasons_for(who: str, subject: Subject) -> dict[str, str]:
+def reasons_for(subject: Subject) -> dict[str, str]:
     """Return for each law why it does not apply, or ""."""
-    try:
-        return {
-            name: next(filter(None, map(subject.missing, law.needs)), "")
-            for name, law in LAWS.items()
-        }
-    except ValueError as error:
-        raise ValueError(f"narrows.testing.{who}: {error}") from error
+    return {
+        name: next(filter(None, map(subject.missing, law.needs)), "") for name, law in LAWS.items()
+    }
 
 
 def prepare(
-    who: str, estimator: Any, expected: Any, n_draws: Any, random_state: Any, rtol: Any
+    estimator: Any, expected: Any, n_draws: Any, random_state: Any, rtol: Any
 ) -> tuple[Subject, dict[str, str], Iterator[tuple[str, Callable[[], None]]]]:
     """Return the subject, what `laws` returns, and what `checks` yields."""
-    name = f"narrows.testing.{who}"
-    whole(1).check(name, "n_draws", n_draws)
-    (whole(0) | NONE).check(name, "random_state", random_state)
-    real(0, 1).check(name, "rtol", rtol)
+    whole(1).check("n_draws", n_draws)
+    (whole(0) | NONE).check("random_state", random_state)
+    real(0, 1).check("rtol", rtol)
     if not isinstance(expected, Mapping | None):
         raise TypeError(
-            f"{name}: expected expected_to_fail to be a dict of laws and reasons, got {expected!r}."
+            f"expected expected_to_fail to be a dict of laws and reasons, got {expected!r}."
         )
-    subject, expected = subject_of(who, estimator, rtol), dict(expected or {})
-    reasons = reasons_for(who, subject)
+    subject, expected = subject_of(estimator, rtol), dict(expected or {})
+    reasons = reasons_for(subject)
     for law in expected:
         if law not in reasons:
             raise ValueError(
-                f"{name}: expected names of laws in expected_to_fail, got {law!r}. "
+                f"expected names of laws in expected_to_fail, got {law!r}. "
                 f"{did_you_mean(law, reasons)}"
             )
         if reasons[law]:
             raise ValueError(
-                f"{name}: expected laws that apply in expected_to_fail, got {law!r}: "
+                f"expected laws that apply in expected_to_fail, got {law!r}: "
                 f"{reasons[law]}. Leave it out."
             )
     seed = int(np.random.SeedSequence(random_state).entropy)  # type: ignore[arg-type]
@@ -97,7 +83,7 @@ def prepare(
 def _check(subject: Subject, name: str, n_draws: int, seed: int, expected: str | None) -> None:
     """Raise AssertionError where the law does not hold; SkipTest where that is expected."""
     who, law = repr(subject.estimator), LAWS[name]
-    check_fit("checks", subject)
+    _ = subject.fitted  # raises where it cannot be fitted, whatever the law
     for draw in range(1 if law.once else n_draws):
         rng = np.random.default_rng([seed, zlib.crc32(name.encode()), draw])
         try:
