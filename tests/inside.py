@@ -300,11 +300,8 @@ def _in_process():
     class InProcess(Engine):
         name = "tests.in_process"
 
-        def map(self, function, *iterables):
-            return [sent(function(*args)) for args in zip(*iterables, strict=False)]
-
-        def broadcast(self, thing):
-            return sent(thing)
+        def map(self, function, parts):
+            return [sent(sent(function)(part)) for part in parts]
 
     def sent(thing):
         return pickle.loads(pickle.dumps(thing))

@@ -882,13 +882,20 @@ def test_a_killed_worker_is_replaced(client, tmp_path):
     assert_same(spread, OC().fit(np.concatenate(rows), np.concatenate(labels)))
 
 
+def killing_once(part, thing, mark):
+    """Kill the worker that comes to the part first, which is the only one to have the thing."""
+    if not os.path.exists(mark):
+        with open(mark, "w"):
+            os.kill(os.getpid(), signal.SIGKILL)
+    return thing.sum() + part
+
+
 @pytest.mark.nightly
-def test_what_a_worker_was_sent_is_sent_again_if_it_dies(client):
-    thing = engine.Dask(client).broadcast(np.ones(3000))
-    thing.result(LIMIT)
-    (holder,) = client.who_has([thing]).popitem()[1]
-    os.kill(client.run(os.getpid)[holder], signal.SIGKILL)
-    assert client.submit(np.sum, thing).result(LIMIT) == 3000.0
+def test_what_a_worker_was_sent_is_sent_again_if_it_dies(client, tmp_path):
+    mark = str(tmp_path / "killed")
+    large = partial(killing_once, thing=np.ones(3000), mark=mark)
+    assert engine.Dask(client).map(large, [1]) == [3001.0]
+    assert os.path.exists(mark)
     client.wait_for_workers(2, LIMIT)
 
 
@@ -1374,7 +1381,8 @@ def test_workers_hold_few_states_however_many_parts_there_are():
         Client(cluster, set_as_default=False) as client,
     ):
         client.wait_for_workers(2, LIMIT)
-        engine.fit(OC(), [wide_part(0)], client)  # what is imported is there
+        parts = [dask.delayed(wide_part)(k) for k in range(8)]
+        engine.fit(OC(), parts, client)  # what is imported is there, on both
         workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
         before = [worker.memory_info().rss for worker in workers]
         most, over = before.copy(), threading.Event()

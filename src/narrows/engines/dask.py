@@ -9,12 +9,11 @@ from __future__ import annotations
 import functools
 import signal
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from logging import CRITICAL, getLogger
 from multiprocessing import resource_tracker
-from operator import attrgetter
 from threading import Lock
 from traceback import clear_frames
 from typing import Any
@@ -24,7 +23,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_consistent_length
 
 from narrows.engines import parts
-from narrows.engines.engine import Engine, Function
+from narrows.engines.engine import Engine, Function, nothing
 from narrows.engines.learn import reduce_part
 from narrows.engines.parts import feature_names, label_of, list_parts
 from narrows.io.chunk import Options, feature_columns, for_targets
@@ -395,50 +394,50 @@ def _reduce_frame(frame: Any, reduce: Function, names: Sequence[str]) -> Any:
 
 
 class Dask(Engine):
-    """A Dask cluster; results are futures."""
+    """A Dask cluster. Dask places tasks, and repeats those of workers that die."""
 
     name = NAME
 
     def __init__(self, client: Any):
         self.client = client
 
-    def map(self, function: Function, *iterables: Iterable[Any]) -> list[Any]:
-        """Return the futures of a function of each item."""
-        return [self._start(function, *args) for args in zip(*iterables, strict=False)]
+    def map(self, function: Function, parts: Sequence[Any]) -> list[Any]:
+        """Return the values of a function of each part."""
+        return self.client.gather(self._started(function, parts))
 
-    def reduce(self, add: Function, results: list[Any], seen: Function | None = None) -> Any:
+    def map_reduce(
+        self,
+        function: Function,
+        parts: Sequence[Any],
+        add: Function,
+        done: Callable[[], None] = nothing,
+    ) -> Any:
         """Return the sum, of a tree: two by two, always the same two, whichever are there first.
 
         Workers add before they learn more parts, so that few states exist at a time.
         """
-        looked: list[Any] = []
-        if seen is not None:
-            look = attrgetter("features")
-            looked += (self._start(look, each, priority=2) for each in results)
+        results = self._started(function, parts)
+        for k in range(len(results)):  # a future that has a name is kept
+            results[k].add_done_callback(lambda _: done())
         while len(results) > 1:
-            results[:] = [
+            results = [
                 self._start(functools.reduce, add, results[k : k + 2], priority=1)
                 for k in range(0, len(results), 2)
             ]
-        if seen is not None:
-            for k, future in enumerate(looked):
-                seen(k, future.result())
         return results[0].result()
 
-    def broadcast(self, thing: Any) -> Any:
-        """Return a small thing, or the future of a large one on the workers.
+    def _started(self, function: Function, parts: Sequence[Any]) -> list[Any]:
+        """Return the futures of a function of each part.
 
-        It is that of a task, which is sent again where its worker dies; what is scattered is lost.
-        A task that needs one starts late, so that more states exist at a time.
+        A large function is itself that of a task, which is sent again where its worker dies; what
+        is scattered is lost. Tasks that need it start late, so that more states exist at a time.
         """
         from distributed.protocol import serialize
 
-        frames = serialize(thing, on_error="raise")[1]
-        return thing if sum(map(len, frames)) < _SMALL else self._start(_return, thing)
-
-    def collect(self, results: Sequence[Any]) -> list[Any]:
-        """Return the values of futures."""
-        return self.client.gather(list(results))
+        if sum(map(len, serialize(function, on_error="raise")[1])) < _SMALL:
+            return [self._start(function, part) for part in parts]
+        sent = self._start(_return, function)
+        return [self._start(_call, sent, part) for part in parts]
 
     def _start(self, function: Function, *args: Any, **options: Any) -> Any:
         from dask import delayed
@@ -454,6 +453,10 @@ class Dask(Engine):
 
 def _return(thing: Any) -> Any:
     return thing
+
+
+def _call(function: Function, part: Any) -> Any:
+    return function(part)
 
 
 # -- the cluster -----------------------------------------------------------------------------------

@@ -210,8 +210,7 @@ def transform(
     check_absent(df, output_col, "output_col")
     columns, options = _read_as_fitted(estimator, df, features_col)
     kind, convert = (ARRAY, as_arrays) if columns.kind == "arrays" else (VECTOR, as_vectors)
-    reduce = Spark(df.sparkSession).broadcast(reducer_of(estimator))
-    new = partial(_reduced, reduce=reduce, convert=convert)
+    new = partial(_reduced, reduce=reducer_of(estimator), convert=convert)
     return _with_columns(df, estimator, columns.names, options, {output_col: kind}, new)
 
 
@@ -286,8 +285,8 @@ def predict(
     kinds = {output_col: _LABELS.get(rule.classes.labels.dtype.kind, "string")}
     if probability_col is not None:
         kinds[probability_col] = VECTOR
-    sent = Spark(df.sparkSession).broadcast(replace(rule, W=None))
-    new = partial(_predicted, rule=sent, with_probability=probability_col is not None)
+    rule = replace(rule, W=None)
+    new = partial(_predicted, rule=rule, with_probability=probability_col is not None)
     return _with_columns(df, estimator, columns.names, options, kinds, new)
 
 
@@ -663,8 +662,10 @@ def _with_columns(
     `kinds` has their names and types, in the order of the arrays that the function returns.
     """
     check_names([*df.columns, *kinds])
-    source = source_of(estimator)
-    reading = options, source and Spark(df.sparkSession).broadcast(source)
+    reading = options, source_of(estimator)
+    reduce = Spark(df.sparkSession).sent(
+        partial(learn.reduce_chunks, reading=reading, reduce=of_samples)
+    )
 
     def widened(batches: Iterator[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
@@ -677,7 +678,7 @@ def _with_columns(
                 yield batch.select(names)
 
         part = stream_of(samples()), parts.partition(TaskContext.get().partitionId())
-        for arrays in learn.reduce_chunks(part, reading, of_samples):
+        for arrays in reduce(part):
             table, n = pyarrow().Table.from_batches(held), len(arrays[0])
             (rows,) = table.slice(0, n).combine_chunks().to_batches()
             held[:] = table.slice(n).to_batches()
