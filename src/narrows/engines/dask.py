@@ -10,9 +10,9 @@ import functools
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
-from logging import CRITICAL, getLogger
+from logging import CRITICAL
 from multiprocessing import resource_tracker
 from threading import Lock
 from traceback import clear_frames
@@ -34,15 +34,15 @@ from narrows.methods.names import source_of
 from narrows.moments.labels import as_array
 from narrows.moments.targets import as_samples
 from narrows.solve.arrays import output_of
+from narrows.solve.in_place import SignalsHeld
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
 __all__ = ["fit", "transform"]
 
 NAME = "narrows.engines.dask"  # for messages
-_START = Lock()  # distributed imports parts of itself as a cluster starts: not two at once
+_OURS = Lock()  # a cluster of ours has all cores, and its limits are those of the process
 _SMALL = 10_000  # bytes that each task can have of its own
-_LOGGERS = ("distributed", "asyncio", "bokeh")
 _WAIT = "5 minutes"  # for workers of a cluster of ours to start, and to come back
 _LIMITS = {
     "distributed.scheduler.no-workers-timeout": _WAIT,
@@ -526,77 +526,32 @@ def _current_client(distributed: Any, ours: ExitStack) -> Any:
         return ours.enter_context(distributed.worker_client())
     with suppress(ValueError):
         return distributed.default_client()
-    ours.enter_context(_SETTINGS)
-    # Ctrl-C reaches the main thread only: here it would leave half a cluster that nobody closes
-    with ThreadPoolExecutor(1) as thread:
-        starting = thread.submit(_start_cluster, distributed)
-        ours.callback(_close_cluster, starting)
-        try:
-            cluster = starting.result()
-        except (OSError, RuntimeError) as error:
-            raise ConnectionError(
-                f"{NAME}: expected a Dask cluster on this machine, got none that starts "
-                f"({str(error) or 'no answer'}). Give the client of a running cluster."
-            ) from None
+    cluster = ours.enter_context(_our_cluster(distributed))
     # not the default one: another fit, in another thread, would lose it with this one's end
     return ours.enter_context(distributed.Client(cluster, set_as_default=False))
 
 
-def _start_cluster(distributed: Any) -> Any:
-    """Return a new cluster, whose processes ignore Ctrl-C: it is for the one that starts them."""
-    with _START:
-        resource_tracker.ensure_running()  # it would undo this
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            return distributed.LocalCluster(
-                threads_per_worker=1, dashboard_address=":0", silence_logs=CRITICAL,
-                death_timeout=_WAIT,
-            )  # fmt: skip
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+@contextmanager
+def _our_cluster(distributed: Any) -> Iterator[Any]:
+    """Start a cluster, whose processes ignore Ctrl-C: it is for the one that starts them."""
+    import dask
 
-
-def _close_cluster(starting: Future[Any]) -> None:
-    if starting.exception():
-        return
-    try:
-        starting.result().close()
-    except KeyboardInterrupt:  # a second one: wait still for what is being closed
-        starting.result().close()
-        raise
-
-
-class _Settings:
-    """What holds while clusters of ours run: Dask does not log, and waits for lost workers.
-
-    Errors are raised in our own words. Log levels and limits are those of the process, so the first
-    fit of several at once saves them, and the last one restores them.
-    """
-
-    def __init__(self) -> None:
-        self.lock, self.users = Lock(), 0
-        self.before = ExitStack()
-
-    def __enter__(self) -> None:
-        import dask
-
-        with self.lock:
-            self.users += 1
-            if self.users > 1:
-                return
-            self.before.enter_context(dask.config.set(_LIMITS))
-            loggers: list[Any] = [getLogger(name) for name in _LOGGERS]
-            handlers = [handler for logger in loggers for handler in logger.handlers]
-            for each in (*loggers, *handlers):
-                self.before.callback(each.setLevel, each.level)
-            for logger in loggers:
-                logger.setLevel(CRITICAL + 1)
-
-    def __exit__(self, *_: object) -> None:
-        with self.lock:
-            self.users -= 1
-            if not self.users:
-                self.before.close()
-
-
-_SETTINGS = _Settings()
+    with _OURS, dask.config.set(_LIMITS), ExitStack() as ours:
+        with SignalsHeld():  # half a cluster would not be closed
+            resource_tracker.ensure_running()  # it would undo this
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                options = {"silence_logs": CRITICAL + 1, "death_timeout": _WAIT}
+                cluster = ours.enter_context(
+                    distributed.LocalCluster(
+                        threads_per_worker=1, dashboard_address=":0", **options
+                    )
+                )
+            except (OSError, RuntimeError) as error:
+                raise ConnectionError(
+                    f"{NAME}: expected a Dask cluster on this machine, got none that starts "
+                    f"({str(error) or 'no answer'}). Give the client of a running cluster."
+                ) from None
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        yield cluster
