@@ -6,10 +6,10 @@ local cluster starts processes that import it.
 
 from __future__ import annotations
 
-import functools
+import operator
 import signal
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
 from logging import CRITICAL
@@ -17,13 +17,14 @@ from multiprocessing import resource_tracker
 from threading import Lock
 from traceback import clear_frames
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_consistent_length
 
 from narrows.engines import parts
-from narrows.engines.engine import Engine, Function, nothing
+from narrows.engines.engine import Engine, Function
 from narrows.engines.learn import reduce_part
 from narrows.engines.parts import feature_names, label_of, list_parts
 from narrows.io.chunk import Options, feature_columns, for_targets
@@ -42,7 +43,6 @@ __all__ = ["fit", "transform"]
 
 NAME = "narrows.engines.dask"  # for messages
 _OURS = Lock()  # a cluster of ours has all cores, and its limits are those of the process
-_SMALL = 10_000  # bytes that each task can have of its own
 _WAIT = "5 minutes"  # for workers of a cluster of ours to start, and to come back
 _LIMITS = {
     "distributed.scheduler.no-workers-timeout": _WAIT,
@@ -403,60 +403,45 @@ class Dask(Engine):
 
     def map(self, function: Function, parts: Sequence[Any]) -> list[Any]:
         """Return the values of a function of each part."""
-        return self.client.gather(self._started(function, parts))
+        return self.client.gather(self._started(_tasks(function, parts)))
 
     def map_reduce(
         self,
         function: Function,
         parts: Sequence[Any],
         add: Function,
-        done: Callable[[], None] = nothing,
+        done: Function | None = None,
     ) -> Any:
         """Return the sum, of a tree: two by two, always the same two, whichever are there first.
 
-        Workers add before they learn more parts, so that few states exist at a time.
+        It is one graph, so that Dask adds before it learns more parts, and few states exist.
         """
-        results = self._started(function, parts)
-        for k in range(len(results)):  # a future that has a name is kept
-            results[k].add_done_callback(lambda _: done())
-        while len(results) > 1:
-            results = [
-                self._start(functools.reduce, add, results[k : k + 2], priority=1)
-                for k in range(0, len(results), 2)
-            ]
-        return results[0].result()
-
-    def _started(self, function: Function, parts: Sequence[Any]) -> list[Any]:
-        """Return the futures of a function of each part.
-
-        A large function is itself that of a task, which is sent again where its worker dies; what
-        is scattered is lost. Tasks that need it start late, so that more states exist at a time.
-        """
-        from distributed.protocol import serialize
-
-        if sum(map(len, serialize(function, on_error="raise")[1])) < _SMALL:
-            return [self._start(function, part) for part in parts]
-        sent = self._start(_return, function)
-        return [self._start(_call, sent, part) for part in parts]
-
-    def _start(self, function: Function, *args: Any, **options: Any) -> Any:
         from dask import delayed
-        from dask.base import unpack_collections
 
+        tasks, plus = _tasks(function, parts), delayed(add, pure=False)
+        asked = tasks if done else []
+        while len(tasks) > 1:
+            pairs = [plus(*two) for two in zip(tasks[::2], tasks[1::2], strict=False)]
+            tasks = pairs + tasks[2 * len(pairs) :]
+        total, *left = self._started([*tasks, *asked])
+        while left and done:  # a future that has a name is kept
+            left.pop().add_done_callback(done)
+        return total.result()
+
+    def _started(self, tasks: list[Any]) -> list[Any]:
+        """Return the futures of tasks."""
         with warnings.catch_warnings():  # parts in the memory of this process have to be sent
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-            if unpack_collections(args)[0]:
-                task = delayed(function, pure=False, traverse=True)(*args)
-                return self.client.compute(task, **options)
-            return self.client.submit(function, *args, pure=False, **options)
+            return list(self.client.compute(tasks))
 
 
-def _return(thing: Any) -> Any:
-    return thing
+def _tasks(function: Function, parts: Sequence[Any]) -> list[Any]:
+    """Return a task for each part. Their function is a task, too, and sent to each worker once."""
+    from dask import delayed
 
-
-def _call(function: Function, part: Any) -> Any:
-    return function(part)
+    call, sent = delayed(operator.call, pure=False), delayed(function, pure=False, traverse=False)
+    name = f"part-{uuid4().hex}"  # one for all, so that Dask starts few at a time
+    return [call(sent, part, dask_key_name=(name, k)) for k, part in enumerate(parts)]
 
 
 # -- the cluster -----------------------------------------------------------------------------------

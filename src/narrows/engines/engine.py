@@ -9,10 +9,6 @@ from typing import Any
 Function = Callable[..., Any]
 
 
-def nothing() -> None:
-    """Do nothing."""
-
-
 class Engine:
     """Where functions of parts run: here in this process; on a cluster, where the data are.
 
@@ -40,15 +36,17 @@ class Engine:
         function: Function,
         parts: Sequence[Any],
         add: Function,
-        done: Callable[[], None] = nothing,
+        done: Function | None = None,
     ) -> Any:
         """Return the sum of the values of a function of each part, always added in the same order.
 
-        Values stay where they are, and only the sum comes here. `done` is called for each part.
+        Values stay where they are, and only the sum comes here. `done`, if any, is called once
+        for each part, with anything.
         """
         values = self.map(function, parts)
-        for _ in values:
-            done()
+        if done:
+            for value in values:
+                done(value)
         return reduce(add, values)
 
     def head(self, data: Any, n: int = 1) -> Any:

@@ -121,10 +121,7 @@ class Parts:
         """Return a step and the state of all parts after it; each is learned where it is."""
         new = self._new
         learn_part = partial(learn.learn_part, reading=self._reading, estimator=new, step=step)
-        with self._bar("learning") as bar:
-            total = self.engine.map_reduce(
-                learn_part, self.parts, partial(learn.joined, new), bar.update
-            )
+        total = self._sum("learning", learn_part, partial(learn.joined, new))
         learn.check_alike(total.seen)
         names = next((features.names for _, features in total.seen if features.names), None)
         if self.names is None and not self.files and names is not None:
@@ -167,9 +164,8 @@ class Parts:
         if not self._are_texts:
             return
         vectoriser = vectoriser or Tfidf()
-        with self._bar("counting terms") as bar:
-            count = partial(learn.count_terms, options=self.options, vectoriser=vectoriser)
-            vectoriser = vectoriser + self.engine.map_reduce(count, self.parts, add, bar.update)
+        count = partial(learn.count_terms, options=self.options, vectoriser=vectoriser)
+        vectoriser = vectoriser + self._sum("counting terms", count, add)
         check_terms(vectoriser, self.parts[0][1])
         self.source = replace(self.source or Source(), tfidf=vectoriser)
 
@@ -249,8 +245,12 @@ class Parts:
         """How to read a part."""
         return self.options, self.source
 
-    def _bar(self, what: str) -> Any:
-        return tqdm(total=len(self.parts), desc=what, unit="part", disable=not self.progress)
+    def _sum(self, what: str, function: Function, add: Function) -> Any:
+        """Return the sum of the values of a function of each part, with a bar that says what."""
+        if not self.progress:
+            return self.engine.map_reduce(function, self.parts, add)
+        with tqdm(total=len(self.parts), desc=what, unit="part") as bar:
+            return self.engine.map_reduce(function, self.parts, add, lambda _: bar.update())
 
 
 # -- fits and transforms ---------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, reduce
 from hashlib import sha256
 from itertools import chain, count
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from narrows.engines.engine import Engine, Function, nothing
+from narrows.engines.engine import Engine, Function
 from narrows.engines.parts import partition
 from narrows.errors import DataError
 
@@ -63,7 +63,7 @@ class Spark(Engine):
         function: Function,
         parts: Sequence[Any],
         add: Function,
-        done: Callable[[], None] = nothing,
+        done: Function | None = None,
     ) -> Any:
         """Return the sum of values, of which tasks add a few until the rest is small, or one."""
         from pyspark.sql import functions
@@ -80,8 +80,9 @@ class Spark(Engine):
             sizes[each["k"]] += each["nbytes"]
         if not sizes:
             raise DataError("DataFrame", "expected at least one sample, got none.")
-        for _ in sizes:
-            done()
+        if done:
+            for k in sizes:
+                done(k)
         left, largest = max(sizes) + 1, max(sizes.values())
         few = min(AT_ONCE, max(2, GATHER // largest))
         while left > 1 and left * largest > GATHER:
