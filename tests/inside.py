@@ -281,7 +281,7 @@ def fit_in_parts(estimator, data, vectoriser=None, **reading):
     """Fit an estimator to the parts of a data set as on a cluster, but in this process."""
     from narrows.engines import parts
 
-    data, options = parts.files_to_fit(estimator, data, reading)
+    options, data = parts.options_to_fit(estimator, **reading), parts.list_parts(data)
     return parts.fit(_in_process(), estimator, data, options, None, vectoriser)
 
 

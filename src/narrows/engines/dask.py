@@ -30,7 +30,7 @@ from narrows.engines.parts import feature_names, label_of, list_parts
 from narrows.io.chunk import Options, feature_columns, for_targets
 from narrows.io.extras import needing
 from narrows.io.streams import MAX_LINE_MB
-from narrows.methods.base import check_alone, reducer_of
+from narrows.methods.base import reducer_of
 from narrows.methods.names import source_of
 from narrows.moments.labels import as_array
 from narrows.moments.targets import as_samples
@@ -159,7 +159,6 @@ def fit(
         zero_based=zero_based, chunk_rows=chunk_rows, max_line_mb=max_line_mb,
         labels=labels, target=target,
     )  # fmt: skip
-    check_alone(estimator)
     if _is_frame(partitions):
         options = for_targets(estimator, options)
     with _connect(client) as connected:

@@ -138,6 +138,8 @@ class Parts:
                 raise ParameterError(
                     f"{path}: expected an output, got one of the inputs. Write to another folder."
                 )
+        if self.files and not (self.options.labels or self.options.get(DECIDED)):
+            self._look_at_first_chunk()  # which decides the type of labels
         os.makedirs(folder, exist_ok=True)
         write = partial(learn.write_reduced, reading=self._reading, reduce=reduce, names=names)
         written = self.engine.map(write, list(zip(self.parts, paths, strict=True)))
@@ -198,18 +200,6 @@ class Parts:
             got = "texts" if are_texts else "tables" if options.table else "numbers"
             check_kind(self.files[0], got, kind_of(source), "the fit")
         self.source = source
-
-    def decide_labels(self) -> None:
-        """Let the first chunk of the first file decide the type of labels, if nothing else did."""
-        known = self.options.labels or self.options.get(DECIDED)
-        if self._format is not None and known is None:
-            self._look_at_first_chunk()
-
-    def describe(self, estimator: Any) -> Any:
-        """Let a fitted estimator know the names and the origin of its features; return it."""
-        if self.names is not None:
-            estimator.feature_names_in_ = np.array(self.names, dtype=object)
-        return remember(estimator, self.source)
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -285,7 +275,9 @@ def fit(
         if whole:
             estimator.set_params(groups=None)
         raise
-    return parts.describe(estimator)
+    if parts.names is not None:
+        estimator.feature_names_in_ = np.array(parts.names, dtype=object)
+    return remember(estimator, parts.source)
 
 
 def transform(
@@ -294,13 +286,13 @@ def transform(
     """Write the reduced samples of each part to a file in a folder; return the files."""
     parts = Parts(engine, data, options)
     parts.use_source(source_of(estimator))
-    parts.decide_labels()
     names = [str(name) for name in estimator.get_feature_names_out()]
     return parts.write(reducer_of(estimator), names, output)
 
 
 def options_to_fit(estimator: Any, **reading: Any) -> Options:
-    """Return how to read what an estimator is to be fitted to."""
+    """Return how to read what an estimator, whose parameters are checked, is to be fitted to."""
+    check_alone(estimator)
     required = get_tags(estimator).target_tags.required
     return Options(labels_required=required, **_with_target(estimator, reading))
 
@@ -311,14 +303,6 @@ def _with_target(estimator: Any, reading: Mapping[str, Any]) -> dict[str, Any]:
     if estimator._takes_numbers and reading.get("target") is None:
         reading["target"] = reading.pop("label", None)
     return reading
-
-
-def files_to_fit(
-    estimator: Any, files: Any, reading: Mapping[str, Any]
-) -> tuple[list[Any], Options]:
-    """Return the files that an estimator is to be fitted to, whose parameters are checked."""
-    check_alone(estimator)
-    return list_parts(files), options_to_fit(estimator, **reading)
 
 
 def options_for(estimator: Any, reading: Mapping[str, Any]) -> Options:

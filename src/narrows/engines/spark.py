@@ -13,6 +13,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import cache, reduce
 from hashlib import sha256
 from itertools import chain, count
@@ -36,23 +37,12 @@ _LASTING = (ValueError, TypeError, ImportError, FileNotFoundError, PermissionErr
 
 
 class Spark(Engine):
-    """A Spark session. Spark places tasks, and repeats those of executors that die.
-
-    It is a context manager, which frees at the end what the executors hold.
-    """
+    """A Spark session. Spark places tasks, and repeats those of executors that die."""
 
     name = NAME
 
     def __init__(self, session: Any):
         self.session = session
-        self.kept: list[Any] = []
-
-    def __enter__(self) -> Spark:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        while self.kept:
-            self.kept.pop().unpersist()
 
     def map(self, function: Function, parts: Sequence[Any]) -> list[Any]:
         """Return the values of a function of each part, or of each partition of a DataFrame."""
@@ -71,29 +61,27 @@ class Spark(Engine):
         def together(key: Any, table: Any) -> Any:
             return _table(_rows(key[0].as_py(), reduce(add, _values_of(table))))
 
-        rows = self._kept(self._rows_of(function, parts))
-        nbytes = functions.length("data").alias("nbytes")
-        sizes: Counter[int] = Counter()
-        for each in _computed(rows.select("k", "row", nbytes)).to_pylist():
-            if each["row"] == _ERROR:
-                next(_values_of(_computed(rows.where(f"row = {_ERROR}"))))  # which raises
-            sizes[each["k"]] += each["nbytes"]
-        if not sizes:
-            raise DataError("DataFrame", "expected at least one sample, got none.")
-        if done:
-            for k in sizes:
-                done(k)
-        left, largest = max(sizes) + 1, max(sizes.values())
-        few = min(AT_ONCE, max(2, GATHER // largest))
-        while left > 1 and left * largest > GATHER:
-            groups = rows.groupBy(functions.expr(f"k div {few}").alias("sum"))
-            rows, left = groups.applyInArrow(together, _SCHEMA), -(-left // few)
-        return reduce(add, _values_of(_gathered(self._kept(rows))))
-
-    def _kept(self, rows: Any) -> Any:
-        """Return rows, computed once."""
-        self.kept.append(rows.persist())
-        return rows
+        with ExitStack() as held:  # what executors hold, each computed once
+            rows = self._rows_of(function, parts)
+            held.callback(rows.persist().unpersist)
+            nbytes = functions.length("data").alias("nbytes")
+            sizes: Counter[int] = Counter()
+            for each in _computed(rows.select("k", "row", nbytes)).to_pylist():
+                if each["row"] == _ERROR:
+                    next(_values_of(_computed(rows.where(f"row = {_ERROR}"))))  # which raises
+                sizes[each["k"]] += each["nbytes"]
+            if not sizes:
+                raise DataError("DataFrame", "expected at least one sample, got none.")
+            if done:
+                for k in sizes:
+                    done(k)
+            left, largest = max(sizes) + 1, max(sizes.values())
+            few = min(AT_ONCE, max(2, GATHER // largest))
+            while left > 1 and left * largest > GATHER:
+                groups = rows.groupBy(functions.expr(f"k div {few}").alias("sum"))
+                rows, left = groups.applyInArrow(together, _SCHEMA), -(-left // few)
+            held.callback(rows.persist().unpersist)
+            return reduce(add, _values_of(_gathered(rows)))
 
     def _rows_of(self, function: Function, parts: Sequence[Any]) -> Any:
         """Return a DataFrame of the values of a function of each part."""

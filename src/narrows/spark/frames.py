@@ -23,7 +23,7 @@ from narrows.io.chunk import Options
 from narrows.io.extras import needing
 from narrows.io.formats.arrow import DENSE, FIELDS, INDICES, SPARSE, VALUES, pyarrow
 from narrows.io.source import is_of_texts, kind_of
-from narrows.methods.base import Reducer, check_alone, reducer_of
+from narrows.methods.base import Reducer, reducer_of
 from narrows.methods.names import file_columns, source_of
 from narrows.methods.projectors import predictor_of
 from narrows.solve.solution import Solution
@@ -139,7 +139,6 @@ def fit(
             f"{NAME}: expected a DataFrame with an end, got a stream. Fit the DataFrame of each "
             "batch in foreachBatch, and merge the estimators."
         )
-    check_alone(estimator)
     is_table = vectoriser is not None and vectoriser.takes == "tables"
     columns = columns_of(df, features_col, (label_col, weight_col), is_table)
     if weight_col is not None:
@@ -155,8 +154,8 @@ def fit(
     names = columns.names if columns.kind in ("numbers", "tables") else None
     name = "target" if estimator._takes_numbers else "label"
     options = options.replace(**{name: label, "has_labels": label is not None})
-    with Spark(df.sparkSession) as engine:
-        return parts.fit(engine, estimator, data, options, names, vectoriser, progress)
+    engine = Spark(df.sparkSession)
+    return parts.fit(engine, estimator, data, options, names, vectoriser, progress)
 
 
 def transform(
@@ -352,9 +351,9 @@ def fit_files(
     >>> fit_files(OC(), ["/shared/shards/*.svm.gz"], "spark://host:7077")  # doctest: +SKIP
     OC()
     """
-    data, options = parts.files_to_fit(estimator, files, reading)
-    with _connect(session, progress) as found, Spark(found) as engine:
-        return parts.fit(engine, estimator, data, options, None, vectoriser)
+    options, data = parts.options_to_fit(estimator, **reading), parts.list_parts(files)
+    with _connect(session, progress) as found:
+        return parts.fit(Spark(found), estimator, data, options, None, vectoriser)
 
 
 def transform_files(
@@ -406,10 +405,9 @@ def transform_files(
     >>> from narrows.spark import transform_files  # doctest: +SKIP
     >>> transform_files(load("m.narrows"), ["shards/*.svm"], "reduced")  # doctest: +SKIP
     """
-    options = parts.options_for(estimator, reading)
-    listed = parts.list_parts(files)
-    with _connect(session) as found, Spark(found) as engine:
-        return parts.transform(engine, estimator, listed, options, output)
+    options, data = parts.options_for(estimator, reading), parts.list_parts(files)
+    with _connect(session) as found:
+        return parts.transform(Spark(found), estimator, data, options, output)
 
 
 # -- columns ---------------------------------------------------------------------------------------
