@@ -451,6 +451,6 @@ def test_the_command_line(run):
     code, _, error = run("fit a.csv --method pca --n-components cv -o p.narrows")
     assert code == 2
     assert (
-        "expected `n_components` to be an integer >= 1, a share in (0, 1) or None, got 'cv'."
+        "expected --n-components to be an integer >= 1, a share in (0, 1) or None, got 'cv'."
         in error
     )

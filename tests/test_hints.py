@@ -32,7 +32,7 @@ def test_every_parameter_is_checked(method):
 @pytest.mark.parametrize(
     ("method", "given", "hint"),
     [
-        (OCFS, {"k": 5}, "expected one of the parameters, got 'k'. Did you mean n_features?"),
+        (OCFS, {"k": 5}, "parameters of OCFS, got 'k'. Did you mean n_features?"),
         (OCFS, {"n_components": 5}, "Did you mean n_features?"),
         (OC, {"n_features": 5}, "Did you mean n_components?"),
         (OCFS, {"n_feature": 5}, "Did you mean n_features?"),
@@ -224,9 +224,9 @@ def test_more_classes_than_held_out_samples_may_be_numbers(labels, ending):
         ("fit a.csv --target Weight", "Did you mean 'weight'?"),
         (
             "compare a.csv --label weight",
-            "For numbers to predict, set `target`.",
+            "For numbers to predict, set --target.",
         ),
-        ("compare a.csv --label a", "Remove it, or set `test`.\n"),
+        ("compare a.csv --label a", "Remove it, or set --test.\n"),
         ("fit semi.csv --label y --method oc", "If the separator is ';', use --separator ';'."),
         ("compare semi.csv --label y", "separated by commas, got one column 'a;weight;y'. If"),
         ("fit tabs.csv --label y --method oc", r"use --separator '\t'."),

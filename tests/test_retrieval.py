@@ -390,7 +390,7 @@ def test_queries_of_another_file(run, vectors):
         ("--left-out 0.5", 2, "--left-out: expected --task retrieval, got --task classification"),
         ("--task retrieval --ridges a", 2, "--ridges: expected numbers separated by commas, got"),
         ("--task retrieval --left-out 1", 2, "1.0 is not in the range 0<=x<1"),
-        ("--task retrieval --dims 0", 2, "expected `dims` to be an integer >= 1, got 0"),
+        ("--task retrieval --dims 0", 2, "expected --dims to be an integer >= 1, got 0"),
         ("--task retrieval --methods nope", 2, "expected the name of a method, got 'nope'"),
         ("--task retrieval --min-df 2", 2, "--min-df: expected texts"),
         ("--task retrieval --left-out 0.9", 2, "expected at least 2 seen and 2 left-out classes"),

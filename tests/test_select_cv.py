@@ -350,4 +350,4 @@ def test_the_command_line(run):
     assert run("transform ab.narrows b.csv -o b.npz")[0] == 0
     code, _, error = run("fit a.csv --method mmcfs --n-features cv -o m.narrows")
     assert code == 2
-    assert "expected `n_features` to be a number" in error
+    assert "expected --n-features to be a number" in error

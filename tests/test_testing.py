@@ -282,32 +282,32 @@ def test_data_have_as_many_classes_as_priors():
     ("call", "error", "message"),
     [
         (lambda: laws(OC), TypeError,
-         "testing.laws: expected an instance of an estimator, got <class"),
-        (lambda: check_method(3), TypeError, "testing.check_method: expected an instance of an "
+         "expected an instance of an estimator, got <class"),
+        (lambda: check_method(3), TypeError, "expected an instance of an "
          "estimator with fit and transform, got 3 without fit and transform. Use"),
         (lambda: checks(LogisticRegression()), TypeError,
-         r"testing.checks: .* got LogisticRegression\(\) without transform. Use"),
+         r"got LogisticRegression\(\) without transform. Use"),
         (lambda: check_method(OnlyMixin()), TypeError,
-         "testing.check_method: expected an instance of an estimator with parameters and tags, got "
+         "expected an instance of an estimator with parameters and tags, got "
          ".* Derive OnlyMixin from TransformerMixin and BaseEstimator"),
         (lambda: check_method(OCFS(n_features=9)), ValueError,
-         r"testing.check_method: expected an estimator that fits 60 samples of 7 features in "
+         r"expected an estimator that fits 60 samples of 7 features in "
          r"3 classes, got ParameterError from OCFS\(n_features=9\): .* Use parameters that suit"),
         (lambda: check_method(OC(), n_draws=0), ValueError,
-         "testing.check_method: .*n_draws .* an integer >= 1, got 0"),
+         ".*n_draws .* an integer >= 1, got 0"),
         (lambda: checks(OC(), n_draws=2.5), ValueError,
-         "testing.checks: .*n_draws .* an integer >= 1, got 2.5"),
+         ".*n_draws .* an integer >= 1, got 2.5"),
         (lambda: checks(OC(), random_state=-1), ValueError,
-         "testing.checks: .*random_state .* an integer >= 0 or None, got -1"),
+         ".*random_state .* an integer >= 0 or None, got -1"),
         (lambda: check_method(OC(), rtol="x"), ValueError,
-         "testing.check_method: .*rtol .* a number >= 0 and < 1, got 'x'"),
+         ".*rtol .* a number >= 0 and < 1, got 'x'"),
         (lambda: checks(OC(), expected_to_fail=["offset"]), TypeError,
-         "testing.checks: expected expected_to_fail to be a dict of laws and reasons, got \\["),
+         "expected expected_to_fail to be a dict of laws and reasons, got \\["),
         (lambda: checks(OC(), expected_to_fail={"ofset": "x"}), ValueError,
-         "testing.checks: .* got 'ofset'. Did you mean offset?"),
+         "got 'ofset'. Did you mean offset?"),
         (lambda: checks(OC(), expected_to_fail={"qqq": "x"}), ValueError, "Choose from"),
         (lambda: check_method(LDA(solver="pca"), expected_to_fail={"merge": "x"}), ValueError,
-         "testing.check_method: .* got 'merge': the estimator has no merge"),
+         "got 'merge': the estimator has no merge"),
     ],
 )  # fmt: skip
 def test_what_is_refused(call, error, message):

@@ -14,14 +14,7 @@ class Engine:
 
     The engine of a cluster overrides all methods. Functions and parts have to be such that they can
     be sent; a function is sent once to each worker if it is large.
-
-    Attributes
-    ----------
-    name : str
-        The module that a user calls, for messages.
     """
-
-    name = "narrows"
 
     def map(self, function: Function, parts: Sequence[Any]) -> list[Any]:
         """Return the values of a function of each part.

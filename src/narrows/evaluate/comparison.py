@@ -499,7 +499,7 @@ def check(
     if dims is not None:
         is_list = hasattr(dims, "__len__") and len(dims) > 0
         if not is_list or not all(is_integer(p, 1) for p in dims):
-            raise ParameterError(f"expected dims to be a list of integers >= 1, got {dims!r}.")
+            raise ParameterError(f"expected `dims` to be a list of integers >= 1, got {dims!r}.")
     if isinstance(methods, str):
         raise ParameterError(f"expected a list of methods, got {methods!r}.")
     made: dict[str, Method] = {}

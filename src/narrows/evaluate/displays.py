@@ -107,9 +107,7 @@ def _check_is(
 ) -> None:
     """Raise ParameterError for an estimator that a display does not plot."""
     if not isinstance(estimator, kind):
-        raise ParameterError(
-            f"expected {expected} for {display.__name__}, got {type(estimator).__name__}. {hint}"
-        )
+        raise ParameterError(f"expected {expected}, got {type(estimator).__name__}. {hint}")
 
 
 class EnergyDisplay(_Display):

@@ -188,7 +188,7 @@ class Selector(SelectorMixin, Reducer):
             )
         if is_cv(self.n_features) and not hasattr(type(self), "held_out_scores_"):
             raise ParameterError(
-                'expected n_features to be a number, got "cv", which only OCFS, FisherFS, '
+                'expected `n_features` to be a number, got "cv", which only OCFS, FisherFS, '
                 "IG, CHI and ForwardFS support. Use a number, energy or threshold."
             )
         for key, value in given.items():
