@@ -339,7 +339,7 @@ WRONG_ARRAYS = [
     (damaged(EYE, (b"(3, 3)", b"(-3,3)")), None, r"X\.npy: expected an array of shape \(-3, 3\)"),
     (damaged(EYE, (b"(3, 3)", b"(9**9)")), None, r"X\.npy: expected a \.npy file, got another"),
     (damaged(EYE[0]), None, r"expected X of shape \(n_samples, n_features\), got \(3,\)"),
-    (damaged(np.empty((3, 0))), None, r"expected X of shape"),
+    (damaged(np.empty((3, 0))), None, r"expected samples of shape"),
     (damaged(np.empty((0, 3))), None, r"X\.npy: expected at least one row"),
     (damaged(EYE * 1j), None, r"expected samples that are numbers, got complex128"),
     (damaged(EYE.astype("O")), None, r"expected samples that are numbers, got Python objects"),
