@@ -6,18 +6,18 @@ local cluster starts processes that import it.
 
 from __future__ import annotations
 
-import operator
+import functools
 import signal
 import warnings
-from collections.abc import Iterator, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from logging import CRITICAL
+from logging import CRITICAL, getLogger
 from multiprocessing import resource_tracker
+from operator import attrgetter
 from threading import Lock
 from traceback import clear_frames
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
@@ -30,18 +30,20 @@ from narrows.engines.parts import feature_names, label_of, list_parts
 from narrows.io.chunk import Options, feature_columns, for_targets
 from narrows.io.extras import needing
 from narrows.io.streams import MAX_LINE_MB
-from narrows.methods.base import reducer_of
+from narrows.methods.base import check_alone, reducer_of
 from narrows.methods.names import source_of
 from narrows.moments.labels import as_array
 from narrows.moments.targets import as_samples
 from narrows.solve.arrays import output_of
-from narrows.solve.in_place import SignalsHeld
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
 __all__ = ["fit", "transform"]
 
-_OURS = Lock()  # a cluster of ours has all cores, and its limits are those of the process
+NAME = "narrows.engines.dask"  # for messages
+_START = Lock()  # distributed imports parts of itself as a cluster starts: not two at once
+_SMALL = 10_000  # bytes that each task can have of its own
+_LOGGERS = ("distributed", "asyncio", "bokeh")
 _WAIT = "5 minutes"  # for workers of a cluster of ours to start, and to come back
 _LIMITS = {
     "distributed.scheduler.no-workers-timeout": _WAIT,
@@ -158,6 +160,7 @@ def fit(
         zero_based=zero_based, chunk_rows=chunk_rows, max_line_mb=max_line_mb,
         labels=labels, target=target,
     )  # fmt: skip
+    check_alone(estimator)
     if _is_frame(partitions):
         options = for_targets(estimator, options)
     with _connect(client) as connected:
@@ -293,7 +296,7 @@ def _parts(partitions: Any, options: Options) -> tuple[list[Any], list[str] | No
     if _is_frame(partitions):
         return list(partitions.to_delayed()), feature_names(partitions, options)
     if _is_dask(partitions):
-        raise TypeError("expected a tuple (X, y), got one array. Give the labels as well.")
+        raise TypeError(f"{NAME}: expected a tuple (X, y), got one array. Give the labels as well.")
     if isinstance(partitions, tuple) and _is_dask(partitions[0]):
         X = partitions[0]
         named = _is_frame(X) and all(isinstance(name, str) for name in X.columns)
@@ -349,18 +352,20 @@ def _blocks_of(y: Any, name: str, sizes: tuple[Any, ...], X: Any) -> list[Any]:
         if len(blocks) != len(sizes):
             advice = " and ".join(filter(None, [_with_sizes(X, "X"), _with_sizes(y, name)]))
             raise ValueError(
-                f"expected {len(sizes)} blocks of {name} as of X, got {len(blocks)}. "
+                f"{NAME}: expected {len(sizes)} blocks of {name} as of X, got {len(blocks)}. "
                 f"Use {advice}, whose blocks are cut alike."
             )
         return blocks
     if not known:
         raise ValueError(
-            f"expected {name} as a dask collection with the blocks of X, whose sizes "
+            f"{NAME}: expected {name} as a dask collection with the blocks of X, whose sizes "
             f"are unknown, got {type(y).__name__}. Or use {_with_sizes(X, 'X')}."
         )
     y = y if sparse.issparse(y) else as_array(y)
     if y.shape[0] != sum(sizes):
-        raise ValueError(f"expected {sum(sizes)} samples in {name} as in X, got {y.shape[0]}.")
+        raise ValueError(
+            f"{NAME}: expected {sum(sizes)} samples in {name} as in X, got {y.shape[0]}."
+        )
     stops = np.cumsum(sizes).tolist()
     return [y[stop - size : stop] for size, stop in zip(sizes, stops, strict=True)]
 
@@ -368,7 +373,9 @@ def _blocks_of(y: Any, name: str, sizes: tuple[Any, ...], X: Any) -> list[Any]:
 def _whole_samples(X: Any) -> Any:
     """Return a dask array that is cut between samples only."""
     if X.ndim != 2:
-        raise ValueError(f"expected X of shape (n_samples, n_features), got shape {X.shape}.")
+        raise ValueError(
+            f"{NAME}: expected X of shape (n_samples, n_features), got shape {X.shape}."
+        )
     return X.rechunk({1: -1})
 
 
@@ -386,52 +393,65 @@ def _reduce_frame(frame: Any, reduce: Function, names: Sequence[str]) -> Any:
 
 
 class Dask(Engine):
-    """A Dask cluster. Dask places tasks, and repeats those of workers that die."""
+    """A Dask cluster; results are futures."""
+
+    name = NAME
 
     def __init__(self, client: Any):
         self.client = client
 
-    def map(self, function: Function, parts: Sequence[Any]) -> list[Any]:
-        """Return the values of a function of each part."""
-        return self.client.gather(self._started(_tasks(function, parts)))
+    def map(self, function: Function, *iterables: Iterable[Any]) -> list[Any]:
+        """Return the futures of a function of each item."""
+        return [self._start(function, *args) for args in zip(*iterables, strict=False)]
 
-    def map_reduce(
-        self,
-        function: Function,
-        parts: Sequence[Any],
-        add: Function,
-        done: Function | None = None,
-    ) -> Any:
+    def reduce(self, add: Function, results: list[Any], seen: Function | None = None) -> Any:
         """Return the sum, of a tree: two by two, always the same two, whichever are there first.
 
-        It is one graph, so that Dask adds before it learns more parts, and few states exist.
+        Workers add before they learn more parts, so that few states exist at a time.
         """
+        looked: list[Any] = []
+        if seen is not None:
+            look = attrgetter("features")
+            looked += (self._start(look, each, priority=2) for each in results)
+        while len(results) > 1:
+            results[:] = [
+                self._start(functools.reduce, add, results[k : k + 2], priority=1)
+                for k in range(0, len(results), 2)
+            ]
+        if seen is not None:
+            for k, future in enumerate(looked):
+                seen(k, future.result())
+        return results[0].result()
+
+    def broadcast(self, thing: Any) -> Any:
+        """Return a small thing, or the future of a large one on the workers.
+
+        It is that of a task, which is sent again where its worker dies; what is scattered is lost.
+        A task that needs one starts late, so that more states exist at a time.
+        """
+        from distributed.protocol import serialize
+
+        frames = serialize(thing, on_error="raise")[1]
+        return thing if sum(map(len, frames)) < _SMALL else self._start(_return, thing)
+
+    def collect(self, results: Sequence[Any]) -> list[Any]:
+        """Return the values of futures."""
+        return self.client.gather(list(results))
+
+    def _start(self, function: Function, *args: Any, **options: Any) -> Any:
         from dask import delayed
+        from dask.base import unpack_collections
 
-        tasks, plus = _tasks(function, parts), delayed(add, pure=False)
-        asked = tasks if done else []
-        while len(tasks) > 1:
-            pairs = [plus(*two) for two in zip(tasks[::2], tasks[1::2], strict=False)]
-            tasks = pairs + tasks[2 * len(pairs) :]
-        total, *left = self._started([*tasks, *asked])
-        while left and done:  # a future that has a name is kept
-            left.pop().add_done_callback(done)
-        return total.result()
-
-    def _started(self, tasks: list[Any]) -> list[Any]:
-        """Return the futures of tasks."""
         with warnings.catch_warnings():  # parts in the memory of this process have to be sent
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-            return list(self.client.compute(tasks))
+            if unpack_collections(args)[0]:
+                task = delayed(function, pure=False, traverse=True)(*args)
+                return self.client.compute(task, **options)
+            return self.client.submit(function, *args, pure=False, **options)
 
 
-def _tasks(function: Function, parts: Sequence[Any]) -> list[Any]:
-    """Return a task for each part. Their function is a task, too, and sent to each worker once."""
-    from dask import delayed
-
-    call, sent = delayed(operator.call, pure=False), delayed(function, pure=False, traverse=False)
-    name = f"part-{uuid4().hex}"  # one for all, so that Dask starts few at a time
-    return [call(sent, part, dask_key_name=(name, k)) for k, part in enumerate(parts)]
+def _return(thing: Any) -> Any:
+    return thing
 
 
 # -- the cluster -----------------------------------------------------------------------------------
@@ -456,7 +476,7 @@ def _connect(client: Any) -> Iterator[Any]:
                 client = ours.enter_context(distributed.Client(client, set_as_default=False))
             except (OSError, TimeoutError, ValueError) as error:
                 raise ConnectionError(
-                    f"expected a Dask scheduler at {client}, got no answer ({error}). "
+                    f"{NAME}: expected a Dask scheduler at {client}, got no answer ({error}). "
                     "Start it, or give the address of another one."
                 ) from None
         address = client.scheduler.address if client.scheduler else "?"
@@ -468,7 +488,7 @@ def _connect(client: Any) -> Iterator[Any]:
             problem = _problem(distributed, address, error)
             if problem is None:
                 raise
-            raise ConnectionError(f"expected {problem}") from None
+            raise ConnectionError(f"{NAME}: expected {problem}") from None
 
 
 def _problem(distributed: Any, address: str, error: BaseException) -> str | None:
@@ -501,32 +521,77 @@ def _current_client(distributed: Any, ours: ExitStack) -> Any:
         return ours.enter_context(distributed.worker_client())
     with suppress(ValueError):
         return distributed.default_client()
-    cluster = ours.enter_context(_our_cluster(distributed))
+    ours.enter_context(_SETTINGS)
+    # Ctrl-C reaches the main thread only: here it would leave half a cluster that nobody closes
+    with ThreadPoolExecutor(1) as thread:
+        starting = thread.submit(_start_cluster, distributed)
+        ours.callback(_close_cluster, starting)
+        try:
+            cluster = starting.result()
+        except (OSError, RuntimeError) as error:
+            raise ConnectionError(
+                f"{NAME}: expected a Dask cluster on this machine, got none that starts "
+                f"({str(error) or 'no answer'}). Give the client of a running cluster."
+            ) from None
     # not the default one: another fit, in another thread, would lose it with this one's end
     return ours.enter_context(distributed.Client(cluster, set_as_default=False))
 
 
-@contextmanager
-def _our_cluster(distributed: Any) -> Iterator[Any]:
-    """Start a cluster, whose processes ignore Ctrl-C: it is for the one that starts them."""
-    import dask
+def _start_cluster(distributed: Any) -> Any:
+    """Return a new cluster, whose processes ignore Ctrl-C: it is for the one that starts them."""
+    with _START:
+        resource_tracker.ensure_running()  # it would undo this
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return distributed.LocalCluster(
+                threads_per_worker=1, dashboard_address=":0", silence_logs=CRITICAL,
+                death_timeout=_WAIT,
+            )  # fmt: skip
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    with _OURS, dask.config.set(_LIMITS), ExitStack() as ours:
-        with SignalsHeld():  # half a cluster would not be closed
-            resource_tracker.ensure_running()  # it would undo this
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
-                options = {"silence_logs": CRITICAL + 1, "death_timeout": _WAIT}
-                cluster = ours.enter_context(
-                    distributed.LocalCluster(
-                        threads_per_worker=1, dashboard_address=":0", **options
-                    )
-                )
-            except (OSError, RuntimeError) as error:
-                raise ConnectionError(
-                    f"expected a Dask cluster on this machine, got none that starts "
-                    f"({str(error) or 'no answer'}). Give the client of a running cluster."
-                ) from None
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        yield cluster
+
+def _close_cluster(starting: Future[Any]) -> None:
+    if starting.exception():
+        return
+    try:
+        starting.result().close()
+    except KeyboardInterrupt:  # a second one: wait still for what is being closed
+        starting.result().close()
+        raise
+
+
+class _Settings:
+    """What holds while clusters of ours run: Dask does not log, and waits for lost workers.
+
+    Errors are raised in our own words. Log levels and limits are those of the process, so the first
+    fit of several at once saves them, and the last one restores them.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.users = Lock(), 0
+        self.before = ExitStack()
+
+    def __enter__(self) -> None:
+        import dask
+
+        with self.lock:
+            self.users += 1
+            if self.users > 1:
+                return
+            self.before.enter_context(dask.config.set(_LIMITS))
+            loggers: list[Any] = [getLogger(name) for name in _LOGGERS]
+            handlers = [handler for logger in loggers for handler in logger.handlers]
+            for each in (*loggers, *handlers):
+                self.before.callback(each.setLevel, each.level)
+            for logger in loggers:
+                logger.setLevel(CRITICAL + 1)
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.users -= 1
+            if not self.users:
+                self.before.close()
+
+
+_SETTINGS = _Settings()

@@ -17,13 +17,13 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 from narrows.engines import learn, parts
-from narrows.engines.spark import Spark, stream_of
+from narrows.engines.spark import NAME, Spark, stream_of
 from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import Options
 from narrows.io.extras import needing
 from narrows.io.formats.arrow import DENSE, FIELDS, INDICES, SPARSE, VALUES, pyarrow
 from narrows.io.source import is_of_texts, kind_of
-from narrows.methods.base import Reducer, reducer_of
+from narrows.methods.base import Reducer, check_alone, reducer_of
 from narrows.methods.names import file_columns, source_of
 from narrows.methods.projectors import predictor_of
 from narrows.solve.solution import Solution
@@ -133,12 +133,13 @@ def fit(
         label_col, weight_col = _columns_given(given, label_col)
     check_frame(df)
     if not isinstance(estimator, Reducer):
-        raise TypeError(f"expected an estimator of narrows, got {estimator!r:.100}.")
+        raise TypeError(f"{NAME}: expected an estimator of narrows, got {estimator!r:.100}.")
     if df.isStreaming:
         raise TypeError(
-            "expected a DataFrame with an end, got a stream. Fit the DataFrame of each "
+            f"{NAME}: expected a DataFrame with an end, got a stream. Fit the DataFrame of each "
             "batch in foreachBatch, and merge the estimators."
         )
+    check_alone(estimator)
     is_table = vectoriser is not None and vectoriser.takes == "tables"
     columns = columns_of(df, features_col, (label_col, weight_col), is_table)
     if weight_col is not None:
@@ -154,8 +155,8 @@ def fit(
     names = columns.names if columns.kind in ("numbers", "tables") else None
     name = "target" if estimator._takes_numbers else "label"
     options = options.replace(**{name: label, "has_labels": label is not None})
-    engine = Spark(df.sparkSession)
-    return parts.fit(engine, estimator, data, options, names, vectoriser, progress)
+    with Spark(df.sparkSession) as engine:
+        return parts.fit(engine, estimator, data, options, names, vectoriser, progress)
 
 
 def transform(
@@ -209,7 +210,8 @@ def transform(
     check_absent(df, output_col, "output_col")
     columns, options = _read_as_fitted(estimator, df, features_col)
     kind, convert = (ARRAY, as_arrays) if columns.kind == "arrays" else (VECTOR, as_vectors)
-    new = partial(_reduced, reduce=reducer_of(estimator), convert=convert)
+    reduce = Spark(df.sparkSession).broadcast(reducer_of(estimator))
+    new = partial(_reduced, reduce=reduce, convert=convert)
     return _with_columns(df, estimator, columns.names, options, {output_col: kind}, new)
 
 
@@ -266,7 +268,7 @@ def predict(
     name = type(estimator).__name__
     if not is_classifier(estimator):
         raise ParameterError(
-            "expected an estimator that predicts, such as SRDA, got another. Use "
+            f"{name}: expected an estimator that predicts, such as SRDA, got another. Use "
             "transform, and a classifier of Spark."
         )
     check_frame(df)
@@ -284,8 +286,8 @@ def predict(
     kinds = {output_col: _LABELS.get(rule.classes.labels.dtype.kind, "string")}
     if probability_col is not None:
         kinds[probability_col] = VECTOR
-    rule = replace(rule, W=None)
-    new = partial(_predicted, rule=rule, with_probability=probability_col is not None)
+    sent = Spark(df.sparkSession).broadcast(replace(rule, W=None))
+    new = partial(_predicted, rule=sent, with_probability=probability_col is not None)
     return _with_columns(df, estimator, columns.names, options, kinds, new)
 
 
@@ -351,9 +353,9 @@ def fit_files(
     >>> fit_files(OC(), ["/shared/shards/*.svm.gz"], "spark://host:7077")  # doctest: +SKIP
     OC()
     """
-    options, data = parts.options_to_fit(estimator, **reading), parts.list_parts(files)
-    with _connect(session, progress) as found:
-        return parts.fit(Spark(found), estimator, data, options, None, vectoriser)
+    data, options = parts.files_to_fit(estimator, files, reading)
+    with _connect(session, progress) as found, Spark(found) as engine:
+        return parts.fit(engine, estimator, data, options, None, vectoriser)
 
 
 def transform_files(
@@ -405,9 +407,10 @@ def transform_files(
     >>> from narrows.spark import transform_files  # doctest: +SKIP
     >>> transform_files(load("m.narrows"), ["shards/*.svm"], "reduced")  # doctest: +SKIP
     """
-    options, data = parts.options_for(estimator, reading), parts.list_parts(files)
-    with _connect(session) as found:
-        return parts.transform(Spark(found), estimator, data, options, output)
+    options = parts.options_for(estimator, reading)
+    listed = parts.list_parts(files)
+    with _connect(session) as found, Spark(found) as engine:
+        return parts.transform(engine, estimator, listed, options, output)
 
 
 # -- columns ---------------------------------------------------------------------------------------
@@ -518,7 +521,7 @@ def check_frame(df: Any) -> None:
     if not hasattr(kind, "mapInArrow"):
         advice = " Call its to_spark()." if hasattr(kind, "to_spark") else ""
         raise TypeError(
-            f"expected a DataFrame of Spark, got {kind.__module__}.{kind.__name__}.{advice}"
+            f"{NAME}: expected a DataFrame of Spark, got {kind.__module__}.{kind.__name__}.{advice}"
         )
 
 
@@ -601,7 +604,7 @@ def _columns_given(given: Sequence[Any], label_col: str | None) -> tuple[str | N
     for name, column in zip(("y", "sample_weight"), given, strict=True):
         if not (column is None or isinstance(column, str)):
             raise TypeError(
-                f"expected {name} as the name of a column of the DataFrame, got "
+                f"{NAME}: expected {name} as the name of a column of the DataFrame, got "
                 f"{type(column).__name__}. Name the column."
             )
     return given[0] or label_col, given[1]
@@ -660,10 +663,8 @@ def _with_columns(
     `kinds` has their names and types, in the order of the arrays that the function returns.
     """
     check_names([*df.columns, *kinds])
-    reading = options, source_of(estimator)
-    reduce = Spark(df.sparkSession).sent(
-        partial(learn.reduce_chunks, reading=reading, reduce=of_samples)
-    )
+    source = source_of(estimator)
+    reading = options, source and Spark(df.sparkSession).broadcast(source)
 
     def widened(batches: Iterator[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
@@ -676,7 +677,7 @@ def _with_columns(
                 yield batch.select(names)
 
         part = stream_of(samples()), parts.partition(TaskContext.get().partitionId())
-        for arrays in reduce(part):
+        for arrays in learn.reduce_chunks(part, reading, of_samples):
             table, n = pyarrow().Table.from_batches(held), len(arrays[0])
             (rows,) = table.slice(0, n).combine_chunks().to_batches()
             held[:] = table.slice(n).to_batches()
@@ -714,7 +715,7 @@ def _connect(session: Any, progress: bool = False) -> Iterator[Any]:
     except Exception as error:  # of py4j, gRPC, sockets and Spark
         line = str(error).strip().partition("\n")[0][:300]
         raise ConnectionError(
-            f"expected Spark at {session or 'this machine'}, got none that starts "
+            f"{NAME}: expected Spark at {session or 'this machine'}, got none that starts "
             f"({line}). Check the URL; a Spark of this machine needs "
             "Java 17."
         ) from None
