@@ -66,7 +66,7 @@ def test_texts_need_no_scikit_learn(rows):
     assert cli.main(["fit", "t.jsonl", "--method", "onlinesrda", "-o", "m.narrows"]) == 0
     assert run_apart(["info m.narrows"]) == []
     lines = ["predict m.narrows t.jsonl -o out.csv", "transform m.narrows t.jsonl -o out.npz"]
-    assert run_apart(lines) == ["numba"]
+    assert set(run_apart(lines)) <= {"numba", "joblib"}
 
 
 @pytest.fixture

@@ -41,7 +41,9 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
 
         estimator = load_model(model)
         reading = values.options_of_model(estimator, model, reading)
-        files = transform_parts(estimator, inputs, output, **values.read_arguments(reading))
+        files = transform_parts(
+            estimator, inputs, output, may_have_more=True, **values.read_arguments(reading)
+        )
         text = f"{len(files):,} files written to {output}"
         report({"output": output, "files": len(files)}, text, as_json)
         return 0

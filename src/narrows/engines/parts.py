@@ -24,6 +24,7 @@ from narrows.io.chunk import (
     DECIDED,
     LABELS,
     MAY_BE_TABLE,
+    MAY_HAVE_MORE,
     Options,
     check_columns,
     for_targets,
@@ -382,9 +383,10 @@ def options_for(estimator: Any, reading: Mapping[str, Any]) -> Options:
     """Return how to read what has the features of a fitted estimator."""
     given = _with_target(estimator, reading)
     given = {name: value for name, value in given.items() if value is not None}
+    more = bool(given.pop(MAY_HAVE_MORE, False))
     fitted = {"width": estimator.n_features_in_, "columns": file_columns(estimator)}
     options = Options(**{**fitted, **given})
-    return as_in_model(for_targets(estimator, options, source_of(estimator)), estimator)
+    return as_in_model(for_targets(estimator, options, source_of(estimator)), estimator, more)
 
 
 def partition(k: int) -> str:

@@ -233,7 +233,7 @@ class NarrowsMethod(Method):
             clone(self.fitted).fit(X[few], y[few])  # compile first
         with warnings.catch_warnings():
             # a reduction to fewer dimensions is shown as such
-            warnings.filterwarnings("ignore", r"\w+: expected .*features that vary")
+            warnings.filterwarnings("ignore", "expected .*features that vary")
             warnings.filterwarnings("ignore", "expected n_components<=")
             return self._timed(X, y, states, most)
 

@@ -323,7 +323,7 @@ def indicator(labels: np.ndarray, indptr: np.ndarray, n_classes: int) -> sparse.
 
 
 MAY_BE_TABLE = "may_be_table"  # a fact: whether the caller takes tables, too
-OF_TABLE = "Read it as a `table`, with columns of any kind and missing cells."
+OF_TABLE = "Use TableEncoder (`table`) to read columns of any kind, with missing cells."
 DECIDED = "decided"  # a fact: the type of labels that `Labels` has decided
 
 

@@ -22,7 +22,8 @@ def as_in_model(options: Options, estimator: Any, may_have_more: bool = False) -
     If files `may_have_more` columns, those that are not of its fit are ignored.
     """
     is_text = has_text_labels(estimator) if estimator._needs_y else None
-    return options.with_found({MAY_HAVE_MORE: may_have_more, **decided_by(is_text)})
+    more = may_have_more or bool(options.get(MAY_HAVE_MORE))
+    return options.with_found({MAY_HAVE_MORE: more, **decided_by(is_text)})
 
 
 def decided_by(is_text: bool | None) -> dict[str, Any]:
