@@ -233,8 +233,8 @@ def test_a_negative_weight_is_an_error(spark):
 
 
 REFUSED = [
-    (IOC(), "IOC: .* Use OC"),
-    (IDRQR(), "IDRQR: .* Use OCM"),
+    (IOC(), "expected .* Use OC"),
+    (IDRQR(), "expected .* Use OCM"),
     (OC(half_life=9), "expected half_life=None"),
     (SRDA(solver="lsqr"), "expected all samples in one place.* Use OnlineSRDA, or OC"),
 ]
