@@ -220,7 +220,7 @@ WRONG = [
         {"estimator": OC(), "probabilityCol": "p"},
         "expected an .* predicts.*probabilityCol",
     ),
-    ({"estimator": IOC()}, "IOC: .*Use OC"),
+    ({"estimator": IOC()}, "expected .*Use OC"),
     ({"estimator": OC(), "labelCol": "y"}, "expected a column 'y'.*label_col"),
 ]
 
