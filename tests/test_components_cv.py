@@ -367,8 +367,8 @@ def test_two_classes_have_one_direction():
     [
         (SRDA(n_components="cv", solver="lsqr"), 'solver="cross" for n_components'),
         (LDA(n_components="cv", solver="pca"), 'solver="regularized" for n_components="cv"'),
-        (LDA(n_components="cv", solver="gsvd"), 'got "gsvd". Use another solver, or set n_comp'),
-        (LDA(mu="cv", solver="pca"), 'solver="regularized" for mu="cv", .* set mu to a number.'),
+        (LDA(n_components="cv", solver="gsvd"), 'got "gsvd". Use another solver, or set `n_comp'),
+        (LDA(mu="cv", solver="pca"), 'solver="regularized" for mu="cv", .* set `mu` to a number.'),
         (
             LDA(mu="best"),
             'expected `mu` to be "auto", "scale", "cv" or a finite number >= 0, got .best',

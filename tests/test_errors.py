@@ -15,10 +15,10 @@ import pytest
 import narrows
 from narrows import OC, OCFS, SRDA
 from narrows.errors import (
+    AdvisedError,
     DataError,
     ParameterError,
     RangeError,
-    UnlikeError,
     WidthError,
     features_named,
     warn,
@@ -61,7 +61,7 @@ def test_no_message_begins_with_a_class():
         RangeError("finite sums", "infinity", 3, "Scale the data down."),
         RangeError("finite sums", "infinity", 3, "Scale the data down.", "height"),
         DataError("a.csv", "expected a label, got none.", 7),
-        UnlikeError("expected equal terms, got others.", "terms", "Fit one."),
+        AdvisedError("expected equal terms, got others.", "Fit one."),
     ],
     ids=repr,
 )

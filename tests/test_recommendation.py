@@ -529,7 +529,7 @@ def test_frames_and_texts_are_preprocessed():
 
 @pytest.mark.parametrize("X", [["a b", "c d"] * 20, [[np.nan], [1.0]] * 20])
 def test_what_is_no_number_needs_preprocessing(X):
-    with pytest.raises(ValueError, match="Set preprocess, such as Tfidf") as raised:
+    with pytest.raises(ValueError, match="Set `preprocess`, such as Tfidf") as raised:
         compare(X, [0, 1] * 20)
     assert "make_pipeline" not in str(raised.value)
 

@@ -380,7 +380,7 @@ def reduce(
     selects = hasattr(estimator, "get_support")
     if n_components is not None and "n_components" not in estimator.get_params(deep=False):
         problem = f"expected no n_components for {name}, got {n_components}."
-        raise ParameterError(f"{problem} Set n_features of an estimator.")
+        raise ParameterError(f"{problem} Set `n_features` of an estimator.")
     if selects and use_rep is not None:
         problem = f"expected no use_rep for {name}, which selects genes, got {use_rep!r}."
         raise ParameterError(f"{problem} Leave it out.")

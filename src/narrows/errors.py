@@ -97,29 +97,27 @@ class RangeError(ValueError):
         return RangeError, (*self.said, self.name)
 
 
-class UnlikeError(ValueError):
-    """Estimators that cannot be merged, since each fit decides on its own features.
+class AdvisedError(ValueError):
+    """An error whose advice depends on who called: an estimator, a command, or `compare`.
 
     Parameters
     ----------
     problem : str
-        What was expected, and what the estimators have.
-    decided : str
-        What each fit decides on, such as its terms.
+        What was expected, and what came.
     advice : str
-        What to do in Python; a command has an option for it.
+        What to do in Python; a caller that knows better replaces it.
 
     See Also
     --------
     ParameterError : A parameter that is out of its range.
     """
 
-    def __init__(self, problem: str, decided: str, advice: str):
-        self.problem, self.decided, self.advice = problem, decided, advice
-        super().__init__(f"{problem} Each fit decides on its own {decided}. {advice}")
+    def __init__(self, problem: str, advice: str):
+        self.problem, self.advice = problem, advice
+        super().__init__(f"{problem} {advice}")
 
     def __reduce__(self) -> tuple:
-        return UnlikeError, (self.problem, self.decided, self.advice)
+        return AdvisedError, (self.problem, self.advice)
 
 
 class DataError(ValueError):

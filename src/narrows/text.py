@@ -308,7 +308,7 @@ class Vectoriser(ChangesInPlace, FeatureMaker):
             if callable(value):
                 raise ParameterError(
                     f"expected an analyzer by name to save it, got "
-                    f"{value!r}. Set token_pattern, or save the model of the transformed texts."
+                    f"{value!r}. Set `token_pattern`, or save the model of the transformed texts."
                 )
             if not same(value, defaults[name]):
                 value, is_text = plain(value), isinstance(value, str)
@@ -322,7 +322,7 @@ class Vectoriser(ChangesInPlace, FeatureMaker):
     def check_same_settings(self, other: Any) -> None:
         """Raise ValueError if another vectoriser has other settings."""
         self.check_same_kind(other)
-        _name, theirs = type(self).__name__, other._settings()
+        theirs = other._settings()
         for setting, mine in self._settings().items():
             if not same(mine, theirs[setting]):
                 raise ValueError(

@@ -195,9 +195,9 @@ WRONG = [
     ),
     ([("a", [1.0]), ("b", [np.nan])], VECTORS, {}, "0:2: expected finite values, got NaN"),
     ([("a", 1.0), ("b", None)], "label string, f float", {}, "0:2: column 'f': expected no nulls"),
-    ([("a", 1.0)], "label string, f float", {"weight_col": "w"}, "'w'.* Set weight_col"),
+    ([("a", 1.0)], "label string, f float", {"weight_col": "w"}, "'w'.* Set `weight_col`"),
     ([("a", 1.0)], "label string, f float", {"label_col": "l"}, "got label: string, f: float"),
-    ([("a", 1.0)], "label string, f float", {"features_col": "x"}, "'x'.* Set features_col"),
+    ([("a", 1.0)], "label string, f float", {"features_col": "x"}, "'x'.* Set `features_col`"),
     (
         [(1.5, 1.0)],
         "label double, f float",

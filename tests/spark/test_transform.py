@@ -149,7 +149,9 @@ def test_wrong_calls_say_what_to_do(spark):
         DataError, match=f"{X.shape[1]} columns of features as in the fit, got 2: u"
     ):
         transform(oc, numbers)
-    with pytest.raises(DataError, match=r"'x', got the columns label, features. Set features_col"):
+    with pytest.raises(
+        DataError, match=r"'x', got the columns label, features. Set `features_col`"
+    ):
         transform(oc, df, features_col="x")
     wide = frame(spark, np.hstack([X, X]), y)
     with pytest.raises(Exception, match=f"expected vectors of {X.shape[1]} numbers, got"):

@@ -22,9 +22,9 @@ from narrows.command.labels import are_unlike, make_one_type, make_type
 from narrows.command.runs import FileSamples
 from narrows.engines import local
 from narrows.errors import (
+    AdvisedError,
     DataError,
     ParameterError,
-    UnlikeError,
     WidthError,
     did_you_mean,
     feature_name,
@@ -165,11 +165,10 @@ def _merged(estimators: list[Any], models: Sequence[str], labels: str | None) ->
             merge_with(other)
         except WidthError:  # which concerns both
             raise
-        except UnlikeError as error:
+        except AdvisedError as error:
             raise DataError(
                 model,
-                f"{error.problem} Each fit decides on its own {error.decided}: fit one model, and "
-                "the other rows with narrows fit --like MODEL.",
+                f"{error.problem} Fit one model, and the other rows with narrows fit --like MODEL.",
             ) from None
         except ValueError as error:
             raise DataError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 import warnings
 from collections import Counter
@@ -23,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-from narrows.errors import ParameterError, did_you_mean, printable, warn
+from narrows.errors import AdvisedError, ParameterError, did_you_mean, printable, warn
 from narrows.evaluate.leaks import notes_of
 from narrows.evaluate.methods import RIVALS, Method, States, method_of, unused
 from narrows.evaluate.report import write
@@ -262,13 +261,11 @@ def _checked(X: Any, y: Any, is_raw: bool, numeric: bool) -> tuple[Any, np.ndarr
     if not is_raw:
         try:
             X = as_samples(X)
-        except ValueError as error:
-            said = re.split(r" Put \w+\(\)| Use narrows\.", str(error))[0]  # no step of compare
-            if said == str(error):
-                raise
-            raise ValueError(
-                f"{said} Set preprocess, such as Tfidf() for texts, or TableEncoder() of "
-                "narrows.table for tables."
+        except AdvisedError as error:
+            raise AdvisedError(
+                error.problem,
+                "Set `preprocess`, such as Tfidf() for texts, or TableEncoder() of narrows.table "
+                "for tables.",
             ) from None
     if numeric:
         return X, numbers_of(y, n_rows(X))
@@ -645,7 +642,7 @@ class _Run:
         try:
             if method.name == ALL and self.features is None:
                 raise ValueError(
-                    "expected finite numbers. Set preprocess, which all columns pass through."
+                    "expected finite numbers. Set `preprocess`, which all columns pass through."
                 )
             shared = method.learn(X, y, self.states, max(self.dims, default=0))
         except (ValueError, TypeError) as error:

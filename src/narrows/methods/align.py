@@ -170,7 +170,7 @@ def align(estimator: Any, reference: Any) -> Aligned:
     if len(C) != len(B):
         raise ParameterError(
             f"expected {len(B)} components, as many as the reference has, got {len(C)}. "
-            "Set n_components."
+            "Set `n_components`."
         )
     for what, of, directions in (("estimator", estimator, C), ("reference", reference, B)):
         _check_available(what, of, directions)

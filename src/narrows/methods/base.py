@@ -21,9 +21,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import (
+    AdvisedError,
     ParameterError,
     RangeError,
-    UnlikeError,
     WidthError,
     features_named,
 )
@@ -442,7 +442,7 @@ class Reducer(TransformerMixin, BaseEstimator):
         maps = {each.step.map is None for each in learned}
         if len(maps) > 1:
             problem = "expected estimators that all have a map, or none that has, got both."
-            raise UnlikeError(problem, "map", ONE_MAP)
+            raise AdvisedError(f"{problem} Each fit decides on its own map.", ONE_MAP)
         first = learned[0].step
         for each in learned[1:]:
             check_one_map(first.map, each.step.map)
@@ -677,7 +677,7 @@ class Reducer(TransformerMixin, BaseEstimator):
 
     def _check_state(self, step: Any, state: Any) -> None:
         """Raise where `fit` had no weight at all, or fewer than the two classes it needs."""
-        _name, counts, n = type(self).__name__, step.counts(state), step.n_samples(state)
+        counts, n = step.counts(state), step.n_samples(state)
         classes = int((counts > 0).sum())
         if getattr(step, "numeric", False):
             if not classes:
@@ -714,7 +714,7 @@ class Reducer(TransformerMixin, BaseEstimator):
 
     def _check_kind(self, m: Any) -> None:
         """Raise where moments are not of the kind that the method needs."""
-        _name, numeric = type(self).__name__, self._takes_numbers
+        numeric = self._takes_numbers
         if not isinstance(m, Moments):
             raise TypeError(
                 f"expected Moments for fit_moments, got {type(m).__name__}. "
@@ -1050,7 +1050,7 @@ def check_at_once(estimator: Any) -> None:
     needs = "folds of sums" if estimator._takes_numbers else "held-out samples"
     for what in chosen(estimator):
         none = what == "n_components" and not estimator._takes_numbers
-        instead = f"{what} to a number" + " or None" * none
+        instead = f"`{what}` to a number" + " or None" * none
         if solver not in ("auto", sums):
             raise ParameterError(
                 f'expected solver="{sums}" for {what}="cv", which needs {needs}, got '

@@ -241,7 +241,7 @@ class ForwardFS(Selector):
     # -- parameters -----------------------------------------------------------------------------
 
     def _check_together(self, n_features: int) -> None:
-        _name, size = type(self).__name__, self.n_features
+        size = self.n_features
         if n_features == sys.maxsize:  # the data are not known yet
             return
         things = "features" if self.groups is None else "groups"
@@ -262,7 +262,7 @@ class ForwardFS(Selector):
             self._check_wide(n_features)
 
     def _check_wide(self, n_features: int) -> None:
-        _name, size = type(self).__name__, self.n_features
+        size = self.n_features
         if self.target == "numeric":
             raise ParameterError(
                 f'expected at most {MOST:,} features for target="numeric", got '

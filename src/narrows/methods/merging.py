@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.errors import UnlikeError
+from narrows.errors import AdvisedError
 from narrows.methods.learned import Learned, atomic, lock_of
 from narrows.methods.names import column_names, source_of
 from narrows.methods.parameters import same
@@ -70,9 +70,9 @@ def check_features(estimator: Any, other: Any) -> None:
     """Raise where two estimators were fitted to different features."""
     mine, theirs = (getattr(source_of(each), "encoder", None) for each in (estimator, other))
     if mine != theirs:
-        raise UnlikeError(
-            "expected estimators of tables that were encoded alike, got others.",
-            "columns",
+        raise AdvisedError(
+            "expected estimators of tables that were encoded alike, got others. Each fit decides "
+            "on its own columns.",
             "Fit one, and update it with the other table.",
         )
     if estimator.n_features_in_ != other.n_features_in_:
@@ -94,4 +94,4 @@ def _of_other_features(estimator: Any, problem: str) -> ValueError:
     advice = "Fit both to the same features, in the same order."
     if getattr(source_of(estimator), "tfidf", None) is None:
         return ValueError(f"{problem} {advice}")
-    return UnlikeError(problem, "terms", advice)
+    return AdvisedError(f"{problem} Each fit decides on its own terms.", advice)

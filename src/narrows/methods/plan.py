@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import UnlikeError
+from narrows.errors import AdvisedError
 from narrows.methods.parameters import is_cv
 from narrows.moments.folds import errors_of_fold
 from narrows.moments.labels import (
@@ -361,7 +361,7 @@ def check_one_map(a: Any, b: Any) -> None:
         not np.array_equal(mine[name], theirs[name]) for name in mine
     ):
         problem = "expected moments with one map to add up, got two maps."
-        raise UnlikeError(problem, "map", ONE_MAP)
+        raise AdvisedError(f"{problem} Each fit decides on its own map.", ONE_MAP)
 
 
 def total(state: list[Moments]) -> Moments:

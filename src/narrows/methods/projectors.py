@@ -158,7 +158,7 @@ def check_means(estimator: Any, found: Solution, most: int | None, more: str = "
     `most` is the number of directions that so many classes have, and `more` says what to use for
     more; None where others follow them, which separate no classes.
     """
-    name, p, rank = type(estimator).__name__, estimator._size, found.rank
+    p, rank = estimator._size, found.rank
     if not rank:
         raise ValueError(
             "expected classes with different means, got equal means, so no direction "
@@ -167,7 +167,7 @@ def check_means(estimator: Any, found: Solution, most: int | None, more: str = "
     if p is None or p <= rank:
         return
     if most is None:
-        raise spans_only(name, rank, p)
+        raise spans_only(rank, p)
     classes = int(found.classes.seen.sum())
     reason = (
         f"{classes} classes have at most {most} direction{'s' if most > 1 else ''}"
@@ -181,7 +181,7 @@ def check_means(estimator: Any, found: Solution, most: int | None, more: str = "
     )
 
 
-def spans_only(name: str, rank: int, p: int) -> ParameterError:
+def spans_only(rank: int, p: int) -> ParameterError:
     """Return the error where more directions are asked for than samples span."""
     return ParameterError(
         f"expected n_components<={rank}, since the samples span only {rank} "
@@ -537,11 +537,11 @@ class MMC(Projector):
 
 def check_span(estimator: Any, found: Solution) -> None:
     """Raise where samples span fewer directions than n_components, or none."""
-    name, p = type(estimator).__name__, estimator._size
+    p = estimator._size
     if not found.rank:
         raise ValueError("expected samples that differ, got one sample or equal ones. Check X.")
     if p is not None and p > found.rank:
-        raise spans_only(name, found.rank, p)
+        raise spans_only(found.rank, p)
 
 
 def warn_of_few(positive: int, of: int, eps: float, seem: str = "") -> None:

@@ -177,7 +177,7 @@ class Selector(SelectorMixin, Reducer):
         return Pass(n_folds=n_folds(self.n_features), half_life=self.half_life)
 
     def _check_together(self, n_features: int) -> None:
-        _name, params = type(self).__name__, self.get_params(deep=False)
+        params = self.get_params(deep=False)
         sizes = {size: params[size] for size in Size._fields if size in params}
         given = {key: value for key, value in sizes.items() if value is not None}
         if len(given) > 1:
@@ -600,7 +600,7 @@ class FisherFS(Selector):
         if self.optimum == "trace_ratio" and self.n_features is None:
             raise ParameterError(
                 'expected n_features for optimum="trace_ratio", since the '
-                "largest ratio depends on the number of features, got None. Set n_features."
+                "largest ratio depends on the number of features, got None. Set `n_features`."
             )
 
     def _solve(self, learned: Learned) -> Solution:

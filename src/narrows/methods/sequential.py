@@ -249,7 +249,7 @@ class Sequential(Projector):
 
     def _check_together(self, n_features: int) -> None:
         super()._check_together(n_features)
-        _name, p = type(self).__name__, self.n_components
+        p = self.n_components
         if p is not None and p > n_features and hasattr(self, "passes"):  # vectors, which start
             raise ParameterError(
                 f"expected n_components<={n_features}, the number of features in the data, "

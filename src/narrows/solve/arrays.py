@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import AdvisedError
 from narrows.solve.sums import all_finite, with_one_index_type
 
 EXACT = 2.0**53  # up to here floats hold all integers
@@ -206,19 +207,16 @@ def numbers_expected(X: Any, inner: Any = None, estimator: Any = None) -> Iterat
             if not _has_nan(X):
                 raise
             use = "Use narrows.table.TableEncoder for tables with missing values."
-            raise ValueError(
-                f"expected finite values, got NaN{_column_of(X, _has_nan)}. "
-                f"{fitted if kind else use}"
-            ) from None
+            problem = f"expected finite values, got NaN{_column_of(X, _has_nan)}."
+            raise AdvisedError(problem, fitted if kind else use) from None
         where = _column_of(X, _has_text)
+        problem = f"expected numbers, got text{where}."
         if kind:
-            raise ValueError(f"expected numbers, got text{where}. {fitted}") from None
+            raise AdvisedError(problem, fitted) from None
         step, of = ("TableEncoder()", " of narrows.table") if where else ("Tfidf()", "")
         method = estimator if inner is None else inner
         example = f", as in make_pipeline({step}, {type(method).__name__}())" * (method is not None)
-        raise ValueError(
-            f"expected numbers, got text{where}. Put {step}{of} before it{example}."
-        ) from None
+        raise AdvisedError(problem, f"Put {step}{of} before it{example}.") from None
 
 
 def _column_of(X: Any, holds: Callable[[Any], bool]) -> str:

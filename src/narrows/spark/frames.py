@@ -450,7 +450,7 @@ def columns_of(
         shown = ", ".join(f"{name}: {types[name]}" for name in names[:_SHOWN])
         raise _refused(
             "expected one column of vectors or arrays, or columns of numbers, or of texts, got "
-            f"{shown}. Set features_col."
+            f"{shown}. Set `features_col`."
         )
     for name in names:
         _check_floats(name, types[name])
@@ -502,7 +502,7 @@ def check_weight(df: Any, name: str) -> None:
     of = df.schema[name].dataType.simpleString()
     _check_floats(name, of)
     if _kind(of) != "numbers":
-        raise _refused(f"column {name!r}: expected weights, got {of}. Set weight_col.")
+        raise _refused(f"column {name!r}: expected weights, got {of}. Set `weight_col`.")
 
 
 def check_different(names: Sequence[str | None]) -> None:
@@ -511,7 +511,7 @@ def check_different(names: Sequence[str | None]) -> None:
         if name is not None and names.count(name) > 1:
             raise _refused(
                 "expected different columns for features, labels and weights, got "
-                f"{name!r} twice. Set features_col, label_col or weight_col."
+                f"{name!r} twice. Set `features_col`, `label_col` or `weight_col`."
             )
 
 
@@ -622,7 +622,7 @@ def _read_as_fitted(estimator: Any, df: Any, features_col: Any) -> tuple[Any, Op
         texts = "texts", "numbers"
         expected, got = texts if is_of_texts(source) else texts[::-1]
         problem = f"expected {expected} as in the fit, got {got} in {', '.join(columns.names[:5])}."
-        raise _refused(f"{problem} Set features_col.")
+        raise _refused(f"{problem} Set `features_col`.")
     reading = {**columns.options, "chunk_rows": _CHUNK_ROWS}
     options = parts.options_for(estimator, reading)
     if columns.kind != "numbers":
@@ -631,7 +631,7 @@ def _read_as_fitted(estimator: Any, df: Any, features_col: Any) -> tuple[Any, Op
         shown = ", ".join(columns.names[:_SHOWN])
         raise _refused(
             f"expected {estimator.n_features_in_} columns of features as in the fit, got "
-            f"{len(columns.names)}: {shown}. Set features_col."
+            f"{len(columns.names)}: {shown}. Set `features_col`."
         )
     return columns, options.replace(has_labels=False)
 

@@ -105,7 +105,7 @@ class _Stage(HasFeaturesCol, HasLabelCol, HasWeightCol, HasOutputCol, MLWritable
         if not isinstance(estimator, Reduction):
             raise ParameterError(
                 f"expected an estimator of narrows, such as SRDA(), got "
-                f"{type(estimator).__name__}. Set estimator."
+                f"{type(estimator).__name__}. Set `estimator`."
             )
         return estimator
 
