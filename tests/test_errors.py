@@ -23,8 +23,7 @@ from narrows.errors import (
     features_named,
     warn,
 )
-from narrows.io.chunk import Options
-from narrows.io.dataset import Dataset
+from narrows.read import iter_chunks
 
 SOURCE = Path(narrows.__file__).parent
 ERRORS = {"ParameterError", "DataError", "ValueError", "TypeError", "AttributeError"}
@@ -77,7 +76,7 @@ def test_errors_are_pickled(error):
         (lambda: OC(n_components=5).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"]), "expected n_comp"),
         (lambda: SRDA(alpha=-1).fit([[0.0], [1.0]], [0, 1]), "expected `alpha` to be"),
         (lambda: OCFS(n_features="few").fit([[0.0], [1.0]], [0, 1]), "expected `n_features` to be"),
-        (lambda: Dataset([], Options()), "expected at least one file"),
+        (lambda: list(iter_chunks([])), "expected at least one file"),
     ],
 )
 def test_messages_say_what_was_expected(call, message):
