@@ -176,7 +176,7 @@ def test_what_does_not_fit_together_is_refused():
     oc = OC(3).fit(X, y)
     with pytest.raises(ParameterError, match=r"^expected 2 components, .* got 3\. Set"):
         align(oc, OC(2).fit(X, y))
-    with pytest.raises(ParameterError, match=r"^.* same features, got 9 and 8 features"):
+    with pytest.raises(ParameterError, match=r"same features, got 9 and 8 features"):
         align(oc, OC(3).fit(X[:, :8], y))
     with pytest.raises(NotFittedError):
         align(OC(3), oc)
@@ -244,7 +244,7 @@ def test_drift_of_estimators():
 def test_drift_says_what_it_cannot_compare():
     X, y = five()
     oc = OC(3).fit(X, y)
-    with pytest.raises(ParameterError, match=r"^.* same features, got 9 and 8 features"):
+    with pytest.raises(ParameterError, match=r"same features, got 9 and 8 features"):
         drift(oc, np.eye(8))
     with pytest.raises(ParameterError, match=r"^expected b to be a proj"):
         drift(oc, OCFS().fit(X, y))

@@ -165,7 +165,7 @@ def wrong(problem):
 def test_what_is_unknown_is_an_error(problem):
     options, message = wrong(problem)
     adata, _, _ = cells()
-    with pytest.raises(ParameterError, match=f".*{message}"):
+    with pytest.raises(ParameterError, match=message):
         rank_genes(adata, **{"key": "kind", **options})
     assert not adata.uns
 
@@ -282,7 +282,7 @@ def test_genes_that_do_not_repeat_each_other_start_with_known_ones(tmp_path, bac
 )
 def test_what_reduce_does_not_know_is_an_error(options, message):
     adata, _, _ = cells()
-    with pytest.raises(ParameterError, match=f"{message}"):
+    with pytest.raises(ParameterError, match=message):
         reduce(adata, **{"key": "kind", **options})
     assert not adata.uns
 
@@ -357,5 +357,5 @@ def test_cells_that_are_not_finite_are_named(form):
     cells = anndata.AnnData(form(X))
     cells.obs["kind"] = ["a", "b", "c"] * 10
     cells.var_names = ["g0", "g1", "actin", "g3"]
-    with pytest.raises(ValueError, match=r"^.*'actin' in cell 17"):
+    with pytest.raises(ValueError, match=r"'actin' in cell 17"):
         rank_genes(cells, "kind", chunk_size=7)

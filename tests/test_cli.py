@@ -714,7 +714,7 @@ def test_wrong_options_of_texts_are_one_line(run, options):
         f"fit a.jsonl --method oc {options} -o m", a__jsonl='{"text": "a", "label": 1}\n'
     )
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert "expected" in err or "must be" in err or "range" in err
+    assert "expected" in err or "range" in err
 
 
 EXTREME = ["1" + "0" * 30, "9" * 400, "9" * 5_000, "1e308", "1e999", "nan", "inf", "-inf", "-1", ""]

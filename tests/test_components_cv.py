@@ -388,7 +388,7 @@ def test_two_classes_have_one_direction():
 )
 def test_errors_say_what_to_use(estimator, message):
     X, y = samples()
-    with pytest.raises(ParameterError, match=f"^.*{message}"):
+    with pytest.raises(ParameterError, match=message):
         estimator.fit(X, y)
 
 

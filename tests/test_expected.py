@@ -211,7 +211,7 @@ def test_a_scatter_of_no_samples_is_refused_in_the_same_words():
     z -= z.mean()
     y = np.arange(40) % 3
     one, other = (SRDA().fit(np.column_stack([z, sign * z]), y) for sign in (1, -1))
-    with pytest.raises(ValueError, match=f"{NEVER}"):
+    with pytest.raises(ValueError, match=NEVER):
         SRDA(alpha=0.001).fit_moments(one.moments_ - 0.9 * other.moments_)
 
 

@@ -25,7 +25,7 @@ METHODS = sorted({type(case.estimator) for case in ALL}, key=lambda method: meth
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
 def test_every_parameter_is_checked(method):
     for name in method().get_params():
-        with pytest.raises(ParameterError, match=rf"^.*\b{name}\b.*, got "):
+        with pytest.raises(ParameterError, match=rf"\b{name}\b.*, got "):
             method(**{name: object()}).fit(*labelled())
 
 

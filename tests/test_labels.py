@@ -362,7 +362,7 @@ def test_labels_that_are_refused_say_what_to_use(y, changed):
 @pytest.mark.parametrize("y", [["a", None, "b"] * 6, objects(*[1, None, 2] * 6), [1.0, np.nan] * 9])
 def test_scores_name_missing_labels(y):
     model = SRDA().fit(np.eye(2)[np.arange(18) % 2], np.arange(18) % 2)
-    with pytest.raises(ValueError, match=r".*labels"):
+    with pytest.raises(ValueError, match=r"labels"):
         model.score(np.eye(2)[np.arange(18) % 2], y)
 
 

@@ -626,10 +626,10 @@ def test_wrong_targets_are_refused_and_change_nothing(method, what):
     model = method().fit(X, Y)
     before, dense = bytes_of(model), X
     for verb in (model.partial_fit, model.fit, method().partial_fit, method().fit):
-        with pytest.raises(ValueError, match=rf"^.*{message}"):
+        with pytest.raises(ValueError, match=message):
             verb(dense, given)
         assert bytes_of(model) == before
-    with pytest.raises(ValueError, match=rf"^.*{message}"):
+    with pytest.raises(ValueError, match=message):
         method().fit(sparse.csr_array(X), given)
 
 
@@ -703,7 +703,7 @@ def test_sizes_that_are_too_large_are_refused():
 def test_estimators_for_classes_name_those_for_numbers(estimator):
     named = "use PLS, ReducedRank, CorrelationFS or ForwardFS"
     for verb, targets in itertools.product((estimator.fit, estimator.partial_fit), (Y, Y[:, 0])):
-        with pytest.raises(ValueError, match=rf"^.*{named}"):
+        with pytest.raises(ValueError, match=named):
             verb(X, targets)
 
 
@@ -728,7 +728,7 @@ def test_forward_selection_tells_numbers_from_classes_by_fractions():
     assert found.fit(X, classes).classes_.tolist() == [0, 1, 2]  # fit starts anew
     with pytest.raises(ValueError, match=r'whole numbers or text.*ForwardFS\(target="numeric"\)'):
         ForwardFS().partial_fit(X, classes).partial_fit(X, y)
-    with pytest.raises(ValueError, match=r".* got numeric=True and numeric=False"):
+    with pytest.raises(ValueError, match=r"got numeric=True and numeric=False"):
         expected.set_params(target="auto").merge(ForwardFS(n_features=3).fit(X, classes))
 
 

@@ -556,6 +556,6 @@ def test_values_that_are_not_finite_are_named(bad):
         "rows_of": lambda: rows_of([{"tempo": bad, "word": "x"}]),
         "batches": lambda: list(batches([({"tempo": bad}, 1)])),
     }.items():
-        with pytest.raises(ValueError, match=r"^.*'tempo'"):
+        with pytest.raises(ValueError, match=r"'tempo'"):
             call()
     assert model.transform_one({"a": 1.0})  # what was learned before

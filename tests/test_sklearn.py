@@ -349,7 +349,7 @@ def test_wrong_priors_are_refused_by_every_verb(method):
             lambda e: e.fit_moments(stats),
             lambda e: e.partial_fit(X, y).transform(X),
         ):
-            with pytest.raises(ValueError, match=r"^.*priors"):
+            with pytest.raises(ValueError, match=r"priors"):
                 verb(method(priors=priors))
     numbers = method().fit(X, np.arange(60) % 3)
     with pytest.raises(ValueError, match=r"^expected labels of one type"):
@@ -369,5 +369,5 @@ def test_a_collection_goes_to_the_engine_that_is_registered_for_it(method, monke
     assert method().fit(table, "labels") == (table, "labels", None)
     assert method().transform(table) is table
     if hasattr(method(), "partial_fit"):
-        with pytest.raises(TypeError, match=r".* fastlib collection, which"):
+        with pytest.raises(TypeError, match=r"fastlib collection, which"):
             method().partial_fit(table, [1])

@@ -212,7 +212,7 @@ def test_some_features_by_index_name_and_mask(method):
 @pytest.mark.parametrize("method", [SRDA(), PLS(), KernelSRDA()], ids=repr)
 def test_a_wrong_choice_says_so(method, value, said):
     X, y, T, _ = units()
-    with pytest.raises(ParameterError, match=f"{said}"):
+    with pytest.raises(ParameterError, match=said):
         fit(method, X, y, T, standardize=value)
 
 

@@ -785,7 +785,7 @@ def test_parameters_that_are_wrong(parameters, message):
     ],
 )
 def test_first_samples_that_do_not_fit(table, message):
-    with pytest.raises(ValueError, match=f"^.*{message}") as found:
+    with pytest.raises(ValueError, match=message) as found:
         TableEncoder().fit(table)
     assert len(str(found.value)) < 300
     if "x" in table:
@@ -818,7 +818,7 @@ def test_other_places_name_the_encoder():
     with pytest.raises(ValueError, match=r"expected finite values, got NaN\. Use narr"):
         Moments.of([[np.nan], [1.0]], [0, 1])
     for X in (table, table[["size"]].replace(2.0, NAN)):
-        with pytest.raises(ValueError, match=r".* Set `preprocess`, .* or TableEncoder\(\)"):
+        with pytest.raises(ValueError, match=r"Set `preprocess`, .* or TableEncoder\(\)"):
             compare(X, y)
 
 

@@ -140,7 +140,7 @@ def test_the_command_of_a_comparison_can_be_run(run):
 def test_errors_in_python_name_what_learns_wide_samples(method):
     X, y = wide(60)
     for learn in (method().partial_fit, lambda X, y: local.fit(method(), [(X, y)])):
-        with pytest.raises(WidthError, match=r".*OnlineSRDA"):
+        with pytest.raises(WidthError, match=r"OnlineSRDA"):
             learn(X, y)
     for instead in (OnlineSRDA(), OC()):
         assert instead.partial_fit(X, y).n_samples_seen_ == 60
@@ -153,7 +153,7 @@ def test_errors_in_python_name_what_learns_wide_samples(method):
 def test_bands_are_removed(method):
     X, y = wide(30)
     for name in ("head", "bands"):
-        with pytest.raises(TypeError, match=rf".*'{name}', which .* OnlineSRDA"):
+        with pytest.raises(TypeError, match=rf"'{name}', which .* OnlineSRDA"):
             method(**{name: 3})
     with pytest.raises(ParameterError, match=r"'bands', which version 0\.4 removed.* OnlineSRDA"):
         method(solver="bands").fit(X, y)
