@@ -103,7 +103,7 @@ class AdvisedError(ValueError):
     Parameters
     ----------
     problem : str
-        What was expected, and what came.
+        What was expected, and what it got.
     advice : str
         What to do in Python; a caller that knows better replaces it.
 
