@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -196,19 +196,20 @@ def progress(
 
     Ctrl-C and SIGTERM take effect between two chunks, or while the next one is awaited.
     """
-    ahead = interrupt_between(prefetch(dataset if chunks is None else chunks))
-    if description is None or not sys.stderr.isatty():
-        yield from ahead
-        return
-    from tqdm import tqdm  # takes time to import
+    with closing(prefetch(dataset if chunks is None else chunks)) as items:
+        ahead = interrupt_between(items)
+        if description is None or not sys.stderr.isatty():
+            yield from ahead
+            return
+        from tqdm import tqdm  # takes time to import
 
-    with tqdm(
-        total=dataset.size or None, desc=description, unit="B", unit_scale=True, delay=0.5,
-        file=sys.stderr,
-    ) as bar:  # fmt: skip
-        for chunk in ahead:
-            yield chunk
-            bar.update(dataset.position - bar.n)
+        with tqdm(
+            total=dataset.size or None, desc=description, unit="B", unit_scale=True, delay=0.5,
+            file=sys.stderr,
+        ) as bar:  # fmt: skip
+            for chunk in ahead:
+                yield chunk
+                bar.update(dataset.position - bar.n)
 
 
 def interrupt_between(items: Iterable[T]) -> Iterator[T]:

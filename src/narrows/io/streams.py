@@ -17,7 +17,7 @@ import tempfile
 import threading
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import IO, Any, NamedTuple, NoReturn, TypeVar
@@ -353,7 +353,7 @@ _DEPTH = 1  # items that wait while another is being made
 _LONGEST = 0.3  # seconds to wait for a thread that is not needed any more
 
 
-def prefetch(items: Iterable[T]) -> Iterator[T]:
+def prefetch(items: Iterable[T]) -> Generator[T]:
     """Yield the items, which a thread makes, at most two of them ahead.
 
     One item waits while the next is being made. An error of the thread is raised here, after the
