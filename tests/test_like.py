@@ -85,7 +85,7 @@ def test_parts_that_are_fitted_apart_are_refused_with_advice(run, kind):
         assert run(f"fit {name}.{suffix} {how} -o {name}.narrows")[0] == 0
     status, _, err = run("merge a.narrows b.narrows -o m.narrows")
     assert status == 1
-    assert "fit one model, and the other rows with narrows fit --like MODEL." in err
+    assert "Fit one model, and the other rows with narrows fit --like MODEL." in err
     assert "emptied" not in err
 
 
