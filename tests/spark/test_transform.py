@@ -138,7 +138,7 @@ def test_wrong_calls_say_what_to_do(spark):
     X, y = labelled()
     df = frame(spark, X, y)
     oc = OC().fit(X, y)
-    with pytest.raises(DataError, match=r"got 'label', which is there. Set output_col"):
+    with pytest.raises(DataError, match=r"got 'label', which is there. Set `output_col`"):
         transform(oc, df, "label")
     with pytest.raises(ParameterError, match="expected an estimator that predicts, such as SR"):
         predict(oc, df)

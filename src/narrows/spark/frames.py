@@ -530,13 +530,13 @@ def check_present(df: Any, names: Sequence[str], parameter: str) -> None:
     for name in names:
         if name not in df.columns:
             shown = ", ".join(df.columns[:_SHOWN]) + ", …" * (len(df.columns) > _SHOWN)
-            raise _refused(f"expected a column {name!r}, got the columns {shown}. Set {parameter}.")
+            raise _refused(f"expected a column {name!r}, got the columns {shown}. Set `{parameter}`.")
 
 
 def check_absent(df: Any, name: str, parameter: str) -> None:
     """Raise where a DataFrame has a column of the name of a new one; Spark ignores the case."""
     if name.lower() in (column.lower() for column in df.columns):
-        raise _refused(f"expected a new column, got {name!r}, which is there. Set {parameter}.")
+        raise _refused(f"expected a new column, got {name!r}, which is there. Set `{parameter}`.")
 
 
 def check_names(columns: Sequence[str]) -> None:
