@@ -530,7 +530,9 @@ def check_present(df: Any, names: Sequence[str], parameter: str) -> None:
     for name in names:
         if name not in df.columns:
             shown = ", ".join(df.columns[:_SHOWN]) + ", …" * (len(df.columns) > _SHOWN)
-            raise _refused(f"expected a column {name!r}, got the columns {shown}. Set `{parameter}`.")
+            raise _refused(
+                f"expected a column {name!r}, got the columns {shown}. Set `{parameter}`."
+            )
 
 
 def check_absent(df: Any, name: str, parameter: str) -> None:
