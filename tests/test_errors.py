@@ -32,12 +32,19 @@ NAMED = re.compile(r"[A-Z]\w+: ")
 
 def first_texts(path):
     """Return what the messages of the errors that a file raises begin with."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    assigned = [node for node in nodes if isinstance(node, ast.Assign)]
+    of_classes = {  # variables with the name of a class
+        ast.unparse(node.targets[0]) for node in assigned if "__name__" in ast.unparse(node.value)
+    }
+    for node in nodes:
         is_error = isinstance(node, ast.Call) and getattr(node.func, "id", "") in ERRORS
         for message in node.args if is_error else ():
             first = message.values[0] if isinstance(message, ast.JoinedStr) else message
-            if isinstance(first, ast.FormattedValue):  # such as {type(self).__name__}
-                yield node.lineno, "__name__" in ast.unparse(first) and message.values[1].value
+            if isinstance(first, ast.FormattedValue):  # such as {type(self).__name__} or {name}
+                shown = ast.unparse(first.value)
+                is_class = "__name__" in shown or shown in of_classes
+                yield node.lineno, is_class and message.values[1].value
             elif isinstance(first, ast.Constant) and isinstance(first.value, str):
                 yield node.lineno, bool(NAMED.match(first.value)) and ": "
 

@@ -40,7 +40,6 @@ from narrows.text import Vectoriser
 
 __all__ = ["fit", "transform"]
 
-NAME = "narrows.engines.dask"  # for messages
 _START = Lock()  # distributed imports parts of itself as a cluster starts: not two at once
 _SMALL = 10_000  # bytes that each task can have of its own
 _LOGGERS = ("distributed", "asyncio", "bokeh")
@@ -296,7 +295,7 @@ def _parts(partitions: Any, options: Options) -> tuple[list[Any], list[str] | No
     if _is_frame(partitions):
         return list(partitions.to_delayed()), feature_names(partitions, options)
     if _is_dask(partitions):
-        raise TypeError(f"{NAME}: expected a tuple (X, y), got one array. Give the labels as well.")
+        raise TypeError("expected a tuple (X, y), got one array. Give the labels as well.")
     if isinstance(partitions, tuple) and _is_dask(partitions[0]):
         X = partitions[0]
         named = _is_frame(X) and all(isinstance(name, str) for name in X.columns)
@@ -352,20 +351,18 @@ def _blocks_of(y: Any, name: str, sizes: tuple[Any, ...], X: Any) -> list[Any]:
         if len(blocks) != len(sizes):
             advice = " and ".join(filter(None, [_with_sizes(X, "X"), _with_sizes(y, name)]))
             raise ValueError(
-                f"{NAME}: expected {len(sizes)} blocks of {name} as of X, got {len(blocks)}. "
+                f"expected {len(sizes)} blocks of {name} as of X, got {len(blocks)}. "
                 f"Use {advice}, whose blocks are cut alike."
             )
         return blocks
     if not known:
         raise ValueError(
-            f"{NAME}: expected {name} as a dask collection with the blocks of X, whose sizes "
+            f"expected {name} as a dask collection with the blocks of X, whose sizes "
             f"are unknown, got {type(y).__name__}. Or use {_with_sizes(X, 'X')}."
         )
     y = y if sparse.issparse(y) else as_array(y)
     if y.shape[0] != sum(sizes):
-        raise ValueError(
-            f"{NAME}: expected {sum(sizes)} samples in {name} as in X, got {y.shape[0]}."
-        )
+        raise ValueError(f"expected {sum(sizes)} samples in {name} as in X, got {y.shape[0]}.")
     stops = np.cumsum(sizes).tolist()
     return [y[stop - size : stop] for size, stop in zip(sizes, stops, strict=True)]
 
@@ -373,9 +370,7 @@ def _blocks_of(y: Any, name: str, sizes: tuple[Any, ...], X: Any) -> list[Any]:
 def _whole_samples(X: Any) -> Any:
     """Return a dask array that is cut between samples only."""
     if X.ndim != 2:
-        raise ValueError(
-            f"{NAME}: expected X of shape (n_samples, n_features), got shape {X.shape}."
-        )
+        raise ValueError(f"expected X of shape (n_samples, n_features), got shape {X.shape}.")
     return X.rechunk({1: -1})
 
 
@@ -394,8 +389,6 @@ def _reduce_frame(frame: Any, reduce: Function, names: Sequence[str]) -> Any:
 
 class Dask(Engine):
     """A Dask cluster; results are futures."""
-
-    name = NAME
 
     def __init__(self, client: Any):
         self.client = client
@@ -476,7 +469,7 @@ def _connect(client: Any) -> Iterator[Any]:
                 client = ours.enter_context(distributed.Client(client, set_as_default=False))
             except (OSError, TimeoutError, ValueError) as error:
                 raise ConnectionError(
-                    f"{NAME}: expected a Dask scheduler at {client}, got no answer ({error}). "
+                    f"expected a Dask scheduler at {client}, got no answer ({error}). "
                     "Start it, or give the address of another one."
                 ) from None
         address = client.scheduler.address if client.scheduler else "?"
@@ -488,7 +481,7 @@ def _connect(client: Any) -> Iterator[Any]:
             problem = _problem(distributed, address, error)
             if problem is None:
                 raise
-            raise ConnectionError(f"{NAME}: expected {problem}") from None
+            raise ConnectionError(f"expected {problem}") from None
 
 
 def _problem(distributed: Any, address: str, error: BaseException) -> str | None:
@@ -530,7 +523,7 @@ def _current_client(distributed: Any, ours: ExitStack) -> Any:
             cluster = starting.result()
         except (OSError, RuntimeError) as error:
             raise ConnectionError(
-                f"{NAME}: expected a Dask cluster on this machine, got none that starts "
+                f"expected a Dask cluster on this machine, got none that starts "
                 f"({str(error) or 'no answer'}). Give the client of a running cluster."
             ) from None
     # not the default one: another fit, in another thread, would lose it with this one's end

@@ -16,14 +16,7 @@ class Engine:
     the place of the value. In this process it is the value. Functions and arguments have to be such
     that they can be sent. An engine of a cluster overrides `map`, `reduce`, `broadcast` and
     `collect`.
-
-    Attributes
-    ----------
-    name : str
-        The module that a user calls, for messages.
     """
-
-    name = "narrows"
 
     def map(self, function: Function, *iterables: Iterable[Any]) -> list[Any]:
         """Return the results of a function of each item, as the built-in `map`.

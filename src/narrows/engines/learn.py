@@ -88,14 +88,13 @@ def add_chunks(
     n_features : int
         The least number of features, if more are known to come.
     """
-    name = type(estimator).__name__
     for X, y, *weight in chunks:
         with features_named(estimator):
             X = as_samples(X)
             before = 0 if state is None else step.n_features(state)
             if not Features.of(X).follow(before):
                 raise ValueError(
-                    f"{name}: expected dense samples of {before} features as before, got "
+                    f"expected dense samples of {before} features as before, got "
                     f"{X.shape[1]}. Give all samples the same features."
                 )
             if state is None:

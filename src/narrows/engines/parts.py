@@ -87,7 +87,7 @@ class Parts:
         progress: bool = False,
     ):
         if not data:
-            raise ValueError(f"{engine.name}: expected at least one part, got none.")
+            raise ValueError("expected at least one part, got none. Give one with samples.")
         frames = [each for each in data if hasattr(type(each), "columns")]
         if names is None and len(frames) == len(data):
             names = feature_names(frames[0], options)

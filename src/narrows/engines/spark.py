@@ -24,7 +24,6 @@ from narrows.engines.engine import Engine, Function
 from narrows.engines.parts import partition
 from narrows.errors import DataError
 
-NAME = "narrows.spark"  # for messages
 ROW = 4_000_000  # bytes of a value in one row
 GATHER = 64_000_000  # bytes that one task adds up, and that come to this process at a time
 AT_ONCE = 8  # values that one task adds up, if they are small
@@ -39,8 +38,6 @@ class Spark(Engine):
 
     It is a context manager, which frees at the end what the executors hold.
     """
-
-    name = NAME
 
     def __init__(self, session: Any):
         self.session = session
@@ -163,7 +160,7 @@ def _computed(frame: Any) -> Any:
         if "No module named 'narrows" not in str(error):
             raise
     raise ImportError(
-        f"{NAME}: expected narrows on the executors, got some without it. Install it where their "
+        "expected narrows on the executors, got some without it. Install it where their "
         "Python is, or send an environment with it (spark.addArtifacts(…, archive=True))."
     )
 

@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 from narrows.engines import learn, parts
-from narrows.engines.spark import NAME, Spark, stream_of
+from narrows.engines.spark import Spark, stream_of
 from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import Options
 from narrows.io.extras import needing
@@ -133,10 +133,10 @@ def fit(
         label_col, weight_col = _columns_given(given, label_col)
     check_frame(df)
     if not isinstance(estimator, Reducer):
-        raise TypeError(f"{NAME}: expected an estimator of narrows, got {estimator!r:.100}.")
+        raise TypeError(f"expected an estimator of narrows, got {estimator!r:.100}.")
     if df.isStreaming:
         raise TypeError(
-            f"{NAME}: expected a DataFrame with an end, got a stream. Fit the DataFrame of each "
+            "expected a DataFrame with an end, got a stream. Fit the DataFrame of each "
             "batch in foreachBatch, and merge the estimators."
         )
     check_alone(estimator)
@@ -265,11 +265,10 @@ def predict(
     >>> from narrows.spark import predict  # doctest: +SKIP
     >>> predict(srda, df).groupBy("label", "prediction").count().show()  # doctest: +SKIP
     """
-    name = type(estimator).__name__
     if not is_classifier(estimator):
         raise ParameterError(
-            f"{name}: expected an estimator that predicts, such as SRDA, got another. Use "
-            "transform, and a classifier of Spark."
+            "expected an estimator that predicts, such as SRDA, got "
+            f"{type(estimator).__name__}. Use transform, and a classifier of Spark."
         )
     check_frame(df)
     for column, parameter in ((output_col, "output_col"), (probability_col, "probability_col")):
@@ -281,7 +280,7 @@ def predict(
     rule = predictor_of(estimator)
     if rule.classes.n_labels:
         raise ParameterError(
-            f"{name}: expected one label for each sample, got several. Use its predict locally."
+            "expected one label for each sample, got several. Use the estimator's predict."
         )
     kinds = {output_col: _LABELS.get(rule.classes.labels.dtype.kind, "string")}
     if probability_col is not None:
@@ -521,7 +520,7 @@ def check_frame(df: Any) -> None:
     if not hasattr(kind, "mapInArrow"):
         advice = " Call its to_spark()." if hasattr(kind, "to_spark") else ""
         raise TypeError(
-            f"{NAME}: expected a DataFrame of Spark, got {kind.__module__}.{kind.__name__}.{advice}"
+            f"expected a DataFrame of Spark, got {kind.__module__}.{kind.__name__}.{advice}"
         )
 
 
@@ -606,7 +605,7 @@ def _columns_given(given: Sequence[Any], label_col: str | None) -> tuple[str | N
     for name, column in zip(("y", "sample_weight"), given, strict=True):
         if not (column is None or isinstance(column, str)):
             raise TypeError(
-                f"{NAME}: expected {name} as the name of a column of the DataFrame, got "
+                f"expected {name} as the name of a column of the DataFrame, got "
                 f"{type(column).__name__}. Name the column."
             )
     return given[0] or label_col, given[1]
@@ -717,7 +716,7 @@ def _connect(session: Any, progress: bool = False) -> Iterator[Any]:
     except Exception as error:  # of py4j, gRPC, sockets and Spark
         line = str(error).strip().partition("\n")[0][:300]
         raise ConnectionError(
-            f"{NAME}: expected Spark at {session or 'this machine'}, got none that starts "
+            f"expected Spark at {session or 'this machine'}, got none that starts "
             f"({line}). Check the URL; a Spark of this machine needs "
             "Java 17."
         ) from None
