@@ -1366,7 +1366,7 @@ def wide_part(k, n=1000, filled=10, d=400_000, c=10):
 @pytest.mark.nightly
 def test_workers_hold_few_states_however_many_parts_there_are():
     psutil = pytest.importorskip("psutil")
-    state, n_parts = 8 * 10 * 400_000, 64
+    state, n_parts = 8 * 10 * 400_000, 128
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
@@ -1374,7 +1374,8 @@ def test_workers_hold_few_states_however_many_parts_there_are():
         Client(cluster, set_as_default=False) as client,
     ):
         client.wait_for_workers(2, LIMIT)
-        engine.fit(OC(), [wide_part(0)], client)  # what is imported is there
+        first = [dask.delayed(wide_part)(k) for k in range(8)]
+        engine.fit(OC(), first, client)  # both have what is imported, and what is kept
         workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
         before = [worker.memory_info().rss for worker in workers]
         most, over = before.copy(), threading.Event()

@@ -425,7 +425,8 @@ class Dask(Engine):
         from distributed.protocol import serialize
 
         frames = serialize(thing, on_error="raise")[1]
-        return thing if sum(map(len, frames)) < _SMALL else self._start(_return, thing)
+        size = sum(memoryview(frame).nbytes for frame in frames)
+        return thing if size < _SMALL else self._start(_return, thing)
 
     def collect(self, results: Sequence[Any]) -> list[Any]:
         """Return the values of futures."""
