@@ -284,7 +284,7 @@ def fit_in_parts(estimator, data, vectoriser=None, **reading):
     """Fit an estimator to the parts of a data set as on a cluster, but in this process."""
     from narrows.engines import parts
 
-    data, options = parts.files_to_fit(estimator, data, reading)
+    options, data = parts.options_to_fit(estimator, **reading), parts.list_parts(data)
     return parts.fit(_in_process(), estimator, data, options, None, vectoriser)
 
 
@@ -303,11 +303,8 @@ def _in_process():
     class InProcess(Engine):
         name = "tests.in_process"
 
-        def map(self, function, *iterables):
-            return [sent(function(*args)) for args in zip(*iterables, strict=False)]
-
-        def broadcast(self, thing):
-            return sent(thing)
+        def map(self, function, parts):
+            return [sent(sent(function)(part)) for part in parts]
 
     def sent(thing):
         return pickle.loads(pickle.dumps(thing))

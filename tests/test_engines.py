@@ -31,6 +31,7 @@ WIDTHS = [
     ("ok", SPARSE_3, SPARSE_5),
     ("ok", SPARSE_5, SPARSE_3),
     ("ok", DENSE_5, SPARSE_3),
+    ("ok", DENSE_5, DENSE_5, SPARSE_3, DENSE_5),  # the last two alone would not fit
     ("partition 1: expected 5 features as in partition 0, got 3", DENSE_5, DENSE_3),
     ("partition 1: expected 3 features as in partition 0, got 5", DENSE_3, DENSE_5),
     ("partition 1: expected 3 features as in partition 0, got 5", SPARSE_3, DENSE_5),
@@ -62,7 +63,7 @@ def test_spark_is_asked_for_with_its_extra(run):
 
 
 @pytest.mark.parametrize("case", ADDITIVE, ids=lambda case: case.name)
-def test_an_engine_is_map_reduce_broadcast_and_collect(case, tmp_path):
+def test_an_engine_is_map_and_reduce(case, tmp_path):
     X, y = case.labelled()
     parts = [(X[i:j], y[i:j]) for i, j in pairwise(CUTS)]
     fitted = fit_in_parts(case.new(), parts, width=X.shape[1])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from uuid import uuid4
 
 import numpy as np
+import pandas as pd
 import pytest
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.classification import LogisticRegression
@@ -101,7 +103,7 @@ def test_stages_are_saved_and_loaded(spark, tmp_path):
         again = ReducerModel.load(path)
         assert_same(again.getEstimator(), model.getEstimator())
         assert again.transform(df).columns == ["label", "features", "z"]
-    assert_same(narrows.load(f"{path}/estimator.narrows"), model.getEstimator())
+    assert_same(narrows.load(f"{path}/{FILE}"), model.getEstimator())
 
 
 def test_a_pipeline_is_saved_and_loaded(spark, tmp_path):
@@ -148,15 +150,28 @@ def test_models_come_in_pieces_from_any_file_system(
     assert_same(again.getEstimator(), model.getEstimator())
 
 
+def other_kind(folder):
+    """Let a folder of a model be as a session of the other mode would have saved it."""
+    file, pieces = folder / FILE, folder / PIECES
+    if pieces.exists():
+        rows = pd.read_parquet(pieces).sort_values("start")
+        shutil.rmtree(pieces)
+        file.write_bytes(b"".join(rows.data))
+    else:
+        data = file.read_bytes()
+        pieces.mkdir()
+        starts = range(0, len(data), 100)
+        rows = {"start": list(starts), "data": [data[k : k + 100] for k in starts]}
+        pd.DataFrame(rows).to_parquet(pieces / "0.parquet")
+        file.unlink()
+    for stale in folder.glob(".*.crc"):
+        stale.unlink()
+
+
 def test_a_model_file_of_another_session_is_read(spark, other_files, tmp_path):
     model = ReducerModel(estimator=OC().fit(*labelled(n=90)))
     model.save(f"{other_files}/model")
-    folder = tmp_path / "other" / "model"
-    for each in folder.glob(f"*{PIECES}"):
-        each.rename(tmp_path / "gone")
-    narrows.save(model.getEstimator(), folder / FILE)
-    for stale in folder.glob(".*.crc"):
-        stale.unlink()
+    other_kind(tmp_path / "other" / "model")
     again = ReducerModel.load(f"{other_files}/model")
     assert_same(again.getEstimator(), model.getEstimator())
 
@@ -202,7 +217,7 @@ def test_wrong_folders_are_named(spark, tmp_path):
         DataError, match=r"expected a saved narrows.spark.reducer.Reducer, got none"
     ):
         Reducer.load(str(tmp_path / "nothing"))
-    file = path / "estimator.narrows"
+    file = path / FILE
     file.write_bytes(file.read_bytes()[:200])
     for stale in path.glob(".*.crc"):  # of Hadoop
         stale.unlink()

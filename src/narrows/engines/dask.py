@@ -6,18 +6,18 @@ local cluster starts processes that import it.
 
 from __future__ import annotations
 
-import functools
+import operator
 import signal
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
-from logging import CRITICAL, getLogger
+from logging import CRITICAL
 from multiprocessing import resource_tracker
-from operator import attrgetter
 from threading import Lock
 from traceback import clear_frames
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
@@ -30,19 +30,18 @@ from narrows.engines.parts import feature_names, label_of, list_parts
 from narrows.io.chunk import Options, feature_columns, for_targets
 from narrows.io.extras import needing
 from narrows.io.streams import MAX_LINE_MB
-from narrows.methods.base import check_alone, reducer_of
+from narrows.methods.base import reducer_of
 from narrows.methods.names import source_of
 from narrows.moments.labels import as_array
 from narrows.moments.targets import as_samples
 from narrows.solve.arrays import output_of
+from narrows.solve.in_place import SignalsHeld
 from narrows.table import TableEncoder
 from narrows.text import Vectoriser
 
 __all__ = ["fit", "transform"]
 
-_START = Lock()  # distributed imports parts of itself as a cluster starts: not two at once
-_SMALL = 10_000  # bytes that each task can have of its own
-_LOGGERS = ("distributed", "asyncio", "bokeh")
+_OURS = Lock()  # a cluster of ours has all cores, and its limits are those of the process
 _WAIT = "5 minutes"  # for workers of a cluster of ours to start, and to come back
 _LIMITS = {
     "distributed.scheduler.no-workers-timeout": _WAIT,
@@ -159,7 +158,6 @@ def fit(
         zero_based=zero_based, chunk_rows=chunk_rows, max_line_mb=max_line_mb,
         labels=labels, target=target,
     )  # fmt: skip
-    check_alone(estimator)
     if _is_frame(partitions):
         options = for_targets(estimator, options)
     with _connect(client) as connected:
@@ -388,64 +386,52 @@ def _reduce_frame(frame: Any, reduce: Function, names: Sequence[str]) -> Any:
 
 
 class Dask(Engine):
-    """A Dask cluster; results are futures."""
+    """A Dask cluster. Dask places tasks, and repeats those of workers that die."""
 
     def __init__(self, client: Any):
         self.client = client
 
-    def map(self, function: Function, *iterables: Iterable[Any]) -> list[Any]:
-        """Return the futures of a function of each item."""
-        return [self._start(function, *args) for args in zip(*iterables, strict=False)]
+    def map(self, function: Function, parts: Sequence[Any]) -> list[Any]:
+        """Return the values of a function of each part."""
+        return self.client.gather(self._started(_tasks(function, parts)))
 
-    def reduce(self, add: Function, results: list[Any], seen: Function | None = None) -> Any:
+    def map_reduce(
+        self,
+        function: Function,
+        parts: Sequence[Any],
+        add: Function,
+        done: Function | None = None,
+    ) -> Any:
         """Return the sum, of a tree: two by two, always the same two, whichever are there first.
 
-        Workers add before they learn more parts, so that few states exist at a time.
+        It is one graph, so that Dask adds before it learns more parts, and few states exist.
         """
-        looked: list[Any] = []
-        if seen is not None:
-            look = attrgetter("features")
-            looked += (self._start(look, each, priority=2) for each in results)
-        while len(results) > 1:
-            results[:] = [
-                self._start(functools.reduce, add, results[k : k + 2], priority=1)
-                for k in range(0, len(results), 2)
-            ]
-        if seen is not None:
-            for k, future in enumerate(looked):
-                seen(k, future.result())
-        return results[0].result()
-
-    def broadcast(self, thing: Any) -> Any:
-        """Return a small thing, or the future of a large one on the workers.
-
-        It is that of a task, which is sent again where its worker dies; what is scattered is lost.
-        A task that needs one starts late, so that more states exist at a time.
-        """
-        from distributed.protocol import serialize
-
-        frames = serialize(thing, on_error="raise")[1]
-        size = sum(memoryview(frame).nbytes for frame in frames)
-        return thing if size < _SMALL else self._start(_return, thing)
-
-    def collect(self, results: Sequence[Any]) -> list[Any]:
-        """Return the values of futures."""
-        return self.client.gather(list(results))
-
-    def _start(self, function: Function, *args: Any, **options: Any) -> Any:
         from dask import delayed
-        from dask.base import unpack_collections
 
+        tasks, plus = _tasks(function, parts), delayed(add, pure=False)
+        asked = tasks if done else []
+        while len(tasks) > 1:
+            pairs = [plus(*two) for two in zip(tasks[::2], tasks[1::2], strict=False)]
+            tasks = pairs + tasks[2 * len(pairs) :]
+        total, *left = self._started([*tasks, *asked])
+        while left and done:  # a future that has a name is kept
+            left.pop().add_done_callback(done)
+        return total.result()
+
+    def _started(self, tasks: list[Any]) -> list[Any]:
+        """Return the futures of tasks."""
         with warnings.catch_warnings():  # parts in the memory of this process have to be sent
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-            if unpack_collections(args)[0]:
-                task = delayed(function, pure=False, traverse=True)(*args)
-                return self.client.compute(task, **options)
-            return self.client.submit(function, *args, pure=False, **options)
+            return list(self.client.compute(tasks))
 
 
-def _return(thing: Any) -> Any:
-    return thing
+def _tasks(function: Function, parts: Sequence[Any]) -> list[Any]:
+    """Return a task for each part. Their function is a task, too, and sent to each worker once."""
+    from dask import delayed
+
+    call, sent = delayed(operator.call, pure=False), delayed(function, pure=False, traverse=False)
+    name = f"part-{uuid4().hex}"  # one for all, so that Dask starts few at a time
+    return [call(sent, part, dask_key_name=(name, k)) for k, part in enumerate(parts)]
 
 
 # -- the cluster -----------------------------------------------------------------------------------
@@ -515,77 +501,32 @@ def _current_client(distributed: Any, ours: ExitStack) -> Any:
         return ours.enter_context(distributed.worker_client())
     with suppress(ValueError):
         return distributed.default_client()
-    ours.enter_context(_SETTINGS)
-    # Ctrl-C reaches the main thread only: here it would leave half a cluster that nobody closes
-    with ThreadPoolExecutor(1) as thread:
-        starting = thread.submit(_start_cluster, distributed)
-        ours.callback(_close_cluster, starting)
-        try:
-            cluster = starting.result()
-        except (OSError, RuntimeError) as error:
-            raise ConnectionError(
-                f"expected a Dask cluster on this machine, got none that starts "
-                f"({str(error) or 'no answer'}). Give the client of a running cluster."
-            ) from None
+    cluster = ours.enter_context(_our_cluster(distributed))
     # not the default one: another fit, in another thread, would lose it with this one's end
     return ours.enter_context(distributed.Client(cluster, set_as_default=False))
 
 
-def _start_cluster(distributed: Any) -> Any:
-    """Return a new cluster, whose processes ignore Ctrl-C: it is for the one that starts them."""
-    with _START:
-        resource_tracker.ensure_running()  # it would undo this
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            return distributed.LocalCluster(
-                threads_per_worker=1, dashboard_address=":0", silence_logs=CRITICAL,
-                death_timeout=_WAIT,
-            )  # fmt: skip
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+@contextmanager
+def _our_cluster(distributed: Any) -> Iterator[Any]:
+    """Start a cluster, whose processes ignore Ctrl-C: it is for the one that starts them."""
+    import dask
 
-
-def _close_cluster(starting: Future[Any]) -> None:
-    if starting.exception():
-        return
-    try:
-        starting.result().close()
-    except KeyboardInterrupt:  # a second one: wait still for what is being closed
-        starting.result().close()
-        raise
-
-
-class _Settings:
-    """What holds while clusters of ours run: Dask does not log, and waits for lost workers.
-
-    Errors are raised in our own words. Log levels and limits are those of the process, so the first
-    fit of several at once saves them, and the last one restores them.
-    """
-
-    def __init__(self) -> None:
-        self.lock, self.users = Lock(), 0
-        self.before = ExitStack()
-
-    def __enter__(self) -> None:
-        import dask
-
-        with self.lock:
-            self.users += 1
-            if self.users > 1:
-                return
-            self.before.enter_context(dask.config.set(_LIMITS))
-            loggers: list[Any] = [getLogger(name) for name in _LOGGERS]
-            handlers = [handler for logger in loggers for handler in logger.handlers]
-            for each in (*loggers, *handlers):
-                self.before.callback(each.setLevel, each.level)
-            for logger in loggers:
-                logger.setLevel(CRITICAL + 1)
-
-    def __exit__(self, *_: object) -> None:
-        with self.lock:
-            self.users -= 1
-            if not self.users:
-                self.before.close()
-
-
-_SETTINGS = _Settings()
+    with _OURS, dask.config.set(_LIMITS), ExitStack() as ours:
+        with SignalsHeld():  # half a cluster would not be closed
+            resource_tracker.ensure_running()  # it would undo this
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                options = {"silence_logs": CRITICAL + 1, "death_timeout": _WAIT}
+                cluster = ours.enter_context(
+                    distributed.LocalCluster(
+                        threads_per_worker=1, dashboard_address=":0", **options
+                    )
+                )
+            except (OSError, RuntimeError) as error:
+                raise ConnectionError(
+                    f"expected a Dask cluster on this machine, got none that starts "
+                    f"({str(error) or 'no answer'}). Give the client of a running cluster."
+                ) from None
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        yield cluster

@@ -1,49 +1,46 @@
-"""What a cluster has to offer, so that everything else here works on it."""
+"""What a cluster has to offer, so that everything else here works on it: map, and reduce."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 Function = Callable[..., Any]
 
 
 class Engine:
-    """Where functions run: here in this process; on a cluster, where the data are.
+    """Where functions of parts run: here in this process; on a cluster, where the data are.
 
-    What a function returns stays on the cluster, as a *result*: a handle that later calls accept in
-    the place of the value. In this process it is the value. Functions and arguments have to be such
-    that they can be sent. An engine of a cluster overrides `map`, `reduce`, `broadcast` and
-    `collect`.
+    The engine of a cluster overrides all methods. Functions and parts have to be such that they can
+    be sent; a function is sent once to each worker if it is large.
     """
 
-    def map(self, function: Function, *iterables: Iterable[Any]) -> list[Any]:
-        """Return the results of a function of each item, as the built-in `map`.
+    def map(self, function: Function, parts: Sequence[Any]) -> list[Any]:
+        """Return the values of a function of each part.
 
-        An item may be a table in many parts; the function is then called for each of these, and
+        A part may be a table in many parts; the function is then called for each of these, and
         there are as many values.
         """
-        return [function(*items) for items in zip(*iterables, strict=False)]
+        return [function(part) for part in parts]
 
-    def reduce(self, add: Function, results: list[Any], seen: Function | None = None) -> Any:
-        """Return the value of the sum of results, which are always added in the same order.
+    def map_reduce(
+        self,
+        function: Function,
+        parts: Sequence[Any],
+        add: Function,
+        done: Function | None = None,
+    ) -> Any:
+        """Return the sum of the values of a function of each part, always added in the same order.
 
-        `seen`, if any, is called with the number and the `features` of each value, in their order.
-        The list is not used afterwards: an engine may empty it, so that it can free results.
+        Values stay where they are, and only the sum comes here. `done`, if any, is called once
+        for each part, with anything.
         """
-        if seen is not None:
-            for k, value in enumerate(results):
-                seen(k, value.features)
-        return functools.reduce(add, results)
-
-    def broadcast(self, thing: Any) -> Any:
-        """Return a result whose value is a thing of this process, sent once to each worker."""
-        return thing
-
-    def collect(self, results: Sequence[Any]) -> list[Any]:
-        """Return the values of results."""
-        return list(results)
+        values = self.map(function, parts)
+        if done:
+            for value in values:
+                done(value)
+        return reduce(add, values)
 
     def head(self, data: Any, n: int = 1) -> Any:
         """Return data with at least their first n samples, or any one if n is 1.

@@ -37,6 +37,7 @@ from narrows.text import Vectoriser
 Part = tuple[Any, str]
 Reading = tuple[Options, Source | None]  # how files and tables are read
 Samples = Iterable[tuple[Any, ...]]  # chunks (X, y) or (X, y, sample_weight)
+_NAMED = 5  # features that a message lists
 
 
 class Features(NamedTuple):
@@ -108,16 +109,20 @@ def add_chunks(
 
 
 class PartialState(NamedTuple):
-    """What was learned of a part, or of several, as it is sent: arrays, None without samples."""
+    """What was learned of a part, or of several, as it is sent: arrays, None without samples.
+
+    `seen` has the features of parts with samples and what errors call these parts; of parts with
+    the same features one after the other, it has the first.
+    """
 
     step: Any
     arrays: dict[str, np.ndarray] | None
-    features: Features | None = None  # of the samples of one part
+    seen: tuple[tuple[str, Features], ...] = ()
 
     @classmethod
-    def of(cls, step: Any, state: Any, features: Features | None = None) -> Self:
+    def of(cls, step: Any, state: Any, seen: tuple[tuple[str, Features], ...]) -> Self:
         """Return what was learned, to be sent."""
-        return cls(step, None if state is None else step.to_arrays(state), features)
+        return cls(step, None if state is None else step.to_arrays(state), seen)
 
     @property
     def state(self) -> Any:
@@ -125,26 +130,62 @@ class PartialState(NamedTuple):
         return None if self.arrays is None else self.step.of_arrays(dict(self.arrays), self.step)[1]
 
 
-def learn_part(part: Part, reading: Reading, shared: tuple[Any, Any]) -> PartialState:
-    """Return what a step learns of a part; `shared` are an estimator and the step."""
-    estimator, step = shared
+def learn_part(part: Part, reading: Reading, estimator: Any, step: Any) -> PartialState:
+    """Return what a step learns of a part."""
     with _located(part):
         seen: list[Features] = []
         found = add_chunks(estimator, step, None, _chunks(part, reading, seen))
-        return PartialState.of(*found, seen[-1] if seen else None)
+        return PartialState.of(*found, tuple((part[1], last) for last in seen[-1:]))
 
 
 def joined(estimator: Any, a: PartialState, b: PartialState) -> PartialState:
     """Return what was learned of two parts; the narrower one has zeros in the other's features."""
     with features_named(estimator):
         if a.arrays is None or b.arrays is None:
-            return (b if a.arrays is None else a)._replace(features=None)
+            return b if a.arrays is None else a
         states, steps = [a.state, b.state], [a.step, b.step]
         width = max(step.n_features(state) for step, state in zip(steps, states, strict=True))
         for k, (step, state) in enumerate(zip(steps, states, strict=True)):
             if step.n_features(state) < width:
                 steps[k], states[k] = step.widened(state, width)
-        return PartialState.of(steps[0], steps[0].joined(*states))
+        same = a.seen[-1][1] == b.seen[0][1]
+        return PartialState.of(steps[0], steps[0].joined(*states), a.seen + b.seen[same:])
+
+
+def check_alike(seen: Iterable[tuple[str, Features]]) -> None:
+    """Raise DataError where the features of a part do not fit those of the parts before it.
+
+    `seen` has what errors call each part and its features, in the order of the parts.
+    """
+    number, widest = 0, ""
+    names: tuple[str, ...] | None = None
+    named = ""
+    for where, features in seen:
+        if None not in (names, features.names) and names != features.names:
+            raise DataError(where, _unlike(features.names or (), names or (), named))
+        as_many = names is None or features.number == len(names)
+        if not as_many or not features.follow(number):
+            raise DataError(
+                where,
+                f"expected {number} features as in {widest}, got {features.number}. "
+                "Give every part the same features.",
+            )
+        if features.number > number:
+            number, widest = features.number, where
+        if names is None and features.names is not None:
+            names, named = features.names, where
+
+
+def _unlike(names: tuple[str, ...], expected: tuple[str, ...], where: str) -> str:
+    """Return how the names of features differ from those of another part."""
+    got = [f"without {name}" for name in expected if name not in names]
+    got += [f"with {name}" for name in names if name not in expected]
+    more = ", …" if len(got) > _NAMED else ""
+    return (
+        f"expected the features of {where}, got them "
+        f"{', '.join(got[:_NAMED]) or 'in another order'}{more}. "
+        "Give every part the same features, in one order."
+    )
 
 
 # -- the samples of a part -------------------------------------------------------------------------
@@ -196,9 +237,13 @@ def reduce_part(part: Part, reading: Reading, reduce: Callable[[Any], Any]) -> A
 
 
 def write_reduced(
-    part: Part, path: str, reading: Reading, reduce: Callable[[Any], Any], names: Sequence[str]
+    part_path: tuple[Part, str],
+    reading: Reading,
+    reduce: Callable[[Any], Any],
+    names: Sequence[str],
 ) -> str | None:
     """Write the reduced samples of a part and their labels to a file, if there are any."""
+    part, path = part_path
     with _located(part):
         chunks = (chunk for chunk in _read(part, reading) if chunk[0].shape[0])
         first = next(chunks, None)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import chain, repeat
+from itertools import chain
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -50,8 +50,6 @@ from narrows.methods.base import (
 from narrows.methods.names import file_columns, source_of, use_names
 from narrows.methods.plan import learn as learn_plan
 from narrows.text import Tfidf
-
-_NAMED = 5  # features that a message lists
 
 
 class Parts:
@@ -122,19 +120,13 @@ class Parts:
 
     def _add_up(self, step: Any) -> tuple[Any, Any]:
         """Return a step and the state of all parts after it; each is learned where it is."""
-        together = PartFeatures()
-        shared = self.engine.broadcast((self._new, step))
-        with self._bar("learning") as bar:
-
-            def seen(k: int, features: Features | None) -> None:
-                together.check(self._name_of(k), features)
-                bar.update()
-
-            given = self.parts, repeat(self._reading), repeat(shared)
-            learned = self.engine.map(learn.learn_part, *given)
-            total = self.engine.reduce(partial(learn.joined, self._new), learned, seen)
-        if self.names is None and not self.files and together.names is not None:
-            self.names = list(together.names)
+        new = self._new
+        learn_part = partial(learn.learn_part, reading=self._reading, estimator=new, step=step)
+        total = self._sum("learning", learn_part, partial(learn.joined, new))
+        learn.check_alike(total.seen)
+        names = next((features.names for _, features in total.seen if features.names), None)
+        if self.names is None and not self.files and names is not None:
+            self.names = list(names)
         return total.step, total.step.empty(0) if total.arrays is None else total.state
 
     def write(self, reduce: Function, names: list[str], folder: str) -> list[str]:
@@ -147,10 +139,12 @@ class Parts:
                 raise ParameterError(
                     f"{path}: expected an output, got one of the inputs. Write to another folder."
                 )
+        if self.files and not (self.options.labels or self.options.get(DECIDED)):
+            self._look_at_first_chunk()  # which decides the type of labels
         os.makedirs(folder, exist_ok=True)
-        shared = self._reading, self.engine.broadcast(reduce), names
-        written = self.engine.map(learn.write_reduced, self.parts, paths, *map(repeat, shared))
-        return [path for path in self.engine.collect(written) if path is not None]
+        write = partial(learn.write_reduced, reading=self._reading, reduce=reduce, names=names)
+        written = self.engine.map(write, list(zip(self.parts, paths, strict=True)))
+        return [path for path in written if path is not None]
 
     def survey(self, vectoriser: Any = None) -> None:
         """Find out what only all files together show, and count terms or decide on columns."""
@@ -158,9 +152,8 @@ class Parts:
             expected = f"texts ({SUFFIXES['texts']}) to count"
             advice = "Leave it out, or set `text` to read texts."
             raise ParameterError(f"vectoriser: expected {expected}, got numbers. {advice}")
-        run, collect = self.engine.map, self.engine.collect
         if self._format is not None:
-            found = collect(run(learn.survey, self._of_files, repeat(self.options)))
+            found = self.engine.map(partial(learn.survey, options=self.options), self._of_files)
             facts = self._format.combine(found)
             self.options = self.options.with_found(facts)
             self.source = self._look_at_first_chunk()
@@ -174,10 +167,8 @@ class Parts:
         if not self._are_texts:
             return
         vectoriser = vectoriser or Tfidf()
-        with self._bar("counting terms") as bar:
-            counted = run(learn.count_terms, self.parts, repeat(self.options), repeat(vectoriser))
-            vectoriser = vectoriser + self.engine.reduce(operator.add, counted)
-            bar.update(len(self.parts))
+        count = partial(learn.count_terms, options=self.options, vectoriser=vectoriser)
+        vectoriser = vectoriser + self._sum("counting terms", count, add)
         check_terms(vectoriser, self.parts[0][1])
         self.source = replace(self.source or Source(), tfidf=vectoriser)
 
@@ -188,8 +179,8 @@ class Parts:
             left = DECIDING - sum(rows.shape[0] for rows, _ in found)
             if left > 0:
                 part = self.engine.head(data, left), name
-                more = self.engine.map(learn.first_rows, [part], [self.options], [left])
-                found += chain.from_iterable(self.engine.collect(more))
+                first = partial(learn.first_rows, options=self.options, n=left)
+                found += chain.from_iterable(self.engine.map(first, [part]))
             if found and self.options.columns is None:
                 self.options = self.options.replace(columns=tuple(found[0][0]))
         if not found:
@@ -211,24 +202,12 @@ class Parts:
             check_kind(self.files[0], got, kind_of(source), "the fit")
         self.source = source
 
-    def decide_labels(self) -> None:
-        """Let the first chunk of the first file decide the type of labels, if nothing else did."""
-        known = self.options.labels or self.options.get(DECIDED)
-        if self._format is not None and known is None:
-            self._look_at_first_chunk()
-
-    def describe(self, estimator: Any) -> Any:
-        """Let a fitted estimator know the names and the origin of its features; return it."""
-        if self.names is not None:
-            estimator.feature_names_in_ = np.array(self.names, dtype=object)
-        return remember(estimator, self.source)
-
     # -- inside -----------------------------------------------------------------------------
 
     def _look_at_first_chunk(self) -> Source | None:
         """Return what a model has to remember of files; the type of labels becomes an option."""
-        found = self.engine.map(learn.source_of, [self.files], [self.options])
-        ((source, decided),) = self.engine.collect(found)
+        source_of = partial(learn.source_of, options=self.options)
+        ((source, decided),) = self.engine.map(source_of, [self.files])
         self.options = self.options.with_found({DECIDED: decided})
         return source
 
@@ -247,68 +226,22 @@ class Parts:
     def _first(self) -> tuple[Features, bool] | None:
         """What `learn.first_features` returns of the first part that has samples."""
         for data, name in self.parts:
-            part = self.engine.head(data), name
-            found = self.engine.map(learn.first_features, [part], [self._reading], [self._new])
-            for first in filter(None, self.engine.collect(found)):
+            look = partial(learn.first_features, reading=self._reading, estimator=self._new)
+            for first in filter(None, self.engine.map(look, [(self.engine.head(data), name)])):
                 return first
         return None
 
-    @cached_property
-    def _reading(self) -> tuple[Options, Any]:
-        """How to read a part; sent with each task."""
-        return self.options, self.source and self.engine.broadcast(self.source)
+    @property
+    def _reading(self) -> learn.Reading:
+        """How to read a part."""
+        return self.options, self.source
 
-    def _name_of(self, k: int) -> str:
-        """Return what errors call a part; a part may itself have many, such as those of a table."""
-        return self.parts[k][1] if len(self.parts) > 1 or self.files else partition(k)
-
-    def _bar(self, what: str) -> Any:
-        return tqdm(total=len(self.parts), desc=what, unit="part", disable=not self.progress)
-
-
-class PartFeatures:
-    """Checks the features of the parts of a data set, in the order of the parts."""
-
-    def __init__(self) -> None:
-        self.number, self.of_number = 0, ""  # of the widest part so far
-        self.names: tuple[str, ...] | None = None
-        self.of_names = ""
-
-    def check(self, where: str, features: Features | None) -> None:
-        """Check those of the next part, which errors call `where`; None if it has no samples.
-
-        Raises
-        ------
-        DataError
-            A part that does not fit those before it; it names both.
-        """
-        if features is None:
-            return
-        number, names = features.number, features.names
-        if names is not None and self.names is not None and names != self.names:
-            raise DataError(where, self._unlike(names))
-        named = self.names is not None and number != len(self.names)
-        if named or not features.follow(self.number):
-            raise DataError(
-                where,
-                f"expected {self.number} features as in {self.of_number}, got {number}. "
-                "Give every part the same features.",
-            )
-        if number > self.number:
-            self.number, self.of_number = number, where
-        if names is not None and self.names is None:
-            self.names, self.of_names = names, where
-
-    def _unlike(self, names: tuple[str, ...]) -> str:
-        expected = self.names or ()
-        got = [f"without {name}" for name in expected if name not in names]
-        got += [f"with {name}" for name in names if name not in expected]
-        more = ", …" if len(got) > _NAMED else ""
-        return (
-            f"expected the features of {self.of_names}, got them "
-            f"{', '.join(got[:_NAMED]) or 'in another order'}{more}. "
-            "Give every part the same features, in one order."
-        )
+    def _sum(self, what: str, function: Function, add: Function) -> Any:
+        """Return the sum of the values of a function of each part, with a bar that says what."""
+        if not self.progress:
+            return self.engine.map_reduce(function, self.parts, add)
+        with tqdm(total=len(self.parts), desc=what, unit="part") as bar:
+            return self.engine.map_reduce(function, self.parts, add, lambda _: bar.update())
 
 
 # -- fits and transforms ---------------------------------------------------------------------------
@@ -343,7 +276,9 @@ def fit(
         if whole:
             estimator.set_params(groups=None)
         raise
-    return parts.describe(estimator)
+    if parts.names is not None:
+        estimator.feature_names_in_ = np.array(parts.names, dtype=object)
+    return remember(estimator, parts.source)
 
 
 def transform(
@@ -352,13 +287,13 @@ def transform(
     """Write the reduced samples of each part to a file in a folder; return the files."""
     parts = Parts(engine, data, options)
     parts.use_source(source_of(estimator))
-    parts.decide_labels()
     names = [str(name) for name in estimator.get_feature_names_out()]
     return parts.write(reducer_of(estimator), names, output)
 
 
 def options_to_fit(estimator: Any, **reading: Any) -> Options:
-    """Return how to read what an estimator is to be fitted to."""
+    """Return how to read what an estimator, whose parameters are checked, is to be fitted to."""
+    check_alone(estimator)
     required = get_tags(estimator).target_tags.required
     return Options(labels_required=required, **_with_target(estimator, reading))
 
@@ -369,14 +304,6 @@ def _with_target(estimator: Any, reading: Mapping[str, Any]) -> dict[str, Any]:
     if estimator._takes_numbers and reading.get("target") is None:
         reading["target"] = reading.pop("label", None)
     return reading
-
-
-def files_to_fit(
-    estimator: Any, files: Any, reading: Mapping[str, Any]
-) -> tuple[list[Any], Options]:
-    """Return the files that an estimator is to be fitted to, whose parameters are checked."""
-    check_alone(estimator)
-    return list_parts(files), options_to_fit(estimator, **reading)
 
 
 def options_for(estimator: Any, reading: Mapping[str, Any]) -> Options:

@@ -23,7 +23,7 @@ from narrows.io.chunk import Options
 from narrows.io.extras import needing
 from narrows.io.formats.arrow import DENSE, FIELDS, INDICES, SPARSE, VALUES, pyarrow
 from narrows.io.source import is_of_texts, kind_of
-from narrows.methods.base import Reducer, check_alone, reducer_of
+from narrows.methods.base import Reducer, reducer_of
 from narrows.methods.names import file_columns, source_of
 from narrows.methods.projectors import predictor_of
 from narrows.solve.solution import Solution
@@ -139,7 +139,6 @@ def fit(
             "expected a DataFrame with an end, got a stream. Fit the DataFrame of each "
             "batch in foreachBatch, and merge the estimators."
         )
-    check_alone(estimator)
     is_table = vectoriser is not None and vectoriser.takes == "tables"
     columns = columns_of(df, features_col, (label_col, weight_col), is_table)
     if weight_col is not None:
@@ -155,8 +154,8 @@ def fit(
     names = columns.names if columns.kind in ("numbers", "tables") else None
     name = "target" if estimator._takes_numbers else "label"
     options = options.replace(**{name: label, "has_labels": label is not None})
-    with Spark(df.sparkSession) as engine:
-        return parts.fit(engine, estimator, data, options, names, vectoriser, progress)
+    engine = Spark(df.sparkSession)
+    return parts.fit(engine, estimator, data, options, names, vectoriser, progress)
 
 
 def transform(
@@ -210,8 +209,7 @@ def transform(
     check_absent(df, output_col, "output_col")
     columns, options = _read_as_fitted(estimator, df, features_col)
     kind, convert = (ARRAY, as_arrays) if columns.kind == "arrays" else (VECTOR, as_vectors)
-    reduce = Spark(df.sparkSession).broadcast(reducer_of(estimator))
-    new = partial(_reduced, reduce=reduce, convert=convert)
+    new = partial(_reduced, reduce=reducer_of(estimator), convert=convert)
     return _with_columns(df, estimator, columns.names, options, {output_col: kind}, new)
 
 
@@ -285,8 +283,8 @@ def predict(
     kinds = {output_col: _LABELS.get(rule.classes.labels.dtype.kind, "string")}
     if probability_col is not None:
         kinds[probability_col] = VECTOR
-    sent = Spark(df.sparkSession).broadcast(replace(rule, W=None))
-    new = partial(_predicted, rule=sent, with_probability=probability_col is not None)
+    rule = replace(rule, W=None)
+    new = partial(_predicted, rule=rule, with_probability=probability_col is not None)
     return _with_columns(df, estimator, columns.names, options, kinds, new)
 
 
@@ -352,9 +350,9 @@ def fit_files(
     >>> fit_files(OC(), ["/shared/shards/*.svm.gz"], "spark://host:7077")  # doctest: +SKIP
     OC()
     """
-    data, options = parts.files_to_fit(estimator, files, reading)
-    with _connect(session, progress) as found, Spark(found) as engine:
-        return parts.fit(engine, estimator, data, options, None, vectoriser)
+    options, data = parts.options_to_fit(estimator, **reading), parts.list_parts(files)
+    with _connect(session, progress) as found:
+        return parts.fit(Spark(found), estimator, data, options, None, vectoriser)
 
 
 def transform_files(
@@ -406,10 +404,9 @@ def transform_files(
     >>> from narrows.spark import transform_files  # doctest: +SKIP
     >>> transform_files(load("m.narrows"), ["shards/*.svm"], "reduced")  # doctest: +SKIP
     """
-    options = parts.options_for(estimator, reading)
-    listed = parts.list_parts(files)
-    with _connect(session) as found, Spark(found) as engine:
-        return parts.transform(engine, estimator, listed, options, output)
+    options, data = parts.options_for(estimator, reading), parts.list_parts(files)
+    with _connect(session) as found:
+        return parts.transform(Spark(found), estimator, data, options, output)
 
 
 # -- columns ---------------------------------------------------------------------------------------
@@ -664,8 +661,10 @@ def _with_columns(
     `kinds` has their names and types, in the order of the arrays that the function returns.
     """
     check_names([*df.columns, *kinds])
-    source = source_of(estimator)
-    reading = options, source and Spark(df.sparkSession).broadcast(source)
+    reading = options, source_of(estimator)
+    reduce = Spark(df.sparkSession).sent(
+        partial(learn.reduce_chunks, reading=reading, reduce=of_samples)
+    )
 
     def widened(batches: Iterator[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
@@ -678,7 +677,7 @@ def _with_columns(
                 yield batch.select(names)
 
         part = stream_of(samples()), parts.partition(TaskContext.get().partitionId())
-        for arrays in learn.reduce_chunks(part, reading, of_samples):
+        for arrays in reduce(part):
             table, n = pyarrow().Table.from_batches(held), len(arrays[0])
             (rows,) = table.slice(0, n).combine_chunks().to_batches()
             held[:] = table.slice(n).to_batches()

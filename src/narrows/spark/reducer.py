@@ -3,7 +3,7 @@
 A folder has Spark's metadata, and the fitted estimator as a model file. This is a file of its own
 where that can be written: anywhere by a classic session, and to files of the machines by Spark
 Connect. Connect has no call that writes one file to a path such as ``s3a://…``; the bytes of the
-model file are then the rows of a Parquet folder.
+model file are then the rows of a Parquet folder. Either is read by any session.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -19,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from pyspark import keyword_only
+from pyspark.errors import AnalysisException
 from pyspark.ml import Estimator, Model
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import HasFeaturesCol, HasLabelCol, HasOutputCol, HasWeightCol
@@ -30,6 +32,7 @@ from pyspark.ml.util import (
     MLWritable,
     MLWriter,
 )
+from pyspark.sql import functions
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -233,7 +236,7 @@ class ReducerModel(Model, _Stage):
     ``write().overwrite().save(path)`` stores the estimator as the model file ``estimator.narrows``
     in the folder, which `narrows.load` also reads, and the metadata of Spark. Spark Connect cannot
     write such a file to HDFS or an object store; there the folder contains its bytes in Parquet,
-    which only `ReducerModel.load` reads.
+    which only `ReducerModel.load` reads, in any session.
 
     Examples
     --------
@@ -383,99 +386,55 @@ def _hadoop(session: Any, path: str) -> tuple[Any, Any]:
     return at.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()), at
 
 
-def _folder_of_machine(session: Any, path: str) -> str | None:
-    """Return the folder where the metadata are if it is one of the machines, else None."""
-    (file, *_) = session.read.text(os.path.join(path, "metadata")).inputFiles()
-    url = urlsplit(file)
-    return os.path.dirname(os.path.dirname(unquote(url.path))) if url.scheme == "file" else None
-
-
 def _put(session: Any, local: Path, path: str) -> None:
     """Copy a model file into a folder of any file system that Spark knows."""
     if not _is_connect(session):
         system, to = _hadoop(session, os.path.join(path, FILE))
         system.copyFromLocalFile(_hadoop(session, f"file://{local}")[1], to)
         return
-    session.addArtifacts(str(local), file=True)  # in small pieces; a message has at most 128 MB
-    folder = _folder_of_machine(session, path)
-    if folder is None:
-        rows = _of_one_task(session, _slices, local.name, True, 0, local.stat().st_size, _ROW)
-        rows.write.parquet(os.path.join(path, PIECES))
-    else:
-        _of_one_task(session, _copy_sent, local.name, os.path.join(folder, FILE)).collect()
+    (metadata, *_) = session.read.text(os.path.join(path, "metadata")).inputFiles()
+    if urlsplit(metadata).scheme == "file":  # of the machines
+        session.addArtifacts(str(local), file=True)  # in small pieces; a message has 128 MB at most
+        folder = Path(unquote(urlsplit(metadata).path)).parents[1]
+        copy = partial(_copy_sent, local.name, str(folder / FILE))
+        session.range(0, 1, 1, 1).mapInArrow(copy, _ROWS).collect()
+        return
+    size = local.stat().st_size
+    with local.open("rb") as file:
+        for start in range(0, size, _AT_ONCE):
+            places = range(start, min(start + _AT_ONCE, size), _ROW)
+            rows = session.createDataFrame([(at, file.read(_ROW)) for at in places], _ROWS)
+            rows.write.mode("append").parquet(os.path.join(path, PIECES))
 
 
 def _get(session: Any, path: str, local: Path) -> bool:
     """Copy a model file from a folder; return whether there is one."""
-    if not _is_connect(session):
+    if not _is_connect(session):  # a file of any size
         system, source = _hadoop(session, os.path.join(path, FILE))
-        found = bool(system.exists(source))
-        if found:
+        if system.exists(source):
             to = _hadoop(session, f"file://{local}")[1]
             system.copyToLocalFile(False, source, to, True)
-        return found
-    read, start = _reading(session, path), 0
-    with local.open("wb") as file:
-        while data := read(start):
-            start += file.write(data)
-    return start > 0
+            return True
+    for read in (_of_file, _of_pieces):
+        with local.open("wb") as file, suppress(AnalysisException):  # where there is none
+            while data := read(session, path, file.tell()):
+                file.write(data)
+            return True
+    return False
 
 
-def _reading(session: Any, path: str) -> Callable[[int], bytes]:
-    """Return what reads `_AT_ONCE` bytes of a model file from a byte on, by Connect."""
-    from pyspark.errors import AnalysisException
-    from pyspark.sql import functions
-
-    folder, size = _folder_of_machine(session, path), _AT_ONCE
-    file = os.path.join(path if folder is None else folder, FILE)
-    if folder is not None:
-        return lambda start: _joined(_of_one_task(session, _slices, file, False, start, size, _ROW))
-    try:
-        whole = session.read.format("binaryFile").load(file)
-        whole.count()
-    except AnalysisException:
-        pass
-    else:
-        return lambda start: bytes(
-            whole.select(functions.substring("content", start + 1, size)).head()[0]
-        )
-    try:
-        rows = session.read.schema(_ROWS).parquet(os.path.join(path, PIECES))
-        rows.count()
-    except AnalysisException:
-        return lambda start: b""
-    return lambda start: _joined(rows.where(f"start >= {start} and start < {start + size}"))
+def _of_file(session: Any, path: str, start: int) -> bytes:
+    """Return `_AT_ONCE` bytes of a model file from a byte on."""
+    content = functions.substring("content", start + 1, _AT_ONCE)
+    whole = session.read.format("binaryFile").load(os.path.join(path, FILE))
+    return bytes(whole.select(content).head()[0])
 
 
-def _joined(rows: Any) -> bytes:
-    table = rows.toArrow().sort_by("start")
-    return b"".join(data.as_py() for data in table.column("data"))
-
-
-def _of_one_task(session: Any, function: Callable[..., Any], *args: Any) -> Any:
-    """Return the rows that a function yields on an executor."""
-    return session.range(0, 1, 1, 1).mapInArrow(partial(function, *args), _ROWS)
-
-
-def _slices(
-    path: str, sent: bool, start: int, size: int, row: int, batches: Iterator[Any]
-) -> Iterator[Any]:
-    """Yield `size` bytes of a file from a byte on, as rows; none if there is no such file."""
-    import pyarrow as pa
-    from pyspark import SparkFiles
-
-    path = SparkFiles.get(path) if sent else path
-    for batch in batches:
-        if not (batch.num_rows and os.path.exists(path)):
-            continue
-        with open(path, "rb") as file:
-            file.seek(start)
-            for first in range(start, start + size, row):
-                data = file.read(row)
-                if not data:
-                    break
-                arrays = pa.array([first], pa.int64()), pa.array([data], pa.binary())
-                yield pa.RecordBatch.from_arrays(list(arrays), names=["start", "data"])
+def _of_pieces(session: Any, path: str, start: int) -> bytes:
+    """Return `_AT_ONCE` bytes of a model file that is in pieces from a byte on."""
+    rows = session.read.schema(_ROWS).parquet(os.path.join(path, PIECES))
+    table = rows.where(f"start >= {start} and start < {start + _AT_ONCE}").toArrow()
+    return b"".join(data.as_py() for data in table.sort_by("start").column("data"))
 
 
 def _copy_sent(name: str, path: str, batches: Iterator[Any]) -> Iterator[Any]:
