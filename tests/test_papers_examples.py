@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -164,6 +166,26 @@ def test_the_full_rcv1_replaces_the_sample(tmp_path, monkeypatch):
     assert X.shape == (4, N_FEATURES)
     assert sorted(y) == ["CCAT", "ECAT", "GCAT", "MCAT"]
     assert papers_data.full_rcv1(*claim) == []
+
+
+# -- what they need ---------------------------------------------------------------------------
+
+INSTALLED = {  # narrows, what it depends on, and the extra plots (Pillow comes with Matplotlib)
+    "click", "examples", "matplotlib", "narrows", "numpy", "PIL", "scipy", "sklearn",
+    "threadpoolctl",
+}  # fmt: skip
+
+
+def test_the_scripts_import_only_what_the_extra_plots_installs():
+    scripts = sorted((PAGE.parents[2] / "examples" / "papers").rglob("*.py"))
+    assert len(scripts) > len(NAMES)
+    for path in scripts:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                name = getattr(node, "module", None) or node.names[0].name
+                first = name.partition(".")[0]
+                allowed = first in INSTALLED | sys.stdlib_module_names
+                assert allowed or name in ("benchmarks.harness", "benchmarks.tables"), path.name
 
 
 # -- the scripts ------------------------------------------------------------------------------

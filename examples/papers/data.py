@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 from benchmarks.harness import data_path
-from benchmarks.studies import corpora
-from benchmarks.studies.neighbours import data as sets_of_ye2005
 from examples.papers.lyrl2004 import read_lyrl2004
+from examples.papers.texts import documents, split
 from examples.papers.verdict import Row, untested
 from scipy import sparse
 
@@ -40,7 +39,7 @@ def rcv1() -> tuple[Any, np.ndarray]:
 @cache
 def rcv1_folds() -> list[Fold]:
     """Return five folds: four fifths for training, one fifth for the test."""
-    return list(corpora.split(*rcv1(), cv=5, seed=0))
+    return list(split(*rcv1(), cv=5, seed=0))
 
 
 @cache
@@ -52,10 +51,18 @@ def odp() -> tuple[Any, np.ndarray] | None:
 
 def sets() -> Iterator[tuple[str, Any, np.ndarray]]:
     """Yield the available sets of Ye et al. (2005): ORL, tr41, re0, and AR if it is provided."""
-    yield from sets_of_ye2005()
+    yield "ORL", *faces()
+    yield "tr41", *documents("tr41")
+    yield "re0", *documents("re0")
     if has_ar():
         file = np.load(os.environ["NARROWS_AR"])
         yield "AR", file["X"].astype(np.float64), file["y"]
+
+
+def faces() -> tuple[np.ndarray, np.ndarray]:
+    """Return the ORL faces: 400 samples of 10,304 pixels from 0 to 255, 40 people."""
+    file = np.load(data_path("orl_faces.npz"))
+    return file["X"].astype(np.float64), file["y"]
 
 
 def full_rcv1(paper: str, where: str, claim: str, theirs: str, names: str) -> list[Row]:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from benchmarks.studies import corpora
-from examples.papers import draw
+from examples.papers import draw, texts
 from examples.papers.measure import smo
 from examples.papers.selected import METHODS
 from examples.papers.verdict import Row, judged, several
@@ -24,7 +23,7 @@ LITTLE, P, SEEDS = 0.05, 100, range(3)
 
 
 def run(out: Path) -> list[Row]:
-    comp = corpora.comp()
+    comp = texts.comp()
     kept: dict[str, list[float]] = {name: [] for name in METHODS}
     f1: dict[str, list[float]] = {name: [] for name in (*METHODS, "OC")}
     best = {
@@ -80,5 +79,5 @@ def _relabelled(y: np.ndarray, share: float, seed: int) -> np.ndarray:
     return found
 
 
-def _f1(comp: corpora.Split, Z: object, Z_test: object) -> float:
+def _f1(comp: texts.Split, Z: object, Z_test: object) -> float:
     return smo(Z, comp.y, Z_test, comp.y_test)[0]

@@ -10,8 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from benchmarks.studies import corpora
-from examples.papers import selected
+from examples.papers import selected, texts
 from examples.papers.data import COMMAND, odp
 from examples.papers.measure import SVM_SAMPLES, smo
 from examples.papers.verdict import Row, f, judged, untested
@@ -34,7 +33,7 @@ CLAIMS = {
 def run(out: Path) -> list[Row]:
     found = odp()
     data = "ODP" if found else "20 Newsgroups"
-    folds = list(corpora.split(*found, cv=5, seed=0)) if found else [_news()]
+    folds = list(texts.split(*found, cv=5, seed=0)) if found else [_news()]
     measured = _measured(out, folds, data)
     if found:
         return measured
@@ -87,6 +86,6 @@ def _measured(out: Path, folds: list[Fold], data: str) -> list[Row]:
 
 
 def _news() -> Fold:
-    news = corpora.news()
+    news = texts.news()
     order = np.random.default_rng(0).permutation(len(news.y))
     return news.X[order], news.y[order], news.X_test, news.y_test

@@ -18,11 +18,11 @@ from examples.papers import draw
 from examples.papers.convergence import convergence
 from examples.papers.data import full_rcv1, rcv1_folds
 from examples.papers.measure import cpu, seconds, smo
+from examples.papers.printed.ccipca import ccipca
+from examples.papers.printed.ilda import ilda
+from examples.papers.printed.immc import immc
+from examples.papers.printed.ioc import ioc
 from examples.papers.verdict import Row, f, judged, several
-from tests.papers.ccipca import ccipca
-from tests.papers.ilda import ilda
-from tests.papers.immc import immc
-from tests.papers.ioc import ioc
 
 from narrows import CCIPCA, CHI, IG, ILDA, IMMC, IOC, OC, OCFS
 

@@ -13,8 +13,8 @@ import numpy as np
 from examples.papers.data import rcv1_folds
 from examples.papers.learned import STEPS, found
 from examples.papers.measure import SVM_SAMPLES, exponent, seconds
+from examples.papers.printed.iis import iis
 from examples.papers.verdict import Row, judged, several
-from tests.papers.iis import iis
 
 from narrows import CCIPCA, IIS
 

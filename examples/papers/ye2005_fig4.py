@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.studies.neighbours import cross_validated
 from examples.papers import draw
 from examples.papers.data import COMMAND, has_ar, sets
+from examples.papers.neighbours import cross_validated
 from examples.papers.verdict import Row, judged, untested
 
 from narrows import IDRQR

@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from benchmarks.studies.neighbours import cross_validated, projections
 from examples.papers import draw
 from examples.papers.data import COMMAND, has_ar, sets
+from examples.papers.neighbours import cross_validated, projections
 from examples.papers.verdict import Row, f, judged, several, untested
 
 METHODS = {

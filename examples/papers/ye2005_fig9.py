@@ -10,10 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from benchmarks.studies.updates import SHARES
 from examples.papers import draw
 from examples.papers.data import COMMAND, has_ar
-from examples.papers.updated import runs
+from examples.papers.updated import SHARES, runs
 from examples.papers.verdict import Row, judged, untested
 from scipy.stats import ttest_rel
 
