@@ -13,24 +13,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.harness import data_path
 from examples.papers.lyrl2004 import read_lyrl2004
+from examples.papers.sources import COMMAND, find, path
 from examples.papers.texts import documents, split
 from examples.papers.verdict import Row, untested
 from scipy import sparse
+from sklearn.datasets import load_iris, load_wine
 
 from narrows import Moments
 from narrows.evaluate.splits import Fold
 from narrows.read import iter_chunks
-
-COMMAND = "python -m examples.papers"
 
 
 @cache
 def rcv1() -> tuple[Any, np.ndarray]:
     """Return RCV1, the documents with one top topic, in a seeded random order."""
     folder = os.environ.get("NARROWS_RCV1")
-    X, y = read_lyrl2004(folder) if folder else whole(data_path("rcv1_4class.npz"))
+    X, y = read_lyrl2004(folder) if folder else whole(path("rcv1_4class.npz"))
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     order = np.random.default_rng(0).permutation(len(y))
     return X[order], y[order]
@@ -45,8 +44,8 @@ def rcv1_folds() -> list[Fold]:
 @cache
 def odp() -> tuple[Any, np.ndarray] | None:
     """Return ODP, if the user provides it."""
-    path = os.environ.get("NARROWS_ODP")
-    return whole(Path(path)) if path else None
+    file = os.environ.get("NARROWS_ODP")
+    return whole(Path(file)) if file else None
 
 
 def sets() -> Iterator[tuple[str, Any, np.ndarray]]:
@@ -61,7 +60,7 @@ def sets() -> Iterator[tuple[str, Any, np.ndarray]]:
 
 def faces() -> tuple[np.ndarray, np.ndarray]:
     """Return the ORL faces: 400 samples of 10,304 pixels from 0 to 255, 40 people."""
-    file = np.load(data_path("orl_faces.npz"))
+    file = np.load(path("orl_faces.npz"))
     return file["X"].astype(np.float64), file["y"]
 
 
@@ -78,9 +77,9 @@ def has_ar() -> bool:
     return bool(os.environ.get("NARROWS_AR"))
 
 
-def whole(path: Path) -> tuple[Any, np.ndarray]:
+def whole(file: Path) -> tuple[Any, np.ndarray]:
     """Return all samples of a file and their labels."""
-    parts = list(iter_chunks(path))
+    parts = list(iter_chunks(file))
     X = [rows for rows, _ in parts]
     stacked = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.vstack(X)
     return stacked, np.concatenate([labels for _, labels in parts])
@@ -93,7 +92,13 @@ def uci(*names: str, standard: bool = False) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _uci(name: str) -> tuple[np.ndarray, np.ndarray]:
-    return whole(data_path(f"{name}.csv"))
+    if name in INSTALLED and find(f"{name}.csv") is None:
+        found = INSTALLED[name]()
+        return found.data, found.target_names[found.target]
+    return whole(path(f"{name}.csv"))
+
+
+INSTALLED = {"iris": load_iris, "wine": load_wine}  # two samples of Iris differ from the UCI file
 
 
 UCI = {
