@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from examples.papers.printed.idrqr import Literal, batch
 from scipy import linalg, sparse
 from sklearn.datasets import load_iris
 from sklearn.feature_extraction.text import TfidfTransformer
@@ -14,7 +15,6 @@ from narrows.engines import local
 from tests.cases import assert_same, labelled
 from tests.conftest import EVERYTHING
 from tests.inside import state_of
-from tests.papers.idrqr import Literal, batch
 
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 

@@ -6,6 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from examples.papers.printed.ccipca import ccipca
+from examples.papers.printed.immc import immc
+from examples.papers.printed.ioc import ioc
 from scipy import linalg, sparse
 from sklearn.decomposition import PCA
 
@@ -16,9 +19,6 @@ from narrows.errors import ParameterError
 from tests.cases import ONLINE, answer, arrays_of, assert_same, labelled
 from tests.inside import state_of
 from tests.oracles.dense import scatters
-from tests.papers.ccipca import ccipca
-from tests.papers.immc import immc
-from tests.papers.ioc import ioc
 from tests.test_span import assert_near, stream, uci, vectors
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import re
-from importlib import import_module
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from examples.papers import data as papers_data
-from examples.papers import page
-from examples.papers.__main__ import NAMES, main
+from examples.papers import page, sources
+from examples.papers.__main__ import main
+from examples.papers.experiments import NAMES, load
 from examples.papers.lyrl2004 import N_FEATURES, VECTORS, read_lyrl2004
 from examples.papers.measure import exponent, seconds
 from examples.papers.verdict import HOLDS, NOT, PAPERS, PART, UNTESTED, Row, f, judged, untested
@@ -67,7 +69,7 @@ def test_every_picture_is_shown_and_small():
     found = {path.name for path in OUT.glob("*.png")}
     assert shown == found
     assert all((OUT / name).stat().st_size < 60_000 for name in found)
-    assert {name.removesuffix(".png") for name in found} <= set(NAMES)
+    assert {name.removesuffix(".png").replace("_", "-") for name in found} <= set(NAMES)
 
 
 def test_the_tables_are_those_of_the_rows():
@@ -155,10 +157,10 @@ def test_the_message_names_a_missing_or_damaged_file(tmp_path):
 
 
 def test_the_full_rcv1_replaces_the_sample(tmp_path, monkeypatch):
-    claim = ("yan2006", "Table 4", "it is so", "1", "yan2006_table4")
+    claim = ("yan2006", "Table 4", "it is so", "1", "yan2006-table4")
     [row] = papers_data.full_rcv1(*claim)
     assert row.verdict == UNTESTED
-    assert "yan2006_table4 --rcv1" in row.note
+    assert "yan2006-table4 --rcv1" in row.note
     monkeypatch.setenv("NARROWS_RCV1", str(lyrl(tmp_path)))
     X, y = papers_data.rcv1.__wrapped__()
     assert X.shape == (4, N_FEATURES)
@@ -166,34 +168,90 @@ def test_the_full_rcv1_replaces_the_sample(tmp_path, monkeypatch):
     assert papers_data.full_rcv1(*claim) == []
 
 
+# -- what they need ---------------------------------------------------------------------------
+
+INSTALLED = {  # narrows, what it depends on, and the extra plots (Pillow comes with Matplotlib)
+    "click", "examples", "matplotlib", "narrows", "numpy", "PIL", "scipy", "sklearn",
+    "threadpoolctl",
+}  # fmt: skip
+
+
+def test_the_scripts_import_only_what_the_extra_plots_installs():
+    scripts = sorted((PAGE.parents[2] / "examples" / "papers").rglob("*.py"))
+    assert len(scripts) > len(NAMES)
+    for path in scripts:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                name = getattr(node, "module", None) or node.names[0].name
+                first = name.partition(".")[0]
+                allowed = first in INSTALLED | sys.stdlib_module_names
+                assert allowed or name in ("benchmarks.harness", "benchmarks.tables"), path.name
+
+
 # -- the scripts ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_experiment_has_a_title_and_names_its_data(name):
+    experiment = load(name)
+    paper = PAPERS[name.split("-")[0]]
+    assert re.fullmatch(rf"{re.escape(paper)} .+: .+[^.]", experiment.title)
+    assert {*experiment.data, *experiment.optional} <= set(sources.SOURCES)
+    assert all(sources.SOURCES[key].files for key in experiment.data)
 
 
 @pytest.mark.nightly
 @pytest.mark.data
-@pytest.mark.parametrize("name", ["yan2006_fig2", "yan2004_fig3", "yan2006b_fig1"])
+@pytest.mark.parametrize("name", ["yan2006-fig2", "yan2004-fig3", "yan2006b-fig1"])
 def test_the_fastest_scripts_run(data, tmp_path, name):
-    rows = import_module(f"examples.papers.{name}").run(tmp_path)
+    rows = load(name).run(tmp_path)
     assert all(isinstance(row, Row) for row in rows)
-    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    picture = tmp_path / f"{name.replace('-', '_')}.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_a_name_the_command_lists_the_experiments(tmp_path, monkeypatch):
+    monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
+    done = CliRunner().invoke(main, [])
+    assert done.exit_code == 0
+    assert all(f"  {name} " in done.output for name in NAMES)
+    assert "data: Iris (scikit-learn), Wine (scikit-learn)" in done.output
+    assert "data: 20 Newsgroups (missing), ODP (optional, missing)" in done.output
+    assert "2 CPU seconds; holds 3, does not hold 4" in done.output
+    helped = CliRunner().invoke(main, ["--help"])
+    assert all(f"  {name}\n" in helped.output for name in NAMES)
+
+
+def test_the_message_names_an_experiment_like_an_unknown_one():
+    done = CliRunner().invoke(main, ["yan2006-fig44"])
+    assert done.exit_code == 2
+    assert (
+        "expected the name of an experiment, got 'yan2006-fig44'. Did you mean yan2006-fig4?"
+        in (done.output)
+    )
 
 
 def test_the_message_names_missing_data(tmp_path, monkeypatch):
     monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
-    done = CliRunner().invoke(main, ["yan2006_fig2"])
+    done = CliRunner().invoke(main, ["yan2006b_fig5"])  # the name of the module will do
     assert done.exit_code == 1
-    assert "yan2006_fig2: iris.csv is not in the folder NARROWS_DATA" in done.output
+    assert "yan2006b-fig5: Balance Scale is missing. Set NARROWS_DATA to a folder with" in (
+        done.output
+    )
+    assert "yan2006b-fig5: Monk 1 is missing." in done.output
+    assert "Iris is missing" not in done.output
     assert "Traceback" not in done.output
 
 
 @pytest.mark.nightly
-@pytest.mark.data
-def test_the_command_writes_results(data, tmp_path, monkeypatch):
+def test_the_command_writes_results(tmp_path, monkeypatch):
+    monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
     monkeypatch.setattr(page, "FOLDER", tmp_path)
-    done = CliRunner().invoke(main, ["yan2006_fig2", "--write"])
+    done = CliRunner().invoke(main, ["yan2006-fig2", "--write"])
     assert done.exit_code == 0, done.output
-    assert "## yan2006_fig2" in done.output
+    assert "Yan et al. (2006), section 3.2: DOES NOT HOLD" in done.output
+    assert "Data: Iris, from scikit-learn." in done.output
+    assert f"Picture: {tmp_path / 'yan2006_fig2.png'}" in done.output
     results = page.load(tmp_path)
-    assert list(results) == ["yan2006_fig2"]
+    assert list(results) == ["yan2006-fig2"]
     assert "section 3.2" in page.parts(results)["yan2006"]
-    assert (tmp_path / "yan2006_fig2.png").exists()

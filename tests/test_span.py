@@ -8,6 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from examples.papers.printed.ccipca import ccipca
+from examples.papers.printed.iis import iis
+from examples.papers.printed.ilda import ilda
+from examples.papers.printed.immc import immc
+from examples.papers.printed.ioc import ioc
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
@@ -15,11 +20,6 @@ from narrows import CCIPCA, IIS, ILDA, IMMC, IOC
 from tests.cases import bytes_of, labelled
 from tests.conftest import EVERYTHING, slow
 from tests.inside import pretend, state_of
-from tests.papers.ccipca import ccipca
-from tests.papers.iis import iis
-from tests.papers.ilda import ilda
-from tests.papers.immc import immc
-from tests.papers.ioc import ioc
 from tests.solvers import RuleOfIteration as Rule
 from tests.solvers import Span
 from tests.traced import stopped

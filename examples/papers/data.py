@@ -13,25 +13,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.harness import data_path
-from benchmarks.studies import corpora
-from benchmarks.studies.neighbours import data as sets_of_ye2005
 from examples.papers.lyrl2004 import read_lyrl2004
+from examples.papers.sources import COMMAND, find, path
+from examples.papers.texts import documents, split
 from examples.papers.verdict import Row, untested
 from scipy import sparse
+from sklearn.datasets import load_iris, load_wine
 
 from narrows import Moments
 from narrows.evaluate.splits import Fold
 from narrows.read import iter_chunks
-
-COMMAND = "python -m examples.papers"
 
 
 @cache
 def rcv1() -> tuple[Any, np.ndarray]:
     """Return RCV1, the documents with one top topic, in a seeded random order."""
     folder = os.environ.get("NARROWS_RCV1")
-    X, y = read_lyrl2004(folder) if folder else whole(data_path("rcv1_4class.npz"))
+    X, y = read_lyrl2004(folder) if folder else whole(path("rcv1_4class.npz"))
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     order = np.random.default_rng(0).permutation(len(y))
     return X[order], y[order]
@@ -40,22 +38,30 @@ def rcv1() -> tuple[Any, np.ndarray]:
 @cache
 def rcv1_folds() -> list[Fold]:
     """Return five folds: four fifths for training, one fifth for the test."""
-    return list(corpora.split(*rcv1(), cv=5, seed=0))
+    return list(split(*rcv1(), cv=5, seed=0))
 
 
 @cache
 def odp() -> tuple[Any, np.ndarray] | None:
     """Return ODP, if the user provides it."""
-    path = os.environ.get("NARROWS_ODP")
-    return whole(Path(path)) if path else None
+    file = os.environ.get("NARROWS_ODP")
+    return whole(Path(file)) if file else None
 
 
 def sets() -> Iterator[tuple[str, Any, np.ndarray]]:
     """Yield the available sets of Ye et al. (2005): ORL, tr41, re0, and AR if it is provided."""
-    yield from sets_of_ye2005()
+    yield "ORL", *faces()
+    yield "tr41", *documents("tr41")
+    yield "re0", *documents("re0")
     if has_ar():
         file = np.load(os.environ["NARROWS_AR"])
         yield "AR", file["X"].astype(np.float64), file["y"]
+
+
+def faces() -> tuple[np.ndarray, np.ndarray]:
+    """Return the ORL faces: 400 samples of 10,304 pixels from 0 to 255, 40 people."""
+    file = np.load(path("orl_faces.npz"))
+    return file["X"].astype(np.float64), file["y"]
 
 
 def full_rcv1(paper: str, where: str, claim: str, theirs: str, names: str) -> list[Row]:
@@ -71,9 +77,9 @@ def has_ar() -> bool:
     return bool(os.environ.get("NARROWS_AR"))
 
 
-def whole(path: Path) -> tuple[Any, np.ndarray]:
+def whole(file: Path) -> tuple[Any, np.ndarray]:
     """Return all samples of a file and their labels."""
-    parts = list(iter_chunks(path))
+    parts = list(iter_chunks(file))
     X = [rows for rows, _ in parts]
     stacked = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.vstack(X)
     return stacked, np.concatenate([labels for _, labels in parts])
@@ -86,7 +92,13 @@ def uci(*names: str, standard: bool = False) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _uci(name: str) -> tuple[np.ndarray, np.ndarray]:
-    return whole(data_path(f"{name}.csv"))
+    if name in INSTALLED and find(f"{name}.csv") is None:
+        found = INSTALLED[name]()
+        return found.data, found.target_names[found.target]
+    return whole(path(f"{name}.csv"))
+
+
+INSTALLED = {"iris": load_iris, "wine": load_wine}  # two samples of Iris differ from the UCI file
 
 
 UCI = {

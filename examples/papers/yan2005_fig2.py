@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.studies import corpora
-from examples.papers import selected
+from examples.papers import selected, texts
 from examples.papers.verdict import Row, judged, several
 
+DATA = ("20news",)
 SIZES = (10, 100, 200, 500, 1_000, 10_000)
 
 
 def run(out: Path) -> list[Row]:
-    comp = corpora.comp()
+    comp = texts.comp()
     found = selected.f1([(comp.X, comp.y, comp.X_test, comp.y_test)], SIZES, samples=None)
     taken = selected.times(comp.X, comp.y, SIZES)
     selected.picture(out, "yan2005_fig2", "comp.*", SIZES, found, taken)

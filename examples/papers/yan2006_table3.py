@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 from examples.papers.measure import exponent, seconds
+from examples.papers.printed.iis import iis
+from examples.papers.printed.immc import immc
+from examples.papers.printed.ioc import ioc
 from examples.papers.verdict import Row, judged, several
 from scipy import sparse
-from tests.papers.iis import iis
-from tests.papers.immc import immc
-from tests.papers.ioc import ioc
 
 from narrows import CHI, IG, IOC, OCFS, Moments
 
+DATA = ()
 ITERATIONS = {"IOC": ioc, "IIS": iis, "IMMC": partial(immc, theta=0.1)}
 ABOUT = 0.25  # largest difference from the claimed exponent
 

@@ -18,14 +18,15 @@ from examples.papers import draw
 from examples.papers.convergence import convergence
 from examples.papers.data import full_rcv1, rcv1_folds
 from examples.papers.measure import cpu, seconds, smo
+from examples.papers.printed.ccipca import ccipca
+from examples.papers.printed.ilda import ilda
+from examples.papers.printed.immc import immc
+from examples.papers.printed.ioc import ioc
 from examples.papers.verdict import Row, f, judged, several
-from tests.papers.ccipca import ccipca
-from tests.papers.ilda import ilda
-from tests.papers.immc import immc
-from tests.papers.ioc import ioc
 
 from narrows import CCIPCA, CHI, IG, ILDA, IMMC, IOC, OC, OCFS
 
+DATA = ("rcv1",)
 STOP: dict[str, Any] = {"tol": 0.06, "patience": 1}
 METHODS: dict[str, Any] = {
     "IPCA": CCIPCA(3, **STOP),
@@ -147,7 +148,7 @@ def run(out: Path) -> list[Row]:
         ),
         *full_rcv1(
             "yan2006", "Table 4, full RCV1", "the claims above, on 789,670 documents", "as above",
-            "yan2006_table4 yan2006_fig4",
+            "yan2006-table4 yan2006-fig4",
         ),
     ]  # fmt: skip
 

@@ -13,11 +13,12 @@ import numpy as np
 from examples.papers.data import rcv1_folds
 from examples.papers.learned import STEPS, found
 from examples.papers.measure import SVM_SAMPLES, exponent, seconds
+from examples.papers.printed.iis import iis
 from examples.papers.verdict import Row, judged, several
-from tests.papers.iis import iis
 
 from narrows import CCIPCA, IIS
 
+DATA = ("rcv1",)
 DOCUMENTS = 600  # for IPCA in 500 dimensions
 PRINTED, OWN = (25, 50, 100, 200), (2_000, 4_000, 8_000, 16_000)  # documents
 

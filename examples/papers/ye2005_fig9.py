@@ -10,13 +10,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from benchmarks.studies.updates import SHARES
 from examples.papers import draw
 from examples.papers.data import COMMAND, has_ar
-from examples.papers.updated import runs
+from examples.papers.updated import SHARES, runs
 from examples.papers.verdict import Row, judged, untested
 from scipy.stats import ttest_rel
 
+DATA = ("orl", "tr41", "re0")
+OPTIONAL = ("ar",)
 PRINTED = {"AR": 0.0067, "ORL": 0.0014, "tr41": 0.0054, "re0": 0.0045}
 
 
@@ -58,7 +59,7 @@ def run(out: Path) -> list[Row]:
     draw.save(figure, out, "ye2005_fig9")
     if has_ar():
         return rows
-    how = f"`{COMMAND} ye2005_fig9 --ar FILE` (.npz of X and y)"
+    how = f"`{COMMAND} ye2005-fig9 --ar FILE` (.npz of X and y)"
     return [*rows, untested("ye2005", "Fig. 9, AR",
                      "the error of incremental stays within 4% of batch",
                      f"within 4 percent, p = {PRINTED['AR']}", how)]  # fmt: skip

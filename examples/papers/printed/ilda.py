@@ -9,8 +9,7 @@ eta = min(5/(n + 20), 0.5/(|UT|_F |u|^2)).
 from __future__ import annotations
 
 import numpy as np
-
-from tests.papers.moments import Moments
+from examples.papers.printed.moments import Moments
 
 
 def ilda(X, y, p, eta=None):
