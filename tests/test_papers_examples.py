@@ -235,10 +235,7 @@ def test_the_message_names_missing_data(tmp_path, monkeypatch):
     monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
     done = CliRunner().invoke(main, ["yan2006b_fig5"])  # the name of the module will do
     assert done.exit_code == 1
-    assert "yan2006b-fig5: Balance Scale is missing. Set NARROWS_DATA to a folder with" in (
-        done.output
-    )
-    assert "yan2006b-fig5: Monk 1 is missing." in done.output
+    assert "yan2006b-fig5: Monk 1 is missing: add --download, or set NARROWS" in done.output
     assert "Iris is missing" not in done.output
     assert "Traceback" not in done.output
 
@@ -250,7 +247,7 @@ def test_the_command_writes_results(tmp_path, monkeypatch):
     done = CliRunner().invoke(main, ["yan2006-fig2", "--write"])
     assert done.exit_code == 0, done.output
     assert "Yan et al. (2006), section 3.2: DOES NOT HOLD" in done.output
-    assert "Data: Iris, from scikit-learn." in done.output
+    assert "Data: Iris (scikit-learn); two samples differ" in done.output
     assert f"Picture: {tmp_path / 'yan2006_fig2.png'}" in done.output
     results = page.load(tmp_path)
     assert list(results) == ["yan2006-fig2"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 import click
-from examples.papers import experiments, page, sources
+from examples.papers import downloads, experiments, page, sources
 from examples.papers.experiments import NAMES, Experiment
 from threadpoolctl import threadpool_limits
 
@@ -20,11 +20,14 @@ _LIST = "\n".join(f"  {name}" for name in NAMES)
 @click.command(epilog=f"\b\nExperiments:\n{_LIST}")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--all", "everything", is_flag=True, help="Run all whose data are here.")
+@click.option("--download", is_flag=True, help="Download missing data by scikit-learn.")
 @click.option("--write", is_flag=True, help="Write docs/reproducibility/papers.")
 @click.option("--rcv1", type=click.Path(exists=True), help="Folder of the LYRL2004 files.")
 @click.option("--ar", type=click.Path(exists=True), help="AR faces, .npz of X and y.")
 @click.option("--odp", type=click.Path(exists=True), help="ODP, any file that narrows reads.")
-def main(names: tuple[str, ...], everything: bool, write: bool, **brought: str | None) -> None:
+def main(
+    names: tuple[str, ...], everything: bool, download: bool, write: bool, **brought: str | None
+) -> None:
     """Run experiments of the papers, or list them without a NAME.
 
     A run prints each claim of the papers with the paper's number, the number measured here and the
@@ -40,6 +43,8 @@ def main(names: tuple[str, ...], everything: bool, write: bool, **brought: str |
     begun, ran, left = perf_counter(), 0, []
     out = page.FOLDER if write else Path(tempfile.mkdtemp(prefix="papers-"))
     for experiment in chosen:
+        if download:
+            _download(experiment)
         absent = sources.missing(experiment.data)
         if absent:
             left += [f"{experiment.name}: {sources.advice(key)}" for key in absent]
@@ -54,10 +59,10 @@ def main(names: tuple[str, ...], everything: bool, write: bool, **brought: str |
 
 def _run(experiment: Experiment, out: Path) -> None:
     """Run an experiment; print and save what it finds."""
-    used = [key for key in (*experiment.data, *experiment.optional) if sources.where(key)]
     click.echo(f"{experiment.name}: {experiment.title}")
-    for key in used:
-        click.echo(f"Data: {sources.SOURCES[key].title}, from {sources.where(key)}.")
+    for key in (*experiment.data, *experiment.optional):
+        if sources.where(key):
+            click.echo(f"Data: {sources.used(key)}.")
     before, start = {path: path.stat().st_mtime_ns for path in out.glob("*.png")}, process_time()
     with threadpool_limits(1), warnings.catch_warnings():  # CPU seconds of one thread
         warnings.filterwarnings("ignore", "I?MMC")  # directions without margin: intended
@@ -71,6 +76,19 @@ def _run(experiment: Experiment, out: Path) -> None:
         if before.get(path) != path.stat().st_mtime_ns:
             click.echo(f"Picture: {path}")
     click.echo(f"{taken:.0f} CPU seconds.\n")
+
+
+def _download(experiment: Experiment) -> None:
+    """Download the sets of an experiment that scikit-learn fetches and that are in no folder."""
+    for key in experiment.data:
+        source = sources.SOURCES[key]
+        here = sources.given(key) or source.in_folder() or source.downloaded()
+        if source.fetcher and not here:
+            click.echo(f"Downloading {source.title}: scikit-learn's {source.fetcher}.")
+            try:
+                downloads.download(key)
+            except Exception as error:  # of the network, or of what came
+                click.echo(f"{source.title} was not downloaded: {error}", err=True)
 
 
 def _known(name: str) -> str:
