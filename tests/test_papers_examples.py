@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from examples.papers import data as papers_data
 from examples.papers import page, sources
 from examples.papers.__main__ import main
-from examples.papers.experiments import NAMES, load
+from examples.papers.experiments import NAMES, Experiment, load
 from examples.papers.lyrl2004 import N_FEATURES, VECTORS, read_lyrl2004
 from examples.papers.measure import exponent, seconds
 from examples.papers.verdict import HOLDS, NOT, PAPERS, PART, UNTESTED, Row, f, judged, untested
@@ -53,33 +53,46 @@ def test_exponents_and_seconds():
 # -- the page ---------------------------------------------------------------------------------
 
 
-def test_the_page_shows_all_results():
+def test_every_experiment_has_results():
     results = page.load(OUT)
     assert list(results) == NAMES
-    shown = re.findall(r"^```\{rows\} (.+)$", PAGE.read_text(encoding="utf-8"), flags=re.M)
-    assert sorted(shown) == sorted(page.parts(results))
     for found in results.values():
         assert found["rows"]
         for row in found["rows"]:
             Row(**row)
 
 
+def test_the_page_is_what_the_command_writes():
+    expected = page.markdown(page.load(OUT), map(load, NAMES))
+    assert PAGE.read_text(encoding="utf-8") == expected, "run python -m examples.papers --write"
+    assert "{{" not in expected
+
+
 def test_every_picture_is_shown_and_small():
-    shown = set(re.findall(r"!\[.+?\]\(papers/(.+?\.png)\)", PAGE.read_text(encoding="utf-8")))
+    shown = re.findall(r"!\[.+?\]\(papers/(.+?\.png)\)", PAGE.read_text(encoding="utf-8"))
     found = {path.name for path in OUT.glob("*.png")}
-    assert shown == found
+    assert sorted(shown) == sorted(found)
     assert all((OUT / name).stat().st_size < 60_000 for name in found)
     assert {name.removesuffix(".png").replace("_", "-") for name in found} <= set(NAMES)
 
 
-def test_the_tables_are_those_of_the_rows():
-    row = Row("yan2006", "Fig. 1", "a | b", "1", "2", HOLDS).as_dict()
-    parts = page.parts({"x": {"seconds": 1.0, "rows": [row]}})
-    assert set(parts) == {*PAPERS, "summary", "seconds"}
-    assert parts["yan2006"].splitlines()[2:] == [r"| Fig. 1 | a \| b | 1 | 2 | **holds** |  |"]
-    assert parts["yan2005"].splitlines()[2:] == []
-    assert "| Yan et al. (2006) | 1 | 0 | 0 | 0 |" in parts["summary"]
-    assert "`x` 1" in parts["seconds"]
+def test_the_page_has_the_rows_and_pictures_of_an_experiment():
+    row = Row("yan2006", "Fig. 1", "a | b", "1", "2", HOLDS)
+    rows = [row.as_dict(), row.also("yan2005", "Fig. 9", verdict=NOT).as_dict()]
+    title = "Yan et al. (2006) Fig. 1: it"
+    one = Experiment("yan2006-x", title, "So.", ("iris",), (), lambda _: [])
+    results = {one.name: {"seconds": 90.4, "pictures": ["x.png"], "rows": rows}}
+    text = page.markdown(results, [one])
+    assert r"| Fig. 1 | a \| b | 1 | 2 | **holds** |  | `yan2006-x` |" in text
+    assert r"| Fig. 9 | a \| b | 1 | 2 | **does not hold** |  | `yan2006-x` |" in text
+    assert text.index("Fig. 9") > text.index("## Yan et al. (2005): OCFS") > text.index("Fig. 1 |")
+    assert "| Yan et al. (2006) | 1 | 0 | 0 | 0 |" in text
+    assert "| **all** | **1** | **0** | **1** | **0** |" in text
+    assert (
+        "### Fig. 1: it\n\nSo.\n\n`python -m examples.papers yan2006-x`: 90 CPU seconds. "
+        "Data: Iris.\n\n![Fig. 1: it](papers/x.png)"
+    ) in text
+    assert "All 1 experiments take 2 minutes of CPU time." in text
 
 
 # -- the original RCV1 ------------------------------------------------------------------------
@@ -243,12 +256,14 @@ def test_the_message_names_missing_data(tmp_path, monkeypatch):
 @pytest.mark.nightly
 def test_the_command_writes_results(tmp_path, monkeypatch):
     monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
-    monkeypatch.setattr(page, "FOLDER", tmp_path)
+    (tmp_path / "papers").mkdir()
+    monkeypatch.setattr(page, "FOLDER", tmp_path / "papers")
     done = CliRunner().invoke(main, ["yan2006-fig2", "--write"])
     assert done.exit_code == 0, done.output
     assert "Yan et al. (2006), section 3.2: DOES NOT HOLD" in done.output
     assert "Data: Iris (scikit-learn); two samples differ" in done.output
-    assert f"Picture: {tmp_path / 'yan2006_fig2.png'}" in done.output
-    results = page.load(tmp_path)
+    assert f"Picture: {tmp_path / 'papers' / 'yan2006_fig2.png'}" in done.output
+    results = page.load(tmp_path / "papers")
     assert list(results) == ["yan2006-fig2"]
-    assert "section 3.2" in page.parts(results)["yan2006"]
+    assert results["yan2006-fig2"]["pictures"] == ["yan2006_fig2.png"]
+    assert "](papers/yan2006_fig2.png)" in (tmp_path / "papers.md").read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ _LIST = "\n".join(f"  {name}" for name in NAMES)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--all", "everything", is_flag=True, help="Run all whose data are here.")
 @click.option("--download", is_flag=True, help="Download missing data by scikit-learn.")
-@click.option("--write", is_flag=True, help="Write docs/reproducibility/papers.")
+@click.option("--write", is_flag=True, help="Write the page and its results; alone, the page.")
 @click.option("--rcv1", type=click.Path(exists=True), help="Folder of the LYRL2004 files.")
 @click.option("--ar", type=click.Path(exists=True), help="AR faces, .npz of X and y.")
 @click.option("--odp", type=click.Path(exists=True), help="ODP, any file that narrows reads.")
@@ -36,6 +36,9 @@ def main(
     for name, path in brought.items():
         if path:
             os.environ[f"NARROWS_{name.upper()}"] = path
+    if write and not (names or everything):
+        click.echo(f"Wrote {page.write(page.FOLDER, map(experiments.load, NAMES))}.")
+        return
     if not (names or everything):
         click.echo(page.listed([experiments.load(name) for name in NAMES]))
         return
@@ -53,6 +56,8 @@ def main(
         ran += 1
     if left and not everything:
         raise click.ClickException("\n".join(left))
+    if write:
+        page.write(out, map(experiments.load, NAMES))
     click.echo("".join(f"Left out {line}\n" for line in left), nl=False)
     click.echo(f"{ran} experiments ran in {(perf_counter() - begun) / 60:.1f} minutes.")
 
@@ -68,13 +73,14 @@ def _run(experiment: Experiment, out: Path) -> None:
         warnings.filterwarnings("ignore", "I?MMC")  # directions without margin: intended
         rows = [row.as_dict() for row in experiment.run(out)]
     taken = process_time() - start
+    drawn = [path for path in out.glob("*.png") if before.get(path) != path.stat().st_mtime_ns]
+    pictures = sorted(path.name for path in drawn)
     results = page.load(out)
-    results[experiment.name] = {"seconds": round(taken, 1), "rows": rows}
+    results[experiment.name] = {"seconds": round(taken, 1), "pictures": pictures, "rows": rows}
     page.dump(out, results)
     click.echo(page.text(rows))
-    for path in sorted(out.glob("*.png")):
-        if before.get(path) != path.stat().st_mtime_ns:
-            click.echo(f"Picture: {path}")
+    for name in pictures:
+        click.echo(f"Picture: {out / name}")
     click.echo(f"{taken:.0f} CPU seconds.\n")
 
 
