@@ -253,6 +253,17 @@ def test_the_message_names_missing_data(tmp_path, monkeypatch):
     assert "Traceback" not in done.output
 
 
+def test_the_message_names_the_extra_that_is_missing(monkeypatch):
+    monkeypatch.delitem(sys.modules, "examples.papers.yan2006_fig2", raising=False)
+    monkeypatch.delitem(sys.modules, "examples.papers.draw", raising=False)
+    monkeypatch.delattr("examples.papers.draw", raising=False)
+    monkeypatch.setitem(sys.modules, "PIL", None)  # as where Matplotlib is not installed
+    done = CliRunner().invoke(main, ["yan2006-fig2"])
+    assert done.exit_code == 1
+    assert "expected the packages of the extra `plots`, got: " in done.output
+    assert "pip install '.[plots]'" in done.output
+
+
 @pytest.mark.nightly
 def test_the_command_writes_results(tmp_path, monkeypatch):
     monkeypatch.setenv("NARROWS_DATA", str(tmp_path))

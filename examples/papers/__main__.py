@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from time import perf_counter, process_time
 
 import click
+from benchmarks.harness import UnavailableError
 from examples.papers import downloads, experiments, page, sources
 from examples.papers.experiments import NAMES, Experiment
 from threadpoolctl import threadpool_limits
@@ -36,16 +38,22 @@ def main(
     for name, path in brought.items():
         if path:
             os.environ[f"NARROWS_{name.upper()}"] = path
-    if write and not (names or everything):
-        click.echo(f"Wrote {page.write(page.FOLDER, map(experiments.load, NAMES))}.")
-        return
-    if not (names or everything):
-        click.echo(page.listed([experiments.load(name) for name in NAMES]))
-        return
-    chosen = [experiments.load(_known(name)) for name in names or NAMES]
+    try:
+        if names or everything:
+            _run_all([_known(name) for name in names] or NAMES, everything, download, write)
+        elif write:
+            click.echo(f"Wrote {page.write(page.FOLDER, map(experiments.load, NAMES))}.")
+        else:
+            click.echo(page.listed(map(experiments.load, NAMES)))
+    except UnavailableError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _run_all(names: Sequence[str], everything: bool, download: bool, write: bool) -> None:
+    """Run experiments one after the other; leave out those whose data are missing, or fail."""
     begun, ran, left = perf_counter(), 0, []
     out = page.FOLDER if write else Path(tempfile.mkdtemp(prefix="papers-"))
-    for experiment in chosen:
+    for experiment in map(experiments.load, names):
         if download:
             _download(experiment)
         absent = sources.missing(experiment.data)
@@ -54,10 +62,10 @@ def main(
             continue
         _run(experiment, out)
         ran += 1
-    if left and not everything:
-        raise click.ClickException("\n".join(left))
     if write:
         page.write(out, map(experiments.load, NAMES))
+    if left and not everything:
+        raise UnavailableError("\n".join(left))
     click.echo("".join(f"Left out {line}\n" for line in left), nl=False)
     click.echo(f"{ran} experiments ran in {(perf_counter() - begun) / 60:.1f} minutes.")
 

@@ -13,6 +13,7 @@ from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 
+from benchmarks.harness import UnavailableError
 from examples.papers.verdict import Row
 
 NAMES = sorted(path.stem.replace("_", "-") for path in Path(__file__).parent.glob("*20*_*.py"))
@@ -31,8 +32,14 @@ class Experiment:
 
 
 def load(name: str) -> Experiment:
-    """Import the module of an experiment."""
-    module = import_module(f"examples.papers.{name.replace('-', '_')}")
+    """Import the module of an experiment; UnavailableError without the extra `plots`."""
+    try:
+        module = import_module(f"examples.papers.{name.replace('-', '_')}")
+    except ModuleNotFoundError as error:
+        raise UnavailableError(
+            f"expected the packages of the extra `plots`, got: {error}. "
+            "Install them with pip install '.[plots]'."
+        ) from None
     title, _, text = cleandoc(module.__doc__).partition("\n")
     optional = getattr(module, "OPTIONAL", ())
     return Experiment(
