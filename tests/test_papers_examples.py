@@ -55,7 +55,7 @@ def test_exponents_and_seconds():
 
 def test_every_experiment_has_results():
     results = page.load(OUT)
-    assert list(results) == NAMES
+    assert list(results) == sorted(NAMES)
     for found in results.values():
         assert found["rows"]
         for row in found["rows"]:
@@ -229,7 +229,7 @@ def test_without_a_name_the_command_lists_the_experiments(tmp_path, monkeypatch)
     assert done.exit_code == 0
     assert all(f"  {name} " in done.output for name in NAMES)
     assert "data: Iris (scikit-learn), Wine (scikit-learn)" in done.output
-    assert "data: 20 Newsgroups (missing), ODP (optional, missing)" in done.output
+    assert "data: 20 Newsgroups (--download), ODP (optional, missing)" in done.output
     assert "2 CPU seconds; holds 3, does not hold 4" in done.output
     helped = CliRunner().invoke(main, ["--help"])
     assert all(f"  {name}\n" in helped.output for name in NAMES)

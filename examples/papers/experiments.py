@@ -7,6 +7,7 @@ uses if they are there, by the keys of `sources.SOURCES`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,7 +17,15 @@ from pathlib import Path
 from benchmarks.harness import UnavailableError
 from examples.papers.verdict import Row
 
-NAMES = sorted(path.stem.replace("_", "-") for path in Path(__file__).parent.glob("*20*_*.py"))
+
+def _order(name: str) -> list[str | int]:
+    """Return a key that sorts fig4 before fig10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+NAMES = sorted(
+    (path.stem.replace("_", "-") for path in Path(__file__).parent.glob("*20*_*.py")), key=_order
+)
 
 
 @dataclass(frozen=True)
