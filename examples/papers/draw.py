@@ -100,16 +100,18 @@ def beside(
     ax.set(**words)
     if log:
         ax.set_yscale("log")
-    ax.margins(y=0.22)
+    ax.margins(y=0.3)
     ax.grid(axis="y", alpha=0.25)
     ax.legend(fontsize=8, framealpha=0.8)
 
 
 def _short(value: float, digits: int) -> str:
-    """Write a number with these decimals, or none from 100 on; nothing for a missing one."""
+    """Write a number with at most these decimals, from 100 on none; nothing for a missing one."""
     if np.isnan(value):
         return ""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.{digits}f}"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def points(ax: Any, X: np.ndarray, y: np.ndarray, **words: str) -> None:
