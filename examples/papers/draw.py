@@ -85,6 +85,7 @@ def beside(
     here: Sequence[float],
     digits: int = 2,
     log: bool = False,
+    legend: bool = True,
     **words: str,
 ) -> None:
     """Draw the numbers that a paper prints as bars beside ours, with the numbers above them."""
@@ -102,7 +103,8 @@ def beside(
         ax.set_yscale("log")
     ax.margins(y=0.3)
     ax.grid(axis="y", alpha=0.25)
-    ax.legend(fontsize=8, framealpha=0.8)
+    if legend:
+        ax.legend(fontsize=8, framealpha=0.8)
 
 
 def _short(value: float, digits: int) -> str:

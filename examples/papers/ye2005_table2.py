@@ -55,7 +55,7 @@ def run(out: Path) -> list[Row]:
         names = [name.replace("/", "/\n").replace("+", "+\n") for name in METHODS]
         draw.beside(ax, names, [claimed[name][what] for name in METHODS],
                     [found[name][what] for name in METHODS],
-                    title=f"exponent of {what}")  # fmt: skip
+                    legend=what == "c", title=f"exponent of {what}")  # fmt: skip
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5,
                   fontsize=8)  # fmt: skip
     draw.save(figure, out, "ye2005_table2")
@@ -76,7 +76,7 @@ def run(out: Path) -> list[Row]:
 
 
 def _samples(n: int, d: int, c: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.random.default_rng(0).normal(size=(n, d)), np.arange(n) % c
+    return np.random.default_rng(0).normal(size=(n, d)), (np.arange(n) % c).astype(str)
 
 
 def fits(method: Any, X: np.ndarray, y: np.ndarray) -> Any:
