@@ -23,8 +23,8 @@ from narrows import CCIPCA, IIS
 
 DATA = ("rcv1",)
 DOCUMENTS = 600  # for IPCA in 500 dimensions
-LITERAL, OWN = (25, 50, 100, 200), (2_000, 4_000, 8_000, 16_000)  # documents
-PRINTED = {  # seconds of the reduction and of the classifier; "all" is 100,000 for IIS
+PRINTED, OWN = (25, 50, 100, 200), (2_000, 4_000, 8_000, 16_000)  # documents
+TABLE5 = {  # seconds of the reduction and of the classifier; "all" is 100,000 for IIS
     "IIS 3@10": (1.85, 1.298), "IIS 3@100": (17.1, 11.061), "IIS 3@1000": (177.0, 6_474.0),
     "IIS 3@10000": (2_288.0, 7_560.0), "IIS 3@all": (26_884.0, 3_343.0),
     "IG 3": (136.0, 52_605.0), "IG 500": (137.0, 312_887.0), "IPCA 3": (28_960.0, 25_374.0),
@@ -38,8 +38,8 @@ def run(out: Path) -> list[Row]:
         for what in ("reduce", "classify")
     )
     X, y, *_ = rcv1_folds()[0]
-    dense = X[: max(LITERAL)].toarray()
-    printed = _slope(LITERAL, lambda n: deque(iis(dense[:n], y[:n], 3), maxlen=0))
+    dense = X[: max(PRINTED)].toarray()
+    printed = _slope(PRINTED, lambda n: deque(iis(dense[:n], y[:n], 3), maxlen=0))
     learner = IIS(3).partial_fit(X[:1_000], y[:1_000])
     ours = _slope(OWN, lambda n: learner.partial_fit(X[:n], y[:n]))
     ipca = {
@@ -98,12 +98,12 @@ def run(out: Path) -> list[Row]:
 
 def _draw(out: Path, reduce: dict[str, float], classify: dict[str, float]) -> None:
     figure, axes = draw.panels(2, width=6)
-    groups = [name.replace("@", "\n@").replace(" ", "\n") for name in PRINTED]
+    groups = [name.replace("@", "\n@").replace(" ", "\n") for name in TABLE5]
     for ax, k, here, title in (
         (axes[0], 0, reduce, "reduction"), (axes[1], 1, classify, "classifier"),
     ):  # fmt: skip
-        draw.beside(ax, groups, [of[k] for of in PRINTED.values()],
-                    [here[name] for name in PRINTED], log=True,
+        draw.beside(ax, groups, [of[k] for of in TABLE5.values()],
+                    [here[name] for name in TABLE5], log=True,
                     title=f"RCV1: time of the {title}", ylabel="seconds")  # fmt: skip
     draw.save(figure, out, "yan2006b_table5")
 
