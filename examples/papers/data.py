@@ -1,7 +1,7 @@
-"""The data of the papers: those in NARROWS_DATA, and three that the user has to provide.
+"""The data of the papers as arrays; `sources` has their files.
 
-RCV1, AR and ODP are read from the environment variables NARROWS_RCV1 (the folder of the LYRL2004
-files), NARROWS_AR (an .npz of `X` and `y`) and NARROWS_ODP (any file that narrows reads).
+What the user provides is read from the environment variables NARROWS_RCV1 (the folder of the
+LYRL2004 files), NARROWS_AR (an .npz of `X` and `y`) and NARROWS_ODP (any file that narrows reads).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +55,21 @@ def sets() -> Iterator[tuple[str, Any, np.ndarray]]:
     yield "tr41", *documents("tr41")
     yield "re0", *documents("re0")
     if has_ar():
-        file = np.load(os.environ["NARROWS_AR"])
-        yield "AR", file["X"].astype(np.float64), file["y"]
+        yield "AR", *ar()
 
 
 def faces() -> tuple[np.ndarray, np.ndarray]:
-    """Return the ORL faces: 400 samples of 10,304 pixels from 0 to 255, 40 people."""
-    file = np.load(path("orl_faces.npz"))
+    """Return the ORL faces: 400 samples of pixels from 0 to 255, 40 people.
+
+    A sample has 10,304 pixels, or 4,096 as downloaded.
+    """
+    file = np.load(find("orl_faces.npz") or path("olivetti_faces.npz"))
+    return file["X"].astype(np.float64), file["y"]
+
+
+def ar() -> tuple[np.ndarray, np.ndarray]:
+    """Return the AR faces, which the user provides."""
+    file = np.load(os.environ["NARROWS_AR"])
     return file["X"].astype(np.float64), file["y"]
 
 
@@ -92,13 +101,21 @@ def uci(*names: str, standard: bool = False) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _uci(name: str) -> tuple[np.ndarray, np.ndarray]:
-    if name in INSTALLED and find(f"{name}.csv") is None:
-        found = INSTALLED[name]()
+    file = find(f"{name}.csv")
+    if file is None and name == "balance_scale":
+        return balance_scale()
+    if file is None and name in ("iris", "wine"):
+        found = {"iris": load_iris, "wine": load_wine}[name]()
         return found.data, found.target_names[found.target]
-    return whole(path(f"{name}.csv"))
+    return whole(file or path(f"{name}.csv"))
 
 
-INSTALLED = {"iris": load_iris, "wine": load_wine}  # two samples of Iris differ from the UCI file
+def balance_scale() -> tuple[np.ndarray, np.ndarray]:
+    """Return Balance Scale: all weights and distances of two sides, and which side is heavier."""
+    X = np.array(list(product((5.0, 4.0, 3.0, 2.0, 1.0), repeat=4)))
+    left, right = X[:, 0] * X[:, 1], X[:, 2] * X[:, 3]
+    y = np.select([left > right, left < right], ["L", "R"], "B")
+    return X[:, ::-1].copy(), y  # in the order of the file
 
 
 UCI = {

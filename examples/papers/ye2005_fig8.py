@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from examples.papers import draw
-from examples.papers.data import COMMAND, has_ar, sets
+from examples.papers.data import COMMAND, ar, faces, has_ar
 from examples.papers.neighbours import cross_validated
 from examples.papers.verdict import Row, judged, untested
 
@@ -24,7 +24,7 @@ CLAIM = "the first 20 of 126 dimensions are enough"
 
 
 def run(out: Path) -> list[Row]:
-    data = {name: (X, y) for name, X, y in sets() if name in ("ORL", "AR")}
+    data = {"ORL": faces()} | ({"AR": ar()} if has_ar() else {})
     figure, [ax] = draw.panels(1, width=6)
     errors, lines = {}, {}
     for name, (X, y) in data.items():
