@@ -214,9 +214,9 @@ def test_an_experiment_has_a_title_and_names_its_data(name):
 
 
 @pytest.mark.nightly
-@pytest.mark.data
 @pytest.mark.parametrize("name", ["yan2006-fig2", "yan2004-fig3", "yan2006b-fig1"])
-def test_the_fastest_scripts_run(data, tmp_path, name):
+def test_the_fastest_scripts_run_without_files(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
     rows = load(name).run(tmp_path)
     assert all(isinstance(row, Row) for row in rows)
     picture = tmp_path / f"{name.replace('-', '_')}.png"
@@ -248,8 +248,9 @@ def test_the_message_names_missing_data(tmp_path, monkeypatch):
     monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
     done = CliRunner().invoke(main, ["yan2006b_fig5"])  # the name of the module will do
     assert done.exit_code == 1
-    assert "yan2006b-fig5: Monk 1 is missing: add --download, or set NARROWS" in done.output
-    assert "Iris is missing" not in done.output
+    assert "No data of Monk 1: add --download, or set NARROWS_DATA to a folder with" in done.output
+    assert "Left out: yan2006b-fig5.\n" in done.output
+    assert "No data of Iris" not in done.output
     assert "Traceback" not in done.output
 
 

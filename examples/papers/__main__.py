@@ -51,23 +51,28 @@ def main(
 
 def _run_all(names: Sequence[str], everything: bool, download: bool, write: bool) -> None:
     """Run experiments one after the other; leave out those whose data are missing, or fail."""
-    begun, ran, left = perf_counter(), 0, []
+    begun, ran = perf_counter(), 0
+    left: dict[str, list[str]] = {}  # experiments by the set that they lack
     out = page.FOLDER if write else Path(tempfile.mkdtemp(prefix="papers-"))
     for experiment in map(experiments.load, names):
         if download:
             _download(experiment)
         absent = sources.missing(experiment.data)
         if absent:
-            left += [f"{experiment.name}: {sources.advice(key)}" for key in absent]
+            for key in absent:
+                left.setdefault(key, []).append(experiment.name)
             continue
         _run(experiment, out)
         ran += 1
     if write:
         page.write(out, map(experiments.load, NAMES))
+    lines = [f"{sources.advice(key)} Left out: {', '.join(of)}." for key, of in left.items()]
     if left and not everything:
-        raise UnavailableError("\n".join(left))
-    click.echo("".join(f"Left out {line}\n" for line in left), nl=False)
-    click.echo(f"{ran} experiments ran in {(perf_counter() - begun) / 60:.1f} minutes.")
+        raise UnavailableError("\n".join(lines))
+    minutes = (perf_counter() - begun) / 60
+    click.echo(
+        "\n".join([*lines, f"{ran} of {len(names)} experiments ran in {minutes:.1f} minutes."])
+    )
 
 
 def _run(experiment: Experiment, out: Path) -> None:
