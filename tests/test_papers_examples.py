@@ -15,9 +15,10 @@ from click.testing import CliRunner
 from examples.papers import data as papers_data
 from examples.papers import page
 from examples.papers.__main__ import NAMES, main
-from examples.papers.lyrl2004 import N_FEATURES, VECTORS, read_lyrl2004
+from examples.papers.lyrl2004 import N_FEATURES, VECTORS, first_topics, read_lyrl2004
 from examples.papers.measure import exponent, seconds
 from examples.papers.verdict import HOLDS, NOT, PAPERS, PART, UNTESTED, Row, f, judged, untested
+from scipy import sparse
 
 PAGE = Path(__file__).parent.parent / "docs" / "reproducibility" / "papers.md"
 OUT = PAGE.with_suffix("")
@@ -92,7 +93,7 @@ def lyrl(folder, packed=()):
     files["lyrl2004_vectors_test_pt0.dat"] = "26151  3:0.75 2:0.5\n\n26152  1:1.0\n"
     files["lyrl2004_vectors_test_pt3.dat"] = "30000\n"
     files["rcv1-v2.topics.qrels"] = (
-        "C11 2286 1\nCCAT 2286 1\nECAT 2287 1\nGCAT 2288 1\nMCAT 2288 1\nMCAT 26151 1\n"
+        "C11 2286 1\nCCAT 2286 1\nECAT 2287 1\nMCAT 2288 1\nGCAT 2288 1\nMCAT 26151 1\n"
         "C11 26152 1\nGCAT 30000 1\n"
     )
     for name, text in files.items():
@@ -105,18 +106,31 @@ def lyrl(folder, packed=()):
 
 
 @pytest.mark.parametrize("packed", [(), ("lyrl2004_vectors_train.dat", "rcv1-v2.topics.qrels")])
-def test_the_original_rcv1_is_read(tmp_path, packed):
+def test_the_original_rcv1_is_read_with_the_first_label_of_several(tmp_path, packed):
     X, y = read_lyrl2004(lyrl(tmp_path, packed))
-    assert X.shape == (4, N_FEATURES)
-    assert list(y) == ["CCAT", "ECAT", "MCAT", "GCAT"]
+    assert X.shape == (5, N_FEATURES)
+    assert list(y) == ["CCAT", "ECAT", "MCAT", "MCAT", "GCAT"]
     dense = X.toarray()
     np.testing.assert_array_equal(dense[0, [6, 47235]], [0.5, 0.25])
-    np.testing.assert_array_equal(dense[2, [1, 2]], [0.5, 0.75])
-    assert X.nnz == 5
+    np.testing.assert_array_equal(dense[3, [1, 2]], [0.5, 0.75])
+    assert X.nnz == 6
     assert X.has_sorted_indices
-    X, y = read_lyrl2004(tmp_path, parts=("train",), first_label=True)
-    assert list(y) == ["CCAT", "ECAT", "GCAT"]
+    X, y = read_lyrl2004(tmp_path, parts=("train",))
+    assert list(y) == ["CCAT", "ECAT", "MCAT"]
     assert X.shape == (3, N_FEATURES)
+
+
+def test_the_file_of_topics_may_have_the_name_of_scikit_learn(tmp_path):
+    expected = list(read_lyrl2004(lyrl(tmp_path, ("rcv1-v2.topics.qrels",)))[1])
+    (tmp_path / "rcv1-v2.topics.qrels.gz").rename(tmp_path / "rcv1v2.topics.qrels.gz")
+    assert list(read_lyrl2004(tmp_path)[1]) == expected
+
+
+def test_the_first_of_topics_without_an_order_is_that_of_the_alphabet():
+    names = ["C11", "CCAT", "ECAT", "GCAT", "M11", "MCAT"]
+    has = [["C11", "CCAT"], ["MCAT", "M11", "ECAT"], ["GCAT", "CCAT"], ["M11"], []]
+    Y = sparse.csr_array(np.array([[name in one for name in names] for one in has]))
+    assert list(first_topics(Y, names)) == ["CCAT", "ECAT", "CCAT", "", ""]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +161,7 @@ def test_the_message_names_a_malformed_line(tmp_path, name, text, message):
 
 
 def test_the_message_names_a_missing_or_damaged_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"neither .*topics\.qrels nor .*\.gz exists"):
+    with pytest.raises(FileNotFoundError, match=r"expected one .*rcv1v2\.topics\.qrels\.gz, got none"):
         read_lyrl2004(tmp_path)
     lyrl(tmp_path)
     (tmp_path / "lyrl2004_vectors_train.dat").unlink()
@@ -163,8 +177,8 @@ def test_the_full_rcv1_replaces_the_sample(tmp_path, monkeypatch):
     assert "yan2006_table4 --rcv1" in row.note
     monkeypatch.setenv("NARROWS_RCV1", str(lyrl(tmp_path)))
     X, y = papers_data.rcv1.__wrapped__()
-    assert X.shape == (4, N_FEATURES)
-    assert sorted(y) == ["CCAT", "ECAT", "GCAT", "MCAT"]
+    assert X.shape == (5, N_FEATURES)
+    assert sorted(y) == ["CCAT", "ECAT", "GCAT", "MCAT", "MCAT"]
     assert papers_data.full_rcv1(*claim) == []
 
 
