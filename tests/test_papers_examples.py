@@ -6,15 +6,15 @@ import ast
 import gzip
 import re
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from examples.papers import data as papers_data
-from examples.papers import page
-from examples.papers.__main__ import NAMES, main
+from examples.papers import page, sources
+from examples.papers.__main__ import main
+from examples.papers.experiments import NAMES, Experiment, load
 from examples.papers.lyrl2004 import N_FEATURES, VECTORS, first_topics, read_lyrl2004
 from examples.papers.measure import exponent, seconds
 from examples.papers.verdict import HOLDS, NOT, PAPERS, PART, UNTESTED, Row, f, judged, untested
@@ -54,33 +54,46 @@ def test_exponents_and_seconds():
 # -- the page ---------------------------------------------------------------------------------
 
 
-def test_the_page_shows_all_results():
+def test_every_experiment_has_results():
     results = page.load(OUT)
     assert list(results) == NAMES
-    shown = re.findall(r"^```\{rows\} (.+)$", PAGE.read_text(encoding="utf-8"), flags=re.M)
-    assert sorted(shown) == sorted(page.parts(results))
     for found in results.values():
         assert found["rows"]
         for row in found["rows"]:
             Row(**row)
 
 
+def test_the_page_is_what_the_command_writes():
+    expected = page.markdown(page.load(OUT), map(load, NAMES))
+    assert PAGE.read_text(encoding="utf-8") == expected, "run python -m examples.papers --write"
+    assert "{{" not in expected
+
+
 def test_every_picture_is_shown_and_small():
-    shown = set(re.findall(r"!\[.+?\]\(papers/(.+?\.png)\)", PAGE.read_text(encoding="utf-8")))
+    shown = re.findall(r"!\[.+?\]\(papers/(.+?\.png)\)", PAGE.read_text(encoding="utf-8"))
     found = {path.name for path in OUT.glob("*.png")}
-    assert shown == found
+    assert sorted(shown) == sorted(found)
     assert all((OUT / name).stat().st_size < 60_000 for name in found)
-    assert {name.removesuffix(".png") for name in found} <= set(NAMES)
+    assert {name.removesuffix(".png").replace("_", "-") for name in found} <= set(NAMES)
 
 
-def test_the_tables_are_those_of_the_rows():
-    row = Row("yan2006", "Fig. 1", "a | b", "1", "2", HOLDS).as_dict()
-    parts = page.parts({"x": {"seconds": 1.0, "rows": [row]}})
-    assert set(parts) == {*PAPERS, "summary", "seconds"}
-    assert parts["yan2006"].splitlines()[2:] == [r"| Fig. 1 | a \| b | 1 | 2 | **holds** |  |"]
-    assert parts["yan2005"].splitlines()[2:] == []
-    assert "| Yan et al. (2006) | 1 | 0 | 0 | 0 |" in parts["summary"]
-    assert "`x` 1" in parts["seconds"]
+def test_the_page_has_the_rows_and_pictures_of_an_experiment():
+    row = Row("yan2006", "Fig. 1", "a | b", "1", "2", HOLDS)
+    rows = [row.as_dict(), row.also("yan2005", "Fig. 9", verdict=NOT).as_dict()]
+    title = "Yan et al. (2006) Fig. 1: it"
+    one = Experiment("yan2006-x", title, "So.", ("iris",), (), lambda _: [])
+    results = {one.name: {"seconds": 90.4, "pictures": ["x.png"], "rows": rows}}
+    text = page.markdown(results, [one])
+    assert r"| Fig. 1 | a \| b | 1 | 2 | **holds** |  | `yan2006-x` |" in text
+    assert r"| Fig. 9 | a \| b | 1 | 2 | **does not hold** |  | `yan2006-x` |" in text
+    assert text.index("Fig. 9") > text.index("## Yan et al. (2005): OCFS") > text.index("Fig. 1 |")
+    assert "| Yan et al. (2006) | 1 | 0 | 0 | 0 |" in text
+    assert "| **all** | **1** | **0** | **1** | **0** |" in text
+    assert (
+        "### Fig. 1: it\n\nSo.\n\n`python -m examples.papers yan2006-x`: 90 CPU seconds. "
+        "Data: Iris.\n\n![Fig. 1: it](papers/x.png)"
+    ) in text
+    assert "All 1 experiments take 2 minutes of CPU time." in text
 
 
 # -- the original RCV1 ------------------------------------------------------------------------
@@ -171,10 +184,10 @@ def test_the_message_names_a_missing_or_damaged_file(tmp_path):
 
 
 def test_the_full_rcv1_replaces_the_sample(tmp_path, monkeypatch):
-    claim = ("yan2006", "Table 4", "it is so", "1", "yan2006_table4")
+    claim = ("yan2006", "Table 4", "it is so", "1", "yan2006-table4")
     [row] = papers_data.full_rcv1(*claim)
     assert row.verdict == UNTESTED
-    assert "yan2006_table4 --rcv1" in row.note
+    assert "yan2006-table4 --download`, or `--rcv1" in row.note
     monkeypatch.setenv("NARROWS_RCV1", str(lyrl(tmp_path)))
     X, y = papers_data.rcv1.__wrapped__()
     assert X.shape == (5, N_FEATURES)
@@ -205,31 +218,66 @@ def test_the_scripts_import_only_what_the_extra_plots_installs():
 # -- the scripts ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_an_experiment_has_a_title_and_names_its_data(name):
+    experiment = load(name)
+    paper = PAPERS[name.split("-")[0]]
+    assert re.fullmatch(rf"{re.escape(paper)} .+: .+[^.]", experiment.title)
+    assert {*experiment.data, *experiment.optional} <= set(sources.SOURCES)
+    assert all(sources.SOURCES[key].files for key in experiment.data)
+
+
 @pytest.mark.nightly
 @pytest.mark.data
-@pytest.mark.parametrize("name", ["yan2006_fig2", "yan2004_fig3", "yan2006b_fig1"])
+@pytest.mark.parametrize("name", ["yan2006-fig2", "yan2004-fig3", "yan2006b-fig1"])
 def test_the_fastest_scripts_run(data, tmp_path, name):
-    rows = import_module(f"examples.papers.{name}").run(tmp_path)
+    rows = load(name).run(tmp_path)
     assert all(isinstance(row, Row) for row in rows)
-    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    picture = tmp_path / f"{name.replace('-', '_')}.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_a_name_the_command_lists_the_experiments(tmp_path, monkeypatch):
+    monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
+    done = CliRunner().invoke(main, [])
+    assert done.exit_code == 0
+    assert all(f"  {name} " in done.output for name in NAMES)
+    assert "data: Iris (scikit-learn), Wine (scikit-learn)" in done.output
+    assert "data: 20 Newsgroups (missing), ODP (optional, missing)" in done.output
+    assert "2 CPU seconds; holds 3, does not hold 4" in done.output
+    helped = CliRunner().invoke(main, ["--help"])
+    assert all(f"  {name}\n" in helped.output for name in NAMES)
+
+
+def test_the_message_names_an_experiment_like_an_unknown_one():
+    done = CliRunner().invoke(main, ["yan2006-fig44"])
+    assert done.exit_code == 2
+    assert (
+        "expected the name of an experiment, got 'yan2006-fig44'. Did you mean yan2006-fig4?"
+        in (done.output)
+    )
 
 
 def test_the_message_names_missing_data(tmp_path, monkeypatch):
     monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
-    done = CliRunner().invoke(main, ["yan2006_fig2"])
+    done = CliRunner().invoke(main, ["yan2006b_fig5"])  # the name of the module will do
     assert done.exit_code == 1
-    assert "yan2006_fig2: iris.csv is not in the folder NARROWS_DATA" in done.output
+    assert "yan2006b-fig5: Monk 1 is missing: add --download, or set NARROWS" in done.output
+    assert "Iris is missing" not in done.output
     assert "Traceback" not in done.output
 
 
 @pytest.mark.nightly
-@pytest.mark.data
-def test_the_command_writes_results(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(page, "FOLDER", tmp_path)
-    done = CliRunner().invoke(main, ["yan2006_fig2", "--write"])
+def test_the_command_writes_results(tmp_path, monkeypatch):
+    monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
+    (tmp_path / "papers").mkdir()
+    monkeypatch.setattr(page, "FOLDER", tmp_path / "papers")
+    done = CliRunner().invoke(main, ["yan2006-fig2", "--write"])
     assert done.exit_code == 0, done.output
-    assert "## yan2006_fig2" in done.output
-    results = page.load(tmp_path)
-    assert list(results) == ["yan2006_fig2"]
-    assert "section 3.2" in page.parts(results)["yan2006"]
-    assert (tmp_path / "yan2006_fig2.png").exists()
+    assert "Yan et al. (2006), section 3.2: DOES NOT HOLD" in done.output
+    assert "Data: Iris (scikit-learn); two samples differ" in done.output
+    assert f"Picture: {tmp_path / 'papers' / 'yan2006_fig2.png'}" in done.output
+    results = page.load(tmp_path / "papers")
+    assert list(results) == ["yan2006-fig2"]
+    assert results["yan2006-fig2"]["pictures"] == ["yan2006_fig2.png"]
+    assert "](papers/yan2006_fig2.png)" in (tmp_path / "papers.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from benchmarks.harness import data_path
+from examples.papers.sources import path
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.model_selection import train_test_split
@@ -54,7 +54,7 @@ def r8_again(seed: int) -> Split:
 
 def documents(name: str) -> tuple[Any, np.ndarray]:
     """Return tr41, re0 or re1: word counts weighted by TF-IDF once, as Ye et al. (2005) do."""
-    [(X, y)] = iter_chunks(data_path(f"{name}.npz"), chunk_rows=10**9)
+    [(X, y)] = iter_chunks(path(f"{name}.npz"), chunk_rows=10**9)
     weighed = TfidfTransformer().fit_transform(X.astype(np.float64))
     return sparse.csr_array(weighed), y
 
@@ -69,7 +69,7 @@ def raw(name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return the texts and labels of each split of a file."""
     parts = {}
     for part in ("train", "test"):
-        chunks = list(iter_chunks(data_path(name), split=part))
+        chunks = list(iter_chunks(path(name), split=part))
         texts = np.array([text for some, _ in chunks for text in some], dtype=object)
         parts[part] = texts, np.concatenate([y for _, y in chunks])
     return parts

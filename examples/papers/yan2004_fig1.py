@@ -18,6 +18,7 @@ from sklearn.decomposition import PCA
 
 from narrows import IMMC, LDA
 
+DATA = ()
 DRAWS, THETA = 100, 85.0
 _BETWEEN = np.array([0.0, 2.25])  # S_b of means (0, 1) and (0, -2), halves; diagonal
 _WITHIN = np.array([1.5, 25.0])  # S_w of diag(1, 25) and diag(2, 25)

@@ -15,6 +15,7 @@ from examples.papers.verdict import Row, f, fs, judged
 
 from narrows import CCIPCA, IMMC
 
+DATA = ("balance_scale",)
 PRINTED = np.array([-2.0, -2.0, -1.9774, 0.7067])
 
 

@@ -8,10 +8,12 @@ import numpy as np
 from examples.papers import draw
 from examples.papers.converging import CONVERGED, curve, targets
 from examples.papers.data import scatters, six, uci
+from examples.papers.sources import SIX
 from examples.papers.verdict import Row, f, judged, several
 
 from narrows import IMMC
 
+DATA = ("ionosphere", *SIX)
 EPS = (1.0, 0.1, 0.001)
 
 

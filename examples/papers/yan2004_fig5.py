@@ -13,6 +13,8 @@ from examples.papers.data import rcv1_folds
 from examples.papers.learned import STEPS, found, mean
 from examples.papers.verdict import Row, f, judged, several
 
+DATA = ("rcv1",)
+
 
 def run(out: Path) -> list[Row]:
     everything = f"IMMC 3@{STEPS[-1]}"

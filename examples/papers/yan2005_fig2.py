@@ -11,6 +11,7 @@ from pathlib import Path
 from examples.papers import selected, texts
 from examples.papers.verdict import Row, judged, several
 
+DATA = ("20news",)
 SIZES = (10, 100, 200, 500, 1_000, 10_000)
 
 

@@ -18,6 +18,7 @@ from examples.papers.verdict import Row, judged, several
 from narrows import OC
 from narrows.solve.columns import take
 
+DATA = ("20news",)
 SHARES = (0.0, 0.05, 0.1, 0.2)
 LITTLE, P, SEEDS = 0.05, 100, range(3)
 

@@ -15,6 +15,7 @@ from examples.papers.verdict import Row, judged, several
 from narrows import IG, OCFS
 from narrows.solve.columns import take
 
+DATA = ("r8",)
 FIRST = 2_000  # candidates that OCFS selects
 SIZES, SEEDS = (10, 100), range(5)
 

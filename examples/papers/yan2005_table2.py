@@ -10,6 +10,7 @@ from examples.papers.verdict import Row, judged
 
 from narrows import CHI, IG, OCFS
 
+DATA = ("20news",)
 SIZES = (10, 100, 1_000, 10_000)
 PRINTED = {
     "OCFS, IG": (7, 62, 532, 6_494),

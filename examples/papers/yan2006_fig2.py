@@ -19,6 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from narrows import OCFS
 
+DATA = ("iris", "wine")
 PRINTED = np.array([1.2642, 0.21955, 8.7329, 1.1621])
 NAMES = ("sepal length", "sepal width", "petal length", "petal width")
 

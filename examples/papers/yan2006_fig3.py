@@ -21,6 +21,7 @@ from sklearn.decomposition import PCA
 
 from narrows import IOC, LDA, MMC, OC, OCFS
 
+DATA = ()
 DRAWS = 100
 # variances of the wide axis: by the eigenvalue of Yan et al. (2004), by its text, and a narrow one
 WIDE = (84.0, 25.0, 4.0)

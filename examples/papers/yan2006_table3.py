@@ -23,6 +23,7 @@ from scipy import sparse
 
 from narrows import CHI, IG, IOC, OCFS, Moments
 
+DATA = ()
 ITERATIONS = {"IOC": ioc, "IIS": iis, "IMMC": partial(immc, theta=0.1)}
 ABOUT = 0.25  # largest difference from the claimed exponent
 

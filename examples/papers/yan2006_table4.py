@@ -26,6 +26,7 @@ from examples.papers.verdict import Row, f, judged, several
 
 from narrows import CCIPCA, CHI, IG, ILDA, IMMC, IOC, OC, OCFS
 
+DATA = ("rcv1",)
 STOP: dict[str, Any] = {"tol": 0.06, "patience": 1}
 METHODS: dict[str, Any] = {
     "IPCA": CCIPCA(3, **STOP),
@@ -147,7 +148,7 @@ def run(out: Path) -> list[Row]:
         ),
         *full_rcv1(
             "yan2006", "Table 4, full RCV1", "the claims above, on 789,670 documents", "as above",
-            "yan2006_table4 yan2006_fig4",
+            "yan2006-table4 yan2006-fig4",
         ),
     ]  # fmt: skip
 

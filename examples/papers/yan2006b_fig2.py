@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 
 from narrows import IIS, IMMC, LDA
 
+DATA = ()
 DRAWS = 100
 
 

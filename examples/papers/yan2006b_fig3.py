@@ -14,6 +14,7 @@ from examples.papers.learned import STEPS, found, mean
 from examples.papers.verdict import Row, f, judged
 from scipy.stats import ttest_rel
 
+DATA = ("rcv1",)
 OTHERS = ("IG 3", "IG 500", "IPCA 3")
 
 
@@ -70,7 +71,7 @@ def run(out: Path) -> list[Row]:
         *full_rcv1(
             "yan2006b", "Fig. 3 and Table 5, full RCV1",
             "the claims above, on about 630,000 samples",
-            "as above", "yan2006b_fig3 yan2006b_table5 yan2004_fig5",
+            "as above", "yan2006b-fig3 yan2006b-table5 yan2004-fig5",
         ),
     ]  # fmt: skip
 

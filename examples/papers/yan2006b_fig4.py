@@ -14,10 +14,12 @@ import numpy as np
 from examples.papers import draw
 from examples.papers.converging import CONVERGED, curve, targets
 from examples.papers.data import scatters, six
+from examples.papers.sources import SIX
 from examples.papers.verdict import Row, f, fs, judged, several
 
 from narrows import CCIPCA, IIS, IMMC
 
+DATA = SIX
 IRIS = np.array([-0.2133, -0.0571, -0.0222, 3.6396])
 NEGATIVE = ("Waveform", "Pima")
 WORKS = ("Iris", "Balance Scale", "Monk 1", "Wine")

@@ -21,6 +21,7 @@ from sklearn.model_selection import train_test_split
 
 from narrows import IIS, IMMC, LDA
 
+DATA = ("iris", "balance_scale", "monk1", "wine")
 SETS, HALVES = ("Iris", "Balance Scale", "Monk 1", "Wine"), 20
 LEVEL = 0.01  # of error
 

@@ -18,6 +18,7 @@ from examples.papers.verdict import Row, judged, several
 
 from narrows import CCIPCA, IIS
 
+DATA = ("rcv1",)
 DOCUMENTS = 600  # for IPCA in 500 dimensions
 PRINTED, OWN = (25, 50, 100, 200), (2_000, 4_000, 8_000, 16_000)  # documents
 

@@ -14,6 +14,8 @@ from examples.papers.verdict import Row, judged, untested
 
 from narrows import IDRQR
 
+DATA = ("orl", "tr41", "re0")
+OPTIONAL = ("ar",)
 MU = (1e-4, 1e-2, 0.1, 0.5, 1.0, 10.0, 100.0)
 LITTLE = 1.0  # percentage points of error
 CLAIM = "the error of IDR/QR does not depend on mu"
@@ -37,7 +39,7 @@ def run(out: Path) -> list[Row]:
         )
         for name, errors in found.items()
     ]  # fmt: skip
-    how = f"`{COMMAND} ye2005_fig4 --ar FILE` (.npz of X and y)"
+    how = f"`{COMMAND} ye2005-fig4 --ar FILE` (.npz of X and y)"
     return (
         rows if has_ar() else [*rows, untested("ye2005", "Fig. 4, AR", CLAIM, "insensitive", how)]
     )

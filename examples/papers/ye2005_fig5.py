@@ -15,6 +15,8 @@ from examples.papers.data import COMMAND, has_ar, sets
 from examples.papers.neighbours import cross_validated, projections
 from examples.papers.verdict import Row, f, judged, several, untested
 
+DATA = ("orl", "tr41", "re0")
+OPTIONAL = ("ar",)
 METHODS = {
     "IDR/QR": "**IDR/QR** (c)",
     "PCA+LDA": "PCA+LDA (c - 1)",
@@ -71,7 +73,7 @@ def run(out: Path) -> list[Row]:
         ),
     ]  # fmt: skip
     if not has_ar():
-        how = f"`{COMMAND} ye2005_fig5 --ar FILE` (.npz of X and y)"
+        how = f"`{COMMAND} ye2005-fig5 --ar FILE` (.npz of X and y)"
         return [*rows, untested("ye2005", "Fig. 5, AR", WORST, "significantly", how)]
     of = error["AR"]
     verdict = judged(*(of[a] + 1.0 < of[b] for a in ("IDR/QR", "PCA+LDA", "LDA/GSVD")

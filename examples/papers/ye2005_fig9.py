@@ -16,6 +16,8 @@ from examples.papers.updated import SHARES, runs
 from examples.papers.verdict import Row, judged, untested
 from scipy.stats import ttest_rel
 
+DATA = ("orl", "tr41", "re0")
+OPTIONAL = ("ar",)
 PRINTED = {"AR": 0.0067, "ORL": 0.0014, "tr41": 0.0054, "re0": 0.0045}
 
 
@@ -57,7 +59,7 @@ def run(out: Path) -> list[Row]:
     draw.save(figure, out, "ye2005_fig9")
     if has_ar():
         return rows
-    how = f"`{COMMAND} ye2005_fig9 --ar FILE` (.npz of X and y)"
+    how = f"`{COMMAND} ye2005-fig9 --ar FILE` (.npz of X and y)"
     return [*rows, untested("ye2005", "Fig. 9, AR",
                      "the error of incremental stays within 4% of batch",
                      f"within 4 percent, p = {PRINTED['AR']}", how)]  # fmt: skip

@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 
 from narrows import IDRQR, LDA, OCM
 
+DATA = ()
 METHODS: dict[str, Any] = {
     "IDR/QR": IDRQR(),
     "PCA+LDA": LDA(solver="pca"),
