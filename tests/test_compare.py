@@ -369,7 +369,12 @@ def test_the_command_prints_what_python_finds(run):
     found = printed["lines"]
     test = sparse.csr_array(X[90:]), codes[90:]
     expected = compare(
-        sparse.csr_array(X[:90]), codes[:90], ["oc", "ocfs"], [1, 4], ["svm", "knn", "knn1"], test=test
+        sparse.csr_array(X[:90]),
+        codes[:90],
+        ["oc", "ocfs"],
+        [1, 4],
+        ["svm", "knn", "knn1"],
+        test=test,
     )
     assert [line["micro_f1"] for line in found] == [line.micro_f1 for line in expected]
     assert printed["sentence"] == expected.sentence_

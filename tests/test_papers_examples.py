@@ -174,7 +174,9 @@ def test_the_message_names_a_malformed_line(tmp_path, name, text, message):
 
 
 def test_the_message_names_a_missing_or_damaged_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"expected one .*rcv1v2\.topics\.qrels\.gz, got none"):
+    with pytest.raises(
+        FileNotFoundError, match=r"expected one .*rcv1v2\.topics\.qrels\.gz, got none"
+    ):
         read_lyrl2004(tmp_path)
     lyrl(tmp_path)
     (tmp_path / "lyrl2004_vectors_train.dat").unlink()

@@ -30,7 +30,7 @@ DATA = ("rcv1",)
 STOP: dict[str, Any] = {"tol": 0.06, "patience": 1}
 METHODS: dict[str, Any] = {
     "IPCA": CCIPCA(3, **STOP),
-    "IMMC": IMMC(3, **STOP),
+    "IMMC": IMMC(3, eps=1.0, **STOP),
     "ILDA": ILDA(3, eta=1.0, **STOP),
     "IOC": IOC(3, **STOP),
     "IG": IG(n_features=3),

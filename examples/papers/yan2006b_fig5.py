@@ -34,7 +34,9 @@ def run(out: Path) -> list[Row]:
         [(X, y)] = [(X, y) for title, X, y in six() if title == name]
         c, d = len(np.unique(y)), X.shape[1]
         lines = {
-            "IMMC": {p: _error(lambda p=p: IMMC(p, passes=20), name, X, y) for p in _sizes(d)},
+            "IMMC": {
+                p: _error(lambda p=p: IMMC(p, eps=1.0, passes=20), name, X, y) for p in _sizes(d)
+            },
             "PCA": {p: _error(lambda p=p: PCA(p), name, X, y) for p in _sizes(d)},
             "LDA": {
                 p: _error(lambda p=p: LDA(n_components=p, mu=0.5), name, X, y) for p in range(1, c)
