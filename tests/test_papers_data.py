@@ -87,7 +87,7 @@ def test_the_files_of_the_folder_come_first(tmp_path):
 @pytest.mark.parametrize("key", KEYS)
 def test_a_missing_set_is_named_with_what_to_do(key):
     said = sources.advice(key)
-    assert said.startswith(f"{sources.SOURCES[key].title} is missing: ")
+    assert said.startswith(f"No data of {sources.SOURCES[key].title}: ")
     assert ("--download" in said) == (key in downloads.FETCH)
 
 
@@ -193,14 +193,13 @@ def test_the_command_downloads_on_request_only():
     done = CliRunner().invoke(main, ["ye2005-fig4"])
     assert done.exit_code == 1
     for title in ("ORL faces", "tr41", "re0"):
-        assert f"ye2005-fig4: {title} is missing: add --download, or set NARROWS_DATA" in (
-            done.output
-        )
+        assert f"No data of {title}: add --download, or set NARROWS_DATA" in (done.output)
+    assert done.output.count("Left out: ye2005-fig4.\n") == 3
     assert "no network" not in done.output
     done = CliRunner().invoke(main, ["ye2005-fig4", "--download"])
     assert done.exit_code == 1
     assert "tr41 was not downloaded: no network here" in done.output
-    assert "tr41 is missing" in done.output
+    assert "No data of tr41" in done.output
     assert "Traceback" not in done.output
 
 
@@ -215,6 +214,7 @@ def test_the_command_runs_what_it_can_and_names_the_rest(monkeypatch):
     monkeypatch.setattr(experiments, "load", load)
     done = CliRunner().invoke(main, ["--all"])
     assert done.exit_code == 0, done.output
-    assert "Left out yan2006-fig4: RCV1 is missing: add --download" in done.output
+    assert "No data of RCV1: add --download" in done.output
+    assert re.search("Left out: yan2004-fig5, .*yan2006b-table5", done.output)
     assert {"yan2006-fig2", "yan2004-fig3", "ye2005-table2"} <= set(ran)
-    assert f"{len(ran)} experiments ran in 0.0 minutes." in done.output
+    assert f"{len(ran)} of {len(experiments.NAMES)} experiments ran in 0.0 minutes." in done.output

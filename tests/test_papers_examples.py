@@ -56,7 +56,7 @@ def test_exponents_and_seconds():
 
 def test_every_experiment_has_results():
     results = page.load(OUT)
-    assert list(results) == NAMES
+    assert list(results) == sorted(NAMES)
     for found in results.values():
         assert found["rows"]
         for row in found["rows"]:
@@ -230,9 +230,9 @@ def test_an_experiment_has_a_title_and_names_its_data(name):
 
 
 @pytest.mark.nightly
-@pytest.mark.data
 @pytest.mark.parametrize("name", ["yan2006-fig2", "yan2004-fig3", "yan2006b-fig1"])
-def test_the_fastest_scripts_run(data, tmp_path, name):
+def test_the_fastest_scripts_run_without_files(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
     rows = load(name).run(tmp_path)
     assert all(isinstance(row, Row) for row in rows)
     picture = tmp_path / f"{name.replace('-', '_')}.png"
@@ -245,7 +245,7 @@ def test_without_a_name_the_command_lists_the_experiments(tmp_path, monkeypatch)
     assert done.exit_code == 0
     assert all(f"  {name} " in done.output for name in NAMES)
     assert "data: Iris (scikit-learn), Wine (scikit-learn)" in done.output
-    assert "data: 20 Newsgroups (missing), ODP (optional, missing)" in done.output
+    assert "data: 20 Newsgroups (--download), ODP (optional, missing)" in done.output
     assert "2 CPU seconds; holds 3, does not hold 4" in done.output
     helped = CliRunner().invoke(main, ["--help"])
     assert all(f"  {name}\n" in helped.output for name in NAMES)
@@ -264,9 +264,21 @@ def test_the_message_names_missing_data(tmp_path, monkeypatch):
     monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
     done = CliRunner().invoke(main, ["yan2006b_fig5"])  # the name of the module will do
     assert done.exit_code == 1
-    assert "yan2006b-fig5: Monk 1 is missing: add --download, or set NARROWS" in done.output
-    assert "Iris is missing" not in done.output
+    assert "No data of Monk 1: add --download, or set NARROWS_DATA to a folder with" in done.output
+    assert "Left out: yan2006b-fig5.\n" in done.output
+    assert "No data of Iris" not in done.output
     assert "Traceback" not in done.output
+
+
+def test_the_message_names_the_extra_that_is_missing(monkeypatch):
+    monkeypatch.delitem(sys.modules, "examples.papers.yan2006_fig2", raising=False)
+    monkeypatch.delitem(sys.modules, "examples.papers.draw", raising=False)
+    monkeypatch.delattr("examples.papers.draw", raising=False)
+    monkeypatch.setitem(sys.modules, "PIL", None)  # as where Matplotlib is not installed
+    done = CliRunner().invoke(main, ["yan2006-fig2"])
+    assert done.exit_code == 1
+    assert "expected the packages of the extra `plots`, got: " in done.output
+    assert "pip install '.[plots]'" in done.output
 
 
 @pytest.mark.nightly

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from time import perf_counter, process_time
 
 import click
+from benchmarks.harness import UnavailableError
 from examples.papers import downloads, experiments, page, sources
 from examples.papers.experiments import NAMES, Experiment
 from threadpoolctl import threadpool_limits
@@ -36,30 +38,41 @@ def main(
     for name, path in brought.items():
         if path:
             os.environ[f"NARROWS_{name.upper()}"] = path
-    if write and not (names or everything):
-        click.echo(f"Wrote {page.write(page.FOLDER, map(experiments.load, NAMES))}.")
-        return
-    if not (names or everything):
-        click.echo(page.listed([experiments.load(name) for name in NAMES]))
-        return
-    chosen = [experiments.load(_known(name)) for name in names or NAMES]
-    begun, ran, left = perf_counter(), 0, []
+    try:
+        if names or everything:
+            _run_all([_known(name) for name in names] or NAMES, everything, download, write)
+        elif write:
+            click.echo(f"Wrote {page.write(page.FOLDER, map(experiments.load, NAMES))}.")
+        else:
+            click.echo(page.listed(map(experiments.load, NAMES)))
+    except UnavailableError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _run_all(names: Sequence[str], everything: bool, download: bool, write: bool) -> None:
+    """Run experiments one after the other; leave out those whose data are missing, or fail."""
+    begun, ran = perf_counter(), 0
+    left: dict[str, list[str]] = {}  # experiments by the set that they lack
     out = page.FOLDER if write else Path(tempfile.mkdtemp(prefix="papers-"))
-    for experiment in chosen:
+    for experiment in map(experiments.load, names):
         if download:
             _download(experiment)
         absent = sources.missing(experiment.data)
         if absent:
-            left += [f"{experiment.name}: {sources.advice(key)}" for key in absent]
+            for key in absent:
+                left.setdefault(key, []).append(experiment.name)
             continue
         _run(experiment, out)
         ran += 1
-    if left and not everything:
-        raise click.ClickException("\n".join(left))
     if write:
         page.write(out, map(experiments.load, NAMES))
-    click.echo("".join(f"Left out {line}\n" for line in left), nl=False)
-    click.echo(f"{ran} experiments ran in {(perf_counter() - begun) / 60:.1f} minutes.")
+    lines = [f"{sources.advice(key)} Left out: {', '.join(of)}." for key, of in left.items()]
+    if left and not everything:
+        raise UnavailableError("\n".join(lines))
+    minutes = (perf_counter() - begun) / 60
+    click.echo(
+        "\n".join([*lines, f"{ran} of {len(names)} experiments ran in {minutes:.1f} minutes."])
+    )
 
 
 def _run(experiment: Experiment, out: Path) -> None:
@@ -70,7 +83,7 @@ def _run(experiment: Experiment, out: Path) -> None:
             click.echo(f"Data: {sources.used(key)}.")
     before, start = {path: path.stat().st_mtime_ns for path in out.glob("*.png")}, process_time()
     with threadpool_limits(1), warnings.catch_warnings():  # CPU seconds of one thread
-        warnings.filterwarnings("ignore", "I?MMC")  # directions without margin: intended
+        warnings.filterwarnings("ignore", ".* components that gain margin")  # intended
         rows = [row.as_dict() for row in experiment.run(out)]
     taken = process_time() - start
     drawn = [path for path in out.glob("*.png") if before.get(path) != path.stat().st_mtime_ns]

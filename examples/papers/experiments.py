@@ -7,15 +7,25 @@ uses if they are there, by the keys of `sources.SOURCES`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 
+from benchmarks.harness import UnavailableError
 from examples.papers.verdict import Row
 
-NAMES = sorted(path.stem.replace("_", "-") for path in Path(__file__).parent.glob("*20*_*.py"))
+
+def _order(name: str) -> list[str | int]:
+    """Return a key that sorts fig4 before fig10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+NAMES = sorted(
+    (path.stem.replace("_", "-") for path in Path(__file__).parent.glob("*20*_*.py")), key=_order
+)
 
 
 @dataclass(frozen=True)
@@ -31,8 +41,14 @@ class Experiment:
 
 
 def load(name: str) -> Experiment:
-    """Import the module of an experiment."""
-    module = import_module(f"examples.papers.{name.replace('-', '_')}")
+    """Import the module of an experiment; UnavailableError without the extra `plots`."""
+    try:
+        module = import_module(f"examples.papers.{name.replace('-', '_')}")
+    except ModuleNotFoundError as error:
+        raise UnavailableError(
+            f"expected the packages of the extra `plots`, got: {error}. "
+            "Install them with pip install '.[plots]'."
+        ) from None
     title, _, text = cleandoc(module.__doc__).partition("\n")
     optional = getattr(module, "OPTIONAL", ())
     return Experiment(

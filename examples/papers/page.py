@@ -59,12 +59,9 @@ def listed(experiments: Iterable[Experiment]) -> str:
         lines.append(f"{PAPERS[paper]}\n")
         for experiment in some:
             found = results.get(experiment.name, {"seconds": 0.0, "rows": []})
-            data = [
-                f"{sources.SOURCES[key].title} ({sources.where(key) or 'missing'})"
-                for key in experiment.data
-            ]
+            data = [f"{sources.SOURCES[key].title} ({_place(key)})" for key in experiment.data]
             data += [
-                f"{sources.SOURCES[key].title} (optional, {sources.where(key) or 'missing'})"
+                f"{sources.SOURCES[key].title} (optional, {_place(key)})"
                 for key in experiment.optional
             ]
             counts = Counter(row["verdict"] for row in found["rows"])
@@ -74,6 +71,11 @@ def listed(experiments: Iterable[Experiment]) -> str:
             lines.append(f"{'':23}data: {', '.join(data) or 'generated'}")
             lines.append(f"{'':23}{found['seconds']:.0f} CPU seconds; {verdicts}\n")
     return "\n".join(lines)
+
+
+def _place(key: str) -> str:
+    """Return from where a set is read, or that it is missing and whether it can be downloaded."""
+    return sources.where(key) or ("--download" if sources.SOURCES[key].fetcher else "missing")
 
 
 def markdown(results: Results, experiments: Iterable[Experiment]) -> str:
@@ -89,7 +91,9 @@ def markdown(results: Results, experiments: Iterable[Experiment]) -> str:
     }
     for paper in PAPERS:
         own = [experiment for experiment in found if experiment.name.split("-")[0] == paper]
-        table = Table(HEADER, [_cells(row) for row in rows if row["paper"] == paper]).markdown()
+        shown = [row for row in rows if row["paper"] == paper]
+        shown.sort(key=lambda row: not row["experiment"].startswith(f"`{paper}-"))  # own ones first
+        table = Table(HEADER, map(_cells, shown)).markdown()
         parts[paper] = "\n\n".join([table, *(_section(each, results) for each in own)])
     for name, text in parts.items():
         page = page.replace(f"{{{{{name}}}}}\n", f"{text}\n")

@@ -137,4 +137,4 @@ def advice(key: str) -> str:
         f"give its path by --{source.option}" if source.option else "",
     ]
     ways = [way for way in ways if way]
-    return f"{source.title} is missing: {', or '.join(ways)} ({PAGE})."
+    return f"No data of {source.title}: {', or '.join(ways)} ({PAGE})."
