@@ -60,10 +60,11 @@ def odp() -> tuple[Any, np.ndarray] | None:
 
 
 def sets() -> Iterator[tuple[str, Any, np.ndarray]]:
-    """Yield the available sets of Ye et al. (2005): ORL, tr41, re0, and AR if it is provided."""
+    """Yield the sets of Ye et al. (2005): ORL, tr41, re0, re1, and AR if it is provided."""
     yield "ORL", *faces()
     yield "tr41", *documents("tr41")
     yield "re0", *documents("re0")
+    yield "re1", *documents("re1")
     if has_ar():
         yield "AR", *ar()
 
