@@ -30,8 +30,8 @@ def run(out: Path) -> list[Row]:
         ("IMMC, theta = auto", IMMC(1, eps=1.0), "IMMC"),
         ("CCIPCA", CCIPCA(1), "CCIPCA"),
     ):
-        n, quartiles = curve(method, X, y, to[of])
-        found[name] = quartiles[1]
+        n, levels = curve(method, X, y, to[of])
+        found[name] = levels[2]
     figure, [ax] = draw.panels(1, width=6)
     draw.curves(ax, n, found, marker=False, title="Balance Scale",
                 xlabel="samples", ylabel="|cosine| with its batch direction")  # fmt: skip
