@@ -12,13 +12,19 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from examples.papers import data as papers_data
-from examples.papers import page, sources
+from examples.papers import neighbours, page, sources
 from examples.papers.__main__ import main
 from examples.papers.experiments import NAMES, Experiment, load
 from examples.papers.lyrl2004 import N_FEATURES, VECTORS, first_topics, read_lyrl2004
-from examples.papers.measure import exponent, seconds
+from examples.papers.measure import best, exponent, seconds
 from examples.papers.verdict import HOLDS, NOT, PAPERS, PART, UNTESTED, Row, f, judged, untested
+from examples.papers.yan2005_tfidf import salton
 from scipy import sparse
+from sklearn.datasets import load_digits, load_iris
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import FunctionTransformer
+
+from narrows import LDA
 
 PAGE = Path(__file__).parent.parent / "docs" / "reproducibility" / "papers.md"
 OUT = PAGE.with_suffix("")
@@ -49,6 +55,55 @@ def test_numbers_are_printed_with_a_leading_zero():
 def test_exponents_and_seconds():
     assert exponent([1, 10, 100], [3, 300, 30_000]) == pytest.approx(2)
     assert set(seconds({"a": int, "b": float}, rounds=2)) == {"a", "b"}
+
+
+# -- settings of rivals ------------------------------------------------------------------------
+
+
+def test_training_samples_choose_the_method_after_which_an_svm_predicts_best():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    noise = np.random.default_rng(1).normal(size=(len(y), 3))
+    X, y = np.hstack([noise, X])[order], y[order]
+    methods = [FunctionTransformer(first, kw_args={"p": p}) for p in (1, 3, 7)]
+    assert best(methods, X, y).kw_args == {"p": 7}
+    assert best(methods[::-1], X, y).kw_args == {"p": 7}
+
+
+def first(X, p):
+    return X[:, :p]
+
+
+def test_training_folds_choose_the_settings_of_rivals(monkeypatch):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300], y[:300]
+    monkeypatch.setattr(neighbours, "COMPONENTS", (2, 30))
+    monkeypatch.setattr(neighbours, "MU", (1.0,))
+    for name, setting, step in (
+        ("PCA+LDA", 30, LDA(solver="pca", pca_components=30)),
+        ("PCA", 30, PCA(30)),  # of 2, 10 and 30
+        ("RLDA", 1.0, LDA(mu=1.0)),
+    ):
+        error, found = neighbours.chosen(name, X, y)
+        assert set(found) == {setting}
+        assert error == pytest.approx(neighbours.cross_validated([step], X, y).mean())
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_inner_products_stay_in_the_span_of_the_samples(form):
+    X = np.random.default_rng(0).normal(size=(20, 50))
+    X[19] = X[0] + X[1]
+    found = neighbours.in_span(form(X))
+    assert found.shape == (20, 19)
+    np.testing.assert_allclose(found @ found.T, X @ X.T, atol=1e-12)
+
+
+def test_the_weights_of_salton():
+    known = sparse.csr_array(np.array([[2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]))
+    expected = np.array([[0.0, 0.0, np.log(2)], [0.0, np.log(2), 0.0]])
+    np.testing.assert_allclose(salton(known, known, unit=False).toarray(), expected)
+    one = sparse.csr_array(np.array([[1.0, 3.0, 4.0]]))
+    np.testing.assert_allclose(salton(one, known, unit=True).toarray(), [[0.0, 0.6, 0.8]])
 
 
 # -- the page ---------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.metrics import f1_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
@@ -53,6 +54,20 @@ def smo(
     else:
         found = SVC(kernel="linear").fit(Z, y).predict(Z_test)
     return tuple(float(f1_score(y_test, found, average=kind)) for kind in ("micro", "macro"))
+
+
+def best(methods: Sequence[Any], X: Any, y: np.ndarray) -> Any:
+    """Return the method after which an SVM (SMO) predicts a held-out fifth of these samples best.
+
+    Samples are in random order; of equal methods, the first.
+    """
+    n = len(y) * 4 // 5
+    scores = []
+    for method in methods:
+        fitted = clone(method).fit(X[:n], y[:n])
+        Z, Z_held = fitted.transform(X[:n]), fitted.transform(X[n:])
+        scores.append(smo(Z, y[:n], Z_held, y[n:], SVM_SAMPLES)[0])
+    return clone(methods[int(np.argmax(scores))])
 
 
 def nearest(Z: np.ndarray, y: np.ndarray, Z_test: np.ndarray, y_test: np.ndarray) -> float:

@@ -19,7 +19,7 @@ from narrows import IDRQR, LDA, MMC, OC, OCM, SRDA
 FOLDS = StratifiedKFold(10, shuffle=True, random_state=0)
 INNER = StratifiedKFold(3, shuffle=True, random_state=0)  # of the training samples
 COMPONENTS = (25, 50, 100, 200, 400)
-MU = (0.01, 0.1, 0.5, 1.0, 10.0, 100.0, 1e4, 1e6)
+MU = (0.01, 0.1, 1.0, 10.0, 1e4)
 
 
 def projections(c: int) -> dict[str, list[Any]]:

@@ -5,7 +5,7 @@ re1 in its text; here both. RLDA, which the paper describes and does not run, is
 c for IDR/QR and OCM, c - 1 for RLDA, PCA+LDA and LDA/GSVD. The paper prints mu = 0.5 of IDR/QR, but
 neither the number of principal components of PCA+LDA and of PCA nor mu of RLDA: for each fold,
 three folds of its training samples choose them by the error of the nearest neighbour, among 25 to
-400 components (PCA also c) and mu from 0.01 to 1,000,000.
+400 components (PCA also c) and mu from 0.01 to 10,000.
 """
 
 from __future__ import annotations
