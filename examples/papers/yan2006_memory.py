@@ -14,9 +14,8 @@ from examples.papers.memory import TERMS, peak
 from examples.papers.verdict import Row, f, judged, several
 
 DATA = ()
-METHODS = ("IOC", "IIS", "IMMC", "IPCA")
-SIZES = {"n": (2_000, 8_000, 32_000), "d": (100_000, 200_000, 400_000)}
-BASE = {"n": 8_000, "d": 200_000, "c": 4}
+SIZES = {"n": (2_000, 8_000, 32_000), "d": (200_000, 400_000, 800_000)}
+BASE = {"n": 8_000, "d": 400_000, "c": 4}
 NEAR = 0.35
 WHERE = {
     "IOC": ("yan2006", "section 3.1.2, memory"),
@@ -27,7 +26,7 @@ WHERE = {
 
 def run(out: Path) -> list[Row]:
     megabytes = {
-        what: {name: [peak(name, **BASE | {what: size}) for size in sizes] for name in METHODS}
+        what: {name: [peak(name, **BASE | {what: size}) for size in sizes] for name in WHERE}
         for what, sizes in SIZES.items()
     }
     figure, axes = draw.panels(2)

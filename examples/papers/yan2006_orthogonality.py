@@ -42,8 +42,8 @@ def run(out: Path) -> list[Row]:
             "they have converged",
             "always enforced", f"after {PASSES[-1]} passes: {several(last)}",
             judged(*(value < SMALL for value in last.values())),
-            f"Largest |u'u| of two directions. Below {SMALL:.2f} counts. The least |cosine| with OC is "
-            f"then {several(near)}.",
+            f"Largest |u'u| of two directions. Below {SMALL:.2f} counts. The least |cosine| with "
+            f"OC is then {several(near)}.",
         ),
         Row(
             "yan2006", "section 3.1.1, early stages", "at early stages they are not "
