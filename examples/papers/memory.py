@@ -31,7 +31,7 @@ WHOLE = {  # methods that take the samples as one array
     "PCA": PCA(svd_solver="full"),
 }
 CHUNKS = {"IDR/QR": IDRQR(), "OCM": OCM()}  # methods that read them twice, or once, in chunks
-STREAMS = {"IOC": IOC(3), "IIS": IIS(3), "IMMC": IMMC(3)}  # sparse samples
+STREAMS = {"IOC": IOC(3), "IIS": IIS(3), "IMMC": IMMC(3, eps=1.0)}  # sparse samples
 ROWS = 20  # of a chunk; of sparse samples 50 times as many
 TERMS = 76  # of a sparse sample, as in RCV1
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from examples.papers.data import sets
-from examples.papers.texts import documents
 from scipy.linalg import subspace_angles
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -24,7 +23,7 @@ SHARES = np.arange(0.35, 0.951, 0.05)  # of the samples learned, where errors ar
 def runs() -> dict[str, Runs]:
     """Return, by set and order, errors at each share and seconds of updates and of batch."""
     found: dict[str, Runs] = {}
-    for name, X, y in [*sets(), ("re1", *documents("re1"))]:
+    for name, X, y in sets():
         for order in ORDERS:
             rows = np.random.default_rng(order).permutation(len(y))
             errors, _, times = run(X[rows], y[rows], process_time)

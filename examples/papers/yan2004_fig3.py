@@ -26,8 +26,8 @@ def run(out: Path) -> list[Row]:
     to = targets(X, y)
     found = {}
     for name, method, of in (
-        ("IMMC, theta = 2", IMMC(1, theta=2.0), "IMMC"),
-        ("IMMC, theta = auto", IMMC(1), "IMMC"),
+        ("IMMC, theta = 2", IMMC(1, eps=1.0, theta=2.0), "IMMC"),
+        ("IMMC, theta = auto", IMMC(1, eps=1.0), "IMMC"),
         ("CCIPCA", CCIPCA(1), "CCIPCA"),
     ):
         n, levels = curve(method, X, y, to[of])

@@ -21,7 +21,8 @@ def run(out: Path) -> list[Row]:
     X, y = uci("ionosphere")
     S_b, C = scatters(X, y)
     values = np.linalg.eigvalsh(2 * S_b - C)
-    n, (_, low, median, high, _) = curve(IMMC(1, theta=0.0), X, y, targets(X, y)["IMMC"], passes=5)
+    immc, target = IMMC(1, eps=1.0, theta=0.0), targets(X, y)["IMMC"]
+    n, (_, low, median, high, _) = curve(immc, X, y, target, passes=5)
     figure, [ax] = draw.panels(1, width=6)
     draw.curves(ax, n, {"IMMC, theta = 0, median of 15 orders": median}, marker=False,
                 title="Ionosphere, five passes", xlabel="samples", ylabel="|cosine|")  # fmt: skip

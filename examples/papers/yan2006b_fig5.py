@@ -35,13 +35,17 @@ def run(out: Path) -> list[Row]:
         [(X, y)] = [(X, y) for title, X, y in six() if title == name]
         c, d = len(np.unique(y)), X.shape[1]
         lines = {
-            "IMMC": {p: _error(lambda p=p: IMMC(p, passes=20), name, X, y) for p in _sizes(d)},
+            "IMMC": {
+                p: _error(lambda p=p: IMMC(p, eps=1.0, passes=20), name, X, y) for p in _sizes(d)
+            },
             "PCA": {p: _error(lambda p=p: PCA(p), name, X, y) for p in _sizes(d)},
             "LDA": {
                 p: _error(lambda p=p: LDA(n_components=p, mu=0.5), name, X, y) for p in range(1, c)
             },
             "IIS": {p: _error(lambda p=p: IIS(p, passes=20), name, X, y) for p in range(1, c)},
-            "IMMC, one pass": {p: _error(lambda p=p: IMMC(p), name, X, y) for p in _sizes(d)},
+            "IMMC, one pass": {
+                p: _error(lambda p=p: IMMC(p, eps=1.0), name, X, y) for p in _sizes(d)
+            },
         }
         best[name] = {method: min(of.values()) for method, of in lines.items()}
         one[name] = {method: of[1] for method, of in lines.items()}

@@ -13,7 +13,6 @@ import numpy as np
 from examples.papers import draw
 from examples.papers.data import sets
 from examples.papers.neighbours import cross_validated, projections
-from examples.papers.texts import documents
 from examples.papers.verdict import Row, f, judged
 from scipy.stats import ortho_group
 
@@ -30,7 +29,7 @@ def run(out: Path) -> list[Row]:
     sizes: dict[str, tuple[int, int, int]] = {}
     lost: dict[str, dict[str, float]] = {"U": {}, "Q": {}, "QM": {}}
     error: dict[str, dict[str, float]] = {"OC, U": {}, "OCM, Q": {}}
-    for name, X, y in [*sets(), ("re1", *documents("re1"))]:
+    for name, X, y in sets():
         c = len(np.unique(y))
         sizes[name] = (*X.shape, c)
         U, Q = OC().fit(X, y).components_.T, OCM().fit(X, y).components_.T
