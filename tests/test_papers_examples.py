@@ -12,12 +12,19 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from examples.papers import data as papers_data
-from examples.papers import page, sources
+from examples.papers import neighbours, page, sources
 from examples.papers.__main__ import main
 from examples.papers.experiments import NAMES, Experiment, load
-from examples.papers.lyrl2004 import N_FEATURES, VECTORS, read_lyrl2004
-from examples.papers.measure import exponent, seconds
+from examples.papers.lyrl2004 import N_FEATURES, VECTORS, first_topics, read_lyrl2004
+from examples.papers.measure import best, exponent, seconds
 from examples.papers.verdict import HOLDS, NOT, PAPERS, PART, UNTESTED, Row, f, judged, untested
+from examples.papers.yan2005_tfidf import salton
+from scipy import sparse
+from sklearn.datasets import load_digits, load_iris
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import FunctionTransformer
+
+from narrows import LDA
 
 PAGE = Path(__file__).parent.parent / "docs" / "reproducibility" / "papers.md"
 OUT = PAGE.with_suffix("")
@@ -48,6 +55,55 @@ def test_numbers_are_printed_with_a_leading_zero():
 def test_exponents_and_seconds():
     assert exponent([1, 10, 100], [3, 300, 30_000]) == pytest.approx(2)
     assert set(seconds({"a": int, "b": float}, rounds=2)) == {"a", "b"}
+
+
+# -- settings of rivals ------------------------------------------------------------------------
+
+
+def test_training_samples_choose_the_method_after_which_an_svm_predicts_best():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    noise = np.random.default_rng(1).normal(size=(len(y), 3))
+    X, y = np.hstack([noise, X])[order], y[order]
+    methods = [FunctionTransformer(first, kw_args={"p": p}) for p in (1, 3, 7)]
+    assert best(methods, X, y).kw_args == {"p": 7}
+    assert best(methods[::-1], X, y).kw_args == {"p": 7}
+
+
+def first(X, p):
+    return X[:, :p]
+
+
+def test_training_folds_choose_the_settings_of_rivals(monkeypatch):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300], y[:300]
+    monkeypatch.setattr(neighbours, "COMPONENTS", (2, 30))
+    monkeypatch.setattr(neighbours, "MU", (1.0,))
+    for name, setting, step in (
+        ("PCA+LDA", 30, LDA(solver="pca", pca_components=30)),
+        ("PCA", 30, PCA(30)),  # of 2, 10 and 30
+        ("RLDA", 1.0, LDA(mu=1.0)),
+    ):
+        error, found = neighbours.chosen(name, X, y)
+        assert set(found) == {setting}
+        assert error == pytest.approx(neighbours.cross_validated([step], X, y).mean())
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_inner_products_stay_in_the_span_of_the_samples(form):
+    X = np.random.default_rng(0).normal(size=(20, 50))
+    X[19] = X[0] + X[1]
+    found = neighbours.in_span(form(X))
+    assert found.shape == (20, 19)
+    np.testing.assert_allclose(found @ found.T, X @ X.T, atol=1e-12)
+
+
+def test_the_weights_of_salton():
+    known = sparse.csr_array(np.array([[2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]))
+    expected = np.array([[0.0, 0.0, np.log(2)], [0.0, np.log(2), 0.0]])
+    np.testing.assert_allclose(salton(known, known, unit=False).toarray(), expected)
+    one = sparse.csr_array(np.array([[1.0, 3.0, 4.0]]))
+    np.testing.assert_allclose(salton(one, known, unit=True).toarray(), [[0.0, 0.6, 0.8]])
 
 
 # -- the page ---------------------------------------------------------------------------------
@@ -105,7 +161,7 @@ def lyrl(folder, packed=()):
     files["lyrl2004_vectors_test_pt0.dat"] = "26151  3:0.75 2:0.5\n\n26152  1:1.0\n"
     files["lyrl2004_vectors_test_pt3.dat"] = "30000\n"
     files["rcv1-v2.topics.qrels"] = (
-        "C11 2286 1\nCCAT 2286 1\nECAT 2287 1\nGCAT 2288 1\nMCAT 2288 1\nMCAT 26151 1\n"
+        "C11 2286 1\nCCAT 2286 1\nECAT 2287 1\nMCAT 2288 1\nGCAT 2288 1\nMCAT 26151 1\n"
         "C11 26152 1\nGCAT 30000 1\n"
     )
     for name, text in files.items():
@@ -118,18 +174,31 @@ def lyrl(folder, packed=()):
 
 
 @pytest.mark.parametrize("packed", [(), ("lyrl2004_vectors_train.dat", "rcv1-v2.topics.qrels")])
-def test_the_original_rcv1_is_read(tmp_path, packed):
+def test_the_original_rcv1_is_read_with_the_first_label_of_several(tmp_path, packed):
     X, y = read_lyrl2004(lyrl(tmp_path, packed))
-    assert X.shape == (4, N_FEATURES)
-    assert list(y) == ["CCAT", "ECAT", "MCAT", "GCAT"]
+    assert X.shape == (5, N_FEATURES)
+    assert list(y) == ["CCAT", "ECAT", "MCAT", "MCAT", "GCAT"]
     dense = X.toarray()
     np.testing.assert_array_equal(dense[0, [6, 47235]], [0.5, 0.25])
-    np.testing.assert_array_equal(dense[2, [1, 2]], [0.5, 0.75])
-    assert X.nnz == 5
+    np.testing.assert_array_equal(dense[3, [1, 2]], [0.5, 0.75])
+    assert X.nnz == 6
     assert X.has_sorted_indices
-    X, y = read_lyrl2004(tmp_path, parts=("train",), first_label=True)
-    assert list(y) == ["CCAT", "ECAT", "GCAT"]
+    X, y = read_lyrl2004(tmp_path, parts=("train",))
+    assert list(y) == ["CCAT", "ECAT", "MCAT"]
     assert X.shape == (3, N_FEATURES)
+
+
+def test_the_file_of_topics_may_have_the_name_of_scikit_learn(tmp_path):
+    expected = list(read_lyrl2004(lyrl(tmp_path, ("rcv1-v2.topics.qrels",)))[1])
+    (tmp_path / "rcv1-v2.topics.qrels.gz").rename(tmp_path / "rcv1v2.topics.qrels.gz")
+    assert list(read_lyrl2004(tmp_path)[1]) == expected
+
+
+def test_the_first_of_topics_without_an_order_is_that_of_the_alphabet():
+    names = ["C11", "CCAT", "ECAT", "GCAT", "M11", "MCAT"]
+    has = [["C11", "CCAT"], ["MCAT", "M11", "ECAT"], ["GCAT", "CCAT"], ["M11"], []]
+    Y = sparse.csr_array(np.array([[name in one for name in names] for one in has]))
+    assert list(first_topics(Y, names)) == ["CCAT", "ECAT", "CCAT", "", ""]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +229,9 @@ def test_the_message_names_a_malformed_line(tmp_path, name, text, message):
 
 
 def test_the_message_names_a_missing_or_damaged_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"neither .*topics\.qrels nor .*\.gz exists"):
+    with pytest.raises(
+        FileNotFoundError, match=r"expected one .*rcv1v2\.topics\.qrels\.gz, got none"
+    ):
         read_lyrl2004(tmp_path)
     lyrl(tmp_path)
     (tmp_path / "lyrl2004_vectors_train.dat").unlink()
@@ -173,11 +244,11 @@ def test_the_full_rcv1_replaces_the_sample(tmp_path, monkeypatch):
     claim = ("yan2006", "Table 4", "it is so", "1", "yan2006-table4")
     [row] = papers_data.full_rcv1(*claim)
     assert row.verdict == UNTESTED
-    assert "yan2006-table4 --rcv1" in row.note
+    assert "yan2006-table4 --download`, or `--rcv1" in row.note
     monkeypatch.setenv("NARROWS_RCV1", str(lyrl(tmp_path)))
     X, y = papers_data.rcv1.__wrapped__()
-    assert X.shape == (4, N_FEATURES)
-    assert sorted(y) == ["CCAT", "ECAT", "GCAT", "MCAT"]
+    assert X.shape == (5, N_FEATURES)
+    assert sorted(y) == ["CCAT", "ECAT", "GCAT", "MCAT", "MCAT"]
     assert papers_data.full_rcv1(*claim) == []
 
 

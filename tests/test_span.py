@@ -34,17 +34,19 @@ METHODS = {
     "CCIPCA, amnesic": (
         lambda p: CCIPCA(p, amnesic=2.0), lambda X, y, p: ccipca(X, p, 2.0), 1e-10,
     ),
-    "IMMC, theta": (lambda p: IMMC(p, theta=1.0), lambda X, y, p: immc(X, y, p, 1.0), 1e-6),
+    "IMMC, theta": (
+        lambda p: IMMC(p, eps=1.0, theta=1.0), lambda X, y, p: immc(X, y, p, 1.0), 1e-6,
+    ),
     "IMMC, thetas": (
         lambda p: IMMC(p, eps=0.3, theta=0.2 + np.arange(p)),
         lambda X, y, p: immc(X, y, p, 0.2 + np.arange(p), eps=0.3), 1e-6,
     ),
     "IMMC, deflated": (
-        lambda p: IMMC(p, theta=1.0, deflate_shift=True),
+        lambda p: IMMC(p, eps=1.0, theta=1.0, deflate_shift=True),
         lambda X, y, p: immc(X, y, p, 1.0, deflate_shift=True), 1e-8,
     ),
     "IMMC, auto": (
-        lambda p: IMMC(p), lambda X, y, p: immc(X, y, p, "auto", deflate_shift=True), 1e-8,
+        lambda p: IMMC(p, eps=1.0), lambda X, y, p: immc(X, y, p, "auto", deflate_shift=True), 1e-8,
     ),
     "IMMC, auto, not deflated": (
         lambda p: IMMC(p, eps=0.3, deflate_shift=False),
@@ -320,7 +322,7 @@ def test_a_vector_that_vanishes_waits_for_the_next_sample():
         made.partial_fit(rows[i : i + 1], y[i : i + 1])
         assert np.isfinite(vectors(made)).all()
     # v(2) = 1/2 - 1/2 u^2, which is 0 for u = -1, as x(2) = -1 makes it
-    made = IMMC(1, theta=0.0).partial_fit([[1.0], [-1.0]], [0, 0])
+    made = IMMC(1, eps=1.0, theta=0.0).partial_fit([[1.0], [-1.0]], [0, 0])
     np.testing.assert_array_equal(vectors(made), 0.0)
     made.partial_fit([[5.0]], [1])
     np.testing.assert_array_equal(vectors(made), 5.0)

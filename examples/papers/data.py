@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from examples.papers.lyrl2004 import read_lyrl2004
-from examples.papers.sources import COMMAND, find, path
+from examples.papers.lyrl2004 import first_topics, read_lyrl2004
+from examples.papers.sources import COMMAND, find, path, where
 from examples.papers.texts import documents, split
 from examples.papers.verdict import Row, untested
 from scipy import sparse
@@ -28,12 +28,22 @@ from narrows.read import iter_chunks
 
 @cache
 def rcv1() -> tuple[Any, np.ndarray]:
-    """Return RCV1, the documents with one top topic, in a seeded random order."""
+    """Return RCV1 in a seeded random order; the label of a document is its first top topic."""
     folder = os.environ.get("NARROWS_RCV1")
-    X, y = read_lyrl2004(folder) if folder else whole(path("rcv1_4class.npz"))
+    X, y = read_lyrl2004(folder) if folder else _sample_of_rcv1()
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     order = np.random.default_rng(0).permutation(len(y))
     return X[order], y[order]
+
+
+def _sample_of_rcv1() -> tuple[Any, np.ndarray]:
+    """Return the documents of rcv1_topics.npz that have a top topic."""
+    file = np.load(path("rcv1_topics.npz"))
+    X = sparse.csr_array((file["data"], file["indices"], file["indptr"]), shape=file["shape"])
+    places = file["yindices"], file["yindptr"]
+    Y = sparse.csr_array((np.ones(len(places[0])), *places), shape=file["yshape"])
+    y = first_topics(Y, file["label_names"])
+    return X[y != ""], y[y != ""]
 
 
 @cache
@@ -50,10 +60,11 @@ def odp() -> tuple[Any, np.ndarray] | None:
 
 
 def sets() -> Iterator[tuple[str, Any, np.ndarray]]:
-    """Yield the available sets of Ye et al. (2005): ORL, tr41, re0, and AR if it is provided."""
+    """Yield the sets of Ye et al. (2005): ORL, tr41, re0, re1, and AR if it is provided."""
     yield "ORL", *faces()
     yield "tr41", *documents("tr41")
     yield "re0", *documents("re0")
+    yield "re1", *documents("re1")
     if has_ar():
         yield "AR", *ar()
 
@@ -73,12 +84,12 @@ def ar() -> tuple[np.ndarray, np.ndarray]:
     return file["X"].astype(np.float64), file["y"]
 
 
-def full_rcv1(paper: str, where: str, claim: str, theirs: str, names: str) -> list[Row]:
-    """Return the row of a claim on the full RCV1; no row if the user provides it."""
-    if os.environ.get("NARROWS_RCV1"):
+def full_rcv1(paper: str, place: str, claim: str, theirs: str, names: str) -> list[Row]:
+    """Return the row of a claim on the full RCV1; no row if the user has it."""
+    if where("rcv1") in ("--rcv1", "download"):
         return []
-    how = f"`{COMMAND} {names} --rcv1 FOLDER` with the folder of the LYRL2004 files"
-    return [untested(paper, where, claim, theirs, how)]
+    how = f"`{COMMAND} {names} --download`, or `--rcv1 FOLDER` with the files of LYRL2004"
+    return [untested(paper, place, claim, theirs, how)]
 
 
 def has_ar() -> bool:

@@ -32,7 +32,7 @@ class Split:
 
 def comp() -> Split:
     """Return the five comp.* groups of 20 Newsgroups, split by date."""
-    return _text(NEWS, lambda label: label.startswith("comp."))
+    return _text(NEWS, _is_comp)
 
 
 def news() -> Split:
@@ -54,9 +54,14 @@ def r8_again(seed: int) -> Split:
 
 def documents(name: str) -> tuple[Any, np.ndarray]:
     """Return tr41, re0 or re1: word counts weighted by TF-IDF once, as Ye et al. (2005) do."""
+    X, y = counts(name)
+    return sparse.csr_array(TfidfTransformer().fit_transform(X)), y
+
+
+def counts(name: str) -> tuple[sparse.csr_array, np.ndarray]:
+    """Return the word counts of tr41, re0 or re1, and the labels."""
     [(X, y)] = iter_chunks(path(f"{name}.npz"), chunk_rows=10**9)
-    weighed = TfidfTransformer().fit_transform(X.astype(np.float64))
-    return sparse.csr_array(weighed), y
+    return X.astype(np.float64), y
 
 
 def split(X: Any, y: np.ndarray, cv: int | None = None, seed: int = 0) -> Iterator[Fold]:
@@ -75,12 +80,25 @@ def raw(name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return parts
 
 
+def comp_mails() -> list[np.ndarray]:
+    """Return the texts and labels of the training mails of comp.*, and of the test mails."""
+    return _parts(NEWS, _is_comp)
+
+
+def _is_comp(label: str) -> bool:
+    return label.startswith("comp.")
+
+
 def _text(name: str, wanted: Callable[[str], bool]) -> Split:
+    return _vectorised(*_parts(name, wanted))
+
+
+def _parts(name: str, wanted: Callable[[str], bool]) -> list[np.ndarray]:
     parts = []
     for texts, y in raw(name).values():
         keep = np.array([wanted(label) for label in y])
         parts += [texts[keep], y[keep]]
-    return _vectorised(*parts)
+    return parts
 
 
 def _vectorised(texts: Any, y: np.ndarray, texts_test: Any, y_test: np.ndarray) -> Split:

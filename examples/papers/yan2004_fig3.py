@@ -26,12 +26,12 @@ def run(out: Path) -> list[Row]:
     to = targets(X, y)
     found = {}
     for name, method, of in (
-        ("IMMC, theta = 2", IMMC(1, theta=2.0), "IMMC"),
-        ("IMMC, theta = auto", IMMC(1), "IMMC"),
+        ("IMMC, theta = 2", IMMC(1, eps=1.0, theta=2.0), "IMMC"),
+        ("IMMC, theta = auto", IMMC(1, eps=1.0), "IMMC"),
         ("CCIPCA", CCIPCA(1), "CCIPCA"),
     ):
-        n, quartiles = curve(method, X, y, to[of])
-        found[name] = quartiles[1]
+        n, levels = curve(method, X, y, to[of])
+        found[name] = levels[2]
     figure, [left, ax] = draw.panels(2, width=5)
     draw.beside(left, ["first", "second", "third", "fourth"], PRINTED, values, digits=4,
                 title="Balance Scale", ylabel="eigenvalue of 2 S_b - C")  # fmt: skip

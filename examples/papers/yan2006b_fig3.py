@@ -1,6 +1,7 @@
 """Yan et al. (2006b) Fig. 3: RCV1; F1 of IIS by number of samples, against IG and IPCA.
 
-Five folds. RCV1 here has 23,428 documents: "all" is 18,742 and stands for the paper's 100,000.
+Five folds. The sample of RCV1 has 27,613 documents: "all" is 22,090 and stands for the paper's
+100,000.
 """
 
 from __future__ import annotations

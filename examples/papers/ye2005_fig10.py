@@ -14,7 +14,7 @@ from examples.papers.data import COMMAND, has_ar
 from examples.papers.updated import SHARES, runs
 from examples.papers.verdict import Row, judged, untested
 
-DATA = ("orl", "tr41", "re0")
+DATA = ("orl", "tr41", "re0", "re1")
 OPTIONAL = ("ar",)
 
 

@@ -15,7 +15,7 @@ from examples.papers.verdict import Row, judged, untested
 
 from narrows import IDRQR
 
-DATA = ("orl", "tr41", "re0")
+DATA = ("orl", "tr41", "re0", "re1")
 OPTIONAL = ("ar",)
 MU = (1e-4, 1e-2, 0.1, 0.5, 1.0, 10.0, 100.0)
 LITTLE = 1.0  # percentage points of error

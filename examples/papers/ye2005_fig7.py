@@ -15,7 +15,7 @@ from examples.papers.verdict import Row, judged, untested
 from examples.papers.ye2005_table2 import METHODS, fits
 from scipy import sparse
 
-DATA = ("orl", "tr41", "re0")
+DATA = ("orl", "tr41", "re0", "re1")
 OPTIONAL = ("ar",)
 CLAIM = "{} is significantly faster than PCA+LDA, LDA/GSVD and PCA"
 

@@ -2,7 +2,7 @@
 
 The first 30% of the samples in random order are learned at once, the others one at a time; the
 samples not yet learned are the test set. The paper has one order; here three: the picture shows
-means, the t-test uses all pairs of errors. re0 stands for the paper's re1.
+means, the t-test uses all pairs of errors. The paper's text has re1, its tables re0: here are both.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from examples.papers.updated import SHARES, runs
 from examples.papers.verdict import Row, judged, untested
 from scipy.stats import ttest_rel
 
-DATA = ("orl", "tr41", "re0")
+DATA = ("orl", "tr41", "re0", "re1")
 OPTIONAL = ("ar",)
-PRINTED = {"AR": 0.0067, "ORL": 0.0014, "tr41": 0.0054, "re0": 0.0045}
+PRINTED = {"AR": 0.0067, "ORL": 0.0014, "tr41": 0.0054, "re1": 0.0045}
 
 
 def run(out: Path) -> list[Row]:
@@ -46,7 +46,9 @@ def run(out: Path) -> list[Row]:
             ),
             Row(
                 "ye2005", f"section 6.3, p, {name}", "the paired t-test finds a significant "
-                "difference to batch", f"p = {PRINTED[name]}", f"p = {p:.2g}", judged(p < 0.01),
+                "difference to batch",
+                f"p = {PRINTED[name]}" if name in PRINTED else "not printed",
+                f"p = {p:.2g}", judged(p < 0.01),
                 "Significant: p below 0.01, as all of the paper's.",
             ),
             Row(
