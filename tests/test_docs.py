@@ -179,7 +179,7 @@ WITH_RESULTS = [
     page
     for page in PAGES
     if re.search("/(benchmarks|reproducibility)[./]", page.as_posix())
-    # one is written from a file, and one numbers its rows: test_papers_examples.py, test_items.py
+    # the first is written from a file (tests/test_papers_examples.py), the second numbers its rows
     and page.stem not in ("papers", "items")
 ]
 
