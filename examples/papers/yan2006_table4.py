@@ -73,7 +73,7 @@ def run(out: Path) -> list[Row]:
     others = max(f1[name] for name in EXTRACT if name != "IOC")
     settings = "; ".join(
         f"{'theta' if name == 'IMMC' else 'eta'} "
-        + ", ".join(f"{value} in {times} folds" for value, times in some.most_common())
+        + ", ".join(f"{value} in {times} of 5 folds" for value, times in some.most_common())
         for name, some in chosen.items()
     )
     _draw(out, f1, second, stop)
