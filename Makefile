@@ -6,6 +6,7 @@
 # make check       lint and types
 # make docs        the documentation site, in docs/_build/html; GALLERY=no leaves its pictures out
 # make wheel       build the wheel, and try it in an environment of its own
+# make papers      run the experiments of the papers that need no download, and those of NARROWS_DATA
 # make bench       measure time and memory
 PYTHON ?= python3
 VENV := .venv
@@ -34,7 +35,7 @@ SPARK := .venv-spark
 EXAMPLES_TYPED = MYPYPATH=src:examples/gallery $(VENV)/bin/mypy --config-file= --check-untyped-defs \
 	--ignore-missing-imports --follow-imports=silent
 
-.PHONY: demo test test-slow test-spark nightly check bench docs wheel clean help
+.PHONY: demo test test-slow test-spark nightly check papers bench docs wheel clean help
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
@@ -67,6 +68,9 @@ check: $(VENV)/.test
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(EXAMPLES_TYPED) examples/*.py examples/gallery/*.py tests/typed.py
+
+papers: $(VENV)/.demo
+	$(VENV)/bin/python -m examples.papers --all
 
 bench: $(VENV)/.test
 	$(VENV)/bin/python -m benchmarks performance

@@ -20,7 +20,6 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "examples" / "gallery"), str(ROOT)]
 
 from benchmarks.tables import RESULTS, Table  # noqa: E402
-from examples.papers import page as papers  # noqa: E402
 
 project = "narrows"
 author = "The narrows developers"
@@ -108,17 +107,6 @@ class Study(SphinxDirective):
         return self.parse_text_to_nodes(f"{table.markdown()}\n\n{link}")
 
 
-class Rows(SphinxDirective):
-    """The verdicts on a paper, their summary, or the seconds of all scripts."""
-
-    required_arguments = 1
-
-    def run(self):
-        """Return the table or the sentence as nodes."""
-        self.env.note_dependency(str(papers.FOLDER / "results.json"))
-        return self.parse_text_to_nodes(papers.parts(papers.load(papers.FOLDER))[self.arguments[0]])
-
-
 def setup(app):
     """Set formulas as MathML, and refuse a page that fetches anything."""
 
@@ -142,7 +130,6 @@ def setup(app):
                 raise ExtensionError(f"{page} fetches {fetched[0]}; pages bring all they show.")
 
     app.add_directive("study", Study)
-    app.add_directive("rows", Rows)
     app.connect("sphinx-click-process-description", stars_as_they_are)
     app.connect("autodoc-process-docstring", links_to_others_as_text)
     app.connect("build-finished", nothing_fetched)

@@ -362,14 +362,19 @@ def test_the_command_prints_what_python_finds(run):
     codes = np.unique(y, return_inverse=True)[1]
     dump_svmlight_file(X[:90], codes[:90], "a.svm")
     dump_svmlight_file(X[90:], codes[90:], "b.svm")
-    flags = "--methods oc,ocfs --dims 1,4 --classifier svm,knn"
+    flags = "--methods oc,ocfs --dims 1,4 --classifier svm,knn,knn1"
     status, out, _ = run(f"compare a.svm --test b.svm {flags} --json")
     assert status == 0
     printed = json.loads(out)
     found = printed["lines"]
     test = sparse.csr_array(X[90:]), codes[90:]
     expected = compare(
-        sparse.csr_array(X[:90]), codes[:90], ["oc", "ocfs"], [1, 4], ["svm", "knn"], test=test
+        sparse.csr_array(X[:90]),
+        codes[:90],
+        ["oc", "ocfs"],
+        [1, 4],
+        ["svm", "knn", "knn1"],
+        test=test,
     )
     assert [line["micro_f1"] for line in found] == [line.micro_f1 for line in expected]
     assert printed["sentence"] == expected.sentence_
@@ -380,7 +385,7 @@ def test_the_command_prints_what_python_finds(run):
     assert status == 0
     _, metric, blank, header, *rows = out.splitlines()
     assert (metric[:17], blank) == ("Metric: accuracy,", "")
-    assert header.split()[:4] == ["method", "dimensions", "svm", "knn"]
+    assert header.split()[:5] == ["method", "dimensions", "svm", "knn", "knn1"]
     assert len(rows) == 1 + 2 * 2 + 4  # a row a reduction, the largest class, and notes
     assert run(f"compare a.svm {flags} --cv 3")[0] == 0
     for width, named in ((6, True), (8193, False)):

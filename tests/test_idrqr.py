@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from examples.papers.printed.idrqr import Literal, batch
 from scipy import linalg, sparse
 from sklearn.datasets import load_iris
 from sklearn.feature_extraction.text import TfidfTransformer
@@ -11,10 +12,10 @@ from sklearn.feature_extraction.text import TfidfTransformer
 import narrows
 from narrows import IDRQR, OCM
 from narrows.engines import local
+from narrows.solve.idr_qr import CentroidQR
 from tests.cases import assert_same, labelled
 from tests.conftest import EVERYTHING
-from tests.inside import state_of
-from tests.papers.idrqr import Literal, batch
+from tests.inside import pretend, state_of
 
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 
@@ -210,6 +211,27 @@ def test_centroids_that_nearly_depend(form, apart):
     # samples scatter in the span of the means, and hardly outside
     X = M[y] + 0.3 * rng.normal(size=(120, 4)) @ M + 1e-2 * apart * rng.normal(size=(120, 20))
     assert_follows(X, y, form)
+
+
+@forms
+@pytest.mark.parametrize("kind", KINDS)
+def test_dependent_centroids_do_not_make_a_step_form_all_of_q(form, kind, monkeypatch):
+    monkeypatch.delattr(CentroidQR, "basis")
+    X, y = awkward(kind)
+    assert IDRQR().partial_fit(form(X), y).n_samples_seen_ == len(y)
+
+
+@forms
+@pytest.mark.parametrize("update", ["paper", "transport"])
+@pytest.mark.parametrize("kind", ["more classes than columns", "two classes alike"])
+def test_plain_steps_have_the_bits_of_compiled_ones(form, kind, update, monkeypatch):
+    X, y = awkward(kind)
+    cores = []
+    for how in ("loops are compiled", "loops are plain"):
+        pretend(monkeypatch, how)
+        cores.append(state_of(IDRQR(update=update).partial_fit(form(X), y)).core)
+    for name in ("S", "SS", "R", "W", "N"):
+        np.testing.assert_array_equal(*(getattr(core, name) for core in cores))
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e5, 1e6])

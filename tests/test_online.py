@@ -6,8 +6,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from examples.papers.printed.ccipca import ccipca
+from examples.papers.printed.immc import immc
+from examples.papers.printed.ioc import ioc
+from examples.papers.texts import documents
 from scipy import linalg, sparse
+from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
+from sklearn.svm import LinearSVC
 
 import narrows
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC, OC
@@ -16,9 +22,6 @@ from narrows.errors import ParameterError
 from tests.cases import ONLINE, answer, arrays_of, assert_same, labelled
 from tests.inside import state_of
 from tests.oracles.dense import scatters
-from tests.papers.ccipca import ccipca
-from tests.papers.immc import immc
-from tests.papers.ioc import ioc
 from tests.test_span import assert_near, stream, uci, vectors
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin")
@@ -194,7 +197,7 @@ def test_eigenvalues():
     mean = np.zeros(2)
     for n in range(2, 301):
         mean += (np.where(n > np.array([1, 2]), [3.0, 5.0], mean) - mean) / n
-    found = IMMC(theta=[3.0, 5.0]).fit(X, y).eigenvalues_
+    found = IMMC(eps=1.0, theta=[3.0, 5.0]).fit(X, y).eigenvalues_
     np.testing.assert_allclose(found, np.linalg.norm(v, axis=1) - mean)
 
 
@@ -300,7 +303,7 @@ def leading(A, p):
     [
         (IOC(2), lambda S_b, S_w, C: S_b, 2),
         (IIS(2), lambda S_b, S_w, C: S_b, 2),
-        (IMMC(1), lambda S_b, S_w, C: S_b - S_w, 1),
+        (IMMC(1, eps=1.0), lambda S_b, S_w, C: S_b - S_w, 1),
         (IMMC(2, eps=0.05), lambda S_b, S_w, C: S_b - 0.05 * S_w, 2),
         (CCIPCA(2), lambda S_b, S_w, C: C, 2),
         (CCIPCA(2, amnesic=1.0), lambda S_b, S_w, C: C, 2),
@@ -348,8 +351,8 @@ def test_the_printed_shift_lets_a_component_fall_back_onto_an_earlier_one(data):
     """The second eigenvalue of 2 S_b - C on Iris is negative: documented, and mended by default."""
     X, y = uci(data, "iris")
     how = {"passes": 20, "shuffle": True, "random_state": 0}
-    literal = IMMC(theta=0.3, **how).fit(X, y).components_
-    deflated = IMMC(theta=0.3, deflate_shift=True, **how).fit(X, y).components_
+    literal = IMMC(eps=1.0, theta=0.3, **how).fit(X, y).components_
+    deflated = IMMC(eps=1.0, theta=0.3, deflate_shift=True, **how).fit(X, y).components_
     assert abs(literal[0] @ literal[1]) > 0.9
     assert abs(deflated[0] @ deflated[1]) < 0.1
 
@@ -379,7 +382,7 @@ def test_theta_is_found_where_the_papers_found_none(data, name, standard, least)
     target = leading(S_b - S_w, 1)[0]
     cosines, thetas = [], []
     for seed in range(5):
-        learner = IMMC(2, passes=20, shuffle=True, random_state=seed).fit(X, y)
+        learner = IMMC(2, eps=1.0, passes=20, shuffle=True, random_state=seed).fit(X, y)
         cosines.append(abs(learner.components_[0] @ target))
         rho = arrays_of(learner)["state.rho"]
         thetas.append(np.maximum(0, -rho) + 0.05 * np.trace(C) / X.shape[1])
@@ -401,7 +404,7 @@ def test_components_that_gain_no_margin_are_named():
     X, y = labelled(n=300)
     expected = r"expected 5 components that gain margin at eps=1 .*, got \d so far"
     with pytest.warns(UserWarning, match=expected):
-        IMMC(5).fit(X, y)
+        IMMC(5, eps=1.0).fit(X, y)
     with pytest.warns(UserWarning, match="expected 2 components that gain .*, got 0 so far"):
         IMMC(2, eps=50.0).fit(X, y)
 
@@ -430,6 +433,33 @@ def test_ilda_tends_to_the_discriminant_directions(data, name, cosines):
     apart = np.median([np.abs((e.components_ * V[:2]).sum(axis=1)) for e in found], axis=0)
     assert (apart > cosines).all(), apart
     np.testing.assert_allclose(found[0].eigenvalues_, L[:2], rtol=0.2)
+
+
+@pytest.mark.parametrize("unit", [0.01, 100.0])
+def test_the_automatic_gain_of_ilda_suits_any_unit(unit):
+    X, y = labelled(n=2000, d=6, c=3)
+    expected = ILDA(2, passes=5).fit(X, y).components_
+    found = ILDA(2, passes=5).fit(unit * X, y).components_
+    assert (np.abs((found * expected).sum(axis=1)) > 0.99).all()
+
+
+def test_the_automatic_gain_of_ilda_waits_for_a_second_class():
+    X, _ = labelled(n=100, d=6)
+    y = np.zeros(100, dtype=int)
+    first = ILDA(2).partial_fit(X[:2], y[:2]).components_
+    np.testing.assert_allclose(ILDA(2).partial_fit(X, y).components_, first, atol=1e-12)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize("order", range(3))
+def test_one_pass_of_ilda_separates_texts_and_dense_features(data, order):
+    for X, y, least in ((*documents("re1"), 0.5), (*load_digits(return_X_y=True), 0.8)):
+        rows = np.random.default_rng(order).permutation(len(y))
+        X, y = X[rows], y[rows]
+        ilda = ILDA(5).fit(X[:1000], y[:1000])
+        machine = LinearSVC(random_state=0).fit(ilda.transform(X[:1000]), y[:1000])
+        assert machine.score(ilda.transform(X[1000:]), y[1000:]) > least
 
 
 def test_the_gain_of_ilda_is_bounded_so_that_nothing_diverges():

@@ -7,13 +7,13 @@ from collections import deque
 
 import numpy as np
 import pytest
+from examples.papers.printed.ccipca import ccipca
+from examples.papers.printed.iis import iis
+from examples.papers.printed.immc import immc
+from examples.papers.printed.ioc import ioc
 
 from tests.cases import labelled
 from tests.oracles.dense import scatters
-from tests.papers.ccipca import ccipca
-from tests.papers.iis import iis
-from tests.papers.immc import immc
-from tests.papers.ioc import ioc
 
 
 def uci(data, name):

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import re
-from importlib import import_module
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from examples.papers import data as papers_data
-from examples.papers import page
-from examples.papers.__main__ import NAMES, main
-from examples.papers.lyrl2004 import N_FEATURES, VECTORS, read_lyrl2004
-from examples.papers.measure import exponent, seconds
+from examples.papers import neighbours, page, sources
+from examples.papers.__main__ import main
+from examples.papers.experiments import NAMES, Experiment, load
+from examples.papers.lyrl2004 import N_FEATURES, VECTORS, first_topics, read_lyrl2004
+from examples.papers.measure import best, exponent, seconds
 from examples.papers.verdict import HOLDS, NOT, PAPERS, PART, UNTESTED, Row, f, judged, untested
+from examples.papers.yan2005_tfidf import salton
+from scipy import sparse
+from sklearn.datasets import load_digits, load_iris
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import FunctionTransformer
+
+from narrows import LDA
 
 PAGE = Path(__file__).parent.parent / "docs" / "reproducibility" / "papers.md"
 OUT = PAGE.with_suffix("")
@@ -48,36 +57,98 @@ def test_exponents_and_seconds():
     assert set(seconds({"a": int, "b": float}, rounds=2)) == {"a", "b"}
 
 
+# -- settings of rivals ------------------------------------------------------------------------
+
+
+def test_training_samples_choose_the_method_after_which_an_svm_predicts_best():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    noise = np.random.default_rng(1).normal(size=(len(y), 3))
+    X, y = np.hstack([noise, X])[order], y[order]
+    methods = [FunctionTransformer(first, kw_args={"p": p}) for p in (1, 3, 7)]
+    assert best(methods, X, y).kw_args == {"p": 7}
+    assert best(methods[::-1], X, y).kw_args == {"p": 7}
+
+
+def first(X, p):
+    return X[:, :p]
+
+
+def test_training_folds_choose_the_settings_of_rivals(monkeypatch):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300], y[:300]
+    monkeypatch.setattr(neighbours, "COMPONENTS", (2, 30))
+    monkeypatch.setattr(neighbours, "MU", (1.0,))
+    for name, setting, step in (
+        ("PCA+LDA", 30, LDA(solver="pca", pca_components=30)),
+        ("PCA", 30, PCA(30)),  # of 2, 10 and 30
+        ("RLDA", 1.0, LDA(mu=1.0)),
+    ):
+        error, found = neighbours.chosen(name, X, y)
+        assert set(found) == {setting}
+        assert error == pytest.approx(neighbours.cross_validated([step], X, y).mean())
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_inner_products_stay_in_the_span_of_the_samples(form):
+    X = np.random.default_rng(0).normal(size=(20, 50))
+    X[19] = X[0] + X[1]
+    found = neighbours.in_span(form(X))
+    assert found.shape == (20, 19)
+    np.testing.assert_allclose(found @ found.T, X @ X.T, atol=1e-12)
+
+
+def test_the_weights_of_salton():
+    known = sparse.csr_array(np.array([[2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]))
+    expected = np.array([[0.0, 0.0, np.log(2)], [0.0, np.log(2), 0.0]])
+    np.testing.assert_allclose(salton(known, known, unit=False).toarray(), expected)
+    one = sparse.csr_array(np.array([[1.0, 3.0, 4.0]]))
+    np.testing.assert_allclose(salton(one, known, unit=True).toarray(), [[0.0, 0.6, 0.8]])
+
+
 # -- the page ---------------------------------------------------------------------------------
 
 
-def test_the_page_shows_all_results():
+def test_every_experiment_has_results():
     results = page.load(OUT)
-    assert list(results) == NAMES
-    shown = re.findall(r"^```\{rows\} (.+)$", PAGE.read_text(encoding="utf-8"), flags=re.M)
-    assert sorted(shown) == sorted(page.parts(results))
+    assert list(results) == sorted(NAMES)
     for found in results.values():
         assert found["rows"]
         for row in found["rows"]:
             Row(**row)
 
 
+def test_the_page_is_what_the_command_writes():
+    expected = page.markdown(page.load(OUT), map(load, NAMES))
+    assert PAGE.read_text(encoding="utf-8") == expected, "run python -m examples.papers --write"
+    assert "{{" not in expected
+
+
 def test_every_picture_is_shown_and_small():
-    shown = set(re.findall(r"!\[.+?\]\(papers/(.+?\.png)\)", PAGE.read_text(encoding="utf-8")))
+    shown = re.findall(r"!\[.+?\]\(papers/(.+?\.png)\)", PAGE.read_text(encoding="utf-8"))
     found = {path.name for path in OUT.glob("*.png")}
-    assert shown == found
+    assert sorted(shown) == sorted(found)
     assert all((OUT / name).stat().st_size < 60_000 for name in found)
-    assert {name.removesuffix(".png") for name in found} <= set(NAMES)
+    assert {name.removesuffix(".png").replace("_", "-") for name in found} <= set(NAMES)
 
 
-def test_the_tables_are_those_of_the_rows():
-    row = Row("yan2006", "Fig. 1", "a | b", "1", "2", HOLDS).as_dict()
-    parts = page.parts({"x": {"seconds": 1.0, "rows": [row]}})
-    assert set(parts) == {*PAPERS, "summary", "seconds"}
-    assert parts["yan2006"].splitlines()[2:] == [r"| Fig. 1 | a \| b | 1 | 2 | **holds** |  |"]
-    assert parts["yan2005"].splitlines()[2:] == []
-    assert "| Yan et al. (2006) | 1 | 0 | 0 | 0 |" in parts["summary"]
-    assert "`x` 1" in parts["seconds"]
+def test_the_page_has_the_rows_and_pictures_of_an_experiment():
+    row = Row("yan2006", "Fig. 1", "a | b", "1", "2", HOLDS)
+    rows = [row.as_dict(), row.also("yan2005", "Fig. 9", verdict=NOT).as_dict()]
+    title = "Yan et al. (2006) Fig. 1: it"
+    one = Experiment("yan2006-x", title, "So.", ("iris",), (), lambda _: [])
+    results = {one.name: {"seconds": 90.4, "pictures": ["x.png"], "rows": rows}}
+    text = page.markdown(results, [one])
+    assert r"| Fig. 1 | a \| b | 1 | 2 | **holds** |  | `yan2006-x` |" in text
+    assert r"| Fig. 9 | a \| b | 1 | 2 | **does not hold** |  | `yan2006-x` |" in text
+    assert text.index("Fig. 9") > text.index("## Yan et al. (2005): OCFS") > text.index("Fig. 1 |")
+    assert "| Yan et al. (2006) | 1 | 0 | 0 | 0 |" in text
+    assert "| **all** | **1** | **0** | **1** | **0** |" in text
+    assert (
+        "### Fig. 1: it\n\nSo.\n\n`python -m examples.papers yan2006-x`: 90 CPU seconds. "
+        "Data: Iris.\n\n![Fig. 1: it](papers/x.png)"
+    ) in text
+    assert "All 1 experiments take 2 minutes of CPU time." in text
 
 
 # -- the original RCV1 ------------------------------------------------------------------------
@@ -90,7 +161,7 @@ def lyrl(folder, packed=()):
     files["lyrl2004_vectors_test_pt0.dat"] = "26151  3:0.75 2:0.5\n\n26152  1:1.0\n"
     files["lyrl2004_vectors_test_pt3.dat"] = "30000\n"
     files["rcv1-v2.topics.qrels"] = (
-        "C11 2286 1\nCCAT 2286 1\nECAT 2287 1\nGCAT 2288 1\nMCAT 2288 1\nMCAT 26151 1\n"
+        "C11 2286 1\nCCAT 2286 1\nECAT 2287 1\nMCAT 2288 1\nGCAT 2288 1\nMCAT 26151 1\n"
         "C11 26152 1\nGCAT 30000 1\n"
     )
     for name, text in files.items():
@@ -103,18 +174,31 @@ def lyrl(folder, packed=()):
 
 
 @pytest.mark.parametrize("packed", [(), ("lyrl2004_vectors_train.dat", "rcv1-v2.topics.qrels")])
-def test_the_original_rcv1_is_read(tmp_path, packed):
+def test_the_original_rcv1_is_read_with_the_first_label_of_several(tmp_path, packed):
     X, y = read_lyrl2004(lyrl(tmp_path, packed))
-    assert X.shape == (4, N_FEATURES)
-    assert list(y) == ["CCAT", "ECAT", "MCAT", "GCAT"]
+    assert X.shape == (5, N_FEATURES)
+    assert list(y) == ["CCAT", "ECAT", "MCAT", "MCAT", "GCAT"]
     dense = X.toarray()
     np.testing.assert_array_equal(dense[0, [6, 47235]], [0.5, 0.25])
-    np.testing.assert_array_equal(dense[2, [1, 2]], [0.5, 0.75])
-    assert X.nnz == 5
+    np.testing.assert_array_equal(dense[3, [1, 2]], [0.5, 0.75])
+    assert X.nnz == 6
     assert X.has_sorted_indices
-    X, y = read_lyrl2004(tmp_path, parts=("train",), first_label=True)
-    assert list(y) == ["CCAT", "ECAT", "GCAT"]
+    X, y = read_lyrl2004(tmp_path, parts=("train",))
+    assert list(y) == ["CCAT", "ECAT", "MCAT"]
     assert X.shape == (3, N_FEATURES)
+
+
+def test_the_file_of_topics_may_have_the_name_of_scikit_learn(tmp_path):
+    expected = list(read_lyrl2004(lyrl(tmp_path, ("rcv1-v2.topics.qrels",)))[1])
+    (tmp_path / "rcv1-v2.topics.qrels.gz").rename(tmp_path / "rcv1v2.topics.qrels.gz")
+    assert list(read_lyrl2004(tmp_path)[1]) == expected
+
+
+def test_the_first_of_topics_without_an_order_is_that_of_the_alphabet():
+    names = ["C11", "CCAT", "ECAT", "GCAT", "M11", "MCAT"]
+    has = [["C11", "CCAT"], ["MCAT", "M11", "ECAT"], ["GCAT", "CCAT"], ["M11"], []]
+    Y = sparse.csr_array(np.array([[name in one for name in names] for one in has]))
+    assert list(first_topics(Y, names)) == ["CCAT", "ECAT", "CCAT", "", ""]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +229,9 @@ def test_the_message_names_a_malformed_line(tmp_path, name, text, message):
 
 
 def test_the_message_names_a_missing_or_damaged_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"neither .*topics\.qrels nor .*\.gz exists"):
+    with pytest.raises(
+        FileNotFoundError, match=r"expected one .*rcv1v2\.topics\.qrels\.gz, got none"
+    ):
         read_lyrl2004(tmp_path)
     lyrl(tmp_path)
     (tmp_path / "lyrl2004_vectors_train.dat").unlink()
@@ -155,45 +241,112 @@ def test_the_message_names_a_missing_or_damaged_file(tmp_path):
 
 
 def test_the_full_rcv1_replaces_the_sample(tmp_path, monkeypatch):
-    claim = ("yan2006", "Table 4", "it is so", "1", "yan2006_table4")
+    claim = ("yan2006", "Table 4", "it is so", "1", "yan2006-table4")
     [row] = papers_data.full_rcv1(*claim)
     assert row.verdict == UNTESTED
-    assert "yan2006_table4 --rcv1" in row.note
+    assert "yan2006-table4 --download`, or `--rcv1" in row.note
     monkeypatch.setenv("NARROWS_RCV1", str(lyrl(tmp_path)))
     X, y = papers_data.rcv1.__wrapped__()
-    assert X.shape == (4, N_FEATURES)
-    assert sorted(y) == ["CCAT", "ECAT", "GCAT", "MCAT"]
+    assert X.shape == (5, N_FEATURES)
+    assert sorted(y) == ["CCAT", "ECAT", "GCAT", "MCAT", "MCAT"]
     assert papers_data.full_rcv1(*claim) == []
+
+
+# -- what they need ---------------------------------------------------------------------------
+
+INSTALLED = {  # narrows, what it depends on, and the extra plots (Pillow comes with Matplotlib)
+    "click", "examples", "matplotlib", "narrows", "numpy", "PIL", "scipy", "sklearn",
+    "threadpoolctl",
+}  # fmt: skip
+
+
+def test_the_scripts_import_only_what_the_extra_plots_installs():
+    scripts = sorted((PAGE.parents[2] / "examples" / "papers").rglob("*.py"))
+    assert len(scripts) > len(NAMES)
+    for path in scripts:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                name = getattr(node, "module", None) or node.names[0].name
+                first = name.partition(".")[0]
+                allowed = first in INSTALLED | sys.stdlib_module_names
+                assert allowed or name in ("benchmarks.harness", "benchmarks.tables"), path.name
 
 
 # -- the scripts ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_an_experiment_has_a_title_and_names_its_data(name):
+    experiment = load(name)
+    paper = PAPERS[name.split("-")[0]]
+    assert re.fullmatch(rf"{re.escape(paper)} .+: .+[^.]", experiment.title)
+    assert {*experiment.data, *experiment.optional} <= set(sources.SOURCES)
+    assert all(sources.SOURCES[key].files for key in experiment.data)
+
+
 @pytest.mark.nightly
-@pytest.mark.data
-@pytest.mark.parametrize("name", ["yan2006_fig2", "yan2004_fig3", "yan2006b_fig1"])
-def test_the_fastest_scripts_run(data, tmp_path, name):
-    rows = import_module(f"examples.papers.{name}").run(tmp_path)
+@pytest.mark.parametrize("name", ["yan2006-fig2", "yan2004-fig3", "yan2006b-fig1"])
+def test_the_fastest_scripts_run_without_files(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
+    rows = load(name).run(tmp_path)
     assert all(isinstance(row, Row) for row in rows)
-    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    picture = tmp_path / f"{name.replace('-', '_')}.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_a_name_the_command_lists_the_experiments(tmp_path, monkeypatch):
+    monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
+    done = CliRunner().invoke(main, [])
+    assert done.exit_code == 0
+    assert all(f"  {name} " in done.output for name in NAMES)
+    assert "data: Iris (scikit-learn), Wine (scikit-learn)" in done.output
+    assert "data: 20 Newsgroups (--download), ODP (optional, missing)" in done.output
+    assert "2 CPU seconds; holds 3, does not hold 4" in done.output
+    helped = CliRunner().invoke(main, ["--help"])
+    assert all(f"  {name}\n" in helped.output for name in NAMES)
+
+
+def test_the_message_names_an_experiment_like_an_unknown_one():
+    done = CliRunner().invoke(main, ["yan2006-fig44"])
+    assert done.exit_code == 2
+    assert (
+        "expected the name of an experiment, got 'yan2006-fig44'. Did you mean yan2006-fig4?"
+        in (done.output)
+    )
 
 
 def test_the_message_names_missing_data(tmp_path, monkeypatch):
     monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
-    done = CliRunner().invoke(main, ["yan2006_fig2"])
+    done = CliRunner().invoke(main, ["yan2006b_fig5"])  # the name of the module will do
     assert done.exit_code == 1
-    assert "yan2006_fig2: iris.csv is not in the folder NARROWS_DATA" in done.output
+    assert "No data of Monk 1: add --download, or set NARROWS_DATA to a folder with" in done.output
+    assert "Left out: yan2006b-fig5.\n" in done.output
+    assert "No data of Iris" not in done.output
     assert "Traceback" not in done.output
 
 
+def test_the_message_names_the_extra_that_is_missing(monkeypatch):
+    monkeypatch.delitem(sys.modules, "examples.papers.yan2006_fig2", raising=False)
+    monkeypatch.delitem(sys.modules, "examples.papers.draw", raising=False)
+    monkeypatch.delattr("examples.papers.draw", raising=False)
+    monkeypatch.setitem(sys.modules, "PIL", None)  # as where Matplotlib is not installed
+    done = CliRunner().invoke(main, ["yan2006-fig2"])
+    assert done.exit_code == 1
+    assert "expected the packages of the extra `plots`, got: " in done.output
+    assert "pip install '.[plots]'" in done.output
+
+
 @pytest.mark.nightly
-@pytest.mark.data
-def test_the_command_writes_results(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(page, "FOLDER", tmp_path)
-    done = CliRunner().invoke(main, ["yan2006_fig2", "--write"])
+def test_the_command_writes_results(tmp_path, monkeypatch):
+    monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
+    (tmp_path / "papers").mkdir()
+    monkeypatch.setattr(page, "FOLDER", tmp_path / "papers")
+    done = CliRunner().invoke(main, ["yan2006-fig2", "--write"])
     assert done.exit_code == 0, done.output
-    assert "## yan2006_fig2" in done.output
-    results = page.load(tmp_path)
-    assert list(results) == ["yan2006_fig2"]
-    assert "section 3.2" in page.parts(results)["yan2006"]
-    assert (tmp_path / "yan2006_fig2.png").exists()
+    assert "Yan et al. (2006), section 3.2: DOES NOT HOLD" in done.output
+    assert "Data: Iris (scikit-learn); two samples differ" in done.output
+    assert f"Picture: {tmp_path / 'papers' / 'yan2006_fig2.png'}" in done.output
+    results = page.load(tmp_path / "papers")
+    assert list(results) == ["yan2006-fig2"]
+    assert results["yan2006-fig2"]["pictures"] == ["yan2006_fig2.png"]
+    assert "](papers/yan2006_fig2.png)" in (tmp_path / "papers.md").read_text(encoding="utf-8")

@@ -8,6 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from examples.papers.printed.ccipca import ccipca
+from examples.papers.printed.iis import iis
+from examples.papers.printed.ilda import ilda
+from examples.papers.printed.immc import immc
+from examples.papers.printed.ioc import ioc
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
@@ -15,11 +20,6 @@ from narrows import CCIPCA, IIS, ILDA, IMMC, IOC
 from tests.cases import bytes_of, labelled
 from tests.conftest import EVERYTHING, slow
 from tests.inside import pretend, state_of
-from tests.papers.ccipca import ccipca
-from tests.papers.iis import iis
-from tests.papers.ilda import ilda
-from tests.papers.immc import immc
-from tests.papers.ioc import ioc
 from tests.solvers import RuleOfIteration as Rule
 from tests.solvers import Span
 from tests.traced import stopped
@@ -34,17 +34,19 @@ METHODS = {
     "CCIPCA, amnesic": (
         lambda p: CCIPCA(p, amnesic=2.0), lambda X, y, p: ccipca(X, p, 2.0), 1e-10,
     ),
-    "IMMC, theta": (lambda p: IMMC(p, theta=1.0), lambda X, y, p: immc(X, y, p, 1.0), 1e-6),
+    "IMMC, theta": (
+        lambda p: IMMC(p, eps=1.0, theta=1.0), lambda X, y, p: immc(X, y, p, 1.0), 1e-6,
+    ),
     "IMMC, thetas": (
         lambda p: IMMC(p, eps=0.3, theta=0.2 + np.arange(p)),
         lambda X, y, p: immc(X, y, p, 0.2 + np.arange(p), eps=0.3), 1e-6,
     ),
     "IMMC, deflated": (
-        lambda p: IMMC(p, theta=1.0, deflate_shift=True),
+        lambda p: IMMC(p, eps=1.0, theta=1.0, deflate_shift=True),
         lambda X, y, p: immc(X, y, p, 1.0, deflate_shift=True), 1e-8,
     ),
     "IMMC, auto": (
-        lambda p: IMMC(p), lambda X, y, p: immc(X, y, p, "auto", deflate_shift=True), 1e-8,
+        lambda p: IMMC(p, eps=1.0), lambda X, y, p: immc(X, y, p, "auto", deflate_shift=True), 1e-8,
     ),
     "IMMC, auto, not deflated": (
         lambda p: IMMC(p, eps=0.3, deflate_shift=False),
@@ -320,7 +322,7 @@ def test_a_vector_that_vanishes_waits_for_the_next_sample():
         made.partial_fit(rows[i : i + 1], y[i : i + 1])
         assert np.isfinite(vectors(made)).all()
     # v(2) = 1/2 - 1/2 u^2, which is 0 for u = -1, as x(2) = -1 makes it
-    made = IMMC(1, theta=0.0).partial_fit([[1.0], [-1.0]], [0, 0])
+    made = IMMC(1, eps=1.0, theta=0.0).partial_fit([[1.0], [-1.0]], [0, 0])
     np.testing.assert_array_equal(vectors(made), 0.0)
     made.partial_fit([[5.0]], [1])
     np.testing.assert_array_equal(vectors(made), 5.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from examples.papers.printed.ioc import ioc
 from scipy import sparse
-from tests.papers.ioc import ioc
 
 ROWS = 400  # only the first ones: a million would take a quarter of an hour and more
 

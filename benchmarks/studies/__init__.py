@@ -40,6 +40,7 @@ from benchmarks.studies.neighbours import Mu, NearestNeighbour
 from benchmarks.studies.nineteen import Nineteen
 from benchmarks.studies.numbers import Numbers, NumbersCost, NumbersFile
 from benchmarks.studies.offsets import Offsets
+from benchmarks.studies.one_by_one import OneByOne
 from benchmarks.studies.one_pass import OnePass, Rivals
 from benchmarks.studies.open_questions import OpenQuestions
 from benchmarks.studies.order import Order
@@ -96,6 +97,7 @@ STUDIES = {
         ChosenMu,
         ChosenEps,
         Theta,
+        OneByOne,
         Nineteen,
         NearestNeighbour,
         Mu,

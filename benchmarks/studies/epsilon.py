@@ -27,7 +27,10 @@ class Epsilon:
                     fitted = [MMCFS(eps=eps).fit(split.X, split.y) for split in splits]
                 positive = sorted(mmcfs.n_positive_ for mmcfs in fitted)
                 pairs = list(zip(splits, fitted, strict=True))
-                cells = [each(spread, [s.f1(m.ranking_[:p])[0] for s, m in pairs]) for p in SIZES]
+                cells = [
+                    each(spread, [corpora.f1(s, m.ranking_[:p])[0] for s, m in pairs])
+                    for p in SIZES
+                ]
                 name = f"{eps:g}" + (" (OCFS)" if eps == 0 else "")
                 gain = f"{positive[0]:,} to {positive[-1]:,}"
                 rows += by_classifier([title, name, gain], cells)

@@ -50,4 +50,4 @@ class F1ByColumns:
 
 
 def _both(split: corpora.Split, columns: np.ndarray) -> list[str]:
-    return [f"{micro:.3f} / {macro:.3f}" for micro, macro in split.f1(columns).T]
+    return [f"{micro:.3f} / {macro:.3f}" for micro, macro in corpora.f1(split, columns).T]

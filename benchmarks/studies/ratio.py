@@ -27,7 +27,7 @@ class TraceRatio:
                 [
                     name,
                     ", ".join(f"{split.terms[k]} ({documents[k]:,})" for k in best),
-                    *map(float, split.f1(best)[0]),
+                    *map(float, corpora.f1(split, best)[0]),
                 ]
             )
         scores = [f"micro-F1, {name}" for name in NAMES]

@@ -33,9 +33,9 @@ class Theta:
                 [
                     title,
                     f"{eigenvalues[-1]:.3g}, {eigenvalues[-2]:.3g}",
-                    _cosines(X, y, target, theta=least),
-                    _cosines(X, y, target, theta=0.0),
-                    _cosines(X, y, target),
+                    _cosines(X, y, target, eps=1.0, theta=least),
+                    _cosines(X, y, target, eps=1.0, theta=0.0),
+                    _cosines(X, y, target, eps=1.0),
                     _cosines(X, y, own, eps=0.05),
                 ]
             )

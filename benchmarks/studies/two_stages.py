@@ -33,7 +33,7 @@ class TwoStages:
                 }
                 for name, ranking in rankings.items():
                     for p in SIZES:
-                        found.setdefault((name, p), []).append(split.f1(ranking[:p])[0])
+                        found.setdefault((name, p), []).append(corpora.f1(split, ranking[:p])[0])
             names = list(dict.fromkeys(name for name, _ in found))
             for name in names:
                 cells = [each(spread, found[name, p]) for p in SIZES]

@@ -36,7 +36,7 @@ class UnevenClasses:
                         warnings.simplefilter("ignore")
                         ranking = method(priors=priors).fit(split.X, split.y).ranking_
                     for p in SIZES:
-                        macro = split.f1(ranking[:p])[1]
+                        macro = corpora.f1(split, ranking[:p])[1]
                         found.setdefault((name, p, priors), []).append(macro)
         rows = []
         for name in METHODS:

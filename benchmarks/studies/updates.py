@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import median
-from time import perf_counter
-from typing import Any
 
 import numpy as np
-from scipy.linalg import subspace_angles
+from examples.papers.updated import ORDERS, run
 from scipy.stats import ttest_rel
-from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.studies.neighbours import data
 from benchmarks.tables import Table
-from narrows import IDRQR
-
-ORDERS = range(3)
-SHARES = np.arange(0.35, 0.951, 0.05)  # of the rows learnt, where errors are compared
 
 
 class Updates:
@@ -73,34 +65,3 @@ class Updates:
 def _times(update: list[float], recomputed: list[float]) -> tuple[str, str, str]:
     a, b = 1e3 * median(update), 1e3 * median(recomputed)
     return f"{a:.2f}", f"{b:.1f}", f"{b / a:.0f}"
-
-
-def run(X: Any, y: np.ndarray, clock: Callable[[], float] = perf_counter) -> Any:
-    """Errors at each share; the largest angle with batch at the last; seconds."""
-    n, first = len(y), int(0.3 * len(y))
-    learners = {
-        name: IDRQR(update=name).fit(X[:first], y[:first]) for name in ("paper", "transport")
-    }
-    errors: dict[str, list[float]] = {"batch": [], "paper": [], "transport": []}
-    update, recomputed, done = [], [], first
-    for share in SHARES:
-        end = int(share * n)
-        for i in range(done, end):
-            for name, learner in learners.items():
-                start = clock()
-                learner.partial_fit(X[i : i + 1], y[i : i + 1])
-                if name == "paper":
-                    update.append(clock() - start)
-        done = end
-        start = clock()
-        batch = IDRQR().fit(X[:end], y[:end])  # lines 1 to 6 of Algorithm 1, as the paper counts
-        recomputed.append(clock() - start)
-        for name, learner in {"batch": batch, **learners}.items():
-            knn = KNeighborsClassifier(1).fit(learner.transform(X[:end]), y[:end])
-            errors[name].append(1 - knn.score(learner.transform(X[end:]), y[end:]))
-    exact = IDRQR().fit(X[:end], y[:end]).components_[:-1].T
-    angles = {
-        name: float(np.degrees(subspace_angles(learner.components_[:-1].T, exact).max()))
-        for name, learner in learners.items()
-    }
-    return errors, angles, (update, recomputed)

@@ -1,7 +1,9 @@
 """Reproduction of the experiments of five papers: one module for each table or figure.
 
-    NARROWS_DATA=folder python -m examples.papers [NAME...] [--write]
+    python -m examples.papers            # lists them
+    python -m examples.papers NAME...    # runs some
 
-Each module has `run(out)`, which saves its pictures in a folder and returns rows: the claim of the
-paper, its number, the number measured here, and the verdict computed from the two.
+The first line of a module names its papers and what it runs, `DATA` the sets that it needs, and
+`run(out)` saves its pictures in a folder and returns rows: the claim of the paper, its number, the
+number measured here, and the verdict computed from the two.
 """

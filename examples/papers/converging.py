@@ -21,11 +21,11 @@ def targets(X: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
 def curve(
     method: Any, X: np.ndarray, y: np.ndarray, target: np.ndarray, passes: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return n and the quartiles over orders of the |cosine| of the first direction."""
+    """Return n, and the |cosine| of the first direction: least, quartiles, and most over orders."""
     cosines = []
     for order in range(ORDERS):
         rng = np.random.default_rng(order)
         rows = np.concatenate([rng.permutation(len(y)) for _ in range(passes)])
         found = convergence(method, X[rows], y[rows], target)
         cosines.append(found.cosines[:, 0])
-    return found.n, np.percentile(cosines, [25, 50, 75], axis=0)
+    return found.n, np.percentile(cosines, [0, 25, 50, 75, 100], axis=0)

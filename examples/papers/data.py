@@ -1,7 +1,7 @@
-"""The data of the papers: those in NARROWS_DATA, and three that the user has to provide.
+"""The data of the papers as arrays; `sources` has their files.
 
-RCV1, AR and ODP are read from the environment variables NARROWS_RCV1 (the folder of the LYRL2004
-files), NARROWS_AR (an .npz of `X` and `y`) and NARROWS_ODP (any file that narrows reads).
+What the user provides is read from the environment variables NARROWS_RCV1 (the folder of the
+LYRL2004 files), NARROWS_AR (an .npz of `X` and `y`) and NARROWS_ODP (any file that narrows reads).
 """
 
 from __future__ import annotations
@@ -9,61 +9,87 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.harness import data_path
-from benchmarks.studies import corpora
-from benchmarks.studies.neighbours import data as sets_of_ye2005
-from examples.papers.lyrl2004 import read_lyrl2004
+from examples.papers.lyrl2004 import first_topics, read_lyrl2004
+from examples.papers.sources import COMMAND, find, path, where
+from examples.papers.texts import documents, split
 from examples.papers.verdict import Row, untested
 from scipy import sparse
+from sklearn.datasets import load_iris, load_wine
 
 from narrows import Moments
 from narrows.evaluate.splits import Fold
 from narrows.read import iter_chunks
 
-COMMAND = "python -m examples.papers"
-
 
 @cache
 def rcv1() -> tuple[Any, np.ndarray]:
-    """Return RCV1, the documents with one top topic, in a seeded random order."""
+    """Return RCV1 in a seeded random order; the label of a document is its first top topic."""
     folder = os.environ.get("NARROWS_RCV1")
-    X, y = read_lyrl2004(folder) if folder else whole(data_path("rcv1_4class.npz"))
+    X, y = read_lyrl2004(folder) if folder else _sample_of_rcv1()
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     order = np.random.default_rng(0).permutation(len(y))
     return X[order], y[order]
 
 
+def _sample_of_rcv1() -> tuple[Any, np.ndarray]:
+    """Return the documents of rcv1_topics.npz that have a top topic."""
+    file = np.load(path("rcv1_topics.npz"))
+    X = sparse.csr_array((file["data"], file["indices"], file["indptr"]), shape=file["shape"])
+    places = file["yindices"], file["yindptr"]
+    Y = sparse.csr_array((np.ones(len(places[0])), *places), shape=file["yshape"])
+    y = first_topics(Y, file["label_names"])
+    return X[y != ""], y[y != ""]
+
+
 @cache
 def rcv1_folds() -> list[Fold]:
     """Return five folds: four fifths for training, one fifth for the test."""
-    return list(corpora.split(*rcv1(), cv=5, seed=0))
+    return list(split(*rcv1(), cv=5, seed=0))
 
 
 @cache
 def odp() -> tuple[Any, np.ndarray] | None:
     """Return ODP, if the user provides it."""
-    path = os.environ.get("NARROWS_ODP")
-    return whole(Path(path)) if path else None
+    file = os.environ.get("NARROWS_ODP")
+    return whole(Path(file)) if file else None
 
 
 def sets() -> Iterator[tuple[str, Any, np.ndarray]]:
-    """Yield the available sets of Ye et al. (2005): ORL, tr41, re0, and AR if it is provided."""
-    yield from sets_of_ye2005()
+    """Yield the sets of Ye et al. (2005): ORL, tr41, re0, re1, and AR if it is provided."""
+    yield "ORL", *faces()
+    yield "tr41", *documents("tr41")
+    yield "re0", *documents("re0")
+    yield "re1", *documents("re1")
     if has_ar():
-        file = np.load(os.environ["NARROWS_AR"])
-        yield "AR", file["X"].astype(np.float64), file["y"]
+        yield "AR", *ar()
 
 
-def full_rcv1(paper: str, where: str, claim: str, theirs: str, names: str) -> list[Row]:
-    """Return the row of a claim on the full RCV1; no row if the user provides it."""
-    if os.environ.get("NARROWS_RCV1"):
+def faces() -> tuple[np.ndarray, np.ndarray]:
+    """Return the ORL faces: 400 samples of pixels from 0 to 255, 40 people.
+
+    A sample has 10,304 pixels, or 4,096 as downloaded.
+    """
+    file = np.load(find("orl_faces.npz") or path("olivetti_faces.npz"))
+    return file["X"].astype(np.float64), file["y"]
+
+
+def ar() -> tuple[np.ndarray, np.ndarray]:
+    """Return the AR faces, which the user provides."""
+    file = np.load(os.environ["NARROWS_AR"])
+    return file["X"].astype(np.float64), file["y"]
+
+
+def full_rcv1(paper: str, place: str, claim: str, theirs: str, names: str) -> list[Row]:
+    """Return the row of a claim on the full RCV1; no row if the user has it."""
+    if where("rcv1") in ("--rcv1", "download"):
         return []
-    how = f"`{COMMAND} {names} --rcv1 FOLDER` with the folder of the LYRL2004 files"
-    return [untested(paper, where, claim, theirs, how)]
+    how = f"`{COMMAND} {names} --download`, or `--rcv1 FOLDER` with the files of LYRL2004"
+    return [untested(paper, place, claim, theirs, how)]
 
 
 def has_ar() -> bool:
@@ -71,9 +97,9 @@ def has_ar() -> bool:
     return bool(os.environ.get("NARROWS_AR"))
 
 
-def whole(path: Path) -> tuple[Any, np.ndarray]:
+def whole(file: Path) -> tuple[Any, np.ndarray]:
     """Return all samples of a file and their labels."""
-    parts = list(iter_chunks(path))
+    parts = list(iter_chunks(file))
     X = [rows for rows, _ in parts]
     stacked = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.vstack(X)
     return stacked, np.concatenate([labels for _, labels in parts])
@@ -86,7 +112,21 @@ def uci(*names: str, standard: bool = False) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _uci(name: str) -> tuple[np.ndarray, np.ndarray]:
-    return whole(data_path(f"{name}.csv"))
+    file = find(f"{name}.csv")
+    if file is None and name == "balance_scale":
+        return balance_scale()
+    if file is None and name in ("iris", "wine"):
+        found = {"iris": load_iris, "wine": load_wine}[name]()
+        return found.data, found.target_names[found.target]
+    return whole(file or path(f"{name}.csv"))
+
+
+def balance_scale() -> tuple[np.ndarray, np.ndarray]:
+    """Return Balance Scale: all weights and distances of two sides, and which side is heavier."""
+    X = np.array(list(product((5.0, 4.0, 3.0, 2.0, 1.0), repeat=4)))
+    left, right = X[:, 0] * X[:, 1], X[:, 2] * X[:, 3]
+    y = np.select([left > right, left < right], ["L", "R"], "B")
+    return X[:, ::-1].copy(), y  # in the order of the file
 
 
 UCI = {

@@ -13,6 +13,7 @@ from narrows.evaluate.displays import COLOURS, new_figure, save_figure
 
 _ORDER = (0, 5, 1, 3, 9, 6, 4, 8)  # of the colours, so that the first few differ most
 _STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), "-")
+PRINTED = "#bbbbbb"  # bars of the numbers that a paper prints
 _MARKERS = "os^DvPX*"
 
 
@@ -67,7 +68,7 @@ def bars(
     width = 0.8 / len(lines)
     for number, (name, heights) in enumerate(lines.items()):
         at = np.arange(len(groups)) + (number - (len(lines) - 1) / 2) * width
-        colour = COLOURS[_ORDER[number % len(_ORDER)]]
+        colour = PRINTED if name == "the paper" else COLOURS[_ORDER[number % len(_ORDER)]]
         hatch = ("", "//", "..", "xx", "--")[number % 5]
         here = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.5}
         ax.bar(at, heights, width, label=name, **here)
@@ -75,6 +76,44 @@ def bars(
     ax.set(**words)
     ax.grid(axis="y", alpha=0.25)
     ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5))
+
+
+def beside(
+    ax: Any,
+    groups: Sequence[str],
+    printed: Sequence[float],
+    here: Sequence[float],
+    digits: int = 2,
+    log: bool = False,
+    legend: bool = True,
+    **words: str,
+) -> None:
+    """Draw the numbers that a paper prints as bars beside ours, with the numbers above them."""
+    kinds = (("the paper", printed, PRINTED, "///"), ("here", here, COLOURS[0], ""))
+    for number, (name, heights, colour, hatch) in enumerate(kinds):
+        look = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.5}
+        drawn = ax.bar(
+            np.arange(len(groups)) + 0.4 * number - 0.2, heights, 0.4, label=name, **look
+        )
+        shown = [_short(value, digits) for value in heights]
+        ax.bar_label(drawn, shown, fontsize=6, rotation=90, padding=2)
+    ax.set_xticks(range(len(groups)), groups, fontsize=8)
+    ax.set(**words)
+    if log:
+        ax.set_yscale("log")
+    ax.margins(y=0.3)
+    ax.grid(axis="y", alpha=0.25)
+    if legend:
+        ax.legend(fontsize=8, framealpha=0.8)
+
+
+def _short(value: float, digits: int) -> str:
+    """Write a number with at most these decimals, from 100 on none; nothing for a missing one."""
+    if np.isnan(value):
+        return ""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def points(ax: Any, X: np.ndarray, y: np.ndarray, **words: str) -> None:

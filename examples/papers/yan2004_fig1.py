@@ -18,6 +18,7 @@ from sklearn.decomposition import PCA
 
 from narrows import IMMC, LDA
 
+DATA = ()
 DRAWS, THETA = 100, 85.0
 _BETWEEN = np.array([0.0, 2.25])  # S_b of means (0, 1) and (0, -2), halves; diagonal
 _WITHIN = np.array([1.5, 25.0])  # S_w of diag(1, 25) and diag(2, 25)
@@ -31,7 +32,9 @@ def run(out: Path) -> list[Row]:
         A = 2 * S_b - C
         target = leading(A)
         for curves, theta in ((literal, THETA), (auto, "auto")):
-            curves.append(convergence(IMMC(1, theta=theta), X, y, target, at="every").cosines[:, 0])
+            curves.append(
+                convergence(IMMC(1, eps=1.0, theta=theta), X, y, target, at="every").cosines[:, 0]
+            )
         same.append(cosine(target[0], LDA(mu=0.5).fit(X, y).components_[0]))
         far.append(
             [cosine(PCA(1).fit(X).components_[0], np.eye(2)[0]), cosine(target[0], np.eye(2)[1])]
@@ -39,7 +42,9 @@ def run(out: Path) -> list[Row]:
     figure, axes = draw.panels(2)
     X, y = two_normals(0)
     draw.background(axes[0], X, y, "two classes, two directions")
-    draw.line(axes[0], IMMC(1, theta=THETA).fit(X, y).components_[0], 0, "IMMC, theta = 85", 9)
+    draw.line(
+        axes[0], IMMC(1, eps=1.0, theta=THETA).fit(X, y).components_[0], 0, "IMMC, theta = 85", 9
+    )
     draw.line(axes[0], PCA(1).fit(X).components_[0], 1, "PCA", 9)
     axes[0].legend(fontsize=8, loc="upper right")
     n = np.arange(1, 101)

@@ -15,6 +15,7 @@ from examples.papers.verdict import Row, f, fs, judged
 
 from narrows import CCIPCA, IMMC
 
+DATA = ("balance_scale",)
 PRINTED = np.array([-2.0, -2.0, -1.9774, 0.7067])
 
 
@@ -25,13 +26,15 @@ def run(out: Path) -> list[Row]:
     to = targets(X, y)
     found = {}
     for name, method, of in (
-        ("IMMC, theta = 2", IMMC(1, theta=2.0), "IMMC"),
-        ("IMMC, theta = auto", IMMC(1), "IMMC"),
+        ("IMMC, theta = 2", IMMC(1, eps=1.0, theta=2.0), "IMMC"),
+        ("IMMC, theta = auto", IMMC(1, eps=1.0), "IMMC"),
         ("CCIPCA", CCIPCA(1), "CCIPCA"),
     ):
-        n, quartiles = curve(method, X, y, to[of])
-        found[name] = quartiles[1]
-    figure, [ax] = draw.panels(1, width=6)
+        n, levels = curve(method, X, y, to[of])
+        found[name] = levels[2]
+    figure, [left, ax] = draw.panels(2, width=5)
+    draw.beside(left, ["first", "second", "third", "fourth"], PRINTED, values, digits=4,
+                title="Balance Scale", ylabel="eigenvalue of 2 S_b - C")  # fmt: skip
     draw.curves(ax, n, found, marker=False, title="Balance Scale",
                 xlabel="samples", ylabel="|cosine| with its batch direction")  # fmt: skip
     ax.set_ylim(0, 1.03)

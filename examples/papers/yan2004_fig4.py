@@ -8,10 +8,12 @@ import numpy as np
 from examples.papers import draw
 from examples.papers.converging import CONVERGED, curve, targets
 from examples.papers.data import scatters, six, uci
+from examples.papers.sources import SIX
 from examples.papers.verdict import Row, f, judged, several
 
 from narrows import IMMC
 
+DATA = ("ionosphere", *SIX)
 EPS = (1.0, 0.1, 0.001)
 
 
@@ -19,16 +21,17 @@ def run(out: Path) -> list[Row]:
     X, y = uci("ionosphere")
     S_b, C = scatters(X, y)
     values = np.linalg.eigvalsh(2 * S_b - C)
-    n, quartiles = curve(IMMC(1, theta=0.0), X, y, targets(X, y)["IMMC"], passes=5)
+    immc, target = IMMC(1, eps=1.0, theta=0.0), targets(X, y)["IMMC"]
+    n, (_, low, median, high, _) = curve(immc, X, y, target, passes=5)
     figure, [ax] = draw.panels(1, width=6)
-    draw.curves(ax, n, {"IMMC, theta = 0, median of 15 orders": quartiles[1]}, marker=False,
+    draw.curves(ax, n, {"IMMC, theta = 0, median of 15 orders": median}, marker=False,
                 title="Ionosphere, five passes", xlabel="samples", ylabel="|cosine|")  # fmt: skip
-    ax.fill_between(n, quartiles[0], quartiles[2], color="#888888", alpha=0.25, label="quartiles")
+    ax.fill_between(n, low, high, color="#888888", alpha=0.25, label="quartiles")
     ax.axvline(len(y), color="black", lw=0.8, ls=":", label="end of the first pass")
     ax.set_ylim(0, 1.03)
     ax.legend(fontsize=8)
     draw.save(figure, out, "yan2004_fig4")
-    one, five = float(np.interp(len(y), n, quartiles[1])), float(quartiles[1, -1])
+    one, five = float(np.interp(len(y), n, median)), float(median[-1])
     least = {}
     for name, A, labels in six():
         between, total = scatters(A, labels)

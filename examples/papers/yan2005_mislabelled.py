@@ -10,8 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from benchmarks.studies import corpora
-from examples.papers import draw
+from examples.papers import draw, texts
 from examples.papers.measure import smo
 from examples.papers.selected import METHODS
 from examples.papers.verdict import Row, judged, several
@@ -19,12 +18,13 @@ from examples.papers.verdict import Row, judged, several
 from narrows import OC
 from narrows.solve.columns import take
 
+DATA = ("20news",)
 SHARES = (0.0, 0.05, 0.1, 0.2)
 LITTLE, P, SEEDS = 0.05, 100, range(3)
 
 
 def run(out: Path) -> list[Row]:
-    comp = corpora.comp()
+    comp = texts.comp()
     kept: dict[str, list[float]] = {name: [] for name in METHODS}
     f1: dict[str, list[float]] = {name: [] for name in (*METHODS, "OC")}
     best = {
@@ -80,5 +80,5 @@ def _relabelled(y: np.ndarray, share: float, seed: int) -> np.ndarray:
     return found
 
 
-def _f1(comp: corpora.Split, Z: object, Z_test: object) -> float:
+def _f1(comp: texts.Split, Z: object, Z_test: object) -> float:
     return smo(Z, comp.y, Z_test, comp.y_test)[0]

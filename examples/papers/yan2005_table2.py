@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.studies import corpora
-from benchmarks.studies.overlap import shared as shared_features
-from examples.papers import draw
+import numpy as np
+from examples.papers import draw, texts
 from examples.papers.verdict import Row, judged
 
 from narrows import CHI, IG, OCFS
 
+DATA = ("20news",)
 SIZES = (10, 100, 1_000, 10_000)
 PRINTED = {
     "OCFS, IG": (7, 62, 532, 6_494),
@@ -22,10 +22,10 @@ TERMS = {"OCFS": {"drive", "file", "edu", "card"}, "IG": {"drive", "3d1", "x11r5
 
 
 def run(out: Path) -> list[Row]:
-    comp = corpora.comp()
+    comp = texts.comp()
     fitted = [method.fit(comp.X, comp.y) for method in (OCFS(), IG(), CHI())]
     shared = {
-        pair: [shared_features(fitted[a], fitted[b], p) for p in SIZES]
+        pair: [len(np.intersect1d(fitted[a].ranking_[:p], fitted[b].ranking_[:p])) for p in SIZES]
         for pair, a, b in (("OCFS, IG", 0, 1), ("OCFS, CHI", 0, 2), ("IG, CHI", 1, 2))
     }
     figure, [ax] = draw.panels(1, width=6)

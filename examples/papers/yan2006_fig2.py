@@ -19,6 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from narrows import OCFS
 
+DATA = ("iris", "wine")
 PRINTED = np.array([1.2642, 0.21955, 8.7329, 1.1621])
 NAMES = ("sepal length", "sepal width", "petal length", "petal width")
 
@@ -28,12 +29,14 @@ def run(out: Path) -> list[Row]:
     ocfs = OCFS(n_features=2).fit(X, y)
     kept, left = np.sort(ocfs.ranking_[:2]), np.sort(ocfs.ranking_[2:])
     errors = {pair: _error(X[:, pair], y) for pair in [tuple(kept), tuple(left), (0, 2), (1, 3)]}
-    figure, axes = draw.panels(2)
+    figure, axes = draw.panels(3)
     for ax, (a, b), title in zip(
-        axes, (kept, left), ("selected by OCFS", "not selected"), strict=True
+        axes[:2], (kept, left), ("selected by OCFS", "not selected"), strict=True
     ):
         draw.points(ax, X[:, [a, b]], y, title=title, xlabel=NAMES[a], ylabel=NAMES[b])
     axes[0].legend(fontsize=8)
+    names = [name.replace(" ", "\n") for name in NAMES]
+    draw.beside(axes[2], names, PRINTED, ocfs.scores_, title="scores of OCFS", ylabel="score")
     draw.save(figure, out, "yan2006_fig2")
 
     W, yw = uci("wine", standard=True)

@@ -21,6 +21,7 @@ from sklearn.decomposition import PCA
 
 from narrows import IOC, LDA, MMC, OC, OCFS
 
+DATA = ()
 DRAWS = 100
 # variances of the wide axis: by the eigenvalue of Yan et al. (2004), by its text, and a narrow one
 WIDE = (84.0, 25.0, 4.0)
@@ -42,6 +43,8 @@ def run(out: Path) -> list[Row]:
     draw.curves(axes[1], n, lines, marker=False, title="IOC against batch OC", xlabel="samples",
                 ylabel="|cosine|")  # fmt: skip
     axes[1].set_ylim(0, 1.03)
+    axes[1].axvline(40, color="black", lw=0.8, ls=":", label="converged, the paper")
+    axes[1].legend(fontsize=8)
     axes[1].fill_between(n, quartiles[0], quartiles[2], alpha=0.2, color="#888888")
     draw.save(figure, out, "yan2006_fig3")
 

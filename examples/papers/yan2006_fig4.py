@@ -12,6 +12,7 @@ from examples.papers import selected
 from examples.papers.data import rcv1_folds
 from examples.papers.verdict import Row, f, judged, several
 
+DATA = ("rcv1",)
 SIZES = (10, 100, 200, 500, 1_000, 10_000)
 LEVEL = 0.005  # differences of F1 below it do not count
 

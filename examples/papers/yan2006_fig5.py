@@ -1,4 +1,4 @@
-"""Yan et al. (2006) Fig. 5, section 4.2.3, and (2005) Fig. 6: ODP, which is not available.
+"""Yan et al. (2006) Fig. 5, section 4.2.3, and (2005) Fig. 6: ODP, or 20 Newsgroups in its place.
 
 `--odp FILE` runs this on ODP, five folds. Without it the claims on ODP are not tested, and each
 has a row for the same question on all 20 classes of 20 Newsgroups, split by date. SMO learns from
@@ -10,8 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from benchmarks.studies import corpora
-from examples.papers import selected
+from examples.papers import selected, texts
 from examples.papers.data import COMMAND, odp
 from examples.papers.measure import SVM_SAMPLES, smo
 from examples.papers.verdict import Row, f, judged, untested
@@ -19,6 +18,8 @@ from examples.papers.verdict import Row, f, judged, untested
 from narrows import CCIPCA, IOC, OC, OCFS
 from narrows.evaluate.splits import Fold
 
+DATA = ("20news",)
+OPTIONAL = ("odp",)
 SIZES = (100, 200, 500, 1_000, 10_000)
 CLAIMS = {
     "Fig. 5a": (
@@ -34,11 +35,11 @@ CLAIMS = {
 def run(out: Path) -> list[Row]:
     found = odp()
     data = "ODP" if found else "20 Newsgroups"
-    folds = list(corpora.split(*found, cv=5, seed=0)) if found else [_news()]
+    folds = list(texts.split(*found, cv=5, seed=0)) if found else [_news()]
     measured = _measured(out, folds, data)
     if found:
         return measured
-    how = f"`{COMMAND} yan2006_fig5 --odp FILE`"
+    how = f"`{COMMAND} yan2006-fig5 --odp FILE`"
     open_claims = [untested("yan2006", where, *claim, how) for where, claim in CLAIMS.items()]
     return [*open_claims, open_claims[0].also("yan2005", "Fig. 6"), *measured]
 
@@ -87,6 +88,6 @@ def _measured(out: Path, folds: list[Fold], data: str) -> list[Row]:
 
 
 def _news() -> Fold:
-    news = corpora.news()
+    news = texts.news()
     order = np.random.default_rng(0).permutation(len(news.y))
     return news.X[order], news.y[order], news.X_test, news.y_test

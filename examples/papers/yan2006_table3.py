@@ -1,8 +1,8 @@
 """Yan et al. (2006) Table 3: the complexities of IOC and OCFS; (2004), (2006b): IMMC and IIS.
 
 The exponent of a size is the slope of log time against log size, the other sizes fixed. The
-iterations are the papers' tables line by line (the transcriptions in the tests), as the papers
-count them; for IOC also the implementation in narrows, on sparse samples.
+iterations are the papers' tables line by line, as the papers count them; for IOC also the
+implementation in narrows, on sparse samples.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from examples.papers import draw
 from examples.papers.measure import exponent, seconds
+from examples.papers.printed.iis import iis
+from examples.papers.printed.immc import immc
+from examples.papers.printed.ioc import ioc
 from examples.papers.verdict import Row, judged, several
 from scipy import sparse
-from tests.papers.iis import iis
-from tests.papers.immc import immc
-from tests.papers.ioc import ioc
 
 from narrows import CHI, IG, IOC, OCFS, Moments
 
+DATA = ()
 ITERATIONS = {"IOC": ioc, "IIS": iis, "IMMC": partial(immc, theta=0.1)}
+Exponents = dict[str, dict[str, float]]  # by method and size
 ABOUT = 0.25  # largest difference from the claimed exponent
 
 
@@ -50,6 +53,7 @@ def run(out: Path) -> list[Row]:
         for name, method in (("OCFS", OCFS()), ("IG", IG()), ("CHI", CHI()))
     }
     n = _slope((20_000, 40_000, 80_000), lambda n: _ranks(n, 5_000, 80))
+    _draw(out, printed, scored)
     shares = "; ".join(f"{name}: {several(of, 2)}" for name, of in scored.items())
     rows = [
         Row(
@@ -80,6 +84,19 @@ def run(out: Path) -> list[Row]:
             "The class means need every sample: O(non-zeros), as for IG and CHI.",
         ),
     ]  # fmt: skip
+
+
+def _draw(out: Path, printed: Exponents, scored: Exponents) -> None:
+    figure, axes = draw.panels(2, width=5.5)
+    for ax, found, title in (
+        (axes[0], printed, "the iterations, line by line"),
+        (axes[1], scored, "scores, from means or counts"),
+    ):
+        sizes = list(next(iter(found.values())))
+        lines = {name: [of[size] for size in sizes] for name, of in found.items()}
+        draw.bars(ax, sizes, {"the paper": [1.0] * len(sizes)} | lines, title=title,
+                  xlabel="size", ylabel="exponent of the time")  # fmt: skip
+    draw.save(figure, out, "yan2006_table3")
 
 
 def _slope(sizes: Sequence[int], make: Any) -> float:

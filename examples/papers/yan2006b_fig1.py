@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 
 from narrows import LDA, MMC
 
+DATA = ()
 WIDE = 100.0
 
 

@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 
 from narrows import IIS, IMMC, LDA
 
+DATA = ()
 DRAWS = 100
 
 
@@ -28,7 +29,7 @@ def run(out: Path) -> list[Row]:
         X, y = two_normals(seed)
         X_test, y_test = two_normals(seed + DRAWS)
         found = {
-            "IIS": IIS(1).fit(X, y), "IMMC": IMMC(1).fit(X, y), "PCA": PCA(1).fit(X),
+            "IIS": IIS(1).fit(X, y), "IMMC": IMMC(1, eps=1.0).fit(X, y), "PCA": PCA(1).fit(X),
             "LDA": LDA(mu=0.5).fit(X, y),
         }  # fmt: skip
         w = {name: method.components_[0] for name, method in found.items()}

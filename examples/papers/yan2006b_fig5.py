@@ -1,8 +1,9 @@
 """Yan et al. (2006b) Fig. 5: error of the nearest neighbour by number of dimensions.
 
 After IMMC, PCA, LDA and IIS. Twenty random halves (the paper: repeated two-fold); Monk 1 has its
-own split, so its training samples are put in twenty orders. IMMC has theta = "auto" and 20 passes;
-beyond the directions that gain margin it continues with those that lose least. Wine is
+own split, so its training samples are put in twenty orders. IMMC has theta = "auto". The paper
+promises one pass and prints no number here: IMMC and IIS make 20 passes, and IMMC also one. Beyond
+the directions that gain margin it continues with those that lose least. Wine is
 standardised. The paper omits Waveform and Pima.
 """
 
@@ -21,6 +22,7 @@ from sklearn.model_selection import train_test_split
 
 from narrows import IIS, IMMC, LDA
 
+DATA = ("iris", "balance_scale", "monk1", "wine")
 SETS, HALVES = ("Iris", "Balance Scale", "Monk 1", "Wine"), 20
 LEVEL = 0.01  # of error
 
@@ -33,12 +35,17 @@ def run(out: Path) -> list[Row]:
         [(X, y)] = [(X, y) for title, X, y in six() if title == name]
         c, d = len(np.unique(y)), X.shape[1]
         lines = {
-            "IMMC": {p: _error(lambda p=p: IMMC(p, passes=20), name, X, y) for p in _sizes(d)},
+            "IMMC": {
+                p: _error(lambda p=p: IMMC(p, eps=1.0, passes=20), name, X, y) for p in _sizes(d)
+            },
             "PCA": {p: _error(lambda p=p: PCA(p), name, X, y) for p in _sizes(d)},
             "LDA": {
                 p: _error(lambda p=p: LDA(n_components=p, mu=0.5), name, X, y) for p in range(1, c)
             },
             "IIS": {p: _error(lambda p=p: IIS(p, passes=20), name, X, y) for p in range(1, c)},
+            "IMMC, one pass": {
+                p: _error(lambda p=p: IMMC(p, eps=1.0), name, X, y) for p in _sizes(d)
+            },
         }
         best[name] = {method: min(of.values()) for method, of in lines.items()}
         one[name] = {method: of[1] for method, of in lines.items()}
@@ -56,13 +63,27 @@ def run(out: Path) -> list[Row]:
             "yan2006b", "Fig. 5, PCA", "IMMC outperforms PCA", "in the figure",
             _listed(one, "IMMC", "PCA"),
             judged(*(of["IMMC"] < of["PCA"] - LEVEL for of in one.values())),
-            f"Error in one dimension. Leads of more than {LEVEL} count.",
+            f"Error in one dimension, after 20 passes of IMMC. Leads of more than {LEVEL} count.",
+        ),
+        Row(
+            "yan2006b", "Fig. 5, PCA, one pass", "IMMC outperforms PCA", "in the figure",
+            _listed(one, "IMMC, one pass", "PCA"),
+            judged(*(of["IMMC, one pass"] < of["PCA"] - LEVEL for of in one.values())),
+            "Error in one dimension, after one pass of IMMC, as for a stream. Leads of more than "
+            f"{LEVEL} count.",
+        ),
+        Row(
+            "yan2006b", "Fig. 5, LDA, one pass", "IMMC is comparable to LDA", "comparable",
+            _listed(best, "IMMC, one pass", "LDA"),
+            judged(*(of["IMMC, one pass"] < of["LDA"] + 0.02 for of in best.values())),
+            "Best error over the dimensions, after one pass of IMMC. Comparable: at most 0.02 "
+            "higher.",
         ),
         Row(
             "yan2006b", "Fig. 5, LDA", "IMMC is comparable to LDA", "comparable",
             _listed(best, "IMMC", "LDA"),
             judged(*(of["IMMC"] < of["LDA"] + 0.02 for of in best.values())),
-            "Best error over the dimensions. Comparable: at most 0.02 higher.",
+            "Best error over the dimensions, after 20 passes. Comparable: at most 0.02 higher.",
         ),
         Row(
             "yan2006b", "Fig. 5, better",

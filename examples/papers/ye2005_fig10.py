@@ -9,11 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from benchmarks.studies.updates import SHARES
 from examples.papers import draw
 from examples.papers.data import COMMAND, has_ar
-from examples.papers.updated import runs
+from examples.papers.updated import SHARES, runs
 from examples.papers.verdict import Row, judged, untested
+
+DATA = ("orl", "tr41", "re0", "re1")
+OPTIONAL = ("ar",)
 
 
 def run(out: Path) -> list[Row]:
@@ -51,7 +53,7 @@ def run(out: Path) -> list[Row]:
             ),
         ]  # fmt: skip
     draw.save(figure, out, "ye2005_fig10")
-    how = f"`{COMMAND} ye2005_fig10 --ar FILE` (.npz of X and y)"
+    how = f"`{COMMAND} ye2005-fig10 --ar FILE` (.npz of X and y)"
     here = untested("ye2005", "Fig. 10, AR", "an update takes significantly less time than batch",
                   "significantly", how)  # fmt: skip
     return rows if has_ar() else [*rows, here]

@@ -1,19 +1,22 @@
 """Ye et al. (2005) Fig. 4: the error of the nearest neighbour on batch IDR/QR, by mu; ten folds.
 
-The paper prints no values of mu. Here mu goes from far below the scatter to far above it.
+The paper prints no values of mu. Here mu goes from far below the scatter to far above it. It is on
+the scale of the paper's scatter matrices, which are sums over the samples.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.studies.neighbours import cross_validated
 from examples.papers import draw
 from examples.papers.data import COMMAND, has_ar, sets
+from examples.papers.neighbours import cross_validated
 from examples.papers.verdict import Row, judged, untested
 
 from narrows import IDRQR
 
+DATA = ("orl", "tr41", "re0", "re1")
+OPTIONAL = ("ar",)
 MU = (1e-4, 1e-2, 0.1, 0.5, 1.0, 10.0, 100.0)
 LITTLE = 1.0  # percentage points of error
 CLAIM = "the error of IDR/QR does not depend on mu"
@@ -37,7 +40,7 @@ def run(out: Path) -> list[Row]:
         )
         for name, errors in found.items()
     ]  # fmt: skip
-    how = f"`{COMMAND} ye2005_fig4 --ar FILE` (.npz of X and y)"
+    how = f"`{COMMAND} ye2005-fig4 --ar FILE` (.npz of X and y)"
     return (
         rows if has_ar() else [*rows, untested("ye2005", "Fig. 4, AR", CLAIM, "insensitive", how)]
     )

@@ -15,6 +15,8 @@ from examples.papers.verdict import Row, judged, untested
 from examples.papers.ye2005_table2 import METHODS, fits
 from scipy import sparse
 
+DATA = ("orl", "tr41", "re0", "re1")
+OPTIONAL = ("ar",)
 CLAIM = "{} is significantly faster than PCA+LDA, LDA/GSVD and PCA"
 
 
@@ -48,6 +50,6 @@ def run(out: Path) -> list[Row]:
                 judged(*(ratio > 10 for ratio in faster.values())), "Holds from 10 times as long.",
             )
         )  # fmt: skip
-    how = f"`{COMMAND} ye2005_fig7 --ar FILE` (.npz of X and y)"
+    how = f"`{COMMAND} ye2005-fig7 --ar FILE` (.npz of X and y)"
     here = untested("ye2005", "Fig. 7, AR", CLAIM.format("IDR/QR"), "an order of magnitude", how)
     return rows if has_ar() else [*rows, here]

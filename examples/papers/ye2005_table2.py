@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 
 from narrows import IDRQR, LDA, OCM
 
+DATA = ()
 METHODS: dict[str, Any] = {
     "IDR/QR": IDRQR(),
     "PCA+LDA": LDA(solver="pca"),
@@ -35,8 +36,8 @@ NEAR = 0.35
 
 def run(out: Path) -> list[Row]:
     found: dict[str, dict[str, float]] = {name: {} for name in METHODS}
-    figure, axes = draw.panels(3, width=3.6)
-    for ax, (what, sizes) in zip(axes, SIZES.items(), strict=True):
+    figure, axes = draw.panels(3, 2, width=3.6, height=3)
+    for ax, (what, sizes) in zip(axes[:3], SIZES.items(), strict=True):
         times: dict[str, list[float]] = {name: [] for name in METHODS}
         for size in sizes:
             X, y = _samples(**BASE | {what: size} | ({"n": 400} if what == "c" else {}))
@@ -48,6 +49,13 @@ def run(out: Path) -> list[Row]:
         draw.curves(ax, sizes, times, log="xy", ticks=True, xlabel=what, legend=False,
                     title=f"time by {what}",
                     ylabel="CPU seconds" if what == "n" else "")  # fmt: skip
+    for ax, what in zip(axes[3:], SIZES, strict=True):
+        claimed = {name: {"n": n, "d": d, "c": np.nan} for name, (_, n, d) in CLAIMED.items()}
+        claimed["IDR/QR"]["c"] = 1
+        names = [name.replace("/", "/\n").replace("+", "+\n") for name in METHODS]
+        draw.beside(ax, names, [claimed[name][what] for name in METHODS],
+                    [found[name][what] for name in METHODS],
+                    legend=what == "c", title=f"exponent of {what}")  # fmt: skip
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5,
                   fontsize=8)  # fmt: skip
     draw.save(figure, out, "ye2005_table2")
@@ -68,7 +76,7 @@ def run(out: Path) -> list[Row]:
 
 
 def _samples(n: int, d: int, c: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.random.default_rng(0).normal(size=(n, d)), np.arange(n) % c
+    return np.random.default_rng(0).normal(size=(n, d)), (np.arange(n) % c).astype(str)
 
 
 def fits(method: Any, X: np.ndarray, y: np.ndarray) -> Any:

@@ -604,6 +604,9 @@ class Tfidf(Vectoriser):
     **Cost**: one pass over the words of each text, on all cores; memory proportional to the number
     of terms. `fit_transform` makes one pass, `fit` and then `transform` two.
 
+    **Variant**: Salton's TF-IDF is tf ln(n / df). Here a weight grows with the logarithm of tf, and
+    a term of all texts keeps one, as in scikit-learn's TfidfVectorizer with ``sublinear_tf=True``.
+
     Features and their weights depend on all texts counted: count all texts first, with `fit`,
     `partial_fit` or `merge`, and transform afterwards. ``a + b`` and ``a - b`` return new
     vectorisers with added or subtracted counts.

@@ -163,10 +163,11 @@ class IDRQR(Sequential):
     Notes
     -----
     **Cost**, for c classes and d features: `fit` O(nnz c + c^2 d); `partial_fit` O(nnz c) and
-    O(c^3) per sample, and O(c^2 d) while a mean is within 1e-4 of the span of others; O(c^2 d) when
-    attributes are read. Memory 16 d c bytes, and twice that during `fit`. The updates equal those
-    of the paper up to rounding, also if the means are nearly linearly dependent. The means are not
-    centred, so that an offset of the data changes the result.
+    O(c^3) per sample, and, while a mean is within 1e-4 of the span of others, O(c d) for each mean
+    within 1e-2 (O(c^2 d) with "transport"); O(c^2 d) when attributes are read. Memory 16 d c bytes,
+    and twice that during `fit`. The updates equal those of the paper up to rounding, also if the
+    means are nearly linearly dependent. The means are not centred, so that an offset of the data
+    changes the result.
 
     References
     ----------

@@ -545,18 +545,19 @@ class IMMC(Sequential):
     covariance of the d features and rho_j the running mean, at a gain of 2/n, of
     `v_j'A^j v_j/|v_j|^2`. It follows the scale of the data.
 
-    **Choosing the parameters.** At eps = 1 few directions of real data gain margin, and hardly any
-    direction of text; `fit` warns if n_components is larger. A small eps, such as 0.05, is the
-    robust choice: nearly all relevant eigenvalues are then positive, and the iteration converges
-    fast. At eps = 1 use theta="auto". Give a number for theta only to repeat the papers'
-    experiments: the shift is then not deflated, as printed, and a component with a negative
-    eigenvalue collapses onto an earlier one.
+    **Choosing the parameters.** The maximum margin criterion of the papers, and of `MMC`, has
+    eps = 1. Few directions of real data gain margin with it, and on some data none does: the
+    iteration then hardly converges in a pass. `fit` warns if fewer than n_components gain margin.
+    The default suits most data; eps = 1 is slightly better on texts, and a smaller eps, such as
+    0.05, converges faster. Give a number for theta only to repeat the papers' experiments: the
+    shift is then not deflated, as printed, and a component with a negative eigenvalue collapses
+    onto an earlier one.
 
     Parameters
     ----------
     {n_components}
-    eps : float, default=1.0
-        The weight of the scatter within the classes, >= 0.
+    eps : float, default=0.3
+        The weight of the scatter within the classes, >= 0; 1 in the papers.
     theta : "auto", float, or array-like of shape (n_components,), default="auto"
         The shift of all components, or of each, >= 0, in the squared units of X.
     deflate_shift : "auto" or bool, default="auto"
@@ -614,7 +615,7 @@ class IMMC(Sequential):
     >>> X, y = load_iris(return_X_y=True)
     >>> immc = IMMC(n_components=1, passes=20, shuffle=True, random_state=0).fit(X, y)
     >>> immc.eigenvalues_.round(1).tolist()
-    [3.6]
+    [3.8]
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
@@ -624,7 +625,7 @@ class IMMC(Sequential):
     _instead = "MMC for exact directions, or MMCFS to select features: both support merge"
 
     n_components: int | None = 2
-    eps: float = 1.0
+    eps: float = 0.3
     theta: Any = "auto"
     deflate_shift: bool | str = "auto"
     tol: float | None = None
@@ -786,14 +787,15 @@ class ILDA(Sequential):
     centred.
 
     ILDA converges slowly: it needs many passes for directions whose eigenvalue is small compared to
-    the first one, and for features of very different scale. Standardise dense data.
+    the first one, and for features of very different scale. Standardise dense data. The automatic
+    gain suits samples of any length, as it is in the inverse squared units of X.
 
     Parameters
     ----------
     {n_components}
     eta : "auto" or float, default="auto"
-        The gain, > 0. "auto" is 5/(n + 20). Both are limited to `0.5/(|UT|_F |u|^2)`, which keeps
-        the iteration stable.
+        The gain, > 0. "auto" is `20/((n + 20) tr S_b)`. Both are limited to `0.5/(|UT|_F |u|^2)`,
+        which keeps the iteration stable.
     {iteration}
 
     Attributes

@@ -14,8 +14,8 @@ one; with T = Q'Q_old, setting W <- T W T' first transports W into the new basis
 Q is not formed. The state holds the sums S, of shape (n_features, n_classes), and their inner
 products S'S, so R is the Cholesky factor of C'C, u = R^-T C'(x - m_i), and a sample costs O(nnz c)
 for S'x and O(c^3) for the rest, instead of O(d c). Squaring C costs digits, which every step
-checks: where a centroid is within 1e-4 of the span of the earlier ones, the step uses Q and R
-themselves, at O(d c^2).
+checks: where a centroid is within 1e-4 of the span of the earlier ones, it forms q_k itself for
+each centroid within 1e-2, at O(d c). `update="transport"` then forms all of Q, at O(d c^2).
 
 **Source**: Ye et al. (2005), Algorithms 1 to 3. They allow any signs of R and any order of the
 classes, but W depends on both.
@@ -28,6 +28,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import solve_triangular
 
 from narrows.solve.eigen import DROPPED, best_ratios, orthogonal_part
 from narrows.solve.in_place import RANDOM, WORK, entries
@@ -39,6 +40,7 @@ _RENEWED = 4096  # samples after which S'S is computed from S again; a multiple 
 _BLOCK_ROWS = 64  # dense samples whose products with S are one matrix product
 _DEPENDENT = 1e-10  # of its length: a centroid with less outside the span of the others depends
 _LARGEST = 1e120  # the largest square, whose own square has to be finite
+_FORMED = 1e-4  # of G_kk: where R_kk^2 is smaller, a step with explicit vectors forms q_k
 _EXPECTED = f"sums of classes whose squares are below {_LARGEST:g}"
 _EPS = np.finfo(np.float64).eps
 _NONE = 1e-12  # of the length of the mean: a class mean closer to it equals it
@@ -150,16 +152,16 @@ class CentroidQR:
         int
             Number of samples learned: all, or fewer where steps on all features took long.
         """
-        from narrows.solve.idr_qr_steps import EXPLICIT, centroid_steps
+        from narrows.solve.idr_qr_steps import EXPLICIT, centroid_steps, plain_steps
         from narrows.solve.kernels import TOO_LARGE
 
         dense, c = isinstance(X, np.ndarray), len(self.N)
         entries = c * X.shape[0] if dense else X.nnz
         fast = compiled_pays(0, len(labels) * (50 + c**3) + entries * c)
-        run = centroid_steps if fast else centroid_steps.plain
+        run: Any = centroid_steps if fast else plain_steps
         work = tuple(np.zeros(shape) for shape in (c, c, (c, c), (c, c), (c, c)))
         done = slow = 0
-        while done < len(labels) and slow * self.n_features * c**2 < WORK:
+        while done < len(labels) and slow * self.n_features * c * (c if transport else 8) < WORK:
             size = _BLOCK_ROWS if dense else _RENEWED
             part = slice(done, min(len(labels), done + size - self.n % size))
             block = DenseBlock(self.S, X, part, None) if dense else SparseBlock(self.S, X, part)
@@ -179,17 +181,76 @@ class CentroidQR:
         return done
 
     def _step(self, x: Any, label: int, transport: bool) -> None:
-        """Run the rest of Algorithm 2 or 3 on Q and R themselves; the sums include x."""
-        Q, self.R = self.basis()
+        """Run the rest of Algorithm 2 or 3 with explicit vectors; the sums include x."""
+        from narrows.solve.idr_qr_steps import substitute
+
         before = self.N[label] - 1
-        if not before:
-            return
         if transport:
+            Q, self.R = self.basis()
+            if not before:
+                return
             T = Q.T @ self.basis(x, label)[0]
             self.W = T @ self.W @ T.T
-        # x less the old m_i is (n_i + 1)/n_i (x - m_i) with the new one
-        u = (before + 1) / before * ((x @ Q)[0] - self.R[:, label])
+            # x less the old m_i is (n_i + 1)/n_i (x - m_i) with the new one
+            u = (before + 1) / before * ((x @ Q)[0] - self.R[:, label])
+        else:
+            self.R, explicit = self._near_basis()
+            if not before:
+                return
+            x = x.toarray()[0] if sparse.issparse(x) else x[0]
+            v = x - (self.S[:, label] - x) / before
+            u = self._by_centroids(v)
+            substitute(self.R, u, {k: q @ v for k, q in explicit.items()})
         self.W += before / (before + 1) * np.outer(u, u)
+
+    def _by_centroids(self, v: np.ndarray) -> np.ndarray:
+        """Return C'v."""
+        return np.where(self.N > 0, self.S.T @ v / np.maximum(1.0, self.N), 0.0)
+
+    def _near_basis(self) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+        """Return R, and those q_k whose centroids are near the span of the earlier ones, by k."""
+        from narrows.solve.idr_qr_steps import centroid_products, eliminate
+
+        G = centroid_products(self.SS, self.N)
+        R, squares = np.zeros_like(G), np.diag(G).copy()
+        explicit: dict[int, np.ndarray] = {}
+        for k in range(len(G)):
+            if G[k, k] >= _FORMED * squares[k]:
+                eliminate(G, R, k, float(np.sqrt(G[k, k])))
+                continue
+            q, length = self._outside(k, R, explicit)
+            if length:
+                explicit[k] = q
+            eliminate(G, R, k, length, self._by_centroids(q) if length else None)
+        return R, explicit
+
+    def _outside(
+        self, k: int, R: np.ndarray, explicit: dict[int, np.ndarray]
+    ) -> tuple[np.ndarray, float]:
+        """Return q_k and R_kk by the k first rows of R; 0 where the centroid depends.
+
+        The other q_j are not formed: with E the explicit ones, they are the columns of
+        (C_g - E R_eg) R_gg^-1, for those that have R_jj > 0.
+        """
+        e = np.array(list(explicit), dtype=int)
+        g = np.setdiff1d(np.flatnonzero(np.diag(R)[:k] > 0), e)
+        E = np.array(list(explicit.values())).reshape(len(e), self.n_features)
+        R_gg, R_eg = R[np.ix_(g, g)], R[np.ix_(e, g)]
+        # less its part in the span, and once more while that was most of it
+        rest, part_g, part_e = self.S[:, k] / self.N[k], R[g, k], R[e, k]
+        least = _DEPENDENT * float(np.linalg.norm(rest))
+        length = np.inf
+        while True:
+            z, by_sum = solve_triangular(R_gg, part_g), np.zeros(len(self.N))
+            by_sum[g] = z / self.N[g]
+            rest = rest - self.S @ by_sum - (part_e - R_eg @ z) @ E
+            before, length = length, float(np.linalg.norm(rest))
+            if length <= least:
+                return rest, 0.0
+            if length > before / 2:
+                return rest / length, length
+            part_e = E @ rest
+            part_g = solve_triangular(R_gg, self._by_centroids(rest)[g] - part_e @ R_eg, trans=1)
 
     def _renew(self) -> None:
         """Compute S'S from S again, so that rounding does not accumulate."""

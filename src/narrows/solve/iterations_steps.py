@@ -31,7 +31,8 @@ _CANCELLED = 100.0  # the largest |parts| of a vector over its length: products 
 _SMALL, _GROWN = 1e-30, 10.0  # bounds of the diagonal of A, which each sample can multiply
 _EPS = 2.0**-52
 _TRUSTED = 1e-10  # the largest estimated relative error of |v_j|^2
-_ETA, _WAIT, _STABLE = 5.0, 20.0, 0.5  # ILDA's gain 5/(n + 20) after 20 samples, bounded
+_ETA, _WAIT, _STABLE = 20.0, 20.0, 0.5  # ILDA's gain 20/(n + 20)/tr S_b after 20 samples, bounded
+_NOISE = 1e-12  # of |x - m_l|^2 + |m|^2: a smaller tr S_b is rounding
 
 
 class StepRule(NamedTuple):
@@ -60,8 +61,8 @@ class StepRule(NamedTuple):
     orthonormal : bool
         Reduce samples by the orthonormalised vectors, the first ones first.
     eta : float, optional
-        If given, the iteration is that of ILDA, with this gain; 0 for its default, 5/(n + 20). The
-        criterion, the shift and `amnesic` do not matter, but `total` is not 0.
+        If given, the iteration is that of ILDA, with this gain; 0 for its default, 20/(n + 20) over
+        tr S_b. The criterion, the shift and `amnesic` do not matter, but `total` is not 0.
     """
 
     between: float
@@ -303,8 +304,11 @@ def _hebbian(
                 t += N[i] / n * Y[i, k] * Y[i, j]
             size += t * t
             r[j] += (Y[u, k] - Y[label, k]) * t
-    if not eta > 0.0:
-        eta = _ETA / (n + _WAIT)
+    if not eta > 0.0:  # in the units of the samples
+        between = 0.0
+        for i in range(s):
+            between += N[i] / n * Y[i, p + i]
+        eta = _ETA / (n + _WAIT) / between if between > _NOISE * (uu + Y[m, p + m]) else 0.0
     if eta * np.sqrt(size) * uu > _STABLE:
         eta = _STABLE / (np.sqrt(size) * uu)
     if n <= _WAIT:

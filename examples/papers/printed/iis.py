@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from tests.papers.moments import Moments, deflated
+from examples.papers.printed.moments import Moments, deflated
 
 
 def iis(X, y, p):

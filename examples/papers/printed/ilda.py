@@ -3,14 +3,13 @@
 The Sanger-type rule for V'S_wV = I, V'S_bV = Lambda, in the form V + eta (S_b V - S_w V UT[V'S_bV])
 with u u', u = x - m_l, for S_w, and UT[.] what is on and above the diagonal. The start and the step
 size are narrows' own: v^j(j) = x(j)/|x(j)|, no step while n <= 20, and
-eta = min(5/(n + 20), 0.5/(|UT|_F |u|^2)).
+eta = min(20/((n + 20) tr S_b), 0.5/(|UT|_F |u|^2)), 0 while tr S_b is 0 up to rounding.
 """
 
 from __future__ import annotations
 
 import numpy as np
-
-from tests.papers.moments import Moments
+from examples.papers.printed.moments import Moments
 
 
 def ilda(X, y, p, eta=None):
@@ -28,7 +27,10 @@ def ilda(X, y, p, eta=None):
             u = x - moments.m_i[l_n]
             UT = np.triu(V.T @ S_b_V)
             size = np.linalg.norm(UT) * (u @ u)
-            gain = 5 / (n + 20) if eta is None else eta
+            between = sum(moments.p(i) * Phi_i @ Phi_i for i, Phi_i in Phi.items())
+            is_zero = between <= 1e-12 * (u @ u + moments.m @ moments.m)
+            auto = 0.0 if is_zero else 20 / (n + 20) / between
+            gain = auto if eta is None else eta
             gain = min(gain, 0.5 / size) if size > 0 else gain
             V = V + gain * (S_b_V - np.outer(u, u @ V @ UT))
             v = V.T.copy()

@@ -6,8 +6,7 @@ The weighted criterion is that of Yan et al. (2004).
 from __future__ import annotations
 
 import numpy as np
-
-from tests.papers.moments import Moments, deflated
+from examples.papers.printed.moments import Moments, deflated
 
 
 def immc(X, y, p, theta, eps=1.0, deflate_shift=False):

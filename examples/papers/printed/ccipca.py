@@ -8,8 +8,7 @@ n <= 1 + a, where the weight of v(n-1) would not be positive, a is 0.
 from __future__ import annotations
 
 import numpy as np
-
-from tests.papers.moments import Moments, deflated
+from examples.papers.printed.moments import Moments, deflated
 
 
 def ccipca(X, p, amnesic=0.0):

@@ -1,0 +1,56 @@
+"""docs/reproducibility/items.md: its numbers, and that each name on it exists."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from examples.papers.experiments import NAMES
+
+import narrows
+from narrows import evaluate, text
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "reproducibility" / "items.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+ROWS = [
+    [cell.strip() for cell in line.strip("|\n").split(" | ")]
+    for line in TEXT.splitlines()
+    if re.match(r"\| \d", line)
+]
+NAMED = sorted(set(re.findall(r"`([^`]+)`", TEXT)))
+STATES = ("complete", "in part", "no data")
+
+
+def test_there_are_128_items_and_the_page_counts_their_states():
+    assert [int(row[0]) for row in ROWS] == list(range(1, 129))
+    assert all(len(row) == 6 and all(row) for row in ROWS)
+    counts = Counter(row[4] for row in ROWS)
+    assert set(counts) == set(STATES)
+    complete, part, no = (counts[state] for state in STATES)
+    assert (
+        f"Of the 128 items, {complete} are complete, {part} in part, and {no} have no data." in TEXT
+    )
+
+
+def test_the_page_names_experiments_and_files_that_exist():
+    experiments = [name for name in NAMED if re.fullmatch(r"y(an|e)\d{4}b?-\w+", name)]
+    assert len(experiments) > 20
+    assert set(experiments) <= set(NAMES)
+    paths = [name for name in NAMED if re.match(r"(tests|examples)/", name)]
+    assert len(paths) > 15
+    assert all((ROOT / name).exists() for name in paths)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMED if re.match(r"[A-Z]\w+[^- ]*$", n)])
+def test_the_page_names_what_is_public(name):
+    first, attribute, parameters = re.fullmatch(r"(\w+)(?:\.(\w+))?(?:\((.*)\))?", name).groups()
+    if first in ("IncrementalPCA", "SVC"):  # of scikit-learn
+        return
+    found = getattr(narrows, first, None) or getattr(evaluate, first, None) or getattr(text, first)
+    assert attribute is None or hasattr(found, attribute)
+    for parameter in re.findall(r"(\w+)=", parameters or ""):
+        assert parameter in inspect.signature(found).parameters
