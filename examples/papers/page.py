@@ -67,9 +67,9 @@ def listed(experiments: Iterable[Experiment]) -> str:
             counts = Counter(row["verdict"] for row in found["rows"])
             verdicts = ", ".join(f"{v} {counts[v]}" for v in VERDICTS if counts[v])
             title = experiment.title.removeprefix(f"{PAPERS[paper]} ")
-            lines.append(f"  {experiment.name:20} {title}")
-            lines.append(f"{'':23}data: {', '.join(data) or 'generated'}")
-            lines.append(f"{'':23}{found['seconds']:.0f} CPU seconds; {verdicts}\n")
+            lines.append(f"  {experiment.name:22} {title}")
+            lines.append(f"{'':25}data: {', '.join(data) or 'generated'}")
+            lines.append(f"{'':25}{found['seconds']:.0f} CPU seconds; {verdicts}\n")
     return "\n".join(lines)
 
 

@@ -32,7 +32,9 @@ def run(out: Path) -> list[Row]:
     ):
         n, levels = curve(method, X, y, to[of])
         found[name] = levels[2]
-    figure, [ax] = draw.panels(1, width=6)
+    figure, [left, ax] = draw.panels(2, width=5)
+    draw.beside(left, ["first", "second", "third", "fourth"], PRINTED, values, digits=4,
+                title="Balance Scale", ylabel="eigenvalue of 2 S_b - C")  # fmt: skip
     draw.curves(ax, n, found, marker=False, title="Balance Scale",
                 xlabel="samples", ylabel="|cosine| with its batch direction")  # fmt: skip
     ax.set_ylim(0, 1.03)
