@@ -346,3 +346,14 @@ def test_pls_finds_the_components_of_features_of_small_units(way):
             warnings.simplefilter("error")
             found = learned(PLS(p), X, y, way).predict(X)
         np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["gsvd", "pca"])
+def test_directions_of_few_samples_are_in_their_span(solver):
+    """Also where features differ in length by a factor of 2000, as rare and frequent terms do."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 80)) * np.geomspace(1, 2000, 80), np.arange(30) % 3
+    W = LDA(solver=solver).fit(X, y).components_.T
+    Q = np.linalg.qr((X - X.mean(axis=0)).T)[0][:, :29]
+    outside = W - Q @ (Q.T @ W)
+    assert (np.linalg.norm(outside, axis=0) < 1e-8 * np.linalg.norm(W, axis=0)).all()

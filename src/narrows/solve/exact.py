@@ -19,11 +19,12 @@ from narrows.solve.eigen import (
     triangle,
 )
 from narrows.solve.products import BlockProducts, map_on_cores
-from narrows.solve.scatter import Scatter, far_apart, leading, of_samples
+from narrows.solve.scatter import Scatter, leading, of_samples
 from narrows.solve.solution import Solution
 from narrows.solve.sums import BLOCK, blocks, class_sums, row_squares, with_values
 
 _ROUNDING = 1e-15
+_LOST = 1e6  # times: lengths of features of which the small ones are lost beside the large ones
 LARGEST = 1e40  # entries that are larger, or all below its inverse, are rescaled
 _HEAVY = 1e20  # the same for weights
 _QR_ROWS = 1 << 13  # the fewest rows of one QR decomposition
@@ -228,8 +229,10 @@ def total_space(
     A : Centred
         Of dense samples.
     equal : bool
-        Whether features may be in other units: if the samples span all features that vary, or units
-        are far apart, these have the same length. So the units do not decide what is rounding.
+        Whether features may be in other units: if the samples span all features that vary, these
+        have the same length, so that the units do not decide what is rounding. Where the samples
+        span fewer, other units give other directions: features keep theirs, unless these are so far
+        apart that small ones would be lost.
 
     Returns
     -------
@@ -258,7 +261,7 @@ def total_space(
     if equal and live.any():
         unit = np.divide(1.0, size, out=np.zeros(len(size)), where=live)
         Q, s, noise = _right_vectors(K * unit, A, unit)
-        if len(s) == live.sum() or far_apart(size[live]):
+        if len(s) == live.sum() or size[live].max() > _LOST * size[live].min():
             Q *= unit[:, None]
             return Q, s, H @ Q, F @ Q, noise
     Q, s, noise = _right_vectors(K, A, np.ones(len(size)))
