@@ -54,7 +54,8 @@ def chosen(name: str, X: Any, y: np.ndarray) -> tuple[float, list[float]]:
     or mu, by the error of the nearest neighbour.
     """
     X, c = in_span(X), len(np.unique(y))
-    sizes = [p for p in COMPONENTS if p <= 0.6 * len(y) - c]  # S_w of an inner fold has this rank
+    most = min(0.6 * len(y) - c, X.shape[1])  # S_w of an inner fold has this rank
+    sizes = [p for p in COMPONENTS if p <= most]
     if name == "RLDA":
         before, step, key, values = "passthrough", LDA(), "lda__mu", list(MU)
     elif name == "PCA+LDA":
