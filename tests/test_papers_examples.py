@@ -17,6 +17,7 @@ from examples.papers.__main__ import main
 from examples.papers.experiments import NAMES, Experiment, load
 from examples.papers.lyrl2004 import N_FEATURES, VECTORS, first_topics, read_lyrl2004
 from examples.papers.measure import best, exponent, seconds
+from examples.papers.memory import peak
 from examples.papers.verdict import HOLDS, NOT, PAPERS, PART, UNTESTED, Row, f, judged, untested
 from examples.papers.yan2005_tfidf import salton
 from scipy import sparse
@@ -350,3 +351,11 @@ def test_the_command_writes_results(tmp_path, monkeypatch):
     assert list(results) == ["yan2006-fig2"]
     assert results["yan2006-fig2"]["pictures"] == ["yan2006_fig2.png"]
     assert "](papers/yan2006_fig2.png)" in (tmp_path / "papers.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="getrusage counts the memory of the parent")
+def test_peak_memory_is_that_of_the_new_process_alone():
+    held = np.ones(50_000_000)  # 400 MB
+    assert 0 < peak("OCM", 60, 2_000, 4) < 200
+    assert held.nbytes == 400_000_000
