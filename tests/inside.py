@@ -32,6 +32,7 @@ from narrows.moments.targets import Targets as Targets
 from narrows.solutions.selectors import Scores, select
 from narrows.solve.codec import SchemaError as SchemaError
 from narrows.solve.hashing import hashes as hashes
+from narrows.solve.idr_qr import CentroidQR as CentroidQR
 
 # Sizes from which on the package works in another way, so that few samples show that way, too. A
 # size that is None here is given by the test.

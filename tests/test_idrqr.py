@@ -12,10 +12,9 @@ from sklearn.feature_extraction.text import TfidfTransformer
 import narrows
 from narrows import IDRQR, OCM
 from narrows.engines import local
-from narrows.solve.idr_qr import CentroidQR
 from tests.cases import assert_same, labelled
 from tests.conftest import EVERYTHING
-from tests.inside import pretend, state_of
+from tests.inside import CentroidQR, pretend, state_of
 
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 
