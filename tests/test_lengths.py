@@ -66,6 +66,18 @@ def test_the_deviation_within_the_classes_is_one(estimator, ridge, how):
     np.testing.assert_allclose(found, 1.0, atol=near)
 
 
+def test_the_total_variance_is_one_where_some_directions_have_no_scatter_within_the_classes():
+    """As Ye et al. (2005) have LDA/GSVD: with equal samples of two classes, not all have none."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 60)), np.arange(40) % 4
+    X[1] = X[0]
+    lda = LDA(solver="gsvd").fit(X, y)
+    assert lda.eigenvalues_[0] == pytest.approx(1)
+    assert lda.eigenvalues_[-1] < 0.99
+    Z = lda.transform(X)
+    np.testing.assert_allclose(np.cov(Z.T, bias=True), np.eye(3), atol=1e-9)
+
+
 @exact
 def test_copies_units_and_the_order_change_nothing(estimator, ridge):
     X, y = samples()

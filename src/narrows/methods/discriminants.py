@@ -491,13 +491,13 @@ class LDA(Discriminant):
     where S_b is the scatter of the class means and S_w the scatter within the classes, both divided
     by the number n of samples. Each direction has w'(S_w + mu/n I) w = 1, with mu = 0 but for
     "regularized": `transform` returns X W, not centred, with unit variance within the classes where
-    mu is small. Directions of "gsvd" without scatter within the classes have w'C w = 1. With more
-    features than samples S_w is singular, and Fisher's quotient has no maximum. "regularized"
-    (RLDA) adds mu to the diagonal. "pca" (PCA+LDA) first reduces the samples to so few principal
-    components that S_w is not singular. "gsvd" (LDA/GSVD) divides by the total scatter; its
-    maximum, 1, is attained by all directions without scatter within the classes. If S_w is not
-    singular, "pca" and "gsvd" give the directions of scikit-learn's LDA, and so does "regularized"
-    as mu tends to 0.
+    mu is small. If a direction of "gsvd" has no scatter within the classes, all directions have
+    w'C w = 1 instead. With more features than samples S_w is singular, and Fisher's quotient has no
+    maximum. "regularized" (RLDA) adds mu to the diagonal. "pca" (PCA+LDA) first reduces the samples
+    to so few principal components that S_w is not singular. "gsvd" (LDA/GSVD) divides by the total
+    scatter; its maximum, 1, is attained by all directions without scatter within the classes. If
+    S_w is not singular, "pca" and "gsvd" give the directions of scikit-learn's LDA, and so does
+    "regularized" as mu tends to 0.
 
     At most n_classes - 1 directions separate class means. With a larger `n_components`,
     "regularized" continues with the w that ::

@@ -461,8 +461,9 @@ def _nothing(S: Scatter, alpha: float) -> Solution:
 def lengths(found: Solution, n: float) -> np.ndarray:
     """Return what to multiply directions by for unit variance within the classes.
 
-    For w'(S_w + alpha/n I) w = 1, with the scatter S_w within the classes divided by n. Of a
-    direction in which it is rounding, all samples about their mean have the variance 1 instead.
+    For w'(S_w + alpha/n I) w = 1, with the scatter S_w within the classes divided by n. If it is
+    rounding in one of the directions, all directions have w'(C + alpha/n I) w = 1 instead, with the
+    total scatter C, so that the directions that separate best are not the shortest.
 
     Parameters
     ----------
@@ -473,7 +474,7 @@ def lengths(found: Solution, n: float) -> np.ndarray:
     """
     within, between = found.within.diagonal(), (found.between**2).sum(axis=0)
     varies = within > DROPPED * (within + between)
-    return np.sqrt(n / np.where(varies, within, within + between))
+    return np.sqrt(n / (within if varies.all() else within + between))
 
 
 def rule(
