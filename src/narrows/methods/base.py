@@ -77,6 +77,7 @@ from narrows.removed import check_attribute, check_removed, deprecated
 from narrows.solutions.projectors import sized
 from narrows.solve.arrays import checked_samples
 from narrows.solve.codec import SchemaError
+from narrows.solve.devices import as_given
 from narrows.solve.in_place import SignalsHeld
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.solution import Classes, Solution
@@ -109,7 +110,8 @@ def accepts_collections(method: Method) -> Method:
     def either(self: Any, X: Any, *args: Any, **named: Any) -> Any:
         engine = engine_of(X)
         if engine is None:
-            return method(self, X, *args, **named)
+            found = method(self, X, *args, **named)
+            return as_given(found, X) if method.__name__ == "transform" else found
         if method.__name__ == "transform":
             return engine.transform(self, X)
         given = signature(method).bind(self, X, *args, **named).arguments

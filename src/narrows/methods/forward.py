@@ -38,6 +38,7 @@ from narrows.moments.products import MOST
 from narrows.solutions.choice import KEPT
 from narrows.solutions.forward import RIDGE, Steps, best_of_samples, candidates, forward_fs
 from narrows.solve import columns
+from narrows.solve.devices import in_memory
 from narrows.solve.solution import Solution
 
 N_FEATURES = 10  # by default; all where there are fewer
@@ -331,6 +332,7 @@ class ForwardFS(Selector):
         first, wanted = steps.started, self._wanted(steps)
         if samples is not None:
             X, y, given = samples
+            X = in_memory(X)
             weight = np.asarray(indicator(X, y, given)[1].sum(axis=1)).ravel()
             if self.half_life is not None:
                 weight = weight * 0.5 ** (np.arange(len(weight))[::-1] / self.half_life)

@@ -15,6 +15,7 @@ import numpy as np
 from narrows.solve.codec import PART, SchemaError, Sizes, check_known, from_arrays, to_arrays
 from narrows.solve.columns import energy_curve, take
 from narrows.solve.curve import Curve
+from narrows.solve.devices import OnDevice, in_memory
 from narrows.solve.kernel_map import AboutMean
 from narrows.solve.products import product
 from narrows.solve.signs import turn_signs
@@ -255,15 +256,18 @@ class Solution:
             return take(X, self.chosen)
         if X.dtype not in self._in_type:
             self._in_type[X.dtype] = self.W.astype(X.dtype, copy=False)
-        return self.padded(self._times(X, self._in_type[X.dtype]))
+        return self._times(X, self.padded(self._in_type[X.dtype]))
 
     def _times(self, X: Any, V: np.ndarray) -> Any:
         """Return the coordinates of samples times V."""
-        return product(X, V) if self.map is None else self.map.times(X, V)
+        if self.map is not None:
+            return self.map.times(in_memory(X), V)
+        return X.times(V) if isinstance(X, OnDevice) else product(X, V)
 
     def scores(self, X: Any) -> np.ndarray:
         """Return the scores of all classes, not calibrated; or the predicted numbers."""
-        found = self._times(X.astype(np.float64, copy=False), self.rule.coef) + self.rule.intercept
+        X = X if isinstance(X, OnDevice) else X.astype(np.float64, copy=False)
+        found = in_memory(self._times(X, self.rule.coef)) + self.rule.intercept
         if self.classes is None or self.classes.seen.all():
             return found
         every = np.full((len(found), len(self.classes.labels)), -np.inf)
