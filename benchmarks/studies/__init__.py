@@ -45,6 +45,7 @@ from benchmarks.studies.one_pass import OnePass, Rivals
 from benchmarks.studies.open_questions import OpenQuestions
 from benchmarks.studies.order import Order
 from benchmarks.studies.overlap import OwnTerms, SharedColumns
+from benchmarks.studies.probes import Probes
 from benchmarks.studies.ratio import TraceRatio
 from benchmarks.studies.refits import EmbeddingsAlign
 from benchmarks.studies.retrieval import (
@@ -98,6 +99,7 @@ STUDIES = {
         ChosenEps,
         Theta,
         OneByOne,
+        Probes,
         Nineteen,
         NearestNeighbour,
         Mu,
