@@ -21,6 +21,7 @@ from benchmarks.studies.embeddings import (
     EmbeddingsUnseen,
 )
 from benchmarks.studies.epsilon import Epsilon
+from benchmarks.studies.erasure import Erasure
 from benchmarks.studies.f1_by_columns import F1ByColumns
 from benchmarks.studies.files import EmbeddingFiles, Files
 from benchmarks.studies.flipped_labels import FlippedLabels
@@ -126,6 +127,7 @@ STUDIES = {
         KernelDimensions,
         KernelParameters,
         KernelScaling,
+        Erasure,
         EmbeddingsSummary,
         EmbeddingsSVM,
         EmbeddingsKNN,

@@ -131,6 +131,11 @@ class OnDevice:
         ]
         return OnDevice(parts[0] if len(parts) == 1 else self._xp.concat(parts))
 
+    def __sub__(self, other: OnDevice | np.ndarray) -> OnDevice:
+        """Return the difference, in the type of the samples."""
+        less = other.array if isinstance(other, OnDevice) else self._here(other)
+        return OnDevice(self.array - self._xp.astype(less, self.array.dtype, copy=False))
+
     # -- sums -----------------------------------------------------------------------------------
 
     def sums(
