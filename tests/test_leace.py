@@ -423,6 +423,10 @@ def test_batches_of_cells_are_erased_and_their_types_stay():
     Z = adata.obsm["X_leace"]
     assert Z.shape == X.shape
     assert adata.varm["leace"].shape == (60, 1)
+    adata.obsm["X_pca"] = PCA(n_components=8).fit_transform(X)
+    reduce(adata, "batch", method="leace", use_rep="X_pca", key_added="X_of_pca")
+    expected = LEACE().fit_transform(adata.obsm["X_pca"], batch)
+    np.testing.assert_allclose(adata.obsm["X_of_pca"], expected, atol=1e-12)
     machine = LogisticRegression(max_iter=1000)
 
     def found(samples, of):
