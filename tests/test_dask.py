@@ -135,6 +135,12 @@ def test_distributed_targets_are_local_ones(client, case, form):
         engine.fit(case.new(), [(form(X), Y), (form(X), Y[:, 0])], client)
 
 
+def test_sparse_parts_are_refused_by_what_makes_samples_dense(client):
+    X, y = labelled(sparse=True)
+    with pytest.raises(ParameterError, match="expected dense samples, since what LEACE"):
+        engine.fit(narrows.LEACE(), parts_of(sparse.csr_array(X), y), client)
+
+
 def as_arrays(case, X, y, client):
     """An estimator that is fitted to dask arrays, or to blocks of sparse samples."""
     if sparse.issparse(X):

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import narrows
-from narrows import LEACE, PCA, Moments
+from narrows import LEACE, PCA, Moments, Window
 from narrows.engines import local
 from narrows.errors import ParameterError
 from narrows.evaluate import compare
@@ -277,6 +277,10 @@ def test_sparse_samples_are_refused_with_what_to_do(run):
         LEACE().partial_fit(sparse.csr_array(X), y)
     with pytest.raises(ParameterError, match=said):
         LEACE().fit(X, y).transform(sparse.csr_array(X))
+    with pytest.raises(ParameterError, match=said):
+        local.fit(LEACE(), [(sparse.csr_array(X), y)])
+    with pytest.raises(ParameterError, match=said):
+        Window(LEACE(), samples=20).fit(sparse.csr_array(X), y)
     Z = make_pipeline(PCA(n_components=5), LEACE()).fit_transform(sparse.csr_array(X), y)
     assert Z.shape == (60, 5)
     rows = "1 1:1 2:2\n2 1:2 3:1\n1 2:1\n2 1:1\n"
@@ -423,6 +427,10 @@ def test_batches_of_cells_are_erased_and_their_types_stay():
     Z = adata.obsm["X_leace"]
     assert Z.shape == X.shape
     assert adata.varm["leace"].shape == (60, 1)
+    adata.obsm["X_pca"] = PCA(n_components=8).fit_transform(X)
+    reduce(adata, "batch", method="leace", use_rep="X_pca", key_added="X_of_pca")
+    expected = LEACE().fit_transform(adata.obsm["X_pca"], batch)
+    np.testing.assert_allclose(adata.obsm["X_of_pca"], expected, atol=1e-12)
     machine = LogisticRegression(max_iter=1000)
 
     def found(samples, of):

@@ -443,7 +443,7 @@ class Run:
         width, may_widen = dataset.options.width, dataset.format.may_widen or dataset.is_text
         if width is not None:
             return width > MOST and base.most_passes(self.estimator) > 1
-        (step, *_) = base.plan_of(self.estimator, Data(1), "chunks").passes
+        (step, *_) = base.plan_of(self.estimator, Data(1, True), "chunks").passes
         return may_widen and getattr(step, "second", None) == "cross"
 
     def _start_over(self, n_features: int) -> None:

@@ -121,8 +121,8 @@ def _solution(estimator: Any) -> Solution | None:
         found = solution_of(estimator, calibrated=True)
     except (ValueError, MemoryError):
         return None
-    predicts_or_keeps = estimator._selects or found.taken is not None or found.rule is not None
-    if estimator._takes_numbers and not predicts_or_keeps:
+    predicts = found.rule is not None
+    if estimator._takes_numbers and not (estimator._selects or predicts or found.taken is not None):
         return None
     return found if estimator._learned.state is not None else estimator._learned.solution
 
