@@ -57,10 +57,10 @@ class LEACE(OneToOneFeatureMixin, Reducer):
         The number of directions that are erased, the rank of Cov(x, z): at most n_classes - 1, or
         the number of targets. 0 if no feature varies with the targets; samples then stay as they
         are.
-    components_ : ndarray of shape (n_erased_, n_features)
+    components_ : ndarray of shape (n_erased, n_features)
         V', with unit variance of the samples along each direction. The entry of largest magnitude
         in each is positive.
-    eigenvalues_ : ndarray of shape (n_erased_,)
+    eigenvalues_ : ndarray of shape (n_erased,)
         What is erased along each direction, descending: the share of the variance that lies between
         the classes, or the sum of the squared correlations with the targets.
     {classes_}
@@ -117,10 +117,10 @@ class LEACE(OneToOneFeatureMixin, Reducer):
     }
     n_erased_ = attribute(lambda s: len(s.values), "The number of directions that are erased.")
     components_ = attribute(
-        lambda s: s.W.T, "The directions that are erased, of shape (n_erased_, n_features)."
+        lambda s: s.W.T, "The directions that are erased, of shape (n_erased, n_features)."
     )
     eigenvalues_ = attribute(
-        lambda s: s.values, "What is erased along each direction, of shape (n_erased_,)."
+        lambda s: s.values, "What is erased along each direction, of shape (n_erased,)."
     )
 
     target: str = "auto"
