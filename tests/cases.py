@@ -26,6 +26,7 @@ from narrows import (
     IMMC,
     IOC,
     LDA,
+    LEACE,
     MI,
     MMC,
     MMCFS,
@@ -189,6 +190,14 @@ CROSS = [  # functions of cross products of features
     ),
     Case(PCA(n_components=2, standardize=True), expected_to_fail=UNLABELLED),
 ]
+ERASES = {
+    "transform": "erases what its components have, and keeps all features",
+    "offset": "transform is about the mean of the samples (tests/test_leace.py)",
+}
+ERASING = [
+    Case(LEACE(), expected_to_fail=ONE_LABEL | ERASES),
+    Case(LEACE(target="classes"), expected_to_fail=ONE_LABEL | ERASES),
+]
 BATCH = [  # need all samples at once
     Case(LDA(n_components=1, solver="pca")),
     Case(LDA(solver="gsvd")),
@@ -258,10 +267,11 @@ NUMERIC = [
     ),
     Case(CorrelationFS()),
     Case(CorrelationFS(n_features=3)),
+    Case(LEACE(target="numeric"), expected_to_fail=ERASES),
     Case(ForwardFS(n_features=3, target="numeric"), additive=False, expected_to_fail=AT_MOST),
     Case(ForwardFS(ridge=0.0, target="numeric"), additive=False, expected_to_fail=AT_MOST),
 ]
-ADDITIVE = SELECTORS + PROJECTORS + CROSS + KERNEL
+ADDITIVE = SELECTORS + PROJECTORS + CROSS + ERASING + KERNEL
 WEIGHTED = ADDITIVE + BATCH  # take sample_weight
 EXACT = WEIGHTED + IDR_QR  # what fit makes of rows does not depend on their order
 STREAMED = ADDITIVE + ONLINE + IDR_QR + ONLINE_SRDA  # have partial_fit

@@ -31,6 +31,7 @@ from narrows.moments.squares import Squares as Squares
 from narrows.moments.targets import Targets as Targets
 from narrows.solutions.selectors import Scores, select
 from narrows.solve.codec import SchemaError as SchemaError
+from narrows.solve.devices import OnDevice as OnDevice
 from narrows.solve.hashing import hashes as hashes
 from narrows.solve.idr_qr import CentroidQR as CentroidQR
 

@@ -57,7 +57,7 @@ def test_the_answers_are_those_of_the_estimator_to_the_bit(name, tmp_path, monke
     narrows.save(estimator, path)
     loaded, model = narrows.load(path), open_model(path)
     solved = solves(monkeypatch)
-    for other in (X, X.astype(np.float32), sparse.csr_array(X)):
+    for other in (X, X.astype(np.float32), CASES[name].form(X)):
         assert_same_answers(loaded, estimator, other)
         assert_same_answers(model, estimator, other)
     assert not solved

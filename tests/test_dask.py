@@ -113,7 +113,7 @@ def test_distributed_is_local(client, case, form):
     X, y = case.labelled(sparse=form == "sparse")
     order = np.argsort(y, kind="stable")  # parts of one class, and classes that come late
     X, y = X[order], y[order]
-    X = sparse.csr_array(X) if form == "sparse" else X
+    X = case.form(X) if form == "sparse" else X
     spread = engine.fit(case.new(), parts_of(X, y), client)
     assert_same(spread, case.new().fit(X, y))
 
@@ -124,6 +124,7 @@ def test_distributed_is_local(client, case, form):
 def test_distributed_targets_are_local_ones(client, case, form):
     X, _ = labelled(sparse=form is not np.asarray)
     Y = X[:, :2] + np.random.default_rng(0).normal(size=(60, 2)) + 5
+    form = form if case.takes_sparse else np.asarray
     for y in (Y, Y[:, 0]):
         local = case.new().fit(form(X), y)
         parts = parts_of(form(X), y, [0, 0, 9, 31, 60])
@@ -132,6 +133,12 @@ def test_distributed_targets_are_local_ones(client, case, form):
             assert spread.moments_.n_targets == y.reshape(60, -1).shape[1]
     with pytest.raises(ValueError, match="expected 2 targets as before, got 1"):
         engine.fit(case.new(), [(form(X), Y), (form(X), Y[:, 0])], client)
+
+
+def test_sparse_parts_are_refused_by_what_makes_samples_dense(client):
+    X, y = labelled(sparse=True)
+    with pytest.raises(ParameterError, match="expected dense samples, since what LEACE"):
+        engine.fit(narrows.LEACE(), parts_of(sparse.csr_array(X), y), client)
 
 
 def as_arrays(case, X, y, client):
@@ -201,7 +208,7 @@ def test_a_state_of_non_zeros_is_the_same(client, case):
     client.run(begin, "non-zeros")
     try:
         X, y = case.labelled(sparse=True)
-        X = sparse.csr_array(X)
+        X = case.form(X)
         spread = engine.fit(case.new(), parts_of(X, y), client)
     finally:
         client.run(end)

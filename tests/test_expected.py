@@ -262,9 +262,9 @@ def test_methods_without_labels_learn_without():
 
 
 def every_estimator():
-    """Yield each method that learns from batches."""
+    """Yield each method that learns from batches of sparse samples, which dicts become."""
     for kind in dict.fromkeys(type(case.estimator) for case in ALL + NUMERIC):
-        if hasattr(kind(), "partial_fit"):
+        if hasattr(kind(), "partial_fit") and get_tags(kind()).input_tags.sparse:
             yield kind(n_hidden=20) if kind is KernelSRDA else kind()  # thousands of batches
     yield Window(SRDA(), samples=100)
 

@@ -25,7 +25,7 @@ PAGES = sorted(
 # seconds each
 SLOW = {
     "guide/kernel", "guide/online_srda", "how_to/dask", "how_to/export", "how_to/interrupt_resume",
-    "how_to/save_update_merge", "how_to/supervised_umap", "reference/cli",
+    "how_to/probes", "how_to/save_update_merge", "how_to/supervised_umap", "reference/cli",
     "reproducibility/own_study", "tutorials/embeddings", "tutorials/large_files",
     "tutorials/single_cells", "tutorials/stream",
 }  # fmt: skip

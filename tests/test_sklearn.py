@@ -141,6 +141,7 @@ PUBLIC = {
     | CLASSIFIER
     | LINEAR
     | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_", "emptied", "gamma_"},
+    "LEACE": PROJECTOR | ADDITIVE | {"n_erased_"},
     "IDRQR": EXPLAINED | STREAMED | {"refresh"},
     "OnlineSRDA": WEIGHTED
     | STREAMED

@@ -362,7 +362,7 @@ def test_a_model_of_arrays_predicts_files(files):
     assert json.loads(out)["r2"] == pytest.approx(expected)
 
 
-NUMERIC = "ForwardFS, CorrelationFS, PLS, ReducedRank"
+NUMERIC = "ForwardFS, CorrelationFS, LEACE, PLS, ReducedRank"
 REFUSED = [
     ("fit a.csv --method srda --target price -o x", 2, f"For numbers use {NUMERIC}."),
     ("fit a.csv --method pls -o x", 2, "--target: expected the name of a column of numbers"),

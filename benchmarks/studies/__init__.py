@@ -21,6 +21,7 @@ from benchmarks.studies.embeddings import (
     EmbeddingsUnseen,
 )
 from benchmarks.studies.epsilon import Epsilon
+from benchmarks.studies.erasure import Erasure
 from benchmarks.studies.f1_by_columns import F1ByColumns
 from benchmarks.studies.files import EmbeddingFiles, Files
 from benchmarks.studies.flipped_labels import FlippedLabels
@@ -45,6 +46,7 @@ from benchmarks.studies.one_pass import OnePass, Rivals
 from benchmarks.studies.open_questions import OpenQuestions
 from benchmarks.studies.order import Order
 from benchmarks.studies.overlap import OwnTerms, SharedColumns
+from benchmarks.studies.probes import Probes
 from benchmarks.studies.ratio import TraceRatio
 from benchmarks.studies.refits import EmbeddingsAlign
 from benchmarks.studies.retrieval import (
@@ -98,6 +100,7 @@ STUDIES = {
         ChosenEps,
         Theta,
         OneByOne,
+        Probes,
         Nineteen,
         NearestNeighbour,
         Mu,
@@ -124,6 +127,7 @@ STUDIES = {
         KernelDimensions,
         KernelParameters,
         KernelScaling,
+        Erasure,
         EmbeddingsSummary,
         EmbeddingsSVM,
         EmbeddingsKNN,

@@ -16,10 +16,11 @@ which projects random functions of the features.
                                      ForwardFS
 
 S_b is the scatter of the class means, S_w the scatter within the classes, C = S_b + S_w the
-covariance of all samples.
+covariance of all samples. LEACE keeps all features, and erases what linear models predict labels or
+numbers by.
 
-All methods also learn from batches (`partial_fit`); SRDA, KernelSRDA, LDA, MMC, PCA, PLS,
-ReducedRank and ForwardFS do so for at most 8,192 features. The result is that of `fit`,
+All methods also learn from batches (`partial_fit`); SRDA, KernelSRDA, LDA, MMC, PCA, LEACE,
+PLS, ReducedRank and ForwardFS do so for at most 8,192 features. The result is that of `fit`,
 except for IDRQR, whose updates are approximate, for KernelSRDA, whose functions then depend on the
 first samples, and for incremental methods that shuffle in `fit`. Selectors and exact projectors,
 except for IDRQR, also learn from moments that add up (`Moments`, `fit_moments`, `merge`), decay old
@@ -41,6 +42,7 @@ if TYPE_CHECKING:  # `as` says to type checkers that a name is public
     from narrows.methods.discriminants import LDA as LDA
     from narrows.methods.discriminants import SRDA as SRDA
     from narrows.methods.discriminants import KernelSRDA as KernelSRDA
+    from narrows.methods.erasure import LEACE as LEACE
     from narrows.methods.forward import ForwardFS as ForwardFS
     from narrows.methods.idrqr import IDRQR as IDRQR
     from narrows.methods.online import OnlineSRDA as OnlineSRDA

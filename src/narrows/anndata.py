@@ -304,7 +304,8 @@ def reduce(
 
     A projector stores its results as `scanpy.tl.pca` does; a selector stores a score for each gene,
     and whether it is selected, as columns of `adata.var`. Cells without a group are reduced, but
-    not used for the fit.
+    not used for the fit. With "leace", and batches as groups, reduced cells have all genes without
+    the batch effect.
 
     Parameters
     ----------
@@ -355,6 +356,7 @@ def reduce(
     --------
     rank_genes : Rank the genes that distinguish groups.
     narrows.SRDA : The default method.
+    narrows.LEACE : Erases the effect of batches, from dense cells.
     narrows.save : Save the fitted estimator, which then reduces `.h5ad` files.
 
     Notes

@@ -16,6 +16,11 @@ __all__ = ["DataError", "ParameterError"]
 
 # advice on columns of a table
 ADD_MISSING = "Add what is missing, with missing values, or fit again without it."
+# of what would make sparse samples dense
+DENSE_ONLY = (
+    "expected dense samples, since what LEACE takes from a sample is dense, got sparse ones. "
+    "Reduce them first, for example with PCA(n_components=100)."
+)
 
 
 class ParameterError(ValueError):

@@ -20,6 +20,7 @@ from narrows.io.extras import needing
 from narrows.io.models import is_passing
 from narrows.methods.align import Aligned
 from narrows.methods.base import Reducer, solution_of
+from narrows.methods.erasure import LEACE
 from narrows.methods.methods import METHODS
 from narrows.methods.names import column_names, source_of
 from narrows.methods.window import Window
@@ -392,6 +393,11 @@ def _weight(step: Any) -> np.ndarray:
         W = np.zeros((len(columns), step.n_features_in_))
         W[np.arange(len(columns)), columns] = 1.0
         return W
+    if isinstance(step, LEACE):
+        raise ParameterError(
+            "to_sentence_transformers: expected a linear reduction, got LEACE, which also "
+            "subtracts a part of the mean. Use to_onnx."
+        )
     if _map_of(step) is not None:
         raise ParameterError(
             "to_sentence_transformers: expected a linear reduction, got "
@@ -499,7 +505,11 @@ def add_reduction(graph: Graph, X: str, estimator: Any) -> str:
         columns = graph.constant(estimator.get_support(indices=True).astype(np.int64))
         return graph.node("Gather", X, columns, axis=1)
     W = np.asarray(estimator.components_).T
-    return _product(graph, X, estimator, _map_of(estimator), W, np.zeros(W.shape[1]))
+    if not isinstance(estimator, LEACE):
+        return _product(graph, X, estimator, _map_of(estimator), W, np.zeros(W.shape[1]))
+    found = solution_of(estimator)
+    Z = _product(graph, X, estimator, None, W, -found.centre)
+    return graph.node("Sub", X, graph.node("MatMul", Z, graph.floats(found.taken)))
 
 
 def add_prediction(graph: Graph, X: str, estimator: Any) -> tuple[str, str]:

@@ -437,6 +437,11 @@ class OneByOne(BaseEstimator):
                     f"expected an estimator with partial_fit, got "
                     f"{type(self.estimator).__name__}. Use OC or OnlineSRDA."
                 )
+            if not get_tags(self.estimator).input_tags.sparse:
+                raise ParameterError(
+                    "expected an estimator that takes sparse samples, got "
+                    f"{type(self.estimator).__name__}. Use OC or OnlineSRDA."
+                )
             self._batch: list[tuple[Row, Any]] = []
             self._learner = clone(self.estimator)
 

@@ -442,7 +442,7 @@ class Run:
         dataset = self.samples.dataset
         width, may_widen = dataset.options.width, dataset.format.may_widen or dataset.is_text
         if width is not None:
-            return base.most_passes(self.estimator) > 1 and width > MOST
+            return width > MOST and base.most_passes(self.estimator) > 1
         (step, *_) = base.plan_of(self.estimator, Data(1, True), "chunks").passes
         return may_widen and getattr(step, "second", None) == "cross"
 

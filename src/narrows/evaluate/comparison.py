@@ -677,7 +677,7 @@ class _Run:
                     done[Z.shape[1], name] = Line(
                         method.name, name, asked, Z.shape[1], shared + fitted - started,
                         reduced - fitted, features=self.features or method.width or 0,
-                        columns=columns, all_columns=every,
+                        columns=columns, all_columns=every or method.erases,
                         chosen=method.chosen(asked, self.source), **scores,
                     )  # fmt: skip
                 yield replace(done[Z.shape[1], name], asked=asked)

@@ -30,6 +30,7 @@ from narrows.methods import projectors
 from narrows.methods.base import Reducer, plan_of, reducer_of, remember, solution_of
 from narrows.methods.describe import chosen
 from narrows.methods.discriminants import LDA
+from narrows.methods.erasure import LEACE
 from narrows.methods.forward import ForwardFS
 from narrows.methods.methods import METHODS
 from narrows.methods.online import OnlineSRDA
@@ -100,6 +101,7 @@ class Method:
     source: Source | None = None  # where its features come from, if steps of its own made them
     in_order: Sequence[str] = ()  # columns of a table as forward selection took them
     width: int | None = None  # the number of features that its own steps make
+    erases = False  # whether it keeps all features, without what they say of the targets
     is_forward = False  # whether it takes one feature, or column of a table, after another
 
     def __init__(self, name: str, transformer: Any):
@@ -183,6 +185,7 @@ class NarrowsMethod(Method):
         self.estimator, self.fitted = self.last, clone(self.last)
         self.is_sized = has_default_size(self.estimator)
         self.is_forward = isinstance(self.estimator, ForwardFS)
+        self.erases = isinstance(self.estimator, LEACE)
 
     def is_for(self, numeric: bool) -> bool:
         """Whether it learns from numeric targets, or from classes."""
@@ -351,7 +354,9 @@ def has_default_size(estimator: Any) -> bool:
     """Whether the parameters that set the number of columns have their defaults."""
     given, defaults = estimator.get_params(deep=False), signature(type(estimator)).parameters
     names = [name for name in (*_SIZES, "energy", "threshold") if name in given]
-    return all(name in defaults and same(given[name], defaults[name].default) for name in names)
+    return bool(names) and all(
+        name in defaults and same(given[name], defaults[name].default) for name in names
+    )
 
 
 def method_of(method: Any, seed: int = 0) -> Method:

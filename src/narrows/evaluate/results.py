@@ -99,7 +99,8 @@ class Line:
     columns : int
         Number of columns of a table that are selected as a whole; 0 for other reductions.
     all_columns : bool
-        Whether these are all columns of the table, which is no reduction.
+        Whether these are all columns of the table, or all features after `LEACE`, which is no
+        reduction.
     chosen : tuple of str
         The selected columns of a table, or features, by name, best first, in the first split.
     outcomes : tuple of HeldOutPredictions

@@ -135,6 +135,8 @@ class Model:
     def get_feature_names_out(self) -> np.ndarray:
         """Return the names of the columns of reduced samples."""
         chosen, names = self._solution.chosen, column_names(self)
+        if self._solution.taken is not None:
+            chosen = np.arange(self.n_features_in_)
         if chosen is None:
             found = [f"{self._method.lower()}{k}" for k in range(self._solution.width)]
         else:

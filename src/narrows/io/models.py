@@ -121,7 +121,8 @@ def _solution(estimator: Any) -> Solution | None:
         found = solution_of(estimator, calibrated=True)
     except (ValueError, MemoryError):
         return None
-    if estimator._takes_numbers and not estimator._selects and found.rule is None:
+    predicts = found.rule is not None
+    if estimator._takes_numbers and not (estimator._selects or predicts or found.taken is not None):
         return None
     return found if estimator._learned.state is not None else estimator._learned.solution
 

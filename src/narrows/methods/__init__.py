@@ -25,6 +25,7 @@ MODULES = {
     "SRDA": "discriminants",
     "LDA": "discriminants",
     "KernelSRDA": "discriminants",
+    "LEACE": "erasure",
     "PLS": "regressors",
     "ReducedRank": "regressors",
     "IOC": "sequential",

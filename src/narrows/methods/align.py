@@ -14,6 +14,7 @@ from narrows.methods.base import solution_of
 from narrows.methods.names import column_names
 from narrows.methods.projectors import Projector
 from narrows.solve.arrays import checked_samples, read_only
+from narrows.solve.devices import as_given, in_memory
 from narrows.solve.products import product
 
 
@@ -74,8 +75,8 @@ class Aligned(TransformerMixin, BaseEstimator):
         --------
         get_feature_names_out : Return the names of the components.
         """
-        X = checked_samples(self, X, reset=False)
-        return product(X, self.components_.T.astype(X.dtype))
+        Z = in_memory(checked_samples(self, X, reset=False))
+        return as_given(product(Z, self.components_.T.astype(Z.dtype)), X)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the components, those of the estimator that was rotated."""

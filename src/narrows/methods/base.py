@@ -77,6 +77,7 @@ from narrows.removed import check_attribute, check_removed, deprecated
 from narrows.solutions.projectors import sized
 from narrows.solve.arrays import checked_samples
 from narrows.solve.codec import SchemaError
+from narrows.solve.devices import as_given
 from narrows.solve.in_place import SignalsHeld
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.solution import Classes, Solution
@@ -90,6 +91,16 @@ _ADDS = "partial_fit", "merge", "fit_moments"  # verbs that need sums
 # names of version 0.3; no properties, which tools that read all attributes would read
 _RENAMED = {"fit_stats": "fit_moments", "stats_": "moments_"}
 _OF_CLASSES = "classes_", "class_count_"
+
+
+def _asks_for_numbers(estimator: Any) -> bool | None:
+    """Whether the parameter `target` asks for numbers; None while samples have to decide."""
+    if estimator.target == "auto" and estimator.__sklearn_is_fitted__():
+        return bool(estimator._is_numeric)
+    return {"numeric": True, "classes": False}.get(estimator.target)
+
+
+BY_TARGET: Any = property(_asks_for_numbers)  # `_takes_numbers` of methods with a parameter for it
 
 
 def where(has: Callable[[Any], Any]) -> Callable[[Method], Method]:
@@ -109,7 +120,8 @@ def accepts_collections(method: Method) -> Method:
     def either(self: Any, X: Any, *args: Any, **named: Any) -> Any:
         engine = engine_of(X)
         if engine is None:
-            return method(self, X, *args, **named)
+            found = method(self, X, *args, **named)
+            return as_given(found, X) if method.__name__ == "transform" else found
         if method.__name__ == "transform":
             return engine.transform(self, X)
         given = signature(method).bind(self, X, *args, **named).arguments
@@ -207,7 +219,7 @@ class Reducer(TransformerMixin, BaseEstimator):
     def _why_not(self, name: str) -> str | None:
         """Return why a verb is not supported; None for other names."""
         name = _RENAMED.get(name, name)
-        if name in _OF_RIVER:
+        if name in _OF_RIVER and self.__sklearn_tags__().input_tags.sparse:
             return (
                 "it takes samples in batches. Use narrows.river.OneByOne"
                 f"({type(self).__name__}()), which takes one at a time."
@@ -291,8 +303,8 @@ class Reducer(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Any number of samples, also 0 or 1. SRDA, LDA, MMC, PCA, KernelSRDA, PLS and ReducedRank
-            accept at most 8,192 features.
+            Any number of samples, also 0 or 1. SRDA, LDA, MMC, PCA, LEACE, KernelSRDA, PLS and
+            ReducedRank accept at most 8,192 features.
         y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
             Labels as for `fit`; new classes may appear at any time.
         sample_weight : array-like of shape (n_samples,), optional

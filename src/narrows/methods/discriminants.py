@@ -58,6 +58,7 @@ from narrows.solutions import discriminants
 from narrows.solutions.choice import KEPT
 from narrows.solutions.regressors import ridge_of
 from narrows.solve.arrays import read_only
+from narrows.solve.devices import as_given
 from narrows.solve.kernel_map import KERNELS, MOST_HIDDEN
 from narrows.solve.solution import Solution
 from narrows.solve.sums import TINY
@@ -142,7 +143,7 @@ class Discriminant(ClassifierMixin, Projector):
         found, scores, change = self._scores(X, priors)
         values = found.posteriors(scores, change)
         one = values.shape[1] == 2 and not found.classes.n_labels
-        return values[:, 1] - values[:, 0] if one else values
+        return as_given(values[:, 1] - values[:, 0] if one else values, X)
 
     def predict(self, X: Any, priors: Any = None) -> np.ndarray:
         """Predict the most probable class, or all labels with a probability above 1/2.
@@ -244,7 +245,7 @@ class Discriminant(ClassifierMixin, Projector):
         Priori Probabilities: A Simple Procedure", Neural Computation 14(1), 2002.
         """
         found, scores, change = self._scores(X, priors)
-        return found.probabilities(scores, change)
+        return as_given(found.probabilities(scores, change), X)
 
     def predict_log_proba(self, X: Any, priors: Any = None) -> np.ndarray:
         """Estimate the logarithm of the probability of each class.
@@ -267,7 +268,8 @@ class Discriminant(ClassifierMixin, Projector):
         """
         found, scores, change = self._scores(X, priors)
         values = found.posteriors(scores, change)
-        return log_expit(values) if found.classes.n_labels else log_softmax(values, axis=1)
+        several = found.classes.n_labels
+        return as_given(log_expit(values) if several else log_softmax(values, axis=1), X)
 
     # -- solving --------------------------------------------------------------------------------
 

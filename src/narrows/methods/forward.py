@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
 from narrows.methods.attributes import HELD_OUT_ERRORS, HELD_OUT_SCORES, attribute
-from narrows.methods.base import emptied_copy, refuse_more
+from narrows.methods.base import BY_TARGET, emptied_copy, refuse_more
 from narrows.methods.learned import Learned, lock_of
 from narrows.methods.names import listed_indices
 from narrows.methods.parameters import (
@@ -38,6 +38,7 @@ from narrows.moments.products import MOST
 from narrows.solutions.choice import KEPT
 from narrows.solutions.forward import RIDGE, Steps, best_of_samples, candidates, forward_fs
 from narrows.solve import columns
+from narrows.solve.devices import in_memory
 from narrows.solve.solution import Solution
 
 N_FEATURES = 10  # by default; all where there are fewer
@@ -180,6 +181,7 @@ class ForwardFS(Selector):
         "target": word("auto", "classes", "numeric"),
     }
     _instead = "fit, which reads the samples twice, or OCFS, which has sums for any number"
+    _takes_numbers = BY_TARGET
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
     gain_curve_ = attribute(
         lambda s: s.gain_curve,
@@ -229,14 +231,6 @@ class ForwardFS(Selector):
                     "features, got another, which has no map. Use sklearn.base.clone."
                 )
             return emptied_copy(self)
-
-    # -- numbers or classes ---------------------------------------------------------------------
-
-    @property
-    def _takes_numbers(self) -> bool | None:  # type: ignore[override]
-        if self.target == "auto" and self.__sklearn_is_fitted__():
-            return self._is_numeric
-        return {"numeric": True, "classes": False}.get(self.target)
 
     # -- parameters -----------------------------------------------------------------------------
 
@@ -331,6 +325,7 @@ class ForwardFS(Selector):
         first, wanted = steps.started, self._wanted(steps)
         if samples is not None:
             X, y, given = samples
+            X = in_memory(X)
             weight = np.asarray(indicator(X, y, given)[1].sum(axis=1)).ravel()
             if self.half_life is not None:
                 weight = weight * 0.5 ** (np.arange(len(weight))[::-1] / self.half_life)

@@ -17,6 +17,7 @@ from narrows.methods.plan import Data, Plan, Where
 from narrows.methods.projectors import check_means
 from narrows.methods.sequential import Missing, Sequential
 from narrows.solve.codec import SchemaError, taken
+from narrows.solve.devices import in_memory
 from narrows.solve.idr_qr import CentroidQR
 from narrows.solve.solution import Solution
 
@@ -260,7 +261,7 @@ class IDRQR(Sequential):
         **Cost**, for c classes and d features: O(nnz c + c^2 d).
         """
         check_is_fitted(self)
-        X, learned = self._check_X(X, reset=False), self._learned
+        X, learned = in_memory(self._check_X(X, reset=False)), self._learned
         classes, codes = learned.step.encoded(X, self._labels(X, y))
         state = learned.state
         counts = np.bincount(codes, minlength=len(classes))

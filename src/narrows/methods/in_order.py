@@ -13,6 +13,7 @@ from scipy import sparse
 
 from narrows.moments.labels import arrivals, one_a_row, places_of
 from narrows.solve.codec import SchemaError, from_arrays, taken, to_arrays
+from narrows.solve.devices import in_memory
 from narrows.solve.in_place import ChangesInPlace, block_size, some_rows
 from narrows.solve.sums import blocks, canonical, check_lengths
 
@@ -306,6 +307,7 @@ class InOrder(ABC):
 
     def add(self, state: Any, X: Any, y: Any, weight: Any = None) -> Any:
         """Return the state with more samples, learned in place."""
+        X = in_memory(X)
         classes, *each = self.encoded(X, y, weight)
         for part, *labels in self._in_order(X, *each):
             self.learn(state, part, (classes, *labels))

@@ -43,6 +43,7 @@ from narrows.moments.maps import ONE_MAP, map_in
 from narrows.moments.moments import Moments, with_later
 from narrows.moments.targets import Targets
 from narrows.solve.codec import SchemaError, taken, to_arrays
+from narrows.solve.devices import in_memory
 from narrows.solve.in_place import SignalsHeld, block_size, some_rows
 from narrows.solve.sums import blocks, check_summable, stacked, widened
 
@@ -149,6 +150,7 @@ class Pass:
 
     def add_targets(self, state: list[Moments], X: Any, targets: Targets) -> list[Moments]:
         """Return moments with the coordinates of more samples, behind the map."""
+        X = in_memory(X)
         self._check_summable(X, targets)
         parts = list(blocks(X.shape[0], self.map.n_samples_at_once(X)))
         (new,) = state if len(parts) < 2 else [state[0].copy()]  # all of them or none
@@ -295,7 +297,7 @@ class Gather:
         else:
             classes, codes = one_a_row(X, y)
             y = classes[codes]
-        state.chunks.append((X, y, weights(weight, X.shape[0])))
+        state.chunks.append((in_memory(X), y, weights(weight, X.shape[0])))
         return state
 
     def n_features(self, state: Gathered) -> int:

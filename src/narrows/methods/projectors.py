@@ -48,7 +48,8 @@ from narrows.solutions import projectors
 from narrows.solutions.at_once import Find, of_classes
 from narrows.solutions.choice import KEPT
 from narrows.solutions.selectors import check_filled
-from narrows.solve.arrays import read_only
+from narrows.solve.arrays import as_numpy, read_only
+from narrows.solve.devices import as_given
 from narrows.solve.solution import Classes, Solution
 
 
@@ -688,14 +689,15 @@ class PCA(Projector):
         """
         with lock_of(self):  # directions and mean of one moment
             V, mean, unit = self.components_, self.mean_, unit_of(self, self.moments_)
-        X = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=0)
-        if X.shape[1] != len(V):
+        Z = check_array(as_numpy(X, "X"), dtype=[np.float64, np.float32], ensure_min_samples=0)
+        if Z.shape[1] != len(V):
             raise ValueError(
                 f"expected reduced samples with {len(V)} columns, got "
-                f"{X.shape[1]}. Use those that transform returns."
+                f"{Z.shape[1]}. Use those that transform returns."
             )
         back = V if unit is None else V * np.where(np.isfinite(unit), unit, 0.0) ** 2
-        return (X @ back + (mean - V @ mean @ back)).astype(X.dtype, copy=False)
+        found = Z @ back + (mean - V @ mean @ back)
+        return as_given(found.astype(Z.dtype, copy=False), X)
 
     def _labels(self, X: Any, y: Any, numeric: bool | None = None) -> Any:
         return super()._labels(X, None)

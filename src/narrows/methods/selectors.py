@@ -33,7 +33,8 @@ from narrows.moments.maps import Presence
 from narrows.solutions import selectors
 from narrows.solutions.selectors import Size
 from narrows.solve import columns
-from narrows.solve.arrays import as_asked, output_of
+from narrows.solve.arrays import as_asked, as_numpy, output_of
+from narrows.solve.devices import as_given
 from narrows.solve.solution import Solution
 
 SHARE = real(0, 1, above=True, closed=True)
@@ -132,6 +133,24 @@ class Selector(SelectorMixin, Reducer):
             chosen = self.get_support(indices=True)
             return X.iloc[:, chosen] if asked == "pandas" else X[:, chosen.tolist()]
         return reduced
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Return samples with the selected features in their places, and zeros for the others.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_out)
+            What `transform` returned.
+
+        Returns
+        -------
+        X_original : {ndarray, sparse matrix} of shape (n_samples, n_features)
+
+        See Also
+        --------
+        transform : Keep the selected features.
+        """
+        return as_given(super().inverse_transform(as_numpy(X, "X")), X)
 
     def _predicted(self, verb: str, X: Any, *args: Any, **named: Any) -> Any:
         """Return what the estimator behind the selection says of samples with all features."""

@@ -37,6 +37,7 @@ from narrows.methods.projectors import OC, Projector, warn_of_few
 from narrows.moments.labels import union
 from narrows.moments.moments import Moments
 from narrows.moments.table import Table
+from narrows.solve.devices import in_memory
 from narrows.solve.iterations import Span, Start
 from narrows.solve.iterations_steps import StepRule
 from narrows.solve.signs import with_signs
@@ -179,7 +180,7 @@ class Sequential(Projector):
         """Update with more samples; with `reducing`, return them as reduced on the way."""
         allowed, n_known = self._check_classes(classes, y), self._n_known
         before = self._learned if self.__sklearn_is_fitted__() else None
-        X = self._check_X(X, reset=before is None, ensure_min_samples=0)
+        X = in_memory(self._check_X(X, reset=before is None, ensure_min_samples=0))
         checked = self._check_parameters(X.shape[1], None if before is None else before.checked)
         step = self._sums(Data.of(X))
         labels = step.encoded(X, self._labels(X, y), weight)

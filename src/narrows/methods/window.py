@@ -30,6 +30,7 @@ from narrows.moments.labels import (
 from narrows.moments.moments import Moments
 from narrows.moments.products import MOST
 from narrows.solve.arrays import checked_samples
+from narrows.solve.devices import in_memory
 from narrows.solve.sums import blocks
 
 _PIECES = 16  # of a window, each with a state
@@ -232,8 +233,10 @@ class Window(Hinting, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def _add(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:
         self._check_estimator()
         fitted = hasattr(self, "_pieces")
-        X = checked_samples(
-            self, X, inner=self.estimator, ensure_min_samples=least, reset=not fitted
+        X = in_memory(
+            checked_samples(
+                self, X, inner=self.estimator, ensure_min_samples=least, reset=not fitted
+            )
         )
         if sample_weight is not None:
             sample_weight = weights(sample_weight, X.shape[0])

@@ -18,6 +18,7 @@ from narrows.moments.squares import Squares
 from narrows.moments.sums import check_sums
 from narrows.moments.table import Table
 from narrows.moments.targets import Targets, as_samples
+from narrows.solve.devices import OnDevice, in_memory
 from narrows.solve.hashing import hashes
 from narrows.solve.in_place import RANDOM, entries, in_blocks, some_rows
 from narrows.solve.sums import (
@@ -41,6 +42,7 @@ _AWAY = 0.8  # of a mean square is that of a mean: 2 standard deviations
 _MISSING = 1e-9  # of a weight: a subtraction of more than this in excess is not rounding
 _NEVER = 1e-6  # of the former squares: a variance of less than minus this is of no samples
 _PRODUCT = 2.0  # operations that take as long as a product of entries of a sparse sample
+_ELSEWHERE = 8.0  # numbers of samples that a device reads in the time of an operation
 _BY_BLAS = 32.0  # products of features of dense samples in the time of an operation
 
 
@@ -242,6 +244,8 @@ class Moments(Reading):
     def cost(self, X: Any) -> float:
         """Return about how many operations it takes to add one of the samples X in place."""
         m = entries(X)
+        if isinstance(X, OnDevice):
+            return m / _ELSEWHERE
         if self.second == "cross":
             return m * m * _PRODUCT if sparse.issparse(X) else m * m / _BY_BLAS
         return m * RANDOM if sparse.issparse(X) else 1.0
@@ -272,7 +276,8 @@ class Moments(Reading):
             Y = with_labels(targets.T, row[targets.T.indices], len(self.tt))
             tt = self.tt + np.bincount(Y.indices, Y.data, len(self.tt))
         if self.keep and keep is None:
-            keep = X, hashes(X if numbers is None else _beside(targets.T[:, 1:], X))
+            kept = in_memory(X)
+            keep = kept, hashes(kept if numbers is None else _beside(targets.T[:, 1:], kept))
         self.tx.sort_in()
         self.second_moment.make_room(int(np.count_nonzero(weight)))
         sums = [] if is_sparse else self._dense_sums(X, Y, numbers)
@@ -316,7 +321,8 @@ class Moments(Reading):
         if table is not None:
             found.append((table, places, Table(squares.shape, squares)))
         if numbers is not None:
-            if table is not None:  # the same bits for equal features, so that ties are ties
+            # the same bits for equal features, so that ties are ties
+            if table is not None or isinstance(X, OnDevice):
                 sums, _ = dense_sums(X, _rows(numbers), origin=self.origin)
             else:
                 sums = np.zeros((numbers.shape[1], X.shape[1]))

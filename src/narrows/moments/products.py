@@ -11,6 +11,7 @@ from scipy.linalg import blas
 from narrows.moments.second import Second, about_origin
 from narrows.moments.waiting import NONE, Waiting, Weighted, of_weight
 from narrows.solve.codec import SchemaError, Sizes, taken
+from narrows.solve.devices import OnDevice
 from narrows.solve.pairs import add_products, step
 from narrows.solve.sums import blocks, check_finite
 
@@ -68,6 +69,10 @@ class Products(Second):
                 self.held = xx, waiting.with_more(Weighted(about_origin(X, origin), weight))
             return
         xx = self._summed(in_place=True)
+        if isinstance(X, OnDevice):
+            xx += np.tril(X.products(weight, origin))
+            self.held = xx, NONE
+            return
         for part in blocks(len(weight), step(X)):
             add_products(xx, about_origin(X[part], origin), weight[part])
         self.held = xx, NONE

@@ -234,6 +234,21 @@ class Reading(Sums):
         """Return the covariances of targets and features, of shape (n_targets, n_features)."""
         return self._of_targets() / (self.n or 1.0)
 
+    def with_targets(self) -> np.ndarray:
+        """Return how the features vary with the targets, of shape (n_targets, n_features).
+
+        That is N_j^(1/2) (m_j - m) for each class with samples, or the products of centred numbers
+        and features.
+        """
+        if self.labels is None:
+            return self._of_targets()
+        p = self.priors()
+        H = np.empty((int((p > 0).sum()), self.n_features))
+        for columns, D in self.deviations(p):
+            H[:, columns] = np.sqrt(self.n * p[p > 0])[:, None] * D
+        H[np.abs(H) <= np.sqrt(self.n) * self.rounding(p)] = 0.0
+        return H
+
     def scatters(self, by_samples: bool = True, unit: np.ndarray | None = None) -> Scatter:
         """Return the total scatter, and that of the class means, for ``second="cross"``.
 
@@ -243,7 +258,7 @@ class Reading(Sums):
         """
         products = self._products()
         few = products.few() if by_samples else None
-        H, m = self._between(), divided(self._centre(self.priors()), unit)
+        H, m = self.with_targets(), divided(self._centre(self.priors()), unit)
         if few is not None:
             X, H = divided(few.X, unit), divided(H, unit)
             return replace(of_samples(X, few.weight, m, H), unit=unit)
@@ -334,17 +349,6 @@ class Reading(Sums):
         """The lower triangle of n C, in Fortran order."""
         C, centre = self._products().lower(), self._centre(self.priors())
         return blas.dsyr(-self.n, centre, lower=1, a=C) if C.size else C  # a copy
-
-    def _between(self) -> np.ndarray:
-        """Return N_j^(1/2) (m_j - m) of the classes; or the products of centred numbers."""
-        if self.labels is None:
-            return self._of_targets()
-        p = self.priors()
-        H = np.empty((int((p > 0).sum()), self.n_features))
-        for columns, D in self.deviations(p):
-            H[:, columns] = np.sqrt(self.n * p[p > 0])[:, None] * D
-        H[np.abs(H) <= np.sqrt(self.n) * self.rounding(p)] = 0.0
-        return H
 
     def _of_targets(self) -> np.ndarray:
         """Return the products of centred targets and features; 0 for targets that do not vary."""

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.moments.table import Table
+from narrows.solve.devices import in_memory
 from narrows.solve.sums import check_finite
 
 
@@ -198,6 +199,7 @@ def about_origin(X: Any, origin: np.ndarray | None) -> Any:
     """Return a copy of samples about the origin, in double precision; sparse ones are about 0."""
     if sparse.issparse(X):
         return X
+    X = in_memory(X)
     return X.astype(np.float64) if origin is None else X - origin
 
 

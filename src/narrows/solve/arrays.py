@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import AdvisedError
+from narrows.solve import devices
 from narrows.solve.sums import all_finite, with_one_index_type
 
 EXACT = 2.0**53  # up to here floats hold all integers
@@ -91,6 +92,8 @@ def as_numpy(array: Any, what: str) -> Any:
         return array
     array = readable(array)
     _check_readable(array, what)
+    if devices.is_elsewhere(array):
+        return devices.to_cpu(array)
     try:
         if str(getattr(array, "dtype", "")).endswith("bfloat16") and hasattr(array, "float"):
             array = array.float()
@@ -159,6 +162,12 @@ def checked_samples(
     """
     if _is_as_before(estimator, X, finite, types, **options):
         return X
+    if devices.is_elsewhere(X):
+        _check_readable(X, "X")
+        found = devices.checked(estimator, X, isinstance(types, tuple), **options)
+        if not finite or np.isfinite(found.largest()):
+            return found
+        X = found.numpy()  # where it is checked again, to say what is wrong
     from sklearn.utils.validation import validate_data  # takes time to import
 
     if hasattr(type(X), "columns"):
@@ -291,6 +300,8 @@ def _check_readable(array: Any, what: str) -> None:
             f"expected {what} without gradients, got {name} with requires_grad=True. "
             f"Pass {what}.detach()."
         )
+    if devices.is_elsewhere(array):
+        return
     try:
         device = array.__dlpack_device__()[0]
     except (AttributeError, TypeError, ValueError, RuntimeError, BufferError):
@@ -299,7 +310,8 @@ def _check_readable(array: Any, what: str) -> None:
         where = getattr(array, "device", "another device")
         how = f"{what}.cpu()" if hasattr(array, "cpu") else "a copy of it"
         raise TypeError(
-            f"expected {what} in the memory of the CPU, got {name} on {where}. Pass {how}."
+            f"expected {what} in the memory of the CPU, got {name} on {where}. Pass {how}, or call "
+            "sklearn.set_config(array_api_dispatch=True) first."
         )
 
 

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from narrows.solve.devices import OnDevice
+
 _SETTLED = 1e-12
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 def take(X: Any, chosen: np.ndarray) -> Any:
     """Return X[:, chosen], with 32-bit indices if possible."""
+    if isinstance(X, OnDevice):
+        return X.columns(chosen)
     return narrowed(X[:, chosen]) if sparse.issparse(X) else X[:, chosen]
 
 

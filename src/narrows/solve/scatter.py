@@ -22,6 +22,7 @@ from narrows.solve.sums import TINY, divided
 
 _FIRM = 1e6  # times the noise: a ridge of less needs the span of the samples
 VARIES = 1e3  # times the noise: a variance of less is rounding
+_DEPENDENT = 1e-11  # relative: smaller singular values of H are rounding
 _ATTEMPTS = 12  # at a Cholesky factorisation
 _FAR = 1e3  # times: lengths of features that are in units far apart
 _GRADED = 1e-9  # eigenvalues below this share of the largest need the Jacobi method then
@@ -396,6 +397,27 @@ def discriminants_of_span(
     ratios, between = t[found] ** 2, S.H @ V
     within = np.diag(np.maximum(1 - ratios, 0.0)) if total else np.eye(len(ratios))
     return Solution.of_all(ratios, S.basis(V), between=between, within=within, alpha=alpha)
+
+
+def correlated(S: Scatter, scale: np.ndarray) -> np.ndarray:
+    """Return V with V'C V = I, in whose span the targets vary with the samples: that of C^-1 H'.
+
+    The rows of H are multiplied by `scale`, so that all matter as much. How many directions there
+    are follows from H in equal units of the features.
+
+    Notes
+    -----
+    **Cost**: O(k^3), a Cholesky factorisation.
+    """
+    S = S.spanned(ridge=False)
+    H = scale[:, None] * S.H
+    if not H.size or not H.any():
+        return S.basis(np.empty((len(S.C), 0)))
+    _, s, R = linalg.svd(H, full_matrices=False)
+    factor = _factor(S, 0.0, total=True, overwrite=False)
+    T = lapack.dtrtrs(factor, np.asfortranarray(R[s > _DEPENDENT * s[0]].T), lower=1)[0]
+    Q = linalg.qr(T, mode="economic", overwrite_a=True)[0]
+    return S.basis(lapack.dtrtrs(factor, Q, lower=1, trans=1)[0])
 
 
 def continued(S: Scatter, found: Solution, alpha: float, p: int) -> Solution:

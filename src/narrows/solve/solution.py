@@ -11,10 +11,13 @@ from functools import cached_property
 from typing import Annotated, Any, Self
 
 import numpy as np
+from scipy import sparse
 
+from narrows.errors import DENSE_ONLY, ParameterError
 from narrows.solve.codec import PART, SchemaError, Sizes, check_known, from_arrays, to_arrays
 from narrows.solve.columns import energy_curve, take
 from narrows.solve.curve import Curve
+from narrows.solve.devices import OnDevice, in_memory
 from narrows.solve.kernel_map import AboutMean
 from narrows.solve.products import product
 from narrows.solve.signs import turn_signs
@@ -111,9 +114,13 @@ class Solution:
         The classes of the samples, of methods that use some.
     rule : Rule, optional
         What predicts.
-    loadings, centre : ndarray, optional
-        Of a regression: what each direction adds to the coefficients, of shape (n_directions,
-        n_targets), and the mean of the samples along it. Fewer components need no new fit.
+    loadings : ndarray of shape (n_directions, n_targets), optional
+        Of a regression: what each direction adds to the coefficients. Fewer components need no new
+        fit.
+    taken : ndarray of shape (n_directions, n_features), optional
+        Of an erasure: what a sample loses for each unit along a direction, away from the mean.
+    centre : ndarray of shape (n_directions,), optional
+        Of a regression and of an erasure: the mean of the samples along each direction.
     alpha : float
         The ridge, or what is in its place.
     n_positive, n_iter : int
@@ -146,6 +153,7 @@ class Solution:
     classes: Annotated[Classes, PART, "l"] = None  # type: ignore[assignment]
     rule: Annotated[Rule, PART, "m c"] = None  # type: ignore[assignment]
     loadings: Annotated[Any, "f8", "p c"] = None
+    taken: Annotated[Any, "f8", "p m"] = None
     centre: Annotated[Any, "f8", "p"] = None
     alpha: Annotated[float, "f8 >=0"] = 0.0
     n_positive: Annotated[int, "i8 whole"] = 0
@@ -210,11 +218,13 @@ class Solution:
         """The number of columns of reduced samples."""
         if self.chosen is not None:
             return len(self.chosen)
+        if self.taken is not None:
+            return self.n_features
         return self.W.shape[1] if self.size is None else self.size
 
     def padded(self, columns: np.ndarray) -> np.ndarray:
         """Return columns, one for each direction, with zeros for missing directions."""
-        missing = self.width - columns.shape[-1]
+        missing = 0 if self.size is None else self.size - columns.shape[-1]
         shape = *columns.shape[:-1], missing
         return np.append(columns, np.zeros(shape, columns.dtype), axis=-1) if missing else columns
 
@@ -250,20 +260,39 @@ class Solution:
     # -- applying it ----------------------------------------------------------------------------
 
     def reduce(self, X: Any) -> Any:
-        """Return the chosen features of samples, or X W in the float type of X."""
+        """Return the chosen features of samples, or X W in the float type of X.
+
+        Of an erasure, the samples without what they have along the directions.
+        """
         if self.chosen is not None:
             return take(X, self.chosen)
+        Z = self._projected(X)
+        if self.taken is None:
+            return Z
+        along, taken = Z - self.centre.astype(X.dtype), self.taken.astype(X.dtype, copy=False)
+        if isinstance(X, OnDevice):
+            return X - along.times(taken)
+        lost = along @ taken
+        return np.subtract(X, lost, out=lost)
+
+    def _projected(self, X: Any) -> Any:
+        """Return X W in the float type of X."""
+        if self.taken is not None and sparse.issparse(X):
+            raise ParameterError(DENSE_ONLY)
         if X.dtype not in self._in_type:
             self._in_type[X.dtype] = self.W.astype(X.dtype, copy=False)
-        return self.padded(self._times(X, self._in_type[X.dtype]))
+        return self._times(X, self.padded(self._in_type[X.dtype]))
 
     def _times(self, X: Any, V: np.ndarray) -> Any:
         """Return the coordinates of samples times V."""
-        return product(X, V) if self.map is None else self.map.times(X, V)
+        if self.map is not None:
+            return self.map.times(in_memory(X), V)
+        return X.times(V) if isinstance(X, OnDevice) else product(X, V)
 
     def scores(self, X: Any) -> np.ndarray:
         """Return the scores of all classes, not calibrated; or the predicted numbers."""
-        found = self._times(X.astype(np.float64, copy=False), self.rule.coef) + self.rule.intercept
+        X = X if isinstance(X, OnDevice) else X.astype(np.float64, copy=False)
+        found = in_memory(self._times(X, self.rule.coef)) + self.rule.intercept
         if self.classes is None or self.classes.seen.all():
             return found
         every = np.full((len(found), len(self.classes.labels)), -np.inf)
@@ -325,10 +354,12 @@ class Solution:
             steps = self.ends is not None and not (self.ends > 0).all()
             odd = odd or steps or (self.gains is None) != (self.ends is None)
             odd = odd or self.size is not None or self.loadings is not None
+            odd = odd or self.taken is not None
         elif self.W is not None:
             odd = odd or self.order is not None or len(self.values) not in (0, p)
             odd = odd or p > (_WIDEST if self.size is None else self.size)
-            odd = odd or (self.loadings is None) != (self.centre is None)
+            odd = odd or (self.loadings is None and self.taken is None) != (self.centre is None)
+            odd = odd or (self.taken is not None and self.map is not None)
             odd = odd or (self.loadings is not None and self.rule is None)
         if self.map is not None:
             odd = odd or self.map.map.n_features != d or self.map.map.width != sizes.get("m")

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import RangeError, warn
+from narrows.solve.devices import OnDevice, in_memory
 from narrows.solve.in_place import some_rows
 from narrows.solve.products import compiled_pays, cores, map_on_cores
 
@@ -52,7 +53,8 @@ def dense_sums(
     """
     add = _add_many if are_many(X) else _add_blocks
     row = np.empty(0, np.intp) if square_row is None else square_row
-    return add(X, Y, row, int(row.max(initial=-1)) + 1, origin)
+    m = int(row.max(initial=-1)) + 1
+    return X.sums(Y, row, m, origin) if isinstance(X, OnDevice) else add(X, Y, row, m, origin)
 
 
 def check_summable(X: Any, weight: float = 1.0) -> None:
@@ -60,6 +62,11 @@ def check_summable(X: Any, weight: float = 1.0) -> None:
 
     `weight` is that of all samples, at most.
     """
+    if isinstance(X, OnDevice):
+        with np.errstate(over="ignore", invalid="ignore"):
+            if X.largest() ** 2 * X.shape[0] * X.shape[1] * max(1.0, weight) < _MOST:
+                return
+        X = X.numpy()  # to name the feature
     values = X.data if sparse.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
         if sum_of_squares(values) * max(1.0, weight) < _MOST:
@@ -230,7 +237,7 @@ def _add_many(
 def rough_mean(X: np.ndarray) -> np.ndarray:
     """Return a point amid dense rows: the mean of about a thousand of them, or of all if few."""
     with np.errstate(over="ignore"):  # an overflow is found when the rows are added
-        some = X[:: max(1, len(X) // _NEAR)]
+        some = in_memory(X[:: max(1, len(X) // _NEAR)])
         mean = some.mean(axis=0, dtype=np.float64)
         return mean if np.isfinite(mean).all() else (some / np.float64(len(some))).sum(axis=0)
 

@@ -284,11 +284,11 @@ def check_method(
     - `forgetting`: `SRDA`, `LDA`, `KernelSRDA` and `ReducedRank` add a ridge to sums that grow with
       the weights. With a ridge of "auto", held-out samples choose it, in an order of hashes that
       other numbers change: `feature_order` and `offset` hold or not.
-    - `multi_label`: `LDA` takes one label per sample.
+    - `multi_label`: `LDA` and `LEACE` take one label per sample.
     - `label_types`, `class_names`, `multi_label` and `failing_partial_fit`: `PCA` and `CCIPCA`
       ignore labels.
     - `offset`: `IG`, `CHI`, `MI` and `DF` count presence; `OCM`, `IDRQR`, `IOC`, `IIS`, `IMMC`,
-      `ILDA` and `CCIPCA` do not centre.
+      `ILDA` and `CCIPCA` do not centre. `transform` of `LEACE` is about a mean.
     - `scale`: `CHI` and `DF` grow with the number of samples.
     - `partial_fit`: `IDRQR` updates approximately. `OnlineSRDA` shuffles the samples of `fit`, and
       learns in steps, so that `merge`, `weights`, `zero_weight`, `sample_order`, `class_names`,
@@ -296,6 +296,7 @@ def check_method(
     - `merge_shares_nothing`: two fits of `KernelSRDA` make two maps. Its hidden features belong to
       the numbers of features, and `transform` is about a mean: `feature_order`, `offset` and
       `transform` hold or not.
+    - `transform`: `LEACE` keeps all features, without what it finds along `components_`.
     - `never_dense`: `KernelSRDA` makes dense coordinates, `PCA` with all components keeps as many
       directions as samples, and `ForwardFS` of numeric targets takes products of all features.
 
