@@ -424,7 +424,8 @@ def test_classes_that_are_given_have_probability_0_until_they_appear(estimator, 
     assert P.shape == (len(X), 4)
     np.testing.assert_array_equal(P[:, [0, 3]], 0)
     np.testing.assert_allclose(P[:, 1:3], alone.predict_proba(X), rtol=1e-12)
-    np.testing.assert_array_equal(stream.components_, alone.components_)
+    # BLAS may add up products with more columns, those of unseen classes, in another order
+    np.testing.assert_allclose(stream.components_, alone.components_, rtol=1e-12)
     np.testing.assert_array_equal(stream.predict(X), alone.predict(X))
     save(stream, tmp_path / "m.narrows")
     loaded = load(tmp_path / "m.narrows")
