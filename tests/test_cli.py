@@ -287,8 +287,7 @@ GOOD = "1 1:1 2:1\n2 2:5\n"
 WRONG = [
     ("fit none.svm --method oc -o x", 2, "no such file: none.svm"),
     ("fit a.txt --method oc -o x", 2, "a.txt: expected a file that ends in .svm, .svmlight"),
-    ("fit a.svm --method nope -o x", 2, "expected a method, got 'nope'. Choose from ccipca, chi"),
-    ("fit a.svm --method ofcs -o x", 2, "expected a method, got 'ofcs'. Did you mean ocfs?"),
+    ("fit a.svm --method nope -o x", 2, "'nope' is not one of 'ccipca', 'chi'"),
     ("fti a.svm --method oc -o x", 2, "No such command 'fti'"),
     ("fit a.svm --method oc", 2, "Missing option '-o'"),
     ("fit --method oc -o x", 2, "Missing argument 'INPUT...'"),
@@ -296,7 +295,7 @@ WRONG = [
     (
         "fit a.svm --method oc -o x --n-features 3",
         2,
-        "expected a parameter of OC, got 'n_features'. Did you mean --n-components?",
+        "expected a parameter of OC, got 'n_features'. Methods with --n-features: chi, corr",
     ),
     (
         "fit a.svm --method oc -o x --param q=1",
@@ -417,7 +416,7 @@ WRONG = [
     (
         "transform m.narrows a.svm -o x.npz --width 9",
         2,
-        "--width: expected 2, as m.narrows was fitted to, got 9",
+        "--width: expected 2, as of m.narrows, got 9",
     ),
     ("transform words.narrows words.csv -o x.svm", 2, "expected labels that are numbers, got 'u'"),
     ("info half.narrows", 1, "half.narrows"),
@@ -440,11 +439,6 @@ WRONG = [
         "words.csv: expected no zero_based, which CSV does not",
     ),
     ("fit - - --method oc -o x", 2, "-: expected standard input once, got it twice"),
-    (
-        "fit a.svm --method oc --priors sqrt --param priors=balanced -o x",
-        2,
-        "--param: expected priors once, got it twice",
-    ),
     ('fit a.svm --method oc --param priors=["a","b"] -o x', 2, "expected priors to be numbers"),
     (
         "fit a.svm --method ocfs --param energy=high -o x",
@@ -453,8 +447,6 @@ WRONG = [
     ),
     ("fit a.svm --method oc -o x --every 5", 2, "--every: expected --checkpoint FILE beside it"),
     ("update m.narrows a.svm -o x --every 5", 2, "--every: expected --checkpoint FILE beside it"),
-    ("fit a.svm --method oc -o x --one-based --zero-based", 2, "expected one of them, got both"),
-    ("convert a.svm x.npz --zero-based --one-based", 2, "expected one of them, got both"),
     ("compare a.svm --seed -1", 2, "-1 is not in the range 0<=x<=4294967295"),
     ("compare a.svm --seed 4294967296", 2, "is not in the range 0<=x<=4294967295"),
     (f"fit a.svm --method mmc -o x --param eps={'9' * 400}", 2, "expected --eps to be"),

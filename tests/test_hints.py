@@ -177,13 +177,12 @@ def test_a_spreadsheet_is_refused_by_its_suffix(capsys):
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
-        ("fit a.csv --dims 7", "No such option '--dims'. Use --n-components for directions"),
-        ("fit a.csv --seed 7 --method oc -o m", "Use --param random_state=SEED"),
-        ("compare a.csv --method oc", "No such option '--method'. Use --methods"),
-        ("compare a.csv --n-features 3", "Use --dims, which takes several."),
+        (
+            "compare a.csv --method oc",
+            "No such option '--method'. (Did you mean one of: '--methods'",
+        ),
         ("info a.csv --seed 7", "No such option"),
-        ("fit a.csv --lable x", "Did you mean '--label'?"),
-        ("fit a.csv --method chi2 -o m", "That is a method of scikit-learn, for compare alone."),
+        ("fit a.csv --lable x", "Did you mean one of: '--label'"),
         ("fitt a.csv", "Did you mean 'fit'?"),
     ],
 )
@@ -191,9 +190,7 @@ def test_wrong_usage_names_what_is_meant(tmp_path, monkeypatch, capsys, line, hi
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("a,class\n1,x\n2,y\n")
     assert cli.main(line.split()) == 2
-    err = capsys.readouterr().err
-    assert hint in err
-    assert "Use --param" not in err or line.startswith("fit")
+    assert hint in capsys.readouterr().err
 
 
 def test_ccipca_names_its_exact_counterpart():

@@ -18,17 +18,14 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from narrows.command import console, values
-from narrows.command.labels import are_unlike, make_one_type, make_type
+from narrows.command.labels import make_one_type, make_type
 from narrows.command.runs import FileSamples
 from narrows.engines import local
 from narrows.errors import (
-    AdvisedError,
     DataError,
     ParameterError,
     WidthError,
     did_you_mean,
-    feature_name,
-    some_names,
 )
 from narrows.io.addresses import is_address
 from narrows.io.atomic import Version, reserved, room
@@ -49,8 +46,6 @@ from narrows.solve.columns import take
 from narrows.solve.sums import widened
 from narrows.text import Tfidf, Vectoriser
 
-_ADD_CLASSES = "Leave out --no-new-classes to learn it."
-
 
 def fit(
     inputs: tuple[str, ...], method: str | None, output: str, params: tuple[str, ...],
@@ -59,7 +54,7 @@ def fit(
     """Fit a method to labelled data and save the model."""
     if given["like"] is not None:
         values.check_like_options({**given, "method": method, "params": params})
-        return _update(given["like"], inputs, output, as_json, given, anew=True)
+        return update(given["like"], inputs, output, as_json, anew=True, **given)
     kind = values.method_of(method, given["target"])
     reading = values.read_options(given, get_tags(kind()).target_tags.required)
     vectoriser = values.make_vectoriser(given)
@@ -89,30 +84,19 @@ def fit(
         _save(estimator, output, learned=_fingerprints(files))
         if reading.table:
             console.say_decisions(names.source_of(estimator).encoder)
-        _say_lost(estimator)
-        if estimator._selects and given["then"] is None:
-            values.say_selects(estimator, values.THEN_APART)
         _report_model(estimator, output, as_json)
         return 0
     checkpoint = _checkpoint(estimator, files, reading, given, output)
     run = Run(estimator, files, reading, given, checkpoint, vectoriser, for_many=for_many)
     values.check_text_options(given, run.samples.dataset.is_text, files[0])
-    status = run.finish(run.fit, output, as_json)
-    if not status:
-        _say_lost(run.estimator)
-    return status
+    return run.finish(run.fit, output, as_json)
 
 
-def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **given: Any) -> int:
-    """Update a saved model with more rows."""
-    return _update(model, inputs, output, as_json, given)
-
-
-def _update(
-    model: str, inputs: tuple[str, ...], output: str, as_json: bool, given: dict[str, Any],
-    anew: bool = False,
+def update(
+    model: str, inputs: tuple[str, ...], output: str, as_json: bool, anew: bool = False,
+    **given: Any,
 ) -> int:  # fmt: skip
-    """Update a model; with `anew`, a copy of it that has learned no rows."""
+    """Update a saved model with more rows; with `anew`, a copy of it that has learned none."""
     files, updated = expand_patterns(inputs), () if anew else (model,)
     values.check_output(output, *((model,) if anew else ()), *files, given=given)
     read = _reserve(output, *updated)
@@ -141,12 +125,7 @@ def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: boo
     merged = _merged(estimators, models, labels)
     learned: list[list[int]] = []
     for model in models:
-        more = learned_by(model)
-        if any(each in learned for each in more):
-            console.say(
-                f"warning: {model}: another model has learned a file of it. It counts twice."
-            )
-        learned += more
+        _add_learned(learned, learned_by(model), model, "a file that another model has learned")
     _save(merged, output, read, None, learned)
     _report_model(merged, output, as_json)
 
@@ -165,15 +144,10 @@ def _merged(estimators: list[Any], models: Sequence[str], labels: str | None) ->
             merge_with(other)
         except WidthError:  # which concerns both
             raise
-        except AdvisedError as error:
-            raise DataError(
-                model,
-                f"{error.problem} Fit one model, and the other rows with narrows fit --like MODEL.",
-            ) from None
         except ValueError as error:
-            raise DataError(
-                model, f"expected a model to merge into {models[0]}, got another. {error}"
-            ) from None
+            problem = f"expected a model to merge into {models[0]}, got another. {error}"
+            how = "Fit one model, and the other rows with narrows fit --like MODEL."
+            raise DataError(model, f"{problem} {how}") from None
     return merged
 
 
@@ -198,10 +172,9 @@ def _checkpoint(
     values.check_checkpoint_path(path, output, *files, *([] if model is None else [model]))
     pipes = [file for file in files if not (is_address(file) or os.path.isfile(file))]
     if given["resume"] and pipes:
-        got = "standard input" if pipes[0] == "-" else f"the pipe {pipes[0]}"
+        what = f"files, got {display_name(pipes[0])}, a pipe, which cannot be read again"
         raise ParameterError(
-            f"--resume: expected files, got {got}, which cannot be read again. Write it to a file "
-            "first, or leave out --resume."
+            f"--resume: expected {what}. Write it to a file first, or leave out --resume."
         )
     every = given["every"] or 100_000
     given_estimator = clone(estimator) if model is None else estimator  # whose names stay names
@@ -252,12 +225,14 @@ class Run:
                 )
                 reading = _as_before(self._resumed, reading)
                 if not model and source is not None and source.tfidf is not None:
-                    _check_same_settings(source.tfidf, vectoriser or Tfidf(), checkpoint.path)
+                    try:
+                        source.tfidf.check_same_settings(vectoriser or Tfidf())
+                    except ValueError as error:
+                        raise another_run(checkpoint.path, str(error)) from None
         self.samples = FileSamples(files, reading, source, vectoriser, given.get("idf_sample"))
         self._given, self._for_many = given, for_many
         self._skipped, self._no_new = given["skipped"], given.get("no_new_classes", False)
         self._new = Counter[Any]()  # labels that were no classes of the model, of its rows
-        self._n_labels = 0  # of rows that were compared with these
         self._learned = _fingerprints(files, model if updates else "")
         values.check_skipping(given, self.samples.dataset, *files, *[model] * bool(model))
         if self._resumed is not None:
@@ -287,7 +262,12 @@ class Run:
         if self.samples.n_empty:
             console.say_empty(self.samples.n_empty)
         more = console.say_skipped(self.samples.dataset, self._skipped)
-        more |= self._say_new()
+        if self.model:
+            more["new_classes"] = new = dict(self._new.most_common())
+            if new:
+                shown = ", ".join(f"{label!r} ({n:,} rows)" for label, n in list(new.items())[:10])
+                shown += ", …" * (len(new) > 10)
+                console.say(f"warning: classes that {self.model} did not have: {shown}.")
         _report_model(estimator, output, as_json, more)
         return 0
 
@@ -346,9 +326,8 @@ class Run:
         try:
             then = values.make_then(self._given, selection, len(chosen), several)
             if not (asked or self.samples.dataset.can_repeat):
-                add = f"add --then {names.method_of(then).lower()} to store it"
-                how = add.capitalize() if "-" in self.samples.inputs else f"Name it -, and {add}"
-                raise ValueError(f"the input can be read once. {how}.")
+                how = f"Add --then {names.method_of(then).lower()} to store standard input."
+                raise ValueError(f"the input can be read once. {how}")
             local.fit(then, _Chosen(self.samples, chosen, selection.n_features_in_))
             selection._learned.then = Then(chosen, then)
         except DataError:
@@ -356,7 +335,8 @@ class Run:
         except ValueError as error:
             if asked:
                 raise
-            values.say_selects(selection, str(error))
+            what = names.method_of(selection).lower()
+            console.say(f"{what} selects columns and does not predict: {error}")
 
     def update(self) -> Any:
         """Update the estimator with the samples, and return it."""
@@ -373,7 +353,7 @@ class Run:
         has_classes = estimator._needs_y and not estimator._takes_numbers
         if has_classes:
             make_type(estimator, self.samples.dataset.options.labels, self.model)
-        known = self._known = names.labels_of(estimator).copy()
+        known = names.labels_of(estimator).copy()
         for X, y in self.samples:
             path = display_name(self.samples.inputs[self.samples.at.file])
             if not estimator._needs_y:  # it may ignore them
@@ -404,7 +384,6 @@ class Run:
         several, n = sparse.issparse(y), y.shape[0]
         at, labels = y.nonzero() if several else (np.arange(n), y)
         is_new = ~np.isin(labels, known)
-        self._n_labels += len(labels)
         out = np.zeros(n, bool)
         if not is_new.any():
             return out
@@ -416,26 +395,13 @@ class Run:
         for k in np.flatnonzero(is_new).tolist():
             label, line = labels[k].item(), int(lines[at[k]])
             problem = f"expected a class of {self.model}, got the new label {label!r}."
-            advice = did_you_mean(str(label), map(str, known.tolist()), repr, _ADD_CLASSES)
+            advice = did_you_mean(str(label), map(str, known.tolist()), repr)
             error = DataError(path, f"{problem} {advice}", line)
             if skipped is None:
                 raise error
             skipped.add(error)
             out[at[k]] = True
         return out
-
-    def _say_new(self) -> dict[str, Any]:
-        """Print which classes are new, with their counts, and return them for JSON."""
-        new = sorted(self._new.items(), key=lambda each: (-each[1], str(each[0])))
-        path = display_name(self.samples.inputs[self.samples.at.file])
-        how = path, self.model, "They are new classes. Check how labels are written."
-        may_be_unlike = self.samples.dataset.options.labels is None
-        are_new = may_be_unlike and self._new.total() == self._n_labels  # all of them
-        if new and not (are_new and are_unlike(self._new, self._known, *how)):
-            shown = ", ".join(f"{label!r} ({n:,} rows)" for label, n in new[:10])
-            shown += ", …" * (len(new) > 10)
-            console.say(f"warning: classes that {self.model} did not have: {shown}.")
-        return {"new_classes": dict(new)} if self.model else {}
 
     def _may_read_again(self) -> bool:
         """Whether samples may have more features than products can be summed for."""
@@ -482,11 +448,8 @@ class Run:
                 f"interrupted after {rows:,} rows, which are saved in {checkpoint.path}. "
                 "Run the same command with --resume to continue."
             )
-        elif checkpoint is not None:
-            console.say("interrupted before any rows were learned; no file was changed.")
         else:
-            resumable = hasattr(self.estimator, "partial_fit")
-            hint = " Use --checkpoint FILE to save progress and resume." if resumable else ""
+            hint = " Use --checkpoint FILE to save progress." * (checkpoint is None)
             console.say(f"interrupted; no file was changed.{hint}")
 
 
@@ -501,34 +464,23 @@ class _Chosen:
             yield take(widened(X, self.n_features), self.chosen), y
 
 
-def warn_of_repeated(
-    files: Sequence[str], again: str, learned: Sequence[list[int]] = (), before: str = ""
-) -> list[list[int]]:
-    """Return fingerprints with those of files; warn of files with the contents of others.
-
-    `before` is said of those that were learned before, and `again` of those named twice.
-    """
-    found = list(learned)
-    for path in files:
-        print_ = fingerprint(path)
-        if print_ in found:
-            console.say(f"warning: {path}: {before if print_ in learned else again}")
-        found += [] if print_ is None else [print_]
-    return found
+def _add_learned(learned: list[list[int]], more: list[list[int]], path: str, what: str) -> None:
+    """Add the fingerprints of files to those before; warn where one is among these."""
+    if any(each in learned for each in more):
+        console.say(f"warning: {path}: {what}. It counts again.")
+    learned += more
 
 
 def _fingerprints(files: Sequence[str], model: str = "") -> list[list[int]]:
     """Return those of the files that a model has learned, with these; warn of those twice."""
-    said = "learned a file with these contents. It counts again."
     learned = learned_by(model) if model else []
-    return warn_of_repeated(files, f"this command has {said}", learned, f"{model} has {said}")
-
-
-def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None:
-    try:
-        before.check_same_settings(now)
-    except ValueError as error:
-        raise another_run(path, str(error)) from None
+    before = list(learned)
+    for path in files:
+        found = fingerprint(path)
+        who = model if found in before else "this command"
+        more = [] if found is None else [found]
+        _add_learned(learned, more, path, f"{who} has learned a file with these contents")
+    return learned
 
 
 def _as_before(resumed: ResumePoint, options: Options) -> Options:
@@ -565,29 +517,14 @@ def _save(
             shutil.copyfileobj(file, sys.stdout.buffer)
 
 
-def _say_lost(estimator: Any) -> None:
-    """Say what a model cannot do because no samples are kept, if anything."""
-    if lost := base.what_is_lost(estimator):
-        console.say(lost)
-
-
 def _say_if_other_columns(estimator: Any) -> None:
     """Say if later rows have changed the selection, by which predictions do not go."""
     then = estimator._learned.then
-    if then is None:
-        return
-    now, before = estimator.get_support(indices=True), then.chosen
-    new, old = np.setdiff1d(now, before).tolist(), np.setdiff1d(before, now).tolist()
-    changes = [
-        f"{what} {some_names([feature_name(estimator, k) for k in columns], 5)}"
-        for what, columns in (("with", new), ("without", old))
-        if columns
-    ]
-    if changes:
+    if then is not None and set(estimator.get_support(indices=True)) != set(then.chosen):
         selects, predicts = (names.method_of(each).lower() for each in (estimator, then.estimator))
         console.say(
-            f"{selects} now selects other columns, {' and '.join(changes)}, and {predicts} "
-            "predicts by those of the fit. To predict by the new ones, run narrows fit on all rows."
+            f"{selects} now selects other columns, and {predicts} predicts by those of the fit. "
+            "To predict by the new ones, run narrows fit on all rows."
         )
 
 
@@ -603,6 +540,8 @@ def _report_model(
         found["top"] = columns
         text += f"\n{in_order(columns)}"
     console.report(found, text, as_json, err=output == "-")
+    if lost := base.what_is_lost(estimator):
+        console.say(lost)
     _say_if_other_columns(estimator)
     of_classes = estimator._needs_y and not estimator._takes_numbers
     classes: Any = names.labels_of(estimator) if of_classes else []

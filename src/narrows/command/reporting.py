@@ -39,7 +39,6 @@ def compare(
     **given: Any,
 ) -> int:  # fmt: skip
     """Compare methods by a classifier on the reduced data, or by the neighbours of queries."""
-    from narrows.command.learning import warn_of_repeated
     from narrows.evaluate.report import twin_of
 
     others = {
@@ -49,15 +48,8 @@ def compare(
     [other] = others.keys() - {task}
     values.refuse(given, others[task], f"--task {other}", f"--task {task}")
     files, tests = expand_patterns(inputs), expand_patterns(test)
-    if "-" in files and "-" in tests:
-        raise ParameterError("-: expected standard input once, got it twice. Name it once.")
     for output in [] if report is None else [report, twin_of(report)]:
         values.check_output(output, *files, *tests)
-    warn_of_repeated(
-        [*files, *tests],
-        "an earlier file has the same contents, so that held-out samples may be equal to training "
-        "samples. Name it once.",
-    )
     run = _retrieve if task == "retrieval" else _classify
     found, text, no_command, write = run(inputs, files, tests, given)
     console.report(found, text, as_json)

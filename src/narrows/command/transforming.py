@@ -74,9 +74,9 @@ def predict(
         what, then = ("regressor", "reducedrank") if numeric else ("classifier", "srda")
         again = f"Fit it with --then {then}, or reduce" if estimator._selects else "Reduce"
         raise ParameterError(
-            f"{model}: expected a model that predicts ({values.predicting(numeric)}), got one of "
-            f"{type(estimator).__name__.lower()}. {again} the rows with transform, and fit a "
-            f"{what} to them."
+            f"{model}: expected a model that predicts ({', '.join(values.predicting(numeric))}), "
+            f"got one of {type(estimator).__name__.lower()}. {again} the rows with transform, and "
+            f"fit a {what} to them."
         )
     if numeric:
         given |= {"proba": proba, "priors": priors}
