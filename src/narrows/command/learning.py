@@ -420,10 +420,9 @@ def _refuse_new(
     chunk, skipped = samples.chunk, samples.dataset.skipped
     lines = () if chunk is None else chunk.lines
     for row, label in zip(rows.tolist(), labels.tolist(), strict=True):
-        problem = f"expected a class of {model}, got the new label {label!r}."
-        error = DataError(
-            path, f"{problem} Leave out --no-new-classes to learn it.", int(lines[row])
-        )
+        problem = f"expected a class of {model}, got the new label {label!r}"
+        how = "Leave out --no-new-classes to learn it."
+        error = DataError(path, f"{problem}. {how}", int(lines[row]))
         if skipped is None:
             raise error
         skipped.add(error)
