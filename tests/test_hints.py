@@ -169,7 +169,9 @@ def test_options_of_the_verb_stand_for_parameters_in_backquotes(tmp_path, monkey
     assert "warning: Set --label, `n_features`, --no-new-classes or `solver`.\n" in err
 
 
-def test_a_spreadsheet_is_refused_by_its_suffix(capsys):
+def test_a_spreadsheet_is_refused_by_its_suffix(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tickets.xlsx").write_bytes(b"PK")
     assert cli.main(["fit", "tickets.xlsx", "--method", "oc", "-o", "m.narrows"]) == 2
     assert "got .xlsx, which is not supported. Convert the file" in capsys.readouterr().err
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +26,7 @@ from narrows.errors import (
     WidthError,
 )
 from narrows.io.addresses import is_address
-from narrows.io.atomic import Version, reserved, room
+from narrows.io.atomic import Version, reserved
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run, method_in
 from narrows.io.chunk import Options, for_targets
 from narrows.io.dataset import Dataset
@@ -84,7 +82,7 @@ def fit(
             if for_many is None:
                 raise
             estimator = fit_parts(for_many(), files, **how)
-        _save(estimator, output, learned=learned)
+        save_model(estimator, output, learned=learned)
         if reading.table:
             console.say_decisions(names.source_of(estimator).encoder)
         _report_model(estimator, output, as_json)
@@ -97,7 +95,7 @@ def fit(
         base.remember(estimator, samples.source())
         if estimator._selects and given["then"] != "none":
             _fit_then(estimator, samples, given)
-        _save(estimator, output, learned=learned)
+        save_model(estimator, output, learned=learned)
     more = _said_of_rows(samples, checkpoint, given)
     _report_model(estimator, output, as_json, more)
 
@@ -136,7 +134,7 @@ def update(
             lambda: _record(estimator, samples, checkpoint, estimator._learned, 0),
         )
         run = checkpoint.run if checkpoint and read else None
-        _save(estimator, output, read, run, learned)
+        save_model(estimator, output, read, run, learned)
     more = _said_of_rows(samples, checkpoint, given) | {"new_classes": dict(new.most_common())}
     if new:
         shown = ", ".join(f"{label!r} ({n:,} rows)" for label, n in new.most_common(10))
@@ -150,17 +148,11 @@ def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: boo
     values.check_output(output)
     read = _reserve(output, *models)
     estimators = [load_model(model) for model in models]
-    merged = _merged(estimators, models, labels)
-    learned: list[list[int]] = []
-    for model in models:
-        _add_learned(learned, learned_by(model), model, "a file that another model has learned")
-    _save(merged, output, read, None, learned)
-    _report_model(merged, output, as_json)
-
-
-def _merged(estimators: list[Any], models: Sequence[str], labels: str | None) -> Any:
-    """Return the first of some estimators, with all others merged into it."""
-    _widen_to_widest(estimators)
+    width = max(estimator.n_features_in_ for estimator in estimators)
+    for each in estimators:  # unnamed columns
+        named = names.column_names(each) is not None
+        if each.n_features_in_ < width and not named and hasattr(each, "merge"):
+            base.widen(each, width)
     if not any(each._takes_numbers for each in estimators):
         make_one_type(estimators, models, labels)
     else:
@@ -176,13 +168,17 @@ def _merged(estimators: list[Any], models: Sequence[str], labels: str | None) ->
             problem = f"expected a model to merge into {models[0]}, got another. {error}"
             how = "Fit one model, and the other rows with narrows fit --like MODEL."
             raise DataError(model, f"{problem} {how}") from None
-    return merged
+    learned: list[list[int]] = []
+    for model in models:
+        _add_learned(learned, learned_by(model), model, "a file that another model has learned")
+    save_model(merged, output, read, None, learned)
+    _report_model(merged, output, as_json)
 
 
 def _reserve(output: str, *models: str) -> Version | None:
     """Reserve an output until the command is over; return its version if it is a model of these."""
     if output == "-":
-        return None
+        raise ParameterError("-o: expected a file for the model, got standard output. Name a file.")
     read = click.get_current_context().with_resource(reserved(output))
     is_model = os.path.isfile(output) and any(os.path.samefile(output, each) for each in models)
     return read if is_model else None
@@ -458,29 +454,6 @@ def _as_before(resumed: ResumePoint, options: Options) -> Options:
     return options.replace(columns=columns).with_found(found)
 
 
-def _widen_to_widest(estimators: list[Any]) -> None:
-    """Give models of unnamed columns as many columns as the widest of them."""
-    width = max(estimator.n_features_in_ for estimator in estimators)
-    for estimator in estimators:
-        named = names.column_names(estimator) is not None
-        if estimator.n_features_in_ < width and not named and hasattr(estimator, "merge"):
-            base.widen(estimator, width)
-
-
-def _save(
-    estimator: Any, output: str, read: Version | None = None, run: dict[str, Any] | None = None,
-    learned: Sequence[list[int]] = (),
-) -> None:  # fmt: skip
-    if output != "-":
-        save_model(estimator, output, read, run, learned)
-        return
-    with room(tempfile.gettempdir(), "narrows") as folder:
-        path = folder / "model.narrows"
-        save_model(estimator, path, learned=learned)
-        with open(path, "rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-
-
 def _say_if_other_columns(estimator: Any) -> None:
     """Say if later rows have changed the selection, by which predictions do not go."""
     then = estimator._learned.then
@@ -503,10 +476,9 @@ def _report_model(
     if found["method"] == "ForwardFS" and (columns := chosen(estimator)):
         found["top"] = columns
         text += f"\n{in_order(columns)}"
-    console.report(found, text, as_json, err=output == "-")
+    console.report(found, text, as_json)
     if lost := base.what_is_lost(estimator):
         console.say(lost)
     _say_if_other_columns(estimator)
-    of_classes = estimator._needs_y and not estimator._takes_numbers
-    classes: Any = names.labels_of(estimator) if of_classes else []
-    console.say_if_numbers(classes, found["rows"], ", with --method pls or forwardfs")
+    if estimator._needs_y and not estimator._takes_numbers:
+        console.say_if_numbers(names.labels_of(estimator), found["rows"])

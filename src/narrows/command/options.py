@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import glob
 import inspect
-import os
 from collections.abc import Callable
 from itertools import chain
 from typing import Any
@@ -13,8 +11,7 @@ import click
 
 from narrows.errors import ParameterError
 from narrows.io import options as io
-from narrows.io.addresses import is_address, without_options
-from narrows.io.kinds import SUFFIXES, kind_of
+from narrows.io.kinds import SUFFIXES
 from narrows.methods import MODULES
 
 _MOST_COLUMNS = 2**31 - 1
@@ -96,18 +93,6 @@ class Listed(click.ParamType):
             ) from None
 
 
-class Input(click.Path):
-    """A data file whose suffix is supported, a pattern, or ``-``."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        """Return the path; ParameterError names the suffixes."""
-        is_pattern = glob.has_magic(without_options(value)) and not os.path.exists(value)
-        is_address(value)  # or say why not
-        if value != "-" and not is_pattern and not os.path.isdir(value):
-            kind_of(value)
-        return str(value)
-
-
 def is_set(value: Any) -> bool:
     """Whether an option was given."""
     return not (value is None or value is False or value == ())
@@ -155,8 +140,8 @@ def one_of(given: dict[str, Any], *names: str) -> str | None:
 
 _JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object.")
 
-INPUT = click.Argument(["input"], type=Input(), metavar="INPUT")
-INPUTS = click.Argument(["inputs"], type=Input(), nargs=-1, required=True, metavar="INPUT...")
+INPUT = click.Argument(["input"], type=click.Path(), metavar="INPUT")
+INPUTS = click.Argument(["inputs"], type=click.Path(), nargs=-1, required=True, metavar="INPUT...")
 MODEL = click.Argument(["model"], type=click.Path(), metavar="MODEL")
 MODELS = click.Argument(["models"], type=click.Path(), nargs=-1, required=True, metavar="MODEL...")
 MODEL_OUTPUT = option("-o --output MODEL", "File to save the model to.",

@@ -230,10 +230,6 @@ def export(model: str, output: str, as_json: bool) -> None:
     from narrows.export import maker_of, steps_of, to_onnx
     from narrows.io.models import load
 
-    if not output.lower().endswith(".onnx"):
-        raise ParameterError(
-            f"{output}: expected a file that ends in .onnx, got another suffix. Change it."
-        )
     values.check_output(output, model)
     estimator = load(model)
     found = to_onnx(estimator, output)

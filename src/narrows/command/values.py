@@ -132,7 +132,11 @@ def as_allowed(text: str, constraint: Constraint) -> Any:
     none, and the text. Features are a list of names; all and true are True.
     """
     values: list[Any] = []
-    readers: list[Callable[[str], Any]] = [_json, _floats, lambda text: tuple(_json(f"[{text}]"))]
+    readers: list[Callable[[str], Any]] = [
+        _json,
+        lambda text: [float(part) for part in text.split(",")],
+        lambda text: tuple(_json(f"[{text}]")),
+    ]
     if constraint.lists_features:
         readers = [_json] if text.startswith("[") else []
     for read in readers:
@@ -142,11 +146,6 @@ def as_allowed(text: str, constraint: Constraint) -> Any:
         values.append({"all": True, "true": True, "false": False}.get(text, text.split(",")))
     values += [None, 0] if text == "none" else [text]
     return next(filter(constraint.allows, values), values[0])
-
-
-def _floats(text: str) -> list[float]:
-    """Return numbers separated by commas; ValueError for others."""
-    return [float(part) for part in text.split(",")]
 
 
 def _json(text: str) -> Any:
