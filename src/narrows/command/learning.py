@@ -165,7 +165,8 @@ def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: boo
         except WidthError:  # which concerns both
             raise
         except ValueError as error:
-            problem = f"expected a model to merge into {models[0]}, got another. {error}"
+            why = getattr(error, "problem", error)  # whose advice may be in Python
+            problem = f"expected a model to merge into {models[0]}, got another. {why}"
             how = "Fit one model, and the other rows with narrows fit --like MODEL."
             raise DataError(model, f"{problem} {how}") from None
     learned: list[list[int]] = []
