@@ -142,7 +142,7 @@ def test_ctrl_c_without_a_checkpoint_says_how_to_keep_one(run, monkeypatch):
     for command, hint in (
         ("fit a.svm --method oc", "no file was changed. Use --checkpoint FILE to save progress"),
         ("fit a.svm --method srda", "no file was changed. Use --checkpoint FILE to save progress"),
-        ("fit a.svm --method srda --param solver=lsqr", "no file was changed.\n"),
+        ("fit a.svm --method srda --param solver=lsqr", "no file was changed."),
     ):
         with monkeypatch.context() as patch:
             stop_after(patch, 1)
@@ -434,7 +434,7 @@ def test_a_checkpoint_takes_the_place_of_nothing_else(run):
         ),
         (
             "fit a.svm --method oc -o n.narrows --checkpoint -",
-            "--checkpoint: expected a file, got -.",
+            "-: expected a checkpoint, got another file",
         ),
     ):
         status, out, err = run(command)
@@ -487,7 +487,7 @@ def test_a_checkpoint_belongs_to_a_fit_or_to_the_update_of_one_model(run, monkey
         ("fit a.jsonl --method oc -o m --stop-words none.txt", "none.txt"),
         (
             "fit - --one-based --method oc -o m --checkpoint c --resume",
-            "--resume: expected files, got standard input, which cannot be read again",
+            "--resume: expected files, got standard input, a pipe, which cannot be read again",
         ),
         ("fit a.svm --method oc -o m --checkpoint none/c", "expected a folder none, got none"),
         ("fit a.svm --method oc -o m --checkpoint a.svm", "expected an output, got an input"),
@@ -507,7 +507,7 @@ def test_a_pipe_with_a_name_is_not_resumed(run):
     os.mkfifo("pipe.svm")
     status, out, err = run("fit pipe.svm --method oc -o m --checkpoint c.narrows --resume")
     assert (status, out) == (2, "")
-    assert "--resume: expected files, got the pipe pipe.svm, which cannot be read again" in err
+    assert "--resume: expected files, got pipe.svm, a pipe, which cannot be read again" in err
 
 
 def test_a_file_of_stop_words_is_utf_8(run):

@@ -19,11 +19,11 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.feature_extraction.text import CountVectorizer
 
 import narrows
-from narrows import OCFS, ForwardFS, load
+from narrows import OCFS, ForwardFS
 from narrows.command import cli
 from narrows.read import source_of
 from tests.cases import METHODS as METHODS_BY_NAME
-from tests.cases import arrays_of, labelled
+from tests.cases import labelled
 from tests.conftest import EVERYTHING, slow
 
 METHODS = {name.lower(): kind for name, kind in METHODS_BY_NAME.items()}
@@ -288,8 +288,7 @@ GOOD = "1 1:1 2:1\n2 2:5\n"
 WRONG = [
     ("fit none.svm --method oc -o x", 2, "no such file: none.svm"),
     ("fit a.txt --method oc -o x", 2, "a.txt: expected a file that ends in .svm, .svmlight"),
-    ("fit a.svm --method nope -o x", 2, "expected a method, got 'nope'. Choose from ccipca, chi"),
-    ("fit a.svm --method ofcs -o x", 2, "expected a method, got 'ofcs'. Did you mean ocfs?"),
+    ("fit a.svm --method nope -o x", 2, "'nope' is not one of 'ccipca', 'chi'"),
     ("fti a.svm --method oc -o x", 2, "No such command 'fti'"),
     ("fit a.svm --method oc", 2, "Missing option '-o'"),
     ("fit --method oc -o x", 2, "Missing argument 'INPUT...'"),
@@ -297,7 +296,7 @@ WRONG = [
     (
         "fit a.svm --method oc -o x --n-features 3",
         2,
-        "expected a parameter of OC, got 'n_features'. Did you mean --n-components?",
+        "expected a parameter of OC, got 'n_features'. Methods with --n-features: chi, corr",
     ),
     (
         "fit a.svm --method oc -o x --param q=1",
@@ -418,12 +417,12 @@ WRONG = [
     (
         "transform m.narrows a.svm -o x.npz --width 9",
         2,
-        "--width: expected 2, as m.narrows was fitted to, got 9",
+        "--width: expected 2, as of m.narrows, got 9",
     ),
     ("transform words.narrows words.csv -o x.svm", 2, "expected labels that are numbers, got 'u'"),
     ("info half.narrows", 1, "half.narrows"),
     ("info none.narrows", 2, "no such file: none.narrows"),
-    ("demo -o x.xyz", 2, "x.xyz: expected a picture that ends in .png"),
+    ("fit a.svm --method oc -o -", 2, "-o: expected a file for the model, got standard output"),
     ("fit a.svm --method oc --priors 1,2,3 -o x", 2, "one number for each class"),
     ("nope", 2, "No such command 'nope'"),
     ("info .", 2, ".: expected a file, got a folder"),
@@ -433,19 +432,14 @@ WRONG = [
     (
         "fit a.svm --split train --method oc -o x",
         2,
-        "a.svm: expected no split, which svmlight does not",
+        "a.svm: expected no --split, which svmlight does not",
     ),
     (
         "fit words.csv --one-based --method oc -o x",
         2,
-        "words.csv: expected no zero_based, which CSV does not",
+        "words.csv: expected no --zero-based, which CSV does not",
     ),
     ("fit - - --method oc -o x", 2, "-: expected standard input once, got it twice"),
-    (
-        "fit a.svm --method oc --priors sqrt --param priors=balanced -o x",
-        2,
-        "--param: expected priors once, got it twice",
-    ),
     ('fit a.svm --method oc --param priors=["a","b"] -o x', 2, "expected priors to be numbers"),
     (
         "fit a.svm --method ocfs --param energy=high -o x",
@@ -454,8 +448,6 @@ WRONG = [
     ),
     ("fit a.svm --method oc -o x --every 5", 2, "--every: expected --checkpoint FILE beside it"),
     ("update m.narrows a.svm -o x --every 5", 2, "--every: expected --checkpoint FILE beside it"),
-    ("fit a.svm --method oc -o x --one-based --zero-based", 2, "expected one of them, got both"),
-    ("convert a.svm x.npz --zero-based --one-based", 2, "expected one of them, got both"),
     ("compare a.svm --seed -1", 2, "-1 is not in the range 0<=x<=4294967295"),
     ("compare a.svm --seed 4294967296", 2, "is not in the range 0<=x<=4294967295"),
     (f"fit a.svm --method mmc -o x --param eps={'9' * 400}", 2, "expected --eps to be"),
@@ -829,22 +821,6 @@ def test_pipes(run, tmp_path, svm):
     assert run("fit - --method oc -o c.narrows", b"a,class\n1,x\n2,y\n")[0] == 0
 
 
-@pytest.mark.slow
-def test_a_model_from_a_pipe_to_a_pipe(run, tmp_path, svm):
-    assert run("fit a.svm --method ocfs --n-features 2 -o m.narrows")[0] == 0
-    line = "fit - --one-based --method ocfs --n-features 2 --then srda -o -"
-    done = subprocess.run(
-        [*COMMAND, *line.split()], input=(tmp_path / "a.svm").read_bytes(), capture_output=True,
-        cwd=tmp_path, check=False, timeout=120,
-    )  # fmt: skip
-    (tmp_path / "p.narrows").write_bytes(done.stdout)
-    found, expected = (arrays_of(load(tmp_path / f"{name}.narrows")) for name in "pm")
-    assert found.keys() == expected.keys()
-    for name, array in expected.items():
-        np.testing.assert_array_equal(found[name], array, err_msg=name)
-    assert b"saved to -" in done.stderr
-
-
 @pytest.mark.nightly
 def test_a_pipe_that_begins_slowly_and_one_that_is_closed(tmp_path):
     line = [*COMMAND, *["fit", "-", "--method", "oc", "-o", "m.narrows"]]
@@ -868,11 +844,10 @@ def test_a_pipe_that_begins_slowly_and_one_that_is_closed(tmp_path):
     )
 
 
-@pytest.mark.parametrize("command", ["fit a.csv --method oc -o -", "convert a.csv -"])
-def test_closed_standard_output_is_named(run, monkeypatch, command):
+def test_closed_standard_output_is_named(run, monkeypatch):
     Path("a.csv").write_text("a,b,label\n1,2,x\n3,4,y\n")
     monkeypatch.setattr(sys, "stdout", None)
-    status, _, err = run(command)
+    status, _, err = run("convert a.csv -")
     assert status == 2
     assert err == "narrows: -o -: expected standard output, got a closed one. Write to a file.\n"
 

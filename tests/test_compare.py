@@ -273,7 +273,7 @@ RIVALS = (
 def test_a_rival_is_for_comparisons_alone(run):
     for name in RIVALS:
         status, _, err = run(f"fit a.svm --method {name} -o m.narrows")
-        assert (status, "a method of scikit-learn, for compare alone" in err) == (2, True)
+        assert (status, f"'{name}' is not one of" in err) == (2, True)
 
 
 @pytest.mark.nightly
@@ -639,8 +639,6 @@ def test_several_files_and_patterns_are_compared_as_one_that_holds_all(run, tmp_
         assert "150 rows" in run("info none")[1]
     tests = [word for file in files[1:] for word in ("--test", file)]
     assert compared(files[0], *tests)[0] == compared(files[0], "--test", f"part [12].{kind}")[0]
-    assert main(["compare", *files, "--label", "target", "--test", files[2], "--dims", "1"]) == 0
-    assert f"{files[2]}: an earlier file has the same contents" in run("info none")[2]
     frame.drop(columns=frame.columns[0]).to_csv("bad.csv", index=False)
     if kind == "csv":
         status, _, err = run("compare all.csv bad.csv --label target")

@@ -324,14 +324,6 @@ def test_the_command_writes_a_model_and_says_what_it_takes(run, digits, tmp_path
     assert json.loads(out)["outputs"] == ["transformed", "label", "probabilities"]
 
 
-def test_the_command_refuses_another_suffix(run, digits, tmp_path):
-    X, y = digits
-    save(OC().fit(X, y), tmp_path / "m.narrows")
-    assert run("export m.narrows -o m.pb") == (
-        2, "", "narrows: m.pb: expected a file that ends in .onnx, got another suffix. Change it.\n"
-    )  # fmt: skip
-
-
 def test_of_texts_what_follows_the_vectoriser_is_exported(run, tmp_path):
     rows = [("sea", "a ship on salt water"), ("sea", "the salt of the sea")]
     rows += [("land", "a tree on a hill of sand"), ("land", "the tree of the land")]

@@ -162,7 +162,7 @@ def test_the_column_of_labels_is_found_by_its_name(tmp_path):
     assert set(gathered(tmp_path / "a.h5ad")[1]) == set(KINDS)
     save(tmp_path / "b.h5ad", values(), {"kind": categorical()})
     assert gathered(tmp_path / "b.h5ad")[1] is None
-    with pytest.raises(ParameterError, match=r"expected no text, which \.h5ad does not support"):
+    with pytest.raises(ParameterError, match=r"expected no `text`, which \.h5ad does not support"):
         gathered(tmp_path / "a.h5ad", text="class")
 
 

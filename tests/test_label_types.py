@@ -232,16 +232,6 @@ def test_leading_zeros_for_a_model_of_integers(files, source):
 
 
 @pytest.mark.parametrize("files", [False], indirect=True)
-def test_an_update_warns_if_no_label_is_a_class(files):
-    files.fit("csv", of_each("a", "b"))
-    status, _, err = files.update("csv", of_each("1", "2"))
-    assert status == 0
-    assert "expected labels that are classes of m.narrows ('a', 'b'), got '1', '2'. They are" in err
-    assert files.counts() == dict.fromkeys(["1", "2", "a", "b"], EACH)
-    assert files.update("csv", of_each("a", "3"))[2] == ""  # one class is known
-
-
-@pytest.mark.parametrize("files", [False], indirect=True)
 @pytest.mark.parametrize("target", ["csv", "svm", "parquet", "npz"])
 def test_integers_for_a_model_of_leading_zeros(files, target):
     files.fit("csv", of_each("01", "02"))
@@ -249,8 +239,7 @@ def test_integers_for_a_model_of_leading_zeros(files, target):
     assert accuracy == 0
     assert "expected labels that are classes of m.narrows ('01', '02'), got '1', '2'" in err
     assert files.predict(target, of_each("1", "2"), " --labels integer") == (1.0, "")
-    status, _, err = files.update(target, of_each("1", "2"))
-    assert (status, "got '1', '2'. They are new classes" in err) == (0, True)
+    assert files.update(target, of_each("1", "2"))[0] == 0
     assert set(files.counts()) == {"01", "02", "1", "2"}
     files.fit("csv", of_each("01", "02"))
     status, _, err = files.update(target, of_each("1", "2"), " --labels integer")
@@ -300,7 +289,7 @@ def test_what_is_no_integer_is_named_with_its_line(tmp_path):
         with pytest.raises(DataError, match=r"a\.csv:3: .*expected an? .*label") as caught:
             list(iter_chunks(tmp_path / "a.csv", labels="integer"))
         assert ("Set `labels` to text." in str(caught.value)) == bool(label)
-    with pytest.raises(ParameterError, match="labels: expected 'text' or 'integer', got 'number'"):
+    with pytest.raises(ParameterError, match=r"`labels`: expected .* got 'number'"):
         list(iter_chunks(tmp_path / "a.csv", labels="number"))
 
 

@@ -191,7 +191,7 @@ WRONG_CSV = [
     (b"label,t\nx,y\n", {"label": "t"}, r"columns that are named once, got 't' twice"),
     (b"label,t\nx,y\n", {"text": ()}, r"`text`: expected the name of a column"),
     (b"label,t\nx,y\n", {"text": [1]}, r"`text`: expected the name of a column"),
-    (b"label,t\nx,y\n", {"split": "test"}, r"expected no split, which CSV does not support"),
+    (b"label,t\nx,y\n", {"split": "test"}, r"expected no `split`, which CSV does not support"),
     (b"label,t\nx,y\n", {"vector": "t"}, r"expected one of them, got both"),
 ]  # fmt: skip
 

@@ -13,7 +13,6 @@ from functools import partial
 import click
 
 from narrows.command.console import say, show_warning
-from narrows.command.options import INSTEAD
 from narrows.command.verbs import VERBS
 from narrows.errors import ParameterError
 from narrows.io.kinds import SUFFIXES
@@ -47,14 +46,9 @@ def _run(words: list[str]) -> int:
     try:
         return cli.main(words, prog_name="narrows", standalone_mode=False) or 0
     except click.NoSuchOption as error:
-        verb = "" if error.ctx is None else error.ctx.info_name or ""
         gone = OPTIONS.get(error.option_name)
-        hint = f"Version 0.4 removed it: {gone}" if gone else None
-        hint = hint or INSTEAD.get(verb, {}).get(error.option_name)
-        near, typed = error.possibilities or [], sorted(error.option_name)
-        near.sort(key=lambda each: sorted(each) != typed)  # first those of the same letters
-        del near[1:]  # the first one is the nearest
-        say(f"No such option '{error.option_name}'. {hint}" if hint else error.format_message())
+        hint = f" Version 0.4 removed it: {gone}" if gone else ""
+        say(f"{error.format_message()}{hint}")
         return 2
     except click.ClickException as error:
         say(error.format_message())

@@ -76,17 +76,15 @@ def say_skipped(dataset: Any, path: str | None) -> dict[str, Any]:
     return {"skipped": listed, "missing_cells": skipped.n_missing}
 
 
-def say_if_numbers(classes: Any, n_rows: int, how: str = "") -> None:
+def say_if_numbers(classes: Any, n_rows: int) -> None:
     """Say what to do where the labels of rows look like numbers to predict."""
     from narrows.moments.labels import FEW_CLASSES
     from narrows.solve.cells import reads_as_number
 
     many = len(classes) > FEW_CLASSES and 10 * len(classes) > n_rows
     if many and all(map(reads_as_number, map(str, classes))):
-        say(
-            f"the {n_rows:,} rows have {len(classes):,} different numbers as labels. If the label "
-            f"is a number to predict, use --target instead of --label{how}."
-        )
+        how = "If the label is a number to predict, use --target instead of --label."
+        say(f"the {n_rows:,} rows have {len(classes):,} different numbers as labels. {how}")
 
 
 def described_columns(encoder: Any) -> list[str]:

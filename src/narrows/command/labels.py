@@ -71,16 +71,12 @@ def make_one_type(estimators: Sequence[Any], models: Sequence[str], kind: str | 
         make_type(estimator, kind, model)
 
 
-def are_unlike(
-    labels: Collection[Any], classes: np.ndarray, path: str, model: str, advice: str
-) -> bool:
-    """Return, and say on standard error, whether no label of a file is a class of the model."""
-    distinct = np.unique(list(labels))
-    if not (len(distinct) and len(classes)) or np.isin(distinct, classes).any():
-        return False
-    expected = f"expected labels that are classes of {model} ({first_labels(classes)})"
-    say(f"warning: {path}: {expected}, got {first_labels(distinct)}. {advice}")
-    return True
+def say_if_unlike(labels: Collection[Any], classes: np.ndarray, path: str, model: str) -> None:
+    """Say on standard error that no label of a file is a class of the model, where that is so."""
+    if labels and len(classes) and not np.isin(found := np.unique(list(labels)), classes).any():
+        expected = f"expected labels that are classes of {model} ({first_labels(classes)})"
+        got = f"got {first_labels(found)}. Check which column has the labels."
+        say(f"warning: {path}: {expected}, {got}")
 
 
 class Agreement:
@@ -111,11 +107,6 @@ class Agreement:
     def share(self) -> float | None:
         """The share of labels that are equal, None without labels."""
         return self.equal / self.n if self.n else None
-
-    @property
-    def most_frequent(self) -> tuple[Any, float] | None:
-        """The most frequent label and its share, None without one label for each sample."""
-        return next(((label, n / self.n) for label, n in self.labels.most_common(1)), None)
 
     def scores(self) -> dict[str, float]:
         """Return scores of the probabilities of samples whose label is a class of the model.

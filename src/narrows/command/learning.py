@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -18,25 +17,22 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from narrows.command import console, values
-from narrows.command.labels import are_unlike, make_one_type, make_type
+from narrows.command.labels import make_one_type, make_type
 from narrows.command.runs import FileSamples
 from narrows.engines import local
 from narrows.errors import (
-    AdvisedError,
     DataError,
     ParameterError,
     WidthError,
-    did_you_mean,
-    feature_name,
-    some_names,
 )
 from narrows.io.addresses import is_address
-from narrows.io.atomic import Version, reserved, room
+from narrows.io.atomic import Version, reserved
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run, method_in
 from narrows.io.chunk import Options, for_targets
+from narrows.io.dataset import Dataset
 from narrows.io.labels import decided_by
 from narrows.io.models import fingerprint, learned_by, load_model, save_model
-from narrows.io.source import check_kind, kind_of
+from narrows.io.source import Source, check_kind, kind_of
 from narrows.io.streams import display_name, expand_patterns
 from narrows.methods import base, names
 from narrows.methods.describe import chosen, in_order, n_classes, summary
@@ -49,17 +45,16 @@ from narrows.solve.columns import take
 from narrows.solve.sums import widened
 from narrows.text import Tfidf, Vectoriser
 
-_ADD_CLASSES = "Leave out --no-new-classes to learn it."
-
 
 def fit(
     inputs: tuple[str, ...], method: str | None, output: str, params: tuple[str, ...],
     as_json: bool, **given: Any,
-) -> int:  # fmt: skip
+) -> None:  # fmt: skip
     """Fit a method to labelled data and save the model."""
     if given["like"] is not None:
         values.check_like_options({**given, "method": method, "params": params})
-        return _update(given["like"], inputs, output, as_json, given, anew=True)
+        update(given["like"], inputs, output, as_json, anew=True, **given)
+        return
     kind = values.method_of(method, given["target"])
     reading = values.read_options(given, get_tags(kind()).target_tags.required)
     vectoriser = values.make_vectoriser(given)
@@ -77,6 +72,7 @@ def fit(
     reading, vectoriser = values.as_table(files, reading, given, vectoriser)
     if reading.table:
         values.check_text_options(given, False, files[0])
+    learned = _fingerprints(files)
     if fit_parts is not None:
         how = {"vectoriser": vectoriser, "progress": sys.stderr.isatty()}
         how |= values.read_arguments(reading)
@@ -86,33 +82,29 @@ def fit(
             if for_many is None:
                 raise
             estimator = fit_parts(for_many(), files, **how)
-        _save(estimator, output, learned=_fingerprints(files))
+        save_model(estimator, output, learned=learned)
         if reading.table:
             console.say_decisions(names.source_of(estimator).encoder)
-        _say_lost(estimator)
-        if estimator._selects and given["then"] is None:
-            values.say_selects(estimator, values.THEN_APART)
         _report_model(estimator, output, as_json)
-        return 0
+        return
     checkpoint = _checkpoint(estimator, files, reading, given, output)
-    run = Run(estimator, files, reading, given, checkpoint, vectoriser, for_many=for_many)
-    values.check_text_options(given, run.samples.dataset.is_text, files[0])
-    status = run.finish(run.fit, output, as_json)
-    if not status:
-        _say_lost(run.estimator)
-    return status
+    samples, resumed = _opened(files, reading, given, checkpoint, vectoriser=vectoriser)
+    values.check_text_options(given, samples.dataset.is_text, files[0])
+    with _interruptible(samples, checkpoint):
+        estimator = _fitted(estimator, samples, resumed, checkpoint, for_many, given)
+        base.remember(estimator, samples.source())
+        if estimator._selects and given["then"] != "none":
+            _fit_then(estimator, samples, given)
+        save_model(estimator, output, learned=learned)
+    more = _said_of_rows(samples, checkpoint, given)
+    _report_model(estimator, output, as_json, more)
 
 
-def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **given: Any) -> int:
-    """Update a saved model with more rows."""
-    return _update(model, inputs, output, as_json, given)
-
-
-def _update(
-    model: str, inputs: tuple[str, ...], output: str, as_json: bool, given: dict[str, Any],
-    anew: bool = False,
-) -> int:  # fmt: skip
-    """Update a model; with `anew`, a copy of it that has learned no rows."""
+def update(
+    model: str, inputs: tuple[str, ...], output: str, as_json: bool, anew: bool = False,
+    **given: Any,
+) -> None:  # fmt: skip
+    """Update a saved model with more rows; with `anew`, a copy of it that has learned none."""
     files, updated = expand_patterns(inputs), () if anew else (model,)
     values.check_output(output, *((model,) if anew else ()), *files, given=given)
     read = _reserve(output, *updated)
@@ -126,11 +118,29 @@ def _update(
     if checkpoint is not None and given["resume"] and checkpoint.is_finished():
         console.say(f"already finished: {model} has learned these inputs; nothing to do.")
         _report_model(estimator, output, as_json)
-        return 0
-    learner = base.emptied_copy(estimator) if anew else estimator
-    run = Run(learner, files, reading, given, checkpoint, model=model, updates=not anew)
-    check_kind(files[0], run.samples.dataset.holds, kind_of(names.source_of(estimator)), model)
-    return run.finish(run.update, output, as_json, read)
+        return
+    learned, new = _fingerprints(files, "" if anew else model), Counter[Any]()
+    source = names.source_of(estimator)
+    samples, resumed = _opened(files, reading, given, checkpoint, source, model=model)
+    check_kind(files[0], samples.dataset.holds, kind_of(source), model)
+    if resumed is not None:
+        estimator = resumed.estimator
+    elif anew:
+        estimator = base.emptied_copy(estimator)
+    with _interruptible(samples, checkpoint):
+        local.update(
+            estimator,
+            _labelled_alike(estimator, samples, model, given, new),
+            lambda: _record(estimator, samples, checkpoint, estimator._learned, 0),
+        )
+        run = checkpoint.run if checkpoint and read else None
+        save_model(estimator, output, read, run, learned)
+    more = _said_of_rows(samples, checkpoint, given) | {"new_classes": dict(new.most_common())}
+    if new:
+        shown = ", ".join(f"{label!r} ({n:,} rows)" for label, n in new.most_common(10))
+        shown += ", …" * (len(new) > 10)
+        console.say(f"warning: classes that {model} did not have: {shown}.")
+    _report_model(estimator, output, as_json, more)
 
 
 def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: bool) -> None:
@@ -138,22 +148,11 @@ def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: boo
     values.check_output(output)
     read = _reserve(output, *models)
     estimators = [load_model(model) for model in models]
-    merged = _merged(estimators, models, labels)
-    learned: list[list[int]] = []
-    for model in models:
-        more = learned_by(model)
-        if any(each in learned for each in more):
-            console.say(
-                f"warning: {model}: another model has learned a file of it. It counts twice."
-            )
-        learned += more
-    _save(merged, output, read, None, learned)
-    _report_model(merged, output, as_json)
-
-
-def _merged(estimators: list[Any], models: Sequence[str], labels: str | None) -> Any:
-    """Return the first of some estimators, with all others merged into it."""
-    _widen_to_widest(estimators)
+    width = max(estimator.n_features_in_ for estimator in estimators)
+    for each in estimators:  # unnamed columns
+        named = names.column_names(each) is not None
+        if each.n_features_in_ < width and not named and hasattr(each, "merge"):
+            base.widen(each, width)
     if not any(each._takes_numbers for each in estimators):
         make_one_type(estimators, models, labels)
     else:
@@ -165,22 +164,22 @@ def _merged(estimators: list[Any], models: Sequence[str], labels: str | None) ->
             merge_with(other)
         except WidthError:  # which concerns both
             raise
-        except AdvisedError as error:
-            raise DataError(
-                model,
-                f"{error.problem} Fit one model, and the other rows with narrows fit --like MODEL.",
-            ) from None
         except ValueError as error:
-            raise DataError(
-                model, f"expected a model to merge into {models[0]}, got another. {error}"
-            ) from None
-    return merged
+            why = getattr(error, "problem", error)  # whose advice may be in Python
+            problem = f"expected a model to merge into {models[0]}, got another. {why}"
+            how = "Fit one model, and the other rows with narrows fit --like MODEL."
+            raise DataError(model, f"{problem} {how}") from None
+    learned: list[list[int]] = []
+    for model in models:
+        _add_learned(learned, learned_by(model), model, "a file that another model has learned")
+    save_model(merged, output, read, None, learned)
+    _report_model(merged, output, as_json)
 
 
 def _reserve(output: str, *models: str) -> Version | None:
     """Reserve an output until the command is over; return its version if it is a model of these."""
     if output == "-":
-        return None
+        raise ParameterError("-o: expected a file for the model, got standard output. Name a file.")
     read = click.get_current_context().with_resource(reserved(output))
     is_model = os.path.isfile(output) and any(os.path.samefile(output, each) for each in models)
     return read if is_model else None
@@ -198,296 +197,171 @@ def _checkpoint(
     values.check_checkpoint_path(path, output, *files, *([] if model is None else [model]))
     pipes = [file for file in files if not (is_address(file) or os.path.isfile(file))]
     if given["resume"] and pipes:
-        got = "standard input" if pipes[0] == "-" else f"the pipe {pipes[0]}"
+        what = f"files, got {display_name(pipes[0])}, a pipe, which cannot be read again"
         raise ParameterError(
-            f"--resume: expected files, got {got}, which cannot be read again. Write it to a file "
-            "first, or leave out --resume."
+            f"--resume: expected {what}. Write it to a file first, or leave out --resume."
         )
     every = given["every"] or 100_000
     given_estimator = clone(estimator) if model is None else estimator  # whose names stay names
     return Checkpoint(path, every, given_estimator, files, reading, model)
 
 
-class Run:
-    """A fit or an update of an estimator, which resumes from its checkpoint if it is asked to.
+def _opened(
+    files: Sequence[str], reading: Options, given: dict[str, Any], checkpoint: Checkpoint | None,
+    source: Source | None = None, vectoriser: Vectoriser | None = None, model: str = "",
+) -> tuple[FileSamples, ResumePoint | None]:  # fmt: skip
+    """Return the samples of files, and the point from which a checkpoint continues, if it does."""
+    resumed = checkpoint.resume() if checkpoint is not None and given["resume"] else None
+    if resumed is not None:
+        at, source = resumed.at, names.source_of(resumed.estimator)
+        console.say(f"resuming after {at.rows:,} rows, line {at.line:,} of {files[at.file]}.")
+        reading = _as_before(resumed, reading)
+        if not model and source is not None and source.tfidf is not None:
+            try:
+                source.tfidf.check_same_settings(vectoriser or Tfidf())
+            except ValueError as error:
+                raise another_run(given["checkpoint"], str(error)) from None
+    elif given["resume"]:
+        console.say(f"no checkpoint {given['checkpoint']} yet; starting from the beginning.")
+    samples = FileSamples(files, reading, source, vectoriser, given.get("idf_sample"))
+    values.check_skipping(given, samples.dataset, *files, *[model] * bool(model))
+    if resumed is not None:
+        samples.dataset.resume_from(resumed.at)
+    return samples, resumed
 
-    Parameters
-    ----------
-    estimator : narrows estimator
-        Unfitted for a fit; fitted for an update, which continues from its state.
-    files : sequence of str
-        Files of one format, or "-".
-    reading : Options
-        How to read them.
-    given : dict
-        The options of checkpoints, and of texts.
-    checkpoint : Checkpoint, optional
-        Where progress is saved.
-    vectoriser : Vectoriser, optional
-        Counts the terms of texts; a fitted estimator has its own.
-    model : str
-        The file of the estimator of an update.
-    updates : bool
-        Whether the model has learned the files before these.
-    for_many : callable, optional
-        Returns an estimator that learns more columns than the given one.
+
+@contextmanager
+def _interruptible(samples: FileSamples, checkpoint: Checkpoint | None) -> Iterator[None]:
+    """Save what was learned to the checkpoint where Ctrl-C or SIGTERM ends the block, and say it.
+
+    Errors in the block name the inputs.
     """
-
-    def __init__(
-        self, estimator: Any, files: Sequence[str], reading: Options, given: dict[str, Any],
-        checkpoint: Checkpoint | None, vectoriser: Vectoriser | None = None, model: str = "",
-        updates: bool = False, for_many: Callable[[], Any] | None = None,
-    ) -> None:  # fmt: skip
-        self.estimator, self.checkpoint, self.model = estimator, checkpoint, model
-        self._resumed: ResumePoint | None = None
-        source = names.source_of(estimator) if model else None
-        if checkpoint is not None and given["resume"]:
-            self._resumed = checkpoint.resume()
-            if self._resumed is None:
-                console.say(f"no checkpoint {checkpoint.path} yet; starting from the beginning.")
-            else:
-                at, source = self._resumed.at, names.source_of(self._resumed.estimator)
-                console.say(
-                    f"resuming after {at.rows:,} rows, line {at.line:,} of {files[at.file]}."
-                )
-                reading = _as_before(self._resumed, reading)
-                if not model and source is not None and source.tfidf is not None:
-                    _check_same_settings(source.tfidf, vectoriser or Tfidf(), checkpoint.path)
-        self.samples = FileSamples(files, reading, source, vectoriser, given.get("idf_sample"))
-        self._given, self._for_many = given, for_many
-        self._skipped, self._no_new = given["skipped"], given.get("no_new_classes", False)
-        self._new = Counter[Any]()  # labels that were no classes of the model, of its rows
-        self._n_labels = 0  # of rows that were compared with these
-        self._learned = _fingerprints(files, model if updates else "")
-        values.check_skipping(given, self.samples.dataset, *files, *[model] * bool(model))
-        if self._resumed is not None:
-            self.samples.dataset.resume_from(self._resumed.at)
-
-    def finish(
-        self, learn: Callable[[], Any], output: str, as_json: bool, read: Version | None = None
-    ) -> int:
-        """Learn, save the model, remove the checkpoint; return the exit status.
-
-        `read` is the version of the model that the output replaces, if it does.
-        """
-        checkpoint = self.checkpoint
-        try:
-            with self.samples.named_in_errors():
-                estimator = learn()
-            run = checkpoint.run if checkpoint and read else None
-            _save(estimator, output, read, run, self._learned)
-        except KeyboardInterrupt:
-            self._report_interrupt()
-            return 130
-        except SystemExit:  # SIGTERM
-            self._report_interrupt()
-            raise
-        if checkpoint is not None:
-            checkpoint.remove()
-        if self.samples.n_empty:
-            console.say_empty(self.samples.n_empty)
-        more = console.say_skipped(self.samples.dataset, self._skipped)
-        more |= self._say_new()
-        _report_model(estimator, output, as_json, more)
-        return 0
-
-    def fit(self) -> Any:
-        """Fit the estimator, from the beginning or from where it was stopped, and return it."""
-        samples, resumed = self.samples, self._resumed
-        passes = base.most_passes(self.estimator, 1) - (0 if resumed is None else resumed.passes)
-        passes += self._given["then"] not in (None, "none")
-        again = "-" in samples.inputs and self._may_read_again()
-        if passes > 1 or samples.counts_first or again:
-            samples.dataset.store_stdin()
-        if samples.counts_first:
-            samples.count_terms()
-        start = None
-        if resumed is not None:
-            learned = resumed.estimator._learned
-            start = learned.step, learned.state, resumed.passes
-            names.use_names(self.estimator, learned.source)
-        self._fit_from(start)
-        estimator = self.estimator
-        base.remember(estimator, samples.source())
-        if estimator._selects and self._given["then"] != "none":
-            self._fit_then()
-        return estimator
-
-    def _fit_from(self, start: local.Start | None) -> None:
-        """Fit the estimator to the samples, or another one if these have too many columns."""
-        for_many = self._for_many
-        try:
-            if start is None and for_many is not None:
-                first = self.samples.peek()
-                if first is not None:
-                    base.plan_of(self.estimator, Data.of(first), "chunks")
-            local.fit(self.estimator, self.samples, start, self._recorded, self._start_over)
-            return
-        except WidthError:
-            if for_many is None:
-                raise
-        self.estimator = for_many()  # not above, where the error would keep the chunks open
-        if self.checkpoint is not None:
-            self.checkpoint.start_over(clone(self.estimator))
-        local.fit(self.estimator, self.samples, None, self._recorded, self._start_over)
-
-    def _fit_then(self) -> None:
-        """Fit what predicts by the selected columns, in one more pass over the samples.
-
-        Where that is not possible and was not asked for, say why.
-        """
-        selection, asked = self.estimator, self._given["then"] is not None
-        chunk = self.samples.chunk
-        useless = not selection.n_positive_ or (chunk is not None and chunk.y is None)
-        if useless and not asked:  # there is nothing to predict, or to predict by, which was said
-            return
-        chosen = selection.get_support(indices=True)
-        several = chunk is not None and sparse.issparse(chunk.y)
-        try:
-            then = values.make_then(self._given, selection, len(chosen), several)
-            if not (asked or self.samples.dataset.can_repeat):
-                add = f"add --then {names.method_of(then).lower()} to store it"
-                how = add.capitalize() if "-" in self.samples.inputs else f"Name it -, and {add}"
-                raise ValueError(f"the input can be read once. {how}.")
-            local.fit(then, _Chosen(self.samples, chosen, selection.n_features_in_))
-            selection._learned.then = Then(chosen, then)
-        except DataError:
-            raise
-        except ValueError as error:
-            if asked:
-                raise
-            values.say_selects(selection, str(error))
-
-    def update(self) -> Any:
-        """Update the estimator with the samples, and return it."""
-        if self._resumed is not None:
-            self.estimator = self._resumed.estimator
-        estimator = self.estimator
-        return local.update(
-            estimator, self._labelled_alike(), lambda: self._record(estimator._learned, 0)
-        )
-
-    def _labelled_alike(self) -> Iterator[tuple[Any, Any]]:
-        """Yield chunks whose labels have the type of the classes."""
-        estimator = self.estimator
-        has_classes = estimator._needs_y and not estimator._takes_numbers
-        if has_classes:
-            make_type(estimator, self.samples.dataset.options.labels, self.model)
-        known = self._known = names.labels_of(estimator).copy()
-        for X, y in self.samples:
-            path = display_name(self.samples.inputs[self.samples.at.file])
-            if not estimator._needs_y:  # it may ignore them
-                if y is None and estimator._learned.then is not None:
-                    expected = f"expected labels, by which {self.model} predicts, got none"
-                    raise DataError(path, f"{expected}. Update a model of --then none instead.")
-                y = self._as_classes(base.checked_targets(estimator, X, y, False))
-            if has_classes and len(known):
-                is_new = self._find_new(y, known, path)
-                if is_new.any():
-                    X, y = X[~is_new], y[~is_new]
-            if X.shape[0]:
-                yield X, y
-
-    def _as_classes(self, y: Any) -> Any:
-        """Return labels that are ignored in the type of the classes, or both as text."""
-        classes = names.labels_of(self.estimator)
-        if sparse.issparse(y) or not len(classes) or are_text(y) == are_text(classes):
-            return y
-        make_type(self.estimator, "text", self.model)
-        return written(y)
-
-    def _find_new(self, y: Any, known: np.ndarray, path: str) -> np.ndarray:
-        """Count labels that are no known classes, and return which rows are to be left out.
-
-        That is for --no-new-classes, which raises an error unless such rows are skipped.
-        """
-        several, n = sparse.issparse(y), y.shape[0]
-        at, labels = y.nonzero() if several else (np.arange(n), y)
-        is_new = ~np.isin(labels, known)
-        self._n_labels += len(labels)
-        out = np.zeros(n, bool)
-        if not is_new.any():
-            return out
-        if not self._no_new:
-            self._new.update(labels[is_new].tolist())
-            return out
-        chunk, skipped = self.samples.chunk, self.samples.dataset.skipped
-        lines = () if chunk is None else chunk.lines
-        for k in np.flatnonzero(is_new).tolist():
-            label, line = labels[k].item(), int(lines[at[k]])
-            problem = f"expected a class of {self.model}, got the new label {label!r}."
-            advice = did_you_mean(str(label), map(str, known.tolist()), repr, _ADD_CLASSES)
-            error = DataError(path, f"{problem} {advice}", line)
-            if skipped is None:
-                raise error
-            skipped.add(error)
-            out[at[k]] = True
-        return out
-
-    def _say_new(self) -> dict[str, Any]:
-        """Print which classes are new, with their counts, and return them for JSON."""
-        new = sorted(self._new.items(), key=lambda each: (-each[1], str(each[0])))
-        path = display_name(self.samples.inputs[self.samples.at.file])
-        how = path, self.model, "They are new classes. Check how labels are written."
-        may_be_unlike = self.samples.dataset.options.labels is None
-        are_new = may_be_unlike and self._new.total() == self._n_labels  # all of them
-        if new and not (are_new and are_unlike(self._new, self._known, *how)):
-            shown = ", ".join(f"{label!r} ({n:,} rows)" for label, n in new[:10])
-            shown += ", …" * (len(new) > 10)
-            console.say(f"warning: classes that {self.model} did not have: {shown}.")
-        return {"new_classes": dict(new)} if self.model else {}
-
-    def _may_read_again(self) -> bool:
-        """Whether samples may have more features than products can be summed for."""
-        dataset = self.samples.dataset
-        width, may_widen = dataset.options.width, dataset.format.may_widen or dataset.is_text
-        if width is not None:
-            return width > MOST and base.most_passes(self.estimator) > 1
-        (step, *_) = base.plan_of(self.estimator, Data(1, True), "chunks").passes
-        return may_widen and getattr(step, "second", None) == "cross"
-
-    def _start_over(self, n_features: int) -> None:
-        """Prepare the inputs to be read again, by a fit in two passes or of all samples."""
-        if self.checkpoint is not None and self._for_many is None:
-            if base.most_passes(self.estimator) == 1:
-                base.refuse_more(self.estimator, n_features, "--checkpoint")
-            if self._resumed is not None:
-                most = f"at most {MOST:,} columns as before the stop"
-                values.refuse(self._given, ["resume"], most, f"{n_features:,}")
-        self.samples.dataset.store_stdin()
-
-    def _recorded(self, step: Any, state: Any, number: int) -> None:
-        """Record what a fit has learned after a chunk, in the pass of this number."""
-        self._record(Learned(step, state, source=self.samples.source()), number)
-
-    def _record(self, learned: Learned, passes: int) -> None:
-        """Give the checkpoint what was learned, and the estimator the names of features."""
-        if names.listed(self.estimator):
-            names.use_names(self.estimator, self.samples.source())
-        if self.samples.dataset.options.table and getattr(self.estimator, "groups", ()) is None:
-            self.estimator.set_params(groups=self.samples.maker.groups_)  # whole columns enter
-        chunk = self.samples.chunk
-        if self.checkpoint is None or chunk is None:
-            return
-        if learned.step.gathers:
-            base.refuse_more(self.estimator, learned.n_features, "--checkpoint")
-        self.checkpoint.record(learned, passes, chunk)
-
-    def _report_interrupt(self) -> None:
-        """Save what was learned to the checkpoint, and say what is saved and how to continue."""
-        checkpoint, rows = self.checkpoint, self.samples.at.rows
+    try:
+        with samples.named_in_errors():
+            yield
+    except (KeyboardInterrupt, SystemExit) as error:
+        rows = samples.at.rows
         if checkpoint is not None and rows:
             checkpoint.save()
             console.say(
                 f"interrupted after {rows:,} rows, which are saved in {checkpoint.path}. "
                 "Run the same command with --resume to continue."
             )
-        elif checkpoint is not None:
-            console.say("interrupted before any rows were learned; no file was changed.")
         else:
-            resumable = hasattr(self.estimator, "partial_fit")
-            hint = " Use --checkpoint FILE to save progress and resume." if resumable else ""
+            hint = " Use --checkpoint FILE to save progress." * (checkpoint is None)
             console.say(f"interrupted; no file was changed.{hint}")
+        if isinstance(error, SystemExit):
+            raise
+        raise click.exceptions.Exit(130) from None
+
+
+def _said_of_rows(
+    samples: FileSamples, checkpoint: Checkpoint | None, given: dict[str, Any]
+) -> dict[str, Any]:
+    """Remove the checkpoint of a fit that is over; say which rows were empty or skipped."""
+    if checkpoint is not None:
+        checkpoint.remove()
+    if samples.n_empty:
+        console.say_empty(samples.n_empty)
+    return console.say_skipped(samples.dataset, given["skipped"])
+
+
+def _fitted(
+    estimator: Any, samples: FileSamples, resumed: ResumePoint | None,
+    checkpoint: Checkpoint | None, for_many: Callable[[], Any] | None, given: dict[str, Any],
+) -> Any:  # fmt: skip
+    """Fit an estimator, or another one where samples have too many columns, and return it."""
+    dataset, start = samples.dataset, None
+    passes = base.most_passes(estimator, 1) - (0 if resumed is None else resumed.passes)
+    passes += given["then"] not in (None, "none")
+    again = "-" in samples.inputs and _may_read_again(estimator, dataset)
+    if passes > 1 or samples.counts_first or again:
+        dataset.store_stdin()
+    if samples.counts_first:
+        samples.count_terms()
+    if resumed is not None:
+        before = resumed.estimator._learned
+        start = before.step, before.state, resumed.passes
+        names.use_names(estimator, before.source)
+
+    def record(step: Any, state: Any, number: int) -> None:
+        learned = Learned(step, state, source=samples.source())
+        _record(estimator, samples, checkpoint, learned, number)
+
+    def start_over(n_features: int) -> None:
+        """Prepare the inputs to be read again, by a fit in two passes or of all samples."""
+        if checkpoint is not None and for_many is None:
+            if base.most_passes(estimator) == 1:
+                base.refuse_more(estimator, n_features, "--checkpoint")
+            if resumed is not None:
+                most = f"at most {MOST:,} columns as before the stop"
+                values.refuse(given, ["resume"], most, f"{n_features:,}")
+        dataset.store_stdin()
+
+    try:
+        first = samples.peek() if start is None and for_many is not None else None
+        if first is not None:
+            base.plan_of(estimator, Data.of(first), "chunks")
+        return local.fit(estimator, samples, start, record, start_over)
+    except WidthError:
+        if for_many is None:
+            raise
+    estimator = for_many()  # not above, where the error would keep the chunks open
+    if checkpoint is not None:
+        checkpoint.start_over(clone(estimator))
+    return local.fit(estimator, samples, None, record, start_over)
+
+
+def _may_read_again(estimator: Any, dataset: Dataset) -> bool:
+    """Whether samples may have more features than products can be summed for."""
+    width, may_widen = dataset.options.width, dataset.format.may_widen or dataset.is_text
+    if width is not None:
+        return width > MOST and base.most_passes(estimator) > 1
+    (step, *_) = base.plan_of(estimator, Data(1, True), "chunks").passes
+    return may_widen and getattr(step, "second", None) == "cross"
+
+
+def _record(
+    estimator: Any, samples: FileSamples, checkpoint: Checkpoint | None, learned: Learned,
+    passes: int,
+) -> None:  # fmt: skip
+    """Give the checkpoint what was learned, and the estimator the names of features."""
+    if names.listed(estimator):
+        names.use_names(estimator, samples.source())
+    if samples.dataset.options.table and getattr(estimator, "groups", ()) is None:
+        estimator.set_params(groups=samples.maker.groups_)  # whole columns enter
+    if checkpoint is None or samples.chunk is None:
+        return
+    if learned.step.gathers:
+        base.refuse_more(estimator, learned.n_features, "--checkpoint")
+    checkpoint.record(learned, passes, samples.chunk)
+
+
+def _fit_then(selection: Any, samples: FileSamples, given: dict[str, Any]) -> None:
+    """Fit what predicts by the selected columns, in one more pass over the samples.
+
+    Where that is not possible and was not asked for, say why.
+    """
+    asked, chunk = given["then"] is not None, samples.chunk
+    useless = not selection.n_positive_ or (chunk is not None and chunk.y is None)
+    if useless and not asked:  # there is nothing to predict, or to predict by, which was said
+        return
+    columns = selection.get_support(indices=True)
+    several = chunk is not None and sparse.issparse(chunk.y)
+    try:
+        then = values.make_then(given, selection, len(columns), several)
+        if not (asked or samples.dataset.can_repeat):
+            how = f"Add --then {names.method_of(then).lower()} to store standard input."
+            raise ValueError(f"the input can be read once. {how}")
+        local.fit(then, _Chosen(samples, columns, selection.n_features_in_))
+        selection._learned.then = Then(columns, then)
+    except DataError:
+        raise
+    except ValueError as error:
+        if asked:
+            raise
+        what = names.method_of(selection).lower()
+        console.say(f"{what} selects columns and does not predict: {error}")
 
 
 class _Chosen:
@@ -501,34 +375,73 @@ class _Chosen:
             yield take(widened(X, self.n_features), self.chosen), y
 
 
-def warn_of_repeated(
-    files: Sequence[str], again: str, learned: Sequence[list[int]] = (), before: str = ""
-) -> list[list[int]]:
-    """Return fingerprints with those of files; warn of files with the contents of others.
+def _labelled_alike(
+    estimator: Any, samples: FileSamples, model: str, given: dict[str, Any], new: Counter[Any]
+) -> Iterator[tuple[Any, Any]]:
+    """Yield chunks whose labels have the type of the classes, and count those that are `new`.
 
-    `before` is said of those that were learned before, and `again` of those named twice.
+    With --no-new-classes, a new one is an error, or its row is skipped.
     """
-    found = list(learned)
-    for path in files:
-        print_ = fingerprint(path)
-        if print_ in found:
-            console.say(f"warning: {path}: {before if print_ in learned else again}")
-        found += [] if print_ is None else [print_]
-    return found
+    has_classes = estimator._needs_y and not estimator._takes_numbers
+    if has_classes:
+        make_type(estimator, samples.dataset.options.labels, model)
+    known = names.labels_of(estimator).copy()
+    for X, y in samples:
+        path = display_name(samples.inputs[samples.at.file])
+        if not estimator._needs_y:  # it may ignore them
+            if y is None and estimator._learned.then is not None:
+                expected = f"expected labels, by which {model} predicts, got none"
+                raise DataError(path, f"{expected}. Update a model of --then none instead.")
+            y = base.checked_targets(estimator, X, y, False)
+            classes = names.labels_of(estimator)
+            if not sparse.issparse(y) and len(classes) and are_text(y) != are_text(classes):
+                make_type(estimator, "text", model)
+                y = written(y)
+        if has_classes and len(known):
+            at, labels = y.nonzero() if sparse.issparse(y) else (np.arange(len(y)), y)
+            is_new = ~np.isin(labels, known)
+            if given.get("no_new_classes") and is_new.any():
+                kept = ~np.isin(np.arange(y.shape[0]), at[is_new])
+                _refuse_new(samples, path, model, at[is_new], labels[is_new])
+                X, y = X[kept], y[kept]
+            else:
+                new.update(labels[is_new].tolist())
+        if X.shape[0]:
+            yield X, y
+
+
+def _refuse_new(
+    samples: FileSamples, path: str, model: str, rows: np.ndarray, labels: np.ndarray
+) -> None:
+    """Skip the rows of a chunk whose labels are new, or raise an error for the first."""
+    chunk, skipped = samples.chunk, samples.dataset.skipped
+    lines = () if chunk is None else chunk.lines
+    for row, label in zip(rows.tolist(), labels.tolist(), strict=True):
+        problem = f"expected a class of {model}, got the new label {label!r}"
+        how = "Leave out --no-new-classes to learn it."
+        error = DataError(path, f"{problem}. {how}", int(lines[row]))
+        if skipped is None:
+            raise error
+        skipped.add(error)
+
+
+def _add_learned(learned: list[list[int]], more: list[list[int]], path: str, what: str) -> None:
+    """Add the fingerprints of files to those before; warn where one is among these."""
+    if any(each in learned for each in more):
+        console.say(f"warning: {path}: {what}. It counts again.")
+    learned += more
 
 
 def _fingerprints(files: Sequence[str], model: str = "") -> list[list[int]]:
     """Return those of the files that a model has learned, with these; warn of those twice."""
-    said = "learned a file with these contents. It counts again."
     learned = learned_by(model) if model else []
-    return warn_of_repeated(files, f"this command has {said}", learned, f"{model} has {said}")
-
-
-def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None:
-    try:
-        before.check_same_settings(now)
-    except ValueError as error:
-        raise another_run(path, str(error)) from None
+    before = list(learned)
+    for path in files:
+        found = fingerprint(path)
+        who = model if found in before else "this command"
+        more = [] if found is None else [found]
+        _add_learned(learned, more, path, f"{who} has learned a file with these contents")
+    return learned
 
 
 def _as_before(resumed: ResumePoint, options: Options) -> Options:
@@ -542,52 +455,14 @@ def _as_before(resumed: ResumePoint, options: Options) -> Options:
     return options.replace(columns=columns).with_found(found)
 
 
-def _widen_to_widest(estimators: list[Any]) -> None:
-    """Give models of unnamed columns as many columns as the widest of them."""
-    width = max(estimator.n_features_in_ for estimator in estimators)
-    for estimator in estimators:
-        named = names.column_names(estimator) is not None
-        if estimator.n_features_in_ < width and not named and hasattr(estimator, "merge"):
-            base.widen(estimator, width)
-
-
-def _save(
-    estimator: Any, output: str, read: Version | None = None, run: dict[str, Any] | None = None,
-    learned: Sequence[list[int]] = (),
-) -> None:  # fmt: skip
-    if output != "-":
-        save_model(estimator, output, read, run, learned)
-        return
-    with room(tempfile.gettempdir(), "narrows") as folder:
-        path = folder / "model.narrows"
-        save_model(estimator, path, learned=learned)
-        with open(path, "rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-
-
-def _say_lost(estimator: Any) -> None:
-    """Say what a model cannot do because no samples are kept, if anything."""
-    if lost := base.what_is_lost(estimator):
-        console.say(lost)
-
-
 def _say_if_other_columns(estimator: Any) -> None:
     """Say if later rows have changed the selection, by which predictions do not go."""
     then = estimator._learned.then
-    if then is None:
-        return
-    now, before = estimator.get_support(indices=True), then.chosen
-    new, old = np.setdiff1d(now, before).tolist(), np.setdiff1d(before, now).tolist()
-    changes = [
-        f"{what} {some_names([feature_name(estimator, k) for k in columns], 5)}"
-        for what, columns in (("with", new), ("without", old))
-        if columns
-    ]
-    if changes:
+    if then is not None and set(estimator.get_support(indices=True)) != set(then.chosen):
         selects, predicts = (names.method_of(each).lower() for each in (estimator, then.estimator))
         console.say(
-            f"{selects} now selects other columns, {' and '.join(changes)}, and {predicts} "
-            "predicts by those of the fit. To predict by the new ones, run narrows fit on all rows."
+            f"{selects} now selects other columns, and {predicts} predicts by those of the fit. "
+            "To predict by the new ones, run narrows fit on all rows."
         )
 
 
@@ -602,8 +477,9 @@ def _report_model(
     if found["method"] == "ForwardFS" and (columns := chosen(estimator)):
         found["top"] = columns
         text += f"\n{in_order(columns)}"
-    console.report(found, text, as_json, err=output == "-")
+    console.report(found, text, as_json)
+    if lost := base.what_is_lost(estimator):
+        console.say(lost)
     _say_if_other_columns(estimator)
-    of_classes = estimator._needs_y and not estimator._takes_numbers
-    classes: Any = names.labels_of(estimator) if of_classes else []
-    console.say_if_numbers(classes, found["rows"], ", with --method pls or forwardfs")
+    if estimator._needs_y and not estimator._takes_numbers:
+        console.say_if_numbers(names.labels_of(estimator), found["rows"])

@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-import glob
 import inspect
-import os
 from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
 import click
 
-from narrows.errors import ParameterError, did_you_mean
-from narrows.io.addresses import is_address, without_options
-from narrows.io.kinds import LABEL_TYPES, SUFFIXES, kind_of
-from narrows.io.streams import MAX_LINE_MB
+from narrows.errors import ParameterError
+from narrows.io import options as io
+from narrows.io.kinds import SUFFIXES
 from narrows.methods import MODULES
 
 _MOST_COLUMNS = 2**31 - 1
-RIVALS = (
-    "truncatedsvd", "sklearn-pca", "sparserandomprojection", "chi2", "f_classif",
-    "lineardiscriminantanalysis",
-)  # fmt: skip
-_SIZE = "Use --n-components for directions, --n-features for columns."
-_RANDOM = "Use --param random_state=SEED, where the method has it."
-_SEVERAL = "Use --dims, which takes several."
-# by verb, what is typed for an option that it does not have, and what to use
-INSTEAD = {
-    "fit": {
-        "--dims": _SIZE, "--dim": _SIZE, "--methods": "Use --method, for one.",
-        "--seed": _RANDOM, "--random-state": _RANDOM,
-    },
-    "compare": {
-        "--method": "Use --methods, which takes several.",
-        "--n-components": _SEVERAL, "--n-features": _SEVERAL, "--dim": _SEVERAL,
-    },
-}  # fmt: skip
 METHOD_NAMES = {name.lower(): name for name in sorted(MODULES, key=str.lower)}
 
 
@@ -85,6 +64,18 @@ def option(said: str, help: str, kind: Any = str, **more: Any) -> click.Option:
     return click.Option(flags, metavar=metavar, type=kind, help=help, **more)
 
 
+def declared(each: io.Option) -> click.Option:
+    """Return the option of the command line that a declared one is."""
+    if not (each.value or each.words):
+        flags = "/".join(flag(name) for name in (each.name, each.opposite) if name)
+        return click.Option([flags], is_flag=True, default=None, help=each.text)
+    kind: Any = click.IntRange(1, each.most) if each.is_integer else str
+    kind = click.Choice(each.words) if each.words else kind
+    more = {} if each.default is None else {"default": each.default, "show_default": True}
+    said = f"{flag(each.name)} {each.value}"
+    return option(said, each.text, kind, multiple=each.several, **more)
+
+
 class Listed(click.ParamType):
     """Words or numbers, separated by commas."""
 
@@ -100,35 +91,6 @@ class Listed(click.ParamType):
             raise ParameterError(
                 f"{param.opts[-1]}: expected {kinds} separated by commas, got {value!r:.100}."
             ) from None
-
-
-class MethodName(click.Choice):
-    """The name of a method, in any case, or another word."""
-
-    def __init__(self, *others: str):
-        super().__init__([*METHOD_NAMES, *others], case_sensitive=False)
-
-    def convert(self, value: str, param: Any, ctx: Any) -> Any:
-        """Return the name in lower case."""
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter:
-            hint = did_you_mean(value.lower(), METHOD_NAMES)
-            if value.lower() in RIVALS:
-                hint = "That is a method of scikit-learn, for compare alone. " + hint
-            raise click.BadParameter(f"expected a method, got {value!r}. {hint}") from None
-
-
-class Input(click.Path):
-    """A data file whose suffix is supported, a pattern, or ``-``."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        """Return the path; ParameterError names the suffixes."""
-        is_pattern = glob.has_magic(without_options(value)) and not os.path.exists(value)
-        is_address(value)  # or say why not
-        if value != "-" and not is_pattern and not os.path.isdir(value):
-            kind_of(value)
-        return str(value)
 
 
 def is_set(value: Any) -> bool:
@@ -178,8 +140,8 @@ def one_of(given: dict[str, Any], *names: str) -> str | None:
 
 _JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object.")
 
-INPUT = click.Argument(["input"], type=Input(), metavar="INPUT")
-INPUTS = click.Argument(["inputs"], type=Input(), nargs=-1, required=True, metavar="INPUT...")
+INPUT = click.Argument(["input"], type=click.Path(), metavar="INPUT")
+INPUTS = click.Argument(["inputs"], type=click.Path(), nargs=-1, required=True, metavar="INPUT...")
 MODEL = click.Argument(["model"], type=click.Path(), metavar="MODEL")
 MODELS = click.Argument(["models"], type=click.Path(), nargs=-1, required=True, metavar="MODEL...")
 MODEL_OUTPUT = option("-o --output MODEL", "File to save the model to.",
@@ -187,10 +149,12 @@ MODEL_OUTPUT = option("-o --output MODEL", "File to save the model to.",
 FOR_CLASSES, FOR_TARGETS = "srda", "reducedrank"  # the methods without --method
 METHOD = option("--method NAME", f"One of {', '.join(METHOD_NAMES)}. Instead of srda, onlinesrda "
                 "is fitted to sparse files of more than 8,192 columns.  [default: "
-                f"{FOR_CLASSES}; with --target: {FOR_TARGETS}]", MethodName())  # fmt: skip
+                f"{FOR_CLASSES}; with --target: {FOR_TARGETS}]",
+                click.Choice([*METHOD_NAMES], case_sensitive=False))  # fmt: skip
 THEN = option("--then NAME", "Method that predicts by the columns that a selection such as ocfs "
               "keeps, or none.  [default: srda, or reducedrank for targets, where the input can be "
-              "read twice]", MethodName("none"))  # fmt: skip
+              "read twice]",
+              click.Choice([*METHOD_NAMES, "none"], case_sensitive=False))  # fmt: skip
 LIKE = option("--like MODEL", "Take method, parameters and columns of MODEL, and learn nothing "
               "from its rows, so that both can be merged.", click.Path())  # fmt: skip
 # parameters of methods with an option, and its help; what they take, their constraints say
@@ -231,41 +195,13 @@ METHOD_PARAMETERS = (
     click.Option(["--param", "params"], metavar="NAME=VALUE", multiple=True,
                  help="Any other parameter of the method; may be given several times."),
 )  # fmt: skip
-LABELS = option("--labels", "Type of all labels.  [default: that of the model, or of the first "
-                "chunk]", click.Choice(LABEL_TYPES))  # fmt: skip
-READING = (
-    option("--label NAME", "Column (of obs in .h5ad), JSON key, npz array or .npy file of labels."),
-    option("--target NAME", "Column, JSON key, npz array or .npy file of numbers to predict, in "
-           "place of --label; may be given several times. In svmlight, a name for the number "
-           "before the columns, such as label.", multiple=True),
-    LABELS,
-    option("--text COLUMN", "Column or JSON key that holds texts; may be given several times to "
-           "join texts.  [default: text in JSON lines]", multiple=True),
-    option("--vector COLUMN", "Parquet column of lists that holds the samples."),
-    option("--split NAME", "Read only the JSON lines whose `split` is NAME."),
-    option("--width D", "Number of columns.", click.IntRange(1, _MOST_COLUMNS)),
-    option("--separator CHARACTER", "What is between the cells of CSV and TSV files, such as ';', "
-           "'|' or ' '.  [default: that of the suffix]"),
-    option("--encoding NAME", "Encoding of CSV, TSV and JSON lines, such as cp1252 (Windows) or "
-           "utf-16-le.  [default: that of the byte order mark, or UTF-8]"),
-    option("--no-header", "The first row of CSV and TSV files is a sample; columns are x0, x1, …"),
-    option("--zero-based", "svmlight columns are numbered from 0."),
-    option("--one-based", "svmlight columns are numbered from 1."),
-    option("--chunk-rows ROWS", "Number of rows to read at a time.",
-           click.IntRange(1), default=10_000, show_default=True),
-    option("--max-line-mb MB", "Length limit for the lines of a text file.",
-           click.IntRange(1), default=MAX_LINE_MB, show_default=True),
-)  # fmt: skip
-WRITING = (
-    option("--csv-safe", "In CSV, put ' before names and text labels that begin with = + - @, tab "
-           "or CR."),
-)  # fmt: skip
+READING = tuple(map(declared, io.READING))
+LABELS = next(each for each in READING if each.name == "labels")
+WRITING = tuple(map(declared, io.WRITING))
 ON_ERROR = (
-    option("--on-error", "What to do with a row that cannot be read: stop; skip and list it; or "
-           "take a cell of a table, or a text, for missing, and skip rows with other errors.  "
-           "[default: stop]", click.Choice(["stop", "skip", "missing"])),
+    declared(io.ON_ERROR),
     option("--skipped FILE", "Write the rows that were skipped to FILE.", click.Path()),
-)  # fmt: skip
+)
 TEXTS = (
     option("--vectorizer", "Columns of texts: one for each term, or hashed.  [default: tfidf]",
            click.Choice(["tfidf", "hashing"])),

@@ -9,7 +9,7 @@ from typing import Any
 
 from narrows.command import console, values
 from narrows.command.options import one_of
-from narrows.errors import DataError, ParameterError, escaped
+from narrows.errors import DataError, escaped
 from narrows.io.applied import kept_by, open_model
 from narrows.io.streams import expand_patterns
 from narrows.methods.describe import described, details, summary
@@ -39,7 +39,6 @@ def compare(
     **given: Any,
 ) -> int:  # fmt: skip
     """Compare methods by a classifier on the reduced data, or by the neighbours of queries."""
-    from narrows.command.learning import warn_of_repeated
     from narrows.evaluate.report import twin_of
 
     others = {
@@ -49,15 +48,8 @@ def compare(
     [other] = others.keys() - {task}
     values.refuse(given, others[task], f"--task {other}", f"--task {task}")
     files, tests = expand_patterns(inputs), expand_patterns(test)
-    if "-" in files and "-" in tests:
-        raise ParameterError("-: expected standard input once, got it twice. Name it once.")
     for output in [] if report is None else [report, twin_of(report)]:
         values.check_output(output, *files, *tests)
-    warn_of_repeated(
-        [*files, *tests],
-        "an earlier file has the same contents, so that held-out samples may be equal to training "
-        "samples. Name it once.",
-    )
     run = _retrieve if task == "retrieval" else _classify
     found, text, no_command, write = run(inputs, files, tests, given)
     console.report(found, text, as_json)
@@ -182,12 +174,8 @@ def _steps(total: int) -> Iterator[Callable[[str], None]]:
 def demo(output: str, as_json: bool) -> None:
     """Run examples on digits and on a number as target: a table and a picture."""
     from narrows.evaluate import demo as examples
-    from narrows.evaluate.displays import PICTURES
 
     values.check_output(output)
-    if not output.lower().endswith(PICTURES):
-        expected = f"a picture that ends in {', '.join(PICTURES)}"
-        raise ParameterError(f"{output}: expected {expected}, got another suffix. Change it.")
     lines, of_numbers = examples.run(), examples.numbers()
     table = examples.shown(lines)
     heading = "Handwritten digits: 64 pixels, 10 classes; 1,437 for training, 360 held out"

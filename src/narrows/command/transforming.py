@@ -13,7 +13,7 @@ from scipy import sparse
 
 from narrows.command import values
 from narrows.command.console import report, say, say_skipped
-from narrows.command.labels import Agreement, Explained, are_unlike, as_type
+from narrows.command.labels import Agreement, Explained, as_type, say_if_unlike
 from narrows.command.runs import FileSamples, progress
 from narrows.errors import DataError, ParameterError, printable
 from narrows.io.applied import open_model
@@ -33,10 +33,9 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
     inputs, reading = expand_patterns([input]), values.read_options(given)
     transform_parts = values.on_cluster(given, "transform", "csv_safe", "flush", "on_error")
     if transform_parts is not None:
-        if output == "-" or (os.path.exists(output) and not os.path.isdir(output)):
-            got = "standard output" if output == "-" else "a file"
+        if output == "-" or os.path.isfile(output):
             expected = f"expected a folder with --engine {given['engine']}"
-            raise ParameterError(f"{output}: {expected}, got {got}.")
+            raise ParameterError(f"{output}: {expected}, got another output. Change it.")
         from narrows.io.models import load_model
 
         estimator = load_model(model)
@@ -49,17 +48,14 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
         return 0
     estimator, samples = _opened(model, inputs, output, reading, given)
     names = [printable(name) for name in estimator.get_feature_names_out()]
-    targets = samples.dataset.options.target
-
-    def result(rows: int) -> tuple[dict[str, Any], str]:
-        text = f"{rows:,} rows x {len(names):,} columns written to {output}"
-        return {"dimensions": len(names)}, text
-
-    def reduced(X: Any, y: Any) -> tuple[Any, Any]:
-        return estimator.transform(X), y
-
-    how = names, reduced, result, "reducing", targets
-    return _write(samples, output, as_json, given, *how)
+    rows, more, status = _write(
+        samples, output, given, names, lambda X, y: (estimator.transform(X), y), "reducing",
+        samples.dataset.options.target,
+    )  # fmt: skip
+    found = {"output": output, "rows": rows, "dimensions": len(names), **more}
+    text = f"{rows:,} rows x {len(names):,} columns written to {output}"
+    report(found, text, as_json, err=output == "-")
+    return status
 
 
 def predict(
@@ -74,9 +70,9 @@ def predict(
         what, then = ("regressor", "reducedrank") if numeric else ("classifier", "srda")
         again = f"Fit it with --then {then}, or reduce" if estimator._selects else "Reduce"
         raise ParameterError(
-            f"{model}: expected a model that predicts ({values.predicting(numeric)}), got one of "
-            f"{type(estimator).__name__.lower()}. {again} the rows with transform, and fit a "
-            f"{what} to them."
+            f"{model}: expected a model that predicts ({', '.join(values.predicting(numeric))}), "
+            f"got one of {type(estimator).__name__.lower()}. {again} the rows with transform, and "
+            f"fit a {what} to them."
         )
     if numeric:
         given |= {"proba": proba, "priors": priors}
@@ -97,26 +93,23 @@ def predict(
             return probabilities, sparse.csr_array(labels)
         return probabilities if proba else probabilities.max(axis=1, keepdims=True), labels
 
-    def result(rows: int) -> tuple[dict[str, Any], str]:
-        found: dict[str, Any] = {"accuracy": agreement.share, "largest_class": None}
-        text, scores = f"{rows:,} predictions written to {output}", agreement.scores()
-        if agreement.n:
-            text += f"\n{agreement.equal:,} of {agreement.n:,} are equal to the labels of {input}: "
-            text += f"{agreement.share:.1%}"
-        if scores:
-            of = f" of {classes[agreement.rarer]}" if agreement.rarer is not None else ""
-            text += f"\nArea under the ROC curve {scores['roc_auc']:.3f}, average precision{of} "
-            text += f"{scores['average_precision']:.3f}, log-loss {scores['log_loss']:.3f}."
-        if agreement.most_frequent is not None:
-            label, share = agreement.most_frequent
-            found["largest_class"] = {"label": label, "accuracy": share}
-            text += f"\nAlways answering {printable(label)} has {share:.1%}."
-        how = input, model, "Check which column has the labels."
-        are_unlike(agreement.labels, agreement.classes, *how)
-        return found | scores, text
-
     names = classes if proba or several else ["probability"]
-    return _write(samples, output, as_json, given, names, predicted, result)
+    rows, more, status = _write(samples, output, given, names, predicted)
+    text, scores = f"{rows:,} predictions written to {output}", agreement.scores()
+    found: dict[str, Any] = {"accuracy": agreement.share, "largest_class": None, **scores, **more}
+    if agreement.n:
+        text += f"\n{agreement.equal:,} of {agreement.n:,} are equal to the labels of {input}: "
+        text += f"{agreement.share:.1%}"
+    if scores:
+        of = f" of {classes[agreement.rarer]}" if agreement.rarer is not None else ""
+        text += f"\nArea under the ROC curve {scores['roc_auc']:.3f}, average precision{of} "
+        text += f"{scores['average_precision']:.3f}, log-loss {scores['log_loss']:.3f}."
+    for label, n in agreement.labels.most_common(1):
+        found["largest_class"] = {"label": label, "accuracy": n / agreement.n}
+        text += f"\nAlways answering {printable(label)} has {n / agreement.n:.1%}."
+    say_if_unlike(agreement.labels, agreement.classes, input, model)
+    report({"output": output, "rows": rows, **found}, text, as_json, err=output == "-")
+    return status
 
 
 def _predict_numbers(
@@ -137,18 +130,18 @@ def _predict_numbers(
             explained.add(found, y)
         return found, None
 
-    def result(rows: int) -> tuple[dict[str, Any], str]:
-        shares = dict(zip(names, explained.shares, strict=False))
-        known = {name: share for name, share in shares.items() if share is not None}
-        mean = sum(known.values()) / len(known) if known else None
-        text = f"{rows:,} predictions written to {output}"
-        if mean is not None:
-            each = [f"{name} {share:.3f}" for name, share in known.items()]
-            text += f"\nR^2 of {explained.n:,} rows of {input}: {mean:.3f}"
-            text += f" ({', '.join(each)})" * (len(shares) > 1)
-        return {"r2": mean, "r2_by_target": shares}, text
-
-    return _write(samples, output, as_json, given, names, predicted, result)
+    rows, more, status = _write(samples, output, given, names, predicted)
+    shares = dict(zip(names, explained.shares, strict=False))
+    known = {name: share for name, share in shares.items() if share is not None}
+    mean = sum(known.values()) / len(known) if known else None
+    text = f"{rows:,} predictions written to {output}"
+    if mean is not None:
+        each = [f"{name} {share:.3f}" for name, share in known.items()]
+        text += f"\nR^2 of {explained.n:,} rows of {input}: {mean:.3f}"
+        text += f" ({', '.join(each)})" * (len(shares) > 1)
+    found = {"output": output, "rows": rows, "r2": mean, "r2_by_target": shares, **more}
+    report(found, text, as_json, err=output == "-")
+    return status
 
 
 def _opened(
@@ -174,15 +167,14 @@ def _opened(
 
 
 def _write(
-    samples: FileSamples, output: str, as_json: bool, given: dict[str, Any], names: list[str],
-    of_samples: Callable[[Any, Any], tuple[Any, Any]],
-    result: Callable[[int], tuple[dict[str, Any], str]],
-    description: str = "predicting", targets: Sequence[str] | None = None,
-) -> int:  # fmt: skip
-    """Write what is made of the samples and labels of each chunk; return the exit status.
+    samples: FileSamples, output: str, given: dict[str, Any], names: list[str],
+    of_samples: Callable[[Any, Any], tuple[Any, Any]], description: str = "predicting",
+    targets: Sequence[str] | None = None,
+) -> tuple[int, dict[str, Any], int]:  # fmt: skip
+    """Write what is made of the samples and labels of each chunk.
 
-    `result` returns what to print of so many rows, as JSON and as text. If Ctrl-C stops it, the
-    rows so far are complete.
+    Return the number of rows, what JSON says of skipped ones, and the exit status. If Ctrl-C stops
+    it, the rows so far are complete.
     """
     rows, status = 0, 0
     with (
@@ -205,10 +197,7 @@ def _write(
             status = 130
     if status:
         say(f"interrupted; {output} holds the first {rows:,} rows.")
-    more = say_skipped(samples.dataset, given["skipped"])
-    found, text = result(rows)
-    report({"output": output, "rows": rows, **found, **more}, text, as_json, err=output == "-")
-    return status
+    return rows, say_skipped(samples.dataset, given["skipped"]), status
 
 
 def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
@@ -241,10 +230,6 @@ def export(model: str, output: str, as_json: bool) -> None:
     from narrows.export import maker_of, steps_of, to_onnx
     from narrows.io.models import load
 
-    if not output.lower().endswith(".onnx"):
-        raise ParameterError(
-            f"{output}: expected a file that ends in .onnx, got another suffix. Change it."
-        )
     values.check_output(output, model)
     estimator = load(model)
     found = to_onnx(estimator, output)

@@ -17,13 +17,15 @@ from click.core import ParameterSource
 
 from narrows.command import options as tables
 from narrows.command.console import say
-from narrows.errors import DataError, ParameterError, did_you_mean, some_names
+from narrows.errors import ParameterError, did_you_mean, some_names
 from narrows.io.addresses import check_address
-from narrows.io.chunk import MAY_BE_TABLE, Options, for_targets
+from narrows.io.chunk import MAY_BE_TABLE, Options, check_columns, for_targets
 from narrows.io.container import is_checkpoint
 from narrows.io.dataset import first_cells
+from narrows.io.formats.base import damage_named
 from narrows.io.kinds import SUFFIXES
 from narrows.io.labels import as_in_model
+from narrows.io.options import READING
 from narrows.io.streams import display_name
 from narrows.io.table_rows import are_numbers
 from narrows.methods.methods import METHODS
@@ -34,17 +36,12 @@ from narrows.removed import check_removed, check_removed_value
 if TYPE_CHECKING:
     from narrows.text import Vectoriser
 
-_SIZES = {"n_components": "n_features", "n_features": "n_components"}
-_READING = tuple(str(each.name) for each in tables.READING if each.name != "one_based")
+_READING = tuple(each.name for each in READING)
 _OF_LINES = "separator", "encoding", "no_header"
 _OF_TEXTS = tuple(str(each.name) for each in (*tables.TEXTS, tables.IDF_SAMPLE))
 OF_TABLES = tuple(str(each.name) for each in tables.TABLES)
 OF_BOTH = ("half_life", "keep")  # parameters of a selection and of what predicts behind it
 MANY, FOR_MANY = 2000, "onlinesrda"  # selected columns, and what predicts by more
-THEN_APART = (  # what to do on a cluster
-    "write the selected columns by narrows transform, and fit srda or reducedrank to these."
-)
-_MAX_STOP_WORDS = 16_000_000  # characters
 
 
 # -- estimators and models -----------------------------------------------------------------------
@@ -60,39 +57,22 @@ def method_of(method: str | None, target: tuple[str, ...]) -> Any:
     return class_of(method or (tables.FOR_TARGETS if target else tables.FOR_CLASSES))
 
 
-def methods_that(holds: Callable[[Any], bool]) -> str:
-    """Return the names of the methods of which this holds, for messages."""
-    return ", ".join(name for name in tables.METHOD_NAMES if holds(class_of(name)()))
-
-
-def predicting(numeric: bool) -> str:
+def predicting(numeric: bool) -> list[str]:
     """Return the names of the methods that predict numbers, or of those that predict classes."""
-    return methods_that(
-        lambda each: hasattr(each, "predict") and bool(each._takes_numbers) == numeric
-    )
+    made = {name: class_of(name)() for name in tables.METHOD_NAMES}
+    able = (name for name, each in made.items() if hasattr(each, "predict"))
+    return [name for name in able if bool(made[name]._takes_numbers) == numeric]
 
 
 def check_then(given: dict[str, Any], estimator: Any) -> None:
     """Raise where --then names no method that predicts what an estimator selects columns for."""
-    name = given["then"]
-    if name is None:
-        return
-    if not estimator._selects:
-        selecting = f"a method that selects columns ({methods_that(lambda each: each._selects)})"
-        refuse(given, ["then"], selecting, type(estimator).__name__.lower())
-    numeric = bool(estimator._takes_numbers)
-    predict = predicting(numeric)
-    if name not in ("none", *predict.split(", ")):
-        what = "numbers" if numeric else "classes"
-        raise ParameterError(
-            f"--then: expected none or a method that predicts {what} ({predict}), got {name}. "
-            "Change it."
-        )
-    if name != "none" and given["engine"] != "local":
-        raise ParameterError(
-            f"--then: expected --engine local, got --engine {given['engine']}. Leave out --then; "
-            f"{THEN_APART}"
-        )
+    name, allowed = given["then"], ["none", *predicting(bool(estimator._takes_numbers))]
+    if name is not None and not estimator._selects:
+        refuse(given, ["then"], "a selection such as ocfs", type(estimator).__name__.lower())
+    if name not in (None, *allowed):
+        raise ParameterError(f"--then: expected one of {', '.join(allowed)}, got {name}.")
+    if name not in (None, "none") and given["engine"] != "local":
+        refuse(given, ["then"], "--engine local", f"--engine {given['engine']}")
 
 
 def make_then(given: dict[str, Any], estimator: Any, n_chosen: int, several: bool) -> Any:
@@ -106,11 +86,6 @@ def make_then(given: dict[str, Any], estimator: Any, n_chosen: int, several: boo
     return _with(class_of(given["then"] or usual)(), given_of(given, OF_BOTH))
 
 
-def say_selects(estimator: Any, why: str) -> None:
-    """Say that a model only selects columns, and why."""
-    say(f"{type(estimator).__name__.lower()} selects columns and does not predict: {why}")
-
-
 def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) -> Any:
     """Return an estimator with the parameters among the options, and those of NAME=VALUE pairs."""
     estimator = method()
@@ -122,18 +97,14 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
         key, equals, value = pair.partition("=")
         if not equals:
             raise ParameterError(f"--param: expected NAME=VALUE, got {pair}.")
-        if key in chosen:
-            raise ParameterError(f"--param: expected {key} once, got it twice. Leave out {pair}.")
         chosen[key] = value
-    unknown = [key for key in chosen if key not in known]
-    check_removed(method.__name__, unknown)
-    for key in unknown:
-        near = _SIZES[key] if _SIZES.get(key) in known else key
-        hint = did_you_mean(near, known, _shown)
-        others = [name for name in tables.METHOD_NAMES if key in class_of(name)().get_params()]
-        if others and near == key:
-            hint = f"Methods with {_shown(key)}: {', '.join(others)}."
-        raise ParameterError(f"expected a parameter of {method.__name__}, got {key!r}. {hint}")
+    for name in [name for name in chosen if name not in known]:
+        check_removed(method.__name__, [name])
+        others = [each for each in tables.METHOD_NAMES if name in class_of(each)().get_params()]
+        shown = tables.flag(name) if name in tables.PARAMETERS else name
+        hint = f"Methods with {shown}: {', '.join(others)}."
+        hint = hint if others else did_you_mean(name, known)
+        raise ParameterError(f"expected a parameter of {method.__name__}, got {name!r}. {hint}")
     return _with(estimator, chosen)
 
 
@@ -161,7 +132,11 @@ def as_allowed(text: str, constraint: Constraint) -> Any:
     none, and the text. Features are a list of names; all and true are True.
     """
     values: list[Any] = []
-    readers: list[Callable[[str], Any]] = [_json, _floats, lambda text: tuple(_json(f"[{text}]"))]
+    readers: list[Callable[[str], Any]] = [
+        _json,
+        lambda text: [float(part) for part in text.split(",")],
+        lambda text: tuple(_json(f"[{text}]")),
+    ]
     if constraint.lists_features:
         readers = [_json] if text.startswith("[") else []
     for read in readers:
@@ -171,11 +146,6 @@ def as_allowed(text: str, constraint: Constraint) -> Any:
         values.append({"all": True, "true": True, "false": False}.get(text, text.split(",")))
     values += [None, 0] if text == "none" else [text]
     return next(filter(constraint.allows, values), values[0])
-
-
-def _floats(text: str) -> list[float]:
-    """Return numbers separated by commas; ValueError for others."""
-    return [float(part) for part in text.split(",")]
 
 
 def _json(text: str) -> Any:
@@ -211,14 +181,11 @@ def supported(estimator: Any, method: str) -> Any:
 
 def read_options(given: dict[str, Any], labels_required: bool = False) -> Options:
     """Return how to read files."""
-    base = tables.one_of(given, "zero_based", "one_based")
-    chosen = {name: given[name] for name in _READING if tables.is_set(given[name])}
-    if base is not None:
-        chosen["zero_based"] = base == "zero_based"
-    if given.get("on_error") != "stop":
-        chosen["on_error"] = given.get("on_error")
     named = bool(given["label"] or given["target"])
-    return Options(**chosen, labels_required=labels_required, named=named)
+    names = [name for name in (*_READING, "on_error") if given.get(name) not in (None, ())]
+    return Options(
+        **{name: given[name] for name in names}, labels_required=labels_required, named=named
+    )
 
 
 def read_arguments(options: Options) -> dict[str, Any]:
@@ -233,23 +200,18 @@ def options_of_model(
 
     With `may_be_wider`, for an update, files without names of columns may have more of them.
     """
-    source, expected = source_of(estimator), estimator.n_features_in_
+    source, n_features = source_of(estimator), estimator.n_features_in_
     width, base = options.width, options.zero_based
     options = for_targets(estimator, options, source)
     options = as_in_model(options, estimator, may_have_more=True)
     may_be_wider = may_be_wider and column_names(estimator) is None
-    if width not in (None, expected) and not may_be_wider:
-        raise ParameterError(
-            f"--width: expected {expected}, as {model} was fitted to, got {width}."
-        )
+    if not may_be_wider and width not in (None, n_features):
+        raise ParameterError(f"--width: expected {n_features}, as of {model}, got {width}.")
     if source is not None and base is not None and source.zero_based not in (None, base):
-        bases = ("--one-based", "--zero-based")
-        raise ParameterError(
-            f"{bases[base]}: expected {bases[source.zero_based]}, as {model} was fitted. "
-            "Leave it out."
-        )
+        given, expected = (f"--{'zero' if b else 'one'}-based" for b in (base, source.zero_based))
+        raise ParameterError(f"{given}: expected {expected}, as {model} was fitted. Leave it out.")
     return options.replace(
-        width=width if may_be_wider else expected, columns=file_columns(estimator)
+        width=width or (None if may_be_wider else n_features), columns=file_columns(estimator)
     )
 
 
@@ -296,21 +258,15 @@ def as_table(
 
 def _others(file: str, reading: Options, wanted: list[str]) -> list[str]:
     """Return the columns of a table that --columns leaves out."""
-    cells = first_cells(file, reading)
-    if cells is None:
-        problem = f"--columns: expected a table in a file, got {display_name(file)}."
-        raise ParameterError(f"{problem} Name the other columns with --drop.")
-    for name in wanted:
-        if name not in cells:
-            hint = did_you_mean(name, cells, repr)
-            raise ParameterError(f"--columns: expected columns of {file}, got {name!r}. {hint}")
-    return [name for name in cells if name not in wanted]
+    found = list(first_cells(file, reading) or ())
+    check_columns(found, wanted, "columns", display_name(file))
+    return [name for name in found if name not in wanted]
 
 
 def check_like_options(given: dict[str, Any]) -> None:
     """Raise where an option was given beside --like that the model has decided on."""
     on_cluster(given, "fit", "like")
-    free = {*_READING, "one_based", "engine", "like", "on_error", "skipped"}
+    free = {*_READING, "engine", "like", "on_error", "skipped"}
     refuse(given, [name for name in given if name not in free], "no --like", "one")
 
 
@@ -322,14 +278,11 @@ def check_text_options(given: dict[str, Any], is_text: bool, path: str) -> None:
 
 
 def _read_words(path: str) -> list[str]:
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            words = file.read(_MAX_STOP_WORDS + 1)
-    except UnicodeDecodeError as error:
-        raise DataError(path, f"expected stop words in UTF-8, got other bytes: {error}.") from None
-    if len(words) > _MAX_STOP_WORDS:
-        raise DataError(path, "expected stop words of at most 16 MB, got more. Name another file.")
-    return words.split()
+    with (
+        open(path, encoding="utf-8-sig") as file,
+        damage_named(path, "expected stop words in UTF-8, got other bytes"),
+    ):
+        return file.read().split()
 
 
 # -- outputs, checkpoints and clusters -----------------------------------------------------------
@@ -347,48 +300,40 @@ def check_output(path: str, *inputs: str, given: Mapping[str, Any] = MappingProx
     check_address(path, "Write to a file, and upload it.")
     folder, words = os.path.dirname(path) or ".", given.get("stop_words")
     beside = given.get("label") or "", *(given.get("target") or ())
-    read = [*inputs, *(name for name in beside if name.endswith(".npy"))]
-    read += [] if words in (None, "english") else [words]
-    problem = None
-    if not os.path.isdir(folder):
-        problem = f"a folder {folder}, got none. Create it first."
-    elif os.path.isdir(path):
-        problem = "a file, got a folder."
-    elif not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        problem = "permission to write, got none. Write to another file."
-    elif os.path.isfile(path) and any(
-        os.path.exists(each) and os.path.samefile(path, each) for each in read
-    ):
-        problem = "an output, got an input. Write to another file."
-    if problem is not None:
-        raise ParameterError(f"{path}: expected {problem}")
+    read = *inputs, *(name for name in beside if name.endswith(".npy")), words or ""
+    exists = os.path.exists(path)
+    wrong = {
+        f"a folder {folder}, got none. Create it first.": not os.path.isdir(folder),
+        "a file, got a folder.": os.path.isdir(path),
+        "permission to write, got none. Write to another file.": not os.access(
+            path if exists else folder, os.W_OK
+        ),
+        "an output, got an input. Write to another file.": os.path.isfile(path)
+        and any(os.path.exists(each) and os.path.samefile(path, each) for each in read),
+    }
+    for problem, found in wrong.items():
+        if found:
+            raise ParameterError(f"{path}: expected {problem}")
 
 
 def check_skipping(given: dict[str, Any], dataset: Any, *files: str) -> None:
     """Raise where the options of rows that cannot be read do not suit the files."""
+    name = dataset.format.name
     if given["on_error"] == "missing" and dataset.holds == "numbers":
-        raise ParameterError(
-            f"--on-error: expected skip, since a number of {dataset.format.name} cannot be "
-            "missing, got missing. Change it, or add --table."
-        )
+        raise ParameterError(f"--on-error: expected skip for numbers of {name}, got missing.")
     if given["skipped"] is not None:
         check_output(given["skipped"], *files)
         if dataset.format.kind.is_binary:
-            got = f"{dataset.format.name}, whose rows are listed"
-            refuse(given, ["skipped"], "files of text", got)
+            refuse(given, ["skipped"], "files of text", f"{name}, whose rows are listed")
 
 
 def check_checkpoint_path(path: str, output: str, *inputs: str) -> None:
     """Raise where a checkpoint would overwrite another file; a finished run removes it."""
-    if path == "-":
-        raise ParameterError("--checkpoint: expected a file, got -. Name a file.")
     check_output(path, *inputs)
     if os.path.realpath(path) == os.path.realpath(output):
         raise ParameterError(f"{path}: expected a checkpoint, got the model. Name another file.")
-    if os.path.exists(path) and not is_checkpoint(path):
-        raise ParameterError(
-            f"{path}: expected a checkpoint, got another file. Remove it, or name another one."
-        )
+    if path == "-" or (os.path.exists(path) and not is_checkpoint(path)):
+        raise ParameterError(f"{path}: expected a checkpoint, got another file. Name another one.")
 
 
 def on_cluster(given: dict[str, Any], verb: str, *local_only: str) -> Callable[..., Any] | None:
@@ -449,11 +394,8 @@ def _typed(names: Iterable[str | None]) -> list[str]:
         parameter, value = known[name], context.params[name]
         many = parameter.nargs == -1 or getattr(parameter, "multiple", False)
         for each in value if many else (value,):
-            words += parameter.opts[-1:] if isinstance(parameter, click.Option) else []
+            flags = parameter.secondary_opts if each is False else parameter.opts
+            words += flags[-1:] if isinstance(parameter, click.Option) else []
             text = ",".join(map(str, each)) if isinstance(each, list) else str(each)
             words += [] if isinstance(each, bool) else [text]
     return words
-
-
-def _shown(name: str) -> str:
-    return tables.flag(name) if name in tables.PARAMETERS else name

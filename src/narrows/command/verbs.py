@@ -186,7 +186,7 @@ def info() -> None:
     _reporting, options.INPUTS,
     option("--test INPUT", "Test data, a file or a pattern; may be given several times. By default "
            "fifths of the rows, or the JSON lines whose `split` is test.",
-           options.Input(), multiple=True),
+           click.Path(), multiple=True),
     option("--task", "Score a classifier, or the nearest neighbours of queries, also of classes "
            "that are left out when methods are fitted.",
            click.Choice(["classification", "retrieval"]), default="classification",
@@ -257,7 +257,7 @@ def demo() -> None:
 
 @options.verb(
     _transforming, options.MODEL,
-    option("-o --output OUTPUT", "A file that ends in .onnx.", click.Path(), required=True),
+    option("-o --output OUTPUT", "File to save the ONNX model to.", click.Path(), required=True),
     short_help="Export a saved model to ONNX.",
 )  # fmt: skip
 def export() -> None:

@@ -21,7 +21,6 @@ from narrows.methods.selectors import Selector
 from narrows.solve.paired import METRICS
 
 _SVG = "http://www.w3.org/2000/svg"
-PICTURES = (".png", ".pdf", ".svg")
 
 # a palette that colour-blind readers distinguish; no plot relies on colour alone
 COLOURS = (

@@ -19,7 +19,7 @@ from narrows.errors import (
     unlike,
     warn,
 )
-from narrows.io.kinds import LABEL_TYPES
+from narrows.io.options import ON_ERROR, READING
 from narrows.io.streams import MAX_LINE_MB
 from narrows.io.table_rows import TableRows, take_rows
 from narrows.methods.names import method_of
@@ -94,9 +94,8 @@ class Options:
                     "twice. Leave one out."
                 )
             before.append(column)
-        if self.labels not in (None, *LABEL_TYPES):
-            expected = " or ".join(map(repr, LABEL_TYPES))
-            raise ParameterError(f"labels: expected {expected}, got {self.labels!r:.100}.")
+        for option in (*READING, ON_ERROR):
+            option.check(getattr(self, option.name))
         one = "\t" if self.separator == r"\t" else self.separator
         object.__setattr__(self, "separator", one)
         if one is not None and (len(one.encode()) != 1 or one in '"\r\n\0'):
@@ -112,10 +111,6 @@ class Options:
                     "`encoding`: expected the name of an encoding that Python has, such "
                     f"as cp1252 or utf-16, got {self.encoding!r:.100}. Change it."
                 ) from None
-        for name in ("chunk_rows", "width", "max_line_mb"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ParameterError(f"{name}: expected an integer >= 1, got {value!r}.")
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with other values."""

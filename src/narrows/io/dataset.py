@@ -212,7 +212,7 @@ class Dataset:
         for name in OPTIONS:
             if self.options.get(name) is not None and name not in self.format.options:
                 raise ParameterError(
-                    f"{', '.join(map(display_name, self.paths))}: expected no {name}, which "
+                    f"{', '.join(map(display_name, self.paths))}: expected no `{name}`, which "
                     f"{self.format.name} does not support, got one. Leave it out."
                 )
 

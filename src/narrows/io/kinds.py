@@ -25,6 +25,8 @@ class Kind(NamedTuple):
         Whether a sample is always a text, not numbers.
     is_written : bool
         Whether there is a writer.
+    options : tuple of str
+        Those options of `io.options` that not all formats support and this one does.
     """
 
     name: str
@@ -32,18 +34,24 @@ class Kind(NamedTuple):
     is_binary: bool = False
     holds_texts: bool = False
     is_written: bool = True
+    options: tuple[str, ...] = ()
 
 
-SVMLIGHT = Kind("svmlight", (".svm", ".svmlight", ".libsvm"))
-PARQUET = Kind("Parquet", (".parquet",), is_binary=True)
-ARROW = Kind("Arrow", (".arrow", ".feather"), is_binary=True)
-ORC = Kind("ORC", (".orc",), is_binary=True)
-NPZ = Kind(".npz", (".npz",), is_binary=True)
-NPY = Kind(".npy", (".npy",), is_binary=True)
-H5AD = Kind(".h5ad", (".h5ad",), is_binary=True, is_written=False)
-JSONL = Kind("JSON lines", (".jsonl",), holds_texts=True)
-CSV = Kind("CSV", (".csv",))
-TSV = Kind("TSV", (".tsv",))
+_NAMED = "label", "target"
+_COLUMNS = (*_NAMED, "text", "vector", "table")
+_CELLS = (*_NAMED, "text", "table", "csv_safe", "separator", "encoding", "no_header")
+SVMLIGHT = Kind("svmlight", (".svm", ".svmlight", ".libsvm"), options=("zero_based", "target"))
+PARQUET = Kind("Parquet", (".parquet",), is_binary=True, options=_COLUMNS)
+ARROW = Kind("Arrow", (".arrow", ".feather"), is_binary=True, options=_COLUMNS)
+ORC = Kind("ORC", (".orc",), is_binary=True, options=_COLUMNS)
+NPZ = Kind(".npz", (".npz",), is_binary=True, options=_NAMED)
+NPY = Kind(".npy", (".npy",), is_binary=True, options=_NAMED)
+H5AD = Kind(".h5ad", (".h5ad",), is_binary=True, is_written=False, options=_NAMED)
+JSONL = Kind(
+    "JSON lines", (".jsonl",), holds_texts=True, options=(*_NAMED, "text", "split", "encoding")
+)
+CSV = Kind("CSV", (".csv",), options=_CELLS)
+TSV = Kind("TSV", (".tsv",), options=_CELLS)
 KINDS = SVMLIGHT, PARQUET, ARROW, ORC, NPZ, NPY, H5AD, JSONL, CSV, TSV
 FOR_ROWS, FOR_TEXTS = CSV, JSONL  # of standard output
 LABEL_TYPES = "text", "integer"

@@ -788,7 +788,7 @@ class _WriterOfOrc(_Writer):
 
 
 FORMAT = Format(
-    kinds.PARQUET, read, _Writer, options=("label", "target", "text", "vector", "table"),
+    kinds.PARQUET, read, _Writer,
     cut=cut, may_widen=True,
 )  # fmt: skip
 ARROW = replace(

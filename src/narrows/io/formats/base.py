@@ -72,9 +72,6 @@ class Format:
         Returns a `Writer`, given a binary stream and the names of the features or None, and also
         ``csv_safe=True`` where this was asked for and is among `options`.
         Left out for formats that are only read.
-    options : sequence of str
-        Those of the options that formats support (`label`, `target`, `text`, `vector`, `split`,
-        `zero_based` for reading, `csv_safe` for writing) that this one does.
     survey : callable, optional
         Goes through a whole file for facts that every row may change, and returns them by name.
     surveyed : mapping of str to callable
@@ -102,7 +99,6 @@ class Format:
     kind: Kind
     read: Callable[[IO[bytes], str, Options], Iterator[Chunk]]
     writer: Callable[..., Writer] = Writer
-    options: Sequence[str] = ()
     survey: Callable[[IO[bytes], str, Options], dict[str, bool]] | None = None
     surveyed: Mapping[str, Callable[[Iterable[bool]], bool]] = field(default_factory=dict)
     pipe_needs: Mapping[str, str] = field(default_factory=dict)
@@ -120,6 +116,11 @@ class Format:
     def name(self) -> str:
         """How messages call it."""
         return self.kind.name
+
+    @property
+    def options(self) -> Sequence[str]:
+        """The options that it supports."""
+        return self.kind.options
 
     def check_labels_apart(self, paths: Sequence[str], options: Options) -> None:
         """Raise where one file of labels stands beside several files of samples."""

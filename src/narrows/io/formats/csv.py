@@ -595,10 +595,7 @@ class _WriterOfTsv(_Writer):
 
 
 FORMAT = Format(
-    kinds.CSV, read, _Writer, options=(
-        "label", "target", "text", "table", "csv_safe", "separator", "encoding", "no_header"
-    ),
-    cut=by_rows, first_row=re.compile(rb".*,.*"), has_header=True,
+    kinds.CSV, read, _Writer, cut=by_rows, first_row=re.compile(rb".*,.*"), has_header=True,
 )  # fmt: skip
 TSV = replace(
     FORMAT, kind=kinds.TSV, read=partial(read, delimiter="\t"), writer=_WriterOfTsv,

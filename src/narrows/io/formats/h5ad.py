@@ -160,4 +160,4 @@ def _labels(file: Any, n: int, name: str, options: Options) -> np.ndarray | None
     return found[code]
 
 
-FORMAT = Format(kinds.H5AD, read, options=("label", "target"))
+FORMAT = Format(kinds.H5AD, read)

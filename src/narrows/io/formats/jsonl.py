@@ -127,6 +127,6 @@ class _Writer(Writer):
 
 
 FORMAT = Format(
-    kinds.JSONL, read, _Writer, options=("label", "target", "text", "split", "encoding"),
+    kinds.JSONL, read, _Writer,
     cut=by_lines, first_row=re.compile(rb"\{.*"),
 )  # fmt: skip

@@ -463,6 +463,5 @@ class _Growing:
             entry.write(np.frombuffer(block, self.dtype).astype(dtype, copy=False).tobytes())
 
 
-_OPTIONS = "label", "target"
-NPY = Format(kinds.NPY, read_array, _ArrayWriter, options=_OPTIONS, labels_apart=True)
-NPZ = Format(kinds.NPZ, read_archive, _ArchiveWriter, options=_OPTIONS)
+NPY = Format(kinds.NPY, read_array, _ArrayWriter, labels_apart=True)
+NPZ = Format(kinds.NPZ, read_archive, _ArchiveWriter)

@@ -309,7 +309,7 @@ def _by_row(rows: sparse.csr_array, entries: list) -> Iterator[list]:
 
 
 FORMAT = Format(
-    kinds.SVMLIGHT, read, _Writer, options=("zero_based", "target"),
+    kinds.SVMLIGHT, read, _Writer,
     survey=survey, surveyed={"zero_based": any, "several_labels": any},
     pipe_needs={
         "zero_based": "standard input, or a pipe: expected `zero_based`, or its opposite, "
