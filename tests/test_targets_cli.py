@@ -114,7 +114,7 @@ def test_a_table_and_texts_have_targets(files):
 
 WRONG = [  # a cell in row 3 of the data, and what the message says
     ("cheap", "a.csv:4: column 'price': expected a number, got 'cheap'. Set `label`"),
-    ("", "a.csv:4: column 'price': expected a number, got ''. Fill in a number"),
+    ("", "a.csv:4: column 'price': expected a number, got ''. Set `label`"),
     ("nan", "a.csv:4: target 'price': expected a finite number, got nan. Leave out rows"),
     ("-inf", "a.csv:4: target 'price': expected a finite number, got -inf."),
 ]

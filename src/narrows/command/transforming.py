@@ -17,7 +17,7 @@ from narrows.command.labels import Agreement, Explained, are_unlike, as_type
 from narrows.command.runs import FileSamples, progress
 from narrows.errors import DataError, ParameterError, printable
 from narrows.io.applied import open_model
-from narrows.io.chunk import EXACT, Options
+from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
 from narrows.io.kinds import output_kind
 from narrows.io.source import check_kind, kind_of, of_maker
@@ -215,7 +215,7 @@ def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
     """Convert a data file to another format, with the same columns and labels."""
     options = values.read_options(given)
     values.check_output(output, input, given=given)
-    dataset = Dataset([input], options.with_found({EXACT: True}))
+    dataset = Dataset([input], options)
     rows = 0
 
     def check_rows(written: str) -> None:

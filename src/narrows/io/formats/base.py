@@ -28,7 +28,6 @@ class Writer:
     """
 
     typed = False  # whether files of the format store the type of numbers
-    by_column = False  # whether columns may have several types, as those of `TableRows`
     targets: Sequence[str] = ()  # the names of numeric targets
 
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
