@@ -94,7 +94,6 @@ SITUATIONS = {
     "large files": {"engines.parts.SIZE": None},  # bytes of a part
     "few vectors at a time": {"io.formats.columns._CELLS": 60},
     "few cells at a time": {"io.formats.matrix._CELLS": 30, "io.formats.matrix._GATHERED": 25},
-    "no time for HDF5": {"io.formats.h5ad._SECONDS": 0.0},
     "small blocks": {  # that signals may come between
         "solve.in_place.WORK": 100_000,
         "solve.idr_qr.WORK": 100_000,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -228,22 +226,6 @@ def test_the_format_is_read_only(tmp_path, run, line):
 # -- damage ----------------------------------------------------------------------------------------
 
 
-def test_a_file_on_which_the_library_crashes_is_an_error(tmp_path):
-    """In HDF5 2.0, one wrong byte of this file ends the process that reads it."""
-    damaged = Path(__file__).with_name("crashing.h5ad.gz").read_bytes()
-    (tmp_path / "a.h5ad").write_bytes(gzip.decompress(damaged))
-    with pytest.raises(DataError, match=r"a\.h5ad: expected an \.h5ad file, got .* damaged one"):
-        gathered(tmp_path / "a.h5ad", label="cell_type")
-
-
-def test_a_file_that_the_library_does_not_finish_is_an_error(tmp_path, monkeypatch):
-    save(tmp_path / "a.h5ad", values())
-    with monkeypatch.context() as patch:
-        pretend(patch, "no time for HDF5")
-        with pytest.raises(DataError, match="the HDF5 library does not come to an end"):
-            gathered(tmp_path / "a.h5ad", label="cell_type")
-
-
 def put(group, name, values):
     del group[name]
     group[name] = values
@@ -287,7 +269,6 @@ FORGED = {
 }  # fmt: skip
 
 
-@pytest.mark.slow  # each is opened in a process of its own
 @pytest.mark.filterwarnings("ignore:Element")
 @pytest.mark.parametrize("kind", FORGED)
 def test_a_forged_file_is_an_error_that_names_it(tmp_path, kind):

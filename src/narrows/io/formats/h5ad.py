@@ -5,11 +5,7 @@ Only a chunk is in memory, and the label of each cell.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import IO, Any
 
 import numpy as np
@@ -29,9 +25,6 @@ from narrows.io.extras import needing
 from narrows.io.formats.base import Format, damage_named
 from narrows.io.formats.matrix import as_text, chunks_of, stored_matrix
 
-_SECONDS, _SPEED = 60, 1e6  # that a file may take to be looked through, and bytes a second
-_DAMAGED = "expected an .h5ad file, got another file, or a damaged one"
-
 
 def libraries() -> tuple[Any, Any]:
     """Return h5py, and the function of anndata that reads an element of a file.
@@ -47,12 +40,8 @@ def libraries() -> tuple[Any, Any]:
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of cells, in the order of the file."""
     h5py, _ = libraries()
-    if os.path.isfile(name) and sys.executable:
-        status = os.stat(name)
-        problem = _crash(os.path.abspath(name), status.st_size, status.st_mtime_ns)
-        if problem:
-            raise DataError(name, f"{_DAMAGED}: the HDF5 library {problem}. Write the file again.")
-    with damage_named(name, _DAMAGED), h5py.File(stream, "r") as file:
+    damaged = "expected an .h5ad file, got another file, or a damaged one"
+    with damage_named(name, damaged), h5py.File(stream, "r") as file:
         if "X" not in file:
             got = ", ".join(file) or "an empty file"
             raise DataError(name, f"expected a matrix X, got only {got}.")
@@ -77,22 +66,6 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
                 if sparse.issparse(chunk.X):
                     chunk.X.sort_indices()
             yield chunk
-
-
-@lru_cache
-def _crash(path: str, size: int, changed: int) -> str:
-    """Return what the HDF5 library does with a file in a process of its own; "" if it reads it.
-
-    A file is read again once its size or time has changed.
-    """
-    program = os.path.join(os.path.dirname(__file__), "h5ad_check.py")
-    command = [sys.executable, "-P", program, path]
-    try:
-        found = subprocess.run(command, capture_output=True, timeout=_SECONDS + size / _SPEED)
-    except subprocess.TimeoutExpired:
-        return "does not come to an end"
-    # by a signal, or by an exception of Windows; others have a message when they occur here
-    return "crashes" if found.returncode < 0 or found.returncode >= 1 << 30 else ""
 
 
 # -- names and labels ----------------------------------------------------------------------------
