@@ -162,7 +162,7 @@ def test_wrong_targets_of_binary_files_are_errors(files, run):
             list(iter_chunks("p.parquet", target="price"))
         assert str(error.value).startswith(message)
     for y, message in (
-        (Y[:-1, 0], "p.npz: expected 90 targets, got an array of shape (89,)"),
+        (Y[:-1, 0], "p.npz: expected 90 targets, got an array of shape ."),
         (np.where(np.arange(N) == 6, np.nan, Y[:, 0]), "p.npz:7: target 'y': expected a finite"),
         (Y[:, 0].astype(str), "p.npz: expected targets that are numbers"),
     ):
