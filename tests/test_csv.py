@@ -198,10 +198,3 @@ def test_dialects_that_need_an_option_are_refused_with_it(tmp_path):
     for address in ("https://a.org/a.csv", "http://a.org/b.parquet"):
         with pytest.raises(ParameterError, match="address"):
             next(iter_chunks(address))
-
-
-def test_labels_of_missing_values_are_named(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text(TEXT.replace("b\n", "NA\n"))
-    with pytest.warns(UserWarning, match="a.csv:3: the label 'NA'"):
-        assert {*next(iter_chunks(path))[1]} == {"a", "NA"}

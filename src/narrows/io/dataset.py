@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import IO, Any
 from warnings import catch_warnings, simplefilter
 
-import numpy as np
 from scipy import sparse
 
 from narrows.errors import DataError, ParameterError, warn
@@ -24,12 +23,9 @@ from narrows.io.skipping import Tolerance
 from narrows.io.source import Source, of_maker, remembered
 from narrows.io.streams import Section, StandardInput, display_name
 from narrows.io.table_rows import TableRows
-from narrows.solve.cells import is_missing
 
 _MAY_LACK = "labels_may_lack"  # a fact: whether single rows may be without a label
 _FIRST = 1000  # rows that show whether a file is a table
-_headers: dict[tuple[str, int, int, int], Any] = {}  # of files, each read in up to 1,000 parts
-_MOST_HEADERS = 16
 
 
 class Dataset:
@@ -104,7 +100,6 @@ class Dataset:
         self._start = Position()
         self._columns = options.columns  # a resumed run may have no chunk left to read
         self._truncated: set[str] = set()  # files with a warning
-        self._null_labels = False  # whether there was a warning
         how = options.on_error
         self.skipped = None if how in (None, "stop") else Tolerance(how)
         self.format = common_format({display_name(path): self._format_of(path) for path in paths})
@@ -162,7 +157,6 @@ class Dataset:
                         options = options.replace(columns=chunk.columns)
                     self.position = done + raw.tell() if raw.seekable() else 0
                     at = Position(number, int(chunk.lines[-1]), rows)
-                    self._warn_of_null(chunk.y, name, chunk.lines)
                     yield chunk.replace(at=at)
             options = options.replace(after=0)
             if rows == before and not resumed and not options.may_be_empty:
@@ -223,9 +217,11 @@ class Dataset:
         if format.survey is None or not unknown:
             return {}
         if not all(map(_is_file, self.paths)):
-            for name, message in format.pipe_needs.items():
-                if name in unknown:
-                    raise ParameterError(message)
+            if format.surveyed[0] in unknown:
+                raise ParameterError(
+                    "standard input, or a pipe: expected `zero_based`, or its opposite, since "
+                    "svmlight columns count from 0 or 1, got none."
+                )
             return {}
         found = []
         for path in self.paths:
@@ -247,20 +243,6 @@ class Dataset:
         if self.skipped is not None:
             return self.skipped.pieces(self.format, stream, name, options)
         return ([chunk] for chunk in self.format.read(stream, name, options))
-
-    def _warn_of_null(self, y: Any, name: str, lines: Sequence[int] | np.ndarray) -> None:
-        """Warn where a label is the text of a missing value, once for all files."""
-        if self._null_labels or not isinstance(y, np.ndarray) or y.dtype.kind != "U":
-            return
-        distinct, first = np.unique(y, return_index=True)
-        for label, row in zip(distinct.tolist(), first.tolist(), strict=True):
-            if is_missing(label):
-                self._null_labels = True
-                warn(
-                    f"{name}:{lines[row]}: the label {label!r} is a class. If the label is missing "
-                    "there, remove these rows."
-                )
-                return
 
     def _check(self, chunk: Chunk, name: str, before: int) -> None:
         if chunk.holds != "numbers":
@@ -329,16 +311,10 @@ class Dataset:
             return options.replace(after=part.first).with_found({"stop": part.last})
         if not format.has_header or not part.first:
             return options
-        file = os.stat(part.path)
-        key = part.path, file.st_ino, file.st_size, file.st_mtime_ns
-        if key not in _headers:
-            with open(part.path, "rb") as raw:  # errors of the header are found here
-                stream = streams.in_utf8(raw, part.path, options.encoding)
-                first = next(format.read(stream, part.path, options.replace(chunk_rows=1)))
-            if len(_headers) == _MOST_HEADERS:
-                _headers.clear()
-            _headers[key] = first.header
-        return options.with_found({"header": _headers[key]})
+        with open(part.path, "rb") as raw:  # errors of the header are found here
+            stream = streams.in_utf8(raw, part.path, options.encoding)
+            first = next(format.read(stream, part.path, options.replace(chunk_rows=1)))
+        return options.with_found({"header": first.header})
 
 
 def _is_file(path: str) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,8 +13,8 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError
 from narrows.io import formats, streams
 from narrows.io.atomic import replacing
-from narrows.io.chunk import Chunk, Options, row_of
-from narrows.io.formats.base import Writer, label_name
+from narrows.io.chunk import row_of
+from narrows.io.formats.base import Writer
 from narrows.io.kinds import output_kind
 from narrows.solve.sums import blocks, widened
 
@@ -154,7 +154,6 @@ def writer(
     path: str,
     names: Sequence[str] | None,
     texts: bool = False,
-    check: Callable[[str], None] = lambda written: None,
     csv_safe: bool = False,
     targets: Sequence[str] | None = None,
 ) -> Iterator[SampleWriter]:
@@ -170,8 +169,6 @@ def writer(
         Feature names, for CSV and dense samples in Parquet and Arrow; x0, x1, … if left out.
     texts : bool
         Whether samples are texts, not numbers.
-    check : callable
-        Called with the name of the whole new file, before it takes its place.
     csv_safe : bool
         For CSV: put an apostrophe before names of columns and text labels that a spreadsheet
         would take for formulas.
@@ -193,32 +190,15 @@ def writer(
                 f"{path}: expected no `csv_safe`, which {format.name} does not support, "
                 "got it. Leave it out."
             )
-    if path == "-":
-        out = format.writer(sys.stdout.buffer, names, **settings)
+    with ExitStack() as opened:
+        if path == "-":
+            stream: Any = sys.stdout.buffer
+        else:
+            raw = opened.enter_context(open(opened.enter_context(replacing(path)), "wb"))
+            stream = opened.enter_context(streams.compressed(raw, compressed))
+        out = format.writer(stream, names, **settings)
         out.targets = targets or ()
         yield SampleWriter(out)
         out.finish()
-        sys.stdout.buffer.flush()
-        return
-    with replacing(path) as temporary:
-        with open(temporary, "wb") as raw, streams.compressed(raw, compressed) as stream:
-            out = format.writer(stream, names, **settings)
-            out.targets = targets or ()
-            yield SampleWriter(out)
-            out.finish()
-        check(temporary)
-
-
-def count_rows(written: str, path: str, first: Chunk) -> int:
-    """Return the number of rows that a file, written from such chunks as `first`, has."""
-    format, compressed = formats.format_of(path)
-    label, y = None, None if format.labels_apart else first.y
-    if y is not None and not sparse.issparse(y) and y.ndim == 2:  # any names, as svmlight has none
-        options = Options(target=tuple(f"y{k}" for k in range(y.shape[1])))
-    else:
-        if first.columns is not None and y is not None:
-            label = label_name(first.columns)
-        options = Options(label)
-        options = options.with_found({"several_labels": sparse.issparse(y)})
-    with open(written, "rb") as raw, streams.decompressed(raw, path, compressed) as stream:
-        return sum(len(chunk.lines) for chunk in format.read(stream, path, options))
+        if path == "-":
+            stream.flush()

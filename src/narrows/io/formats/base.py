@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
@@ -76,10 +76,9 @@ class Format:
         `zero_based` for reading, `csv_safe` for writing) that this one does.
     survey : callable, optional
         Goes through a whole file for facts that every row may change, and returns them by name.
-    surveyed : mapping of str to callable
-        The names of these facts, and how those of several files combine: `any` or `all`.
-    pipe_needs : mapping of str to str
-        Of these facts, those without which a pipe cannot be read, and the message that asks.
+    surveyed : sequence of str
+        The names of these facts. They hold if they hold of any of several files. A pipe cannot be
+        read without the first one.
     cut : callable, optional
         Cuts a file, given by its path, into parts of about so many bytes. Files of a format without
         it are one part.
@@ -103,8 +102,7 @@ class Format:
     writer: Callable[..., Writer] = Writer
     options: Sequence[str] = ()
     survey: Callable[[IO[bytes], str, Options], dict[str, bool]] | None = None
-    surveyed: Mapping[str, Callable[[Iterable[bool]], bool]] = field(default_factory=dict)
-    pipe_needs: Mapping[str, str] = field(default_factory=dict)
+    surveyed: Sequence[str] = ()
     cut: Callable[[str, int], list[FilePart]] | None = None
     first_row: re.Pattern[bytes] | None = None
     has_header: bool = False
@@ -133,11 +131,8 @@ class Format:
 
     def combine(self, found: Sequence[Mapping[str, bool]]) -> dict[str, bool]:
         """Return the facts about several files together, as far as all were surveyed."""
-        return {
-            name: combine(facts[name] for facts in found)
-            for name, combine in self.surveyed.items()
-            if all(name in facts for facts in found)
-        }
+        names = [name for name in self.surveyed if all(name in facts for facts in found)]
+        return {name: any(facts[name] for facts in found) for name in names}
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from narrows.io.chunk import OF_CLASSES, OF_FEATURES, OTHER_ENCODING, Chunk, Opt
 from narrows.io.formats.base import Format, Writer, column_names, whole_as_int
 from narrows.io.formats.columns import Columns, Piece, pyarrow
 from narrows.io.parts import SEPARATOR_LINE, by_rows
-from narrows.io.streams import BLOCK, MARK, Lines, entry_bytes
+from narrows.io.streams import BLOCK, MARK, Lines
 
 _END, _RETURN, _QUOTE = b'\n\r"'
 _ANOTHER = "expected a CSV row, got another line:"
@@ -97,7 +97,7 @@ def _whole_rows(lines: Lines, blocks: Iterable[bytes], delimiter: str) -> Iterat
         if len(rows.ends):
             yield rows
         held, size, seen = [rest], len(rest), len(rest)
-        if size > lines.long and size + entry_bytes(rest, size) > lines.longest:
+        if size > lines.longest:
             lines.refuse()
     if size:
         parts = [lines.line], [0], [size - 1], [[0, size]]
@@ -118,10 +118,9 @@ def _split(block: bytes, lines: Lines, delimiter: str) -> tuple[_Rows, bytes]:
     starts = np.append(0, ends + 1)
     starts, stop = starts[:-1], int(starts[-1])
     sizes = ends - starts
-    for k in np.flatnonzero(sizes > lines.long).tolist():
+    for k in np.flatnonzero(sizes > lines.longest).tolist():
         lines.line = int(at[k]) - block.count(b"\n", starts[k], ends[k])
-        if sizes[k] + entry_bytes(block[starts[k] : ends[k]], sizes[k]) > lines.longest:
-            lines.refuse()
+        lines.refuse()
     lines.line = int(at[-1]) + 1 if len(at) else lines.line
     full = found[starts] != _END
     for k in np.flatnonzero(found[starts] == _RETURN).tolist():

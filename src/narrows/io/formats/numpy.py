@@ -157,17 +157,55 @@ def _targets_of(found: Mapping[str, _Array], name: str) -> _Y:
     return targets_of
 
 
+class _Growing:
+    """An array in a `.npy` file that grows at its end; the header is written again at last.
+
+    Text waits until the longest one is known.
+    """
+
+    def __init__(self, stream: IO[bytes]):
+        self.stream, self.rows = stream, 0
+        self.none: np.ndarray | None = None  # of its rows
+        self.text: list[np.ndarray] = []
+
+    def add(self, array: np.ndarray) -> None:
+        """Add rows."""
+        if self.none is None:
+            self.none = array[:0]
+            self._write_header(self.none)
+        self.rows += len(array)
+        if array.dtype.kind == "U":
+            self.text.append(array)
+        else:
+            self.stream.write(np.ascontiguousarray(array).data)
+
+    def finish(self) -> None:
+        """Write what is known at the end."""
+        self.stream.seek(0)
+        if self.text:
+            np.lib.format.write_array(self.stream, np.concatenate(self.text))
+        else:
+            self._write_header(np.empty((0, 0)) if self.none is None else self.none)
+
+    def _write_header(self, none: np.ndarray) -> None:
+        """Write the header, which NumPy pads to the same length for any number of rows."""
+        descr = np.lib.format.dtype_to_descr(none.dtype)
+        header = {"descr": descr, "fortran_order": False, "shape": (self.rows, *none.shape[1:])}
+        np.lib.format.write_array_header_1_0(self.stream, header)
+
+
 class _ArrayWriter(Writer):
-    """Writes dense samples, without labels; the header is written again when all are counted."""
+    """Writes dense samples, without labels."""
 
     typed = True
-    rows, dtype = 0, np.dtype(np.float64)
-    has_header = has_labels = False
+    has_labels = False
+
+    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
+        super().__init__(stream, names)
+        self.array = _Growing(stream)
 
     def write(self, X: Any, y: Any) -> None:
-        if not self.has_header:
-            self.width, self.dtype, self.has_header = X.shape[1], X.dtype, True
-            _write_header(self.stream, self.dtype, (0, self.width))
+        self.width = self.width or X.shape[1]
         if y is not None and not self.has_labels:
             self.has_labels = True
             warn(
@@ -176,20 +214,10 @@ class _ArrayWriter(Writer):
             )
         self.check_width(X, _NAME, ".npz")
         for rows in blocks(X.shape[0], max(1, _CELLS // max(1, self.width))):
-            part = X[rows].toarray() if sparse.issparse(X) else X[rows]
-            self.stream.write(np.ascontiguousarray(part).data)
-        self.rows += X.shape[0]
+            self.array.add(X[rows].toarray() if sparse.issparse(X) else X[rows])
 
     def finish(self) -> None:
-        self.stream.seek(0)
-        _write_header(self.stream, self.dtype, (self.rows, self.width))
-
-
-def _write_header(stream: IO[bytes], dtype: Any, shape: tuple[int, ...]) -> None:
-    """Write the header of an array; NumPy pads it to the same length for any number of rows."""
-    descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
-    header = {"descr": descr, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(stream, header)
+        self.array.finish()
 
 
 def read_archive(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
@@ -318,15 +346,15 @@ class _ArchiveWriter(Writer):
 
     def finish(self) -> None:
         self.parts.pop("yones", None)
+        for name, width in (("shape", self.width), ("yshape", self.labels)):
+            if name.replace("shape", "indptr") in self.parts:
+                self._add(name, np.array([self.rows, width]))
         with ZipFile(self.stream, "w", allowZip64=True) as archive:
             for name, part in self.parts.items():
-                is_small = name.endswith("indptr") and part.last < 2**31
+                part.finish()
+                part.stream.seek(0)
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                    part.copy_to(entry, np.int32 if is_small else part.dtype)
-            for name, width in (("shape", self.width), ("yshape", self.labels)):
-                if name.replace("shape", "indptr") in self.parts:
-                    with archive.open(f"{name}.npy", "w") as entry:
-                        np.lib.format.write_array(entry, np.array([self.rows, width]))
+                    shutil.copyfileobj(part.stream, entry, _BLOCK)
 
     def _csr(self, X: Any, data: str, indices: str, indptr: str) -> None:
         X = sparse.csr_array(X)
@@ -337,36 +365,11 @@ class _ArchiveWriter(Writer):
         self._add(indptr, ends if indptr not in self.parts else ends[1:])
 
     def _add(self, name: str, array: np.ndarray) -> None:
-        self.parts.setdefault(name, _Growing()).add(array)
-
-
-class _Growing:
-    """An array that grows at its end, in a temporary file."""
-
-    def __init__(self) -> None:
-        self.file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the array
-        weakref.finalize(self, self.file.close)
-        self.rows, self.shape, self.dtype = 0, (), np.dtype(np.float64)
-        self.text: list[np.ndarray] = []  # as wide as the longest
-        self.last: Any = None
-
-    def add(self, array: np.ndarray) -> None:
-        if array.ndim == 1 and len(array):
-            self.last = array[-1]
-        self.rows, self.shape, self.dtype = self.rows + len(array), array.shape[1:], array.dtype
-        if array.dtype.kind == "U":
-            self.text.append(array)
-        else:
-            self.file.write(np.ascontiguousarray(array).data)
-
-    def copy_to(self, entry: IO[bytes], dtype: Any) -> None:
-        if self.text:
-            np.lib.format.write_array(entry, np.concatenate(self.text))
-            return
-        _write_header(entry, dtype, (self.rows, *self.shape))
-        self.file.seek(0)
-        while block := self.file.read(_BLOCK):
-            entry.write(np.frombuffer(block, self.dtype).astype(dtype, copy=False).tobytes())
+        if name not in self.parts:
+            file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the writer
+            weakref.finalize(self, file.close)
+            self.parts[name] = _Growing(file)
+        self.parts[name].add(array)
 
 
 _OPTIONS = "label", "target"
