@@ -220,11 +220,8 @@ def label_column(
     """Return the name of the column that holds the labels, if there is one."""
     if len(set(header)) < len(header):
         twice = next(column for column in header if header.count(column) > 1)
-        advice = "Rename one of them."
-        if reads_as_number(twice):
-            advice = "If the file has no header, use `no_header`."
-        problem = f"expected columns of different names, got two {twice!r}. {advice}"
-        raise DataError(name, problem, line)
+        problem = f"expected columns of different names, got two {twice!r}. Rename one of them"
+        raise DataError(name, f"{problem}, or use `no_header` if the file has no header.", line)
     if not options.has_labels or options.target is not None:
         return None
     read = {*(options.text or ()), options.vector, options.weight}  # for something else

@@ -86,8 +86,7 @@ def _names(file: Any, name: str) -> list[str]:
     var, index = _table(file, "var", name)
     names = [str(each) for each in read_elem(var[index])]
     if len(set(names)) < len(names):
-        values, count = np.unique(np.array(names), return_counts=True)
-        problem = f"expected different var_names, got {str(values[count > 1][0])!r} twice."
+        problem = "expected different var_names, got the same twice."
         raise DataError(name, f"{problem} Use adata.var_names_make_unique().")
     return names
 
