@@ -106,7 +106,8 @@ class Columns:
         self.numbers = [*(samples if hold_numbers else ()), *self.targets, *weight]
         label = [] if self.label is None else [self.label]
         self.read = [*dict.fromkeys((*samples, *label, *self.targets, *weight))]
-        self.rows = max(1, min(options.chunk_rows, _CELLS // len(samples)))
+        cells = _CELLS // 4 if options.table else _CELLS  # objects take more room
+        self.rows = max(1, min(options.chunk_rows, cells // len(samples)))
         self._width, self._n_classes = options.width or 0, 0
 
     def _has_lists(self, header: Sequence[str]) -> bool:
@@ -123,7 +124,7 @@ class Columns:
         """Return the batches; a chunk of their vectors is not too large from now on."""
         first = next(batches, None)
         if first is not None and self.options.vector is not None:
-            vectors = _column(first, self.options.vector)
+            vectors = column_of(first, self.options.vector)
             vectors = getattr(vectors, "storage", vectors)
             if is_vector(vectors.type) and len(vectors):
                 width = len(vectors.flatten()) // len(vectors)
@@ -198,7 +199,7 @@ class Columns:
 
     def _numbers(self, table: Any, column: str, lines: Any, of: str = OF_FEATURES) -> np.ndarray:
         """Return a column of numbers; they are float32 where it is, else float64."""
-        array = _column(table, column)
+        array = column_of(table, column)
         kind = array.type
         if not (_is_number(kind) or pyarrow().types.is_boolean(kind)):
             self._refuse(column, f"numbers, got {shown(kind)}. {of}")
@@ -213,7 +214,7 @@ class Columns:
         Strings are objects, and so are booleans where some are missing, which is None, and integers
         where one is so large that floats would round it.
         """
-        array, pa = _column(table, column), pyarrow()
+        array, pa = column_of(table, column), pyarrow()
         types, kind = pa.types, _value_type(array)
         if types.is_null(kind):
             return np.full(len(array), None, dtype=object)
@@ -230,7 +231,7 @@ class Columns:
         return found if is_exact else as_objects(array)
 
     def _texts(self, table: Any, column: str, lines: Any) -> list[str]:
-        array = _column(table, column)
+        array = column_of(table, column)
         if not _is_string(_value_type(array)):
             self._refuse(column, f"texts, got {shown(array.type)}.")
         self._refuse_nulls(array, column, lines)
@@ -252,7 +253,7 @@ class Columns:
     def _labels(self, table: Any, lines: Any) -> Any:
         """Return the cells of labels, or an indicator matrix for lists."""
         types, label = pyarrow().types, str(self.label)
-        array = _column(table, label)
+        array = column_of(table, label)
         if _is_list(array.type):
             indices, indptr, n_classes = self._indices(array, label, CLASSES, lines)
             self._n_classes = max(self._n_classes, n_classes)
@@ -276,8 +277,8 @@ class Columns:
 
     def _lists_of_samples(self, table: Any, lines: Any) -> sparse.csr_array:
         """Return the lists `indices` and `values`, at least as wide as those before."""
-        indices, indptr, top = self._indices(_column(table, INDICES), INDICES, LARGEST, lines)
-        counts, values = self._lists(_column(table, VALUES), VALUES, lines)
+        indices, indptr, top = self._indices(column_of(table, INDICES), INDICES, LARGEST, lines)
+        counts, values = self._lists(column_of(table, VALUES), VALUES, lines)
         problem = f"as many as {INDICES!r} has, got more or less."
         self._refuse(VALUES, problem, lines, counts != np.diff(indptr))
         if values.dtype.kind not in "biuf":
@@ -320,7 +321,7 @@ class Columns:
         Lists of float32 and float64 are the memory of Arrow, which cannot be written to. Others
         become float32, or float64 for integers of more than 16 bits.
         """
-        array, width = _column(table, column), self._width
+        array, width = column_of(table, column), self._width
         if isinstance(array.type, pyarrow().BaseExtensionType):
             array = array.storage
         of_spark = is_spark_vector(array.type)
@@ -370,7 +371,7 @@ def _index_of(schema: Any) -> set[str]:
         return set()
 
 
-def _column(table: Any, column: str) -> Any:
+def column_of(table: Any, column: str) -> Any:
     """Return a column as one array; combining a single chunk would copy it."""
     found = table.column(column)
     if not hasattr(found, "num_chunks"):  # of a record batch

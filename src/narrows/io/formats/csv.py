@@ -19,7 +19,7 @@ from narrows.errors import DataError, ParameterError, unique
 from narrows.io import kinds
 from narrows.io.chunk import OF_CLASSES, OF_FEATURES, OTHER_ENCODING, Chunk, Options
 from narrows.io.formats.base import Format, Writer, column_names, whole_as_int
-from narrows.io.formats.columns import Columns, Piece, pyarrow
+from narrows.io.formats.columns import Columns, Piece, column_of, pyarrow
 from narrows.io.parts import SEPARATOR_LINE, by_rows
 from narrows.io.streams import BLOCK, MARK, Lines
 
@@ -309,7 +309,7 @@ class _File:
                 check_utf8=False, column_types=types, null_values=[], include_columns=[*types]
             ),
         )
-        return {name: table[ids[name]].combine_chunks() for name in names}, [*odd, None][0]
+        return {name: column_of(table, ids[name]) for name in names}, [*odd, None][0]
 
 
 def _floats(cells: Sequence[str]) -> np.ndarray:
