@@ -361,11 +361,8 @@ def for_targets(estimator: Any, options: Options, source: Any = None) -> Options
             "SRDA."
         )
     if options.target is not None and not numeric and estimator._needs_y:
-        from narrows.methods.methods import METHODS
-
-        methods = ", ".join(each for each in METHODS if METHODS[each]()._takes_numbers is not False)
         raise ParameterError(
             f"`target`: expected `label`, since {name} is for classes, got "
-            f"target {options.target[0]!r}. For numbers use {methods}."
+            f"target {options.target[0]!r}. For numbers use a regressor, such as PLS."
         )
     return options if target is None and not numeric else options.replace(has_labels=False)
