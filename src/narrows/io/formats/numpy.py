@@ -53,7 +53,7 @@ class _Array:
     def __init__(self, path: str, name: str, what: str = "samples"):
         self.path, self.name = path, name
         with damage_named(name, f"expected a {_NAME} array, got another file, or a damaged one"):
-            found = np.load(path, mmap_mode="r")
+            found = np.lib.format.open_memmap(path, mode="r")
             self.shape, self.ndim, self.dtype = found.shape, found.ndim, found.dtype
         if self.dtype.kind not in ("biufU" if what == "labels" else "biuf"):
             raise DataError(name, f"expected {what} that are {_EXPECTED[what]}, got {self.dtype}.")
@@ -62,7 +62,7 @@ class _Array:
         return int(self.shape[0])
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        found = np.load(self.path, mmap_mode="r")[rows]
+        found = np.lib.format.open_memmap(self.path, mode="r")[rows]
         return np.array(found, self.dtype.newbyteorder("="))
 
     def check_count(self, n: int, what: str) -> None:
