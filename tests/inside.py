@@ -87,20 +87,15 @@ SITUATIONS = {
     "blocks of the regression": {"solve.regression.BLOCK": 50},
     "the scatter within classes is not shrunk": {"solve.regression_read._SHRUNK": 0.0},
     "models in small pieces": {"spark.reducer._ROW": 100, "spark.reducer._AT_ONCE": 700},
-    "small files are large": {  # so that pyarrow reads them
-        "io.formats.csv._FOR_PYARROW": 0,
-        "io.formats.csv._FEW": 0,
-    },
-    "large files are small": {"io.formats.csv._FOR_PYARROW": 1 << 60},  # so that it reads none
     "few rows decide": {  # what the columns of a table are
         "command.runs.DECIDING": 100,
         "engines.parts.DECIDING": 100,
     },
     "blocks of lines": {"io.streams.BLOCK": None},  # bytes that are read at a time
     "large files": {"engines.parts.SIZE": None},  # bytes of a part
-    "few vectors at a time": {"io.formats.arrow._CELLS": 60},
-    "few cells at a time": {"io.formats.matrix._CELLS": 30, "io.formats.matrix._GATHERED": 25},
+    "few vectors at a time": {"io.formats.columns._CELLS": 60},
     "no time for HDF5": {"io.formats.h5ad._SECONDS": 0.0},
+    "few cells at a time": {"io.formats.matrix._CELLS": 30, "io.formats.matrix._GATHERED": 25},
     "small blocks": {  # that signals may come between
         "solve.in_place.WORK": 100_000,
         "solve.idr_qr.WORK": 100_000,

@@ -193,32 +193,32 @@ WRONG = [
     ),
     (two(a=[{"b": 1}, {"b": 2}]), "column 'a': expected numbers, got struct"),
     (two(label=[0.5, 1.0]), "Table:1: expected an integer label under .*, got 0.5"),
-    (two(label=[1.0, np.nan]), "Table:2: expected a label, got nan"),
-    (two(label=[b"a", b"b"]), "'label': expected text or integers, got binary"),
+    (two(label=[1.0, np.nan]), "Table:2: 'label': expected a label, got nan"),
+    (two(label=[b"a", b"b"]), "column 'label': expected text or integers, got binary"),
     (two(label=["a", "b\0"]), "Table:2: expected a label without NUL characters"),
-    (two(label=[["a"], []]), "'label': expected lists of integers from 0 to 16777215, got"),
+    (two(label=[["a"], []]), "column 'label': expected lists of integers from 0 to 16777215, got"),
     (
         two(label=[[0], [-1]]),
-        "Table:2: 'label': expected lists of integers from 0 to 16777215, got",
+        "Table:2: column 'label': expected lists of integers from 0 to 16777215, got",
     ),
     (
         two(label=[[0], [10**12]]),
-        "Table:2: 'label': expected lists of integers from 0 to 16777215, got",
+        "Table:2: column 'label': expected lists of integers from 0 to 16777215, got",
     ),
     (two(label=[[0], [None]]), "column 'label': expected lists without nulls"),
     (two(**{"class": [1, 2]}), "expected one label column, got 'class' and 'label'"),
     (pa.table({"label": [1, 2]}), "expected features, got no column beside 'label'"),
     (
         two(indices=[[0], [1]], values=[[1.0], []]),
-        "Table:2: expected 1 values, as many as indices, got 0",
+        "Table:2: column 'values': expected as many as 'indices' has",
     ),
     (
         two(indices=[[0], [10**12]], values=[[1.0], [1.0]]),
-        r"Table:2: 'indices': expected lists of integers from 0 to 2147483646, got 10+\.",
+        r"Table:2: column 'indices': expected lists of integers from 0 to 2147483646, got 10+\.",
     ),
     (
         two(indices=[[0], [-1]], values=[[1.0], [1.0]]),
-        r"Table:2: 'indices': expected lists of integers from 0 to 2147483646, got -1",
+        r"Table:2: column 'indices': expected lists of integers from 0 to 2147483646, got -1",
     ),
     (two(indices=[[0], None], values=[[1.0], []]), "Table:2: column 'indices': expected no nulls"),
     (
@@ -226,8 +226,14 @@ WRONG = [
         "column 'values': expected lists without nulls",
     ),
     (two(indices=[[0], [1]], values=[[1.0], [np.inf]]), "Table:2: expected finite values, got NaN"),
-    (two(indices=[[0.5], [1]], values=[[1.0], [1.0]]), "'indices': expected lists of integers"),
-    (two(indices=[["0"], ["1"]], values=[[1.0], [1.0]]), "'indices': expected lists of integers"),
+    (
+        two(indices=[[0.5], [1]], values=[[1.0], [1.0]]),
+        "column 'indices': expected lists of integers",
+    ),
+    (
+        two(indices=[["0"], ["1"]], values=[[1.0], [1.0]]),
+        "column 'indices': expected lists of integers",
+    ),
     (two(indices=[[0], [1]], values=[1.0, 2.0]), "column 'values': expected lists, got double"),
     *(
         (two(a=nan_that_signals(kind)), "Table:2: expected finite values, got NaN")
@@ -237,7 +243,7 @@ WRONG = [
     *(
         (
             two(label=nan_that_signals(kind)),
-            "Table:2: expected a label, got nan",
+            "Table:2: 'label': expected a label, got nan",
         )
         for kind in ("f2", "f4", "f8")
     ),
@@ -247,7 +253,7 @@ WRONG = [
     ),
     (
         two(label=[1.0, np.inf]),
-        "Table:2: expected a label, got inf",
+        "Table:2: 'label': expected a label, got inf",
     ),
     (
         two(label=[1.0, -1e300]),
@@ -257,13 +263,16 @@ WRONG = [
     (two(label=in_dictionary(1, None)), "Table:2: column 'label': expected no nulls"),
     (
         two(label=pa.array([[0], [2**64 - 1]], pa.list_(pa.uint64()))),
-        "Table:2: 'label': expected lists of integers from 0 to 16777215, got",
+        "Table:2: column 'label': expected lists of integers from 0 to 16777215, got",
     ),
     (
         two(a=[{"b\n\x1b[1m": 1}] * 2),
         r"column 'a': expected numbers, got struct<b\\n\\x1b\[1m: int64>",
     ),
-    (two(label=[{"b\n": 1}] * 2), r"'label': expected text or integers, got struct<b\\n: int64>"),
+    (
+        two(label=[{"b\n": 1}] * 2),
+        r"'label': expected text or integers, got struct<b\\n: int64>",
+    ),
     (
         two(indices=[{"b\n": 1}] * 2, values=[[1]] * 2),
         "column 'indices': expected lists, got st",

@@ -520,7 +520,7 @@ def test_a_file_of_stop_words_is_utf_8(run):
     status, out, err = run("fit a.jsonl --method oc --stop-words words.txt -o m")
     assert (status, out, "words.txt: expected stop words in UTF-8" in err) == (1, "", True)
     status, out, err = run("fit a.jsonl --method oc --min-df 10000 -o m")
-    assert (status, out, "words for min_df=10,000 and max_df=1.0, got none" in err) == (1, "", True)
+    assert (status, out, "words, got none for min_df=10,000 and max_df=1.0" in err) == (1, "", True)
 
 
 @pytest.mark.nightly

@@ -199,23 +199,6 @@ def test_texts(run):
     assert gzip.decompress(Path("b.jsonl.gz").read_bytes()) == Path("c.jsonl").read_bytes()
 
 
-@pytest.mark.parametrize("target", ["npz", "svm", "csv"])
-def test_a_short_write_is_found_and_the_old_output_stays(run, monkeypatch, target):
-    save("a.npz", numbers(), LABELS["int"], is_sparse=False)
-    assert run(f"convert a.npz b.{target}")[0] == 0
-    before = Path(f"b.{target}").read_bytes()
-
-    def short(writer, X, y, write):
-        write(writer, X[:6], y[:6])
-
-    write_otherwise(monkeypatch, f"b.{target}", short)
-    status, out, err = run(f"convert a.npz b.{target} --chunk-rows 10")
-    assert (status, out) == (1, "")
-    assert f"b.{target}: expected 23 rows as read, got 15" in err
-    assert Path(f"b.{target}").read_bytes() == before
-    assert sorted(path.name for path in Path().iterdir()) == ["a.npz", f"b.{target}"]
-
-
 @pytest.mark.parametrize("chunk", [1, 4, ROWS, 100])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_an_archive_in_pieces_holds_what_a_whole_one_does(tmp_path, chunk, dtype):

@@ -1,4 +1,4 @@
-"""CSV files, which pyarrow reads as the standard module does."""
+"""CSV files, which have the rows of the standard module and the numbers of Python."""
 
 from __future__ import annotations
 
@@ -42,10 +42,9 @@ def rows_of_module(content):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*expected an end of the last line")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_large_files_have_the_rows_and_errors_of_small_ones(tmp_path, monkeypatch, seed):
-    """Quotes, line ends, empty lines and rows of wrong lengths, mostly and seldom."""
+def test_rows_are_those_of_the_standard_module(tmp_path, monkeypatch, seed):
+    """Quotes, line ends, empty lines and rows of wrong lengths, in blocks of any size."""
     rng = np.random.default_rng(seed)
-    pretend(monkeypatch, "large files are small")
     for k in range(150):
         columns = ["t,label", "label,t", "t", 'label,"t"'][k % 4]
         valid = {"t,label": '"a,\n""b",x\r\n', "t": '"é,\n"\n'}.get(columns, 'x,"a\rb"\n')
@@ -58,8 +57,7 @@ def test_large_files_have_the_rows_and_errors_of_small_ones(tmp_path, monkeypatc
         options = {"chunk_rows": int(rng.integers(1, 6)), "after": int(rng.integers(0, 3))}
         expected = rows_or_error(path, **options)
         with monkeypatch.context() as patch:
-            pretend(patch, "small files are large")
-            pretend(patch, "blocks of lines", int(rng.choice([4, 50, 1 << 22])))
+            pretend(patch, "blocks of lines", int(rng.choice([4, 50])))
             assert rows_or_error(path, **options) == expected, content
         whole = rows_or_error(path, has_labels=False, may_be_empty=True)
         if not isinstance(whole, str):
@@ -71,57 +69,69 @@ def test_large_files_have_the_rows_and_errors_of_small_ones(tmp_path, monkeypatc
 NUMBERS = ["1", "-2.5e3", "+4", ".5", "5.", "1e5", "4.9e-324", "2.2250738585072011e-308", "0.1",
            "1e23", "9007199254740993", "123456789012345678901234567890", "7.0000000000000001e-1",
            "-0", "00012", "1E-7"]  # fmt: skip
-ODD = [" 7 ", "1_0", "nan", "inf", "", '"3"', '"4', "1e400", "1e-400", "x", "١", "0x1", "1,2", "\n",
-       "1e", "\r", "\xa05"]  # fmt: skip
+ODD = [" 7 ", "1_0", "nan", "inf", "", '"3"', "1e400", "1e-400", "x", "١", "0x1", "1,2", "\n",
+       "1e", "\xa05"]  # fmt: skip
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*expected an end of the last line")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_numbers_are_those_of_python_to_the_last_bit(tmp_path, monkeypatch, seed):
-    """Of features and targets, with labels, in chunks that begin anywhere."""
+    """Of features and targets, in chunks and blocks that begin anywhere."""
     rng = np.random.default_rng(seed)
     path = tmp_path / "a.csv"
     for k in range(150):
-        header = ["a,label,b", "b,a", "target,b,a", "label,a"][k % 4]
-        n = header.count(",") + 1
+        header = ["a,target,b", "b,a", "target,b,a"][k % 3]
         cells = rng.choice(
-            [*NUMBERS, *map(repr, rng.normal(size=3).tolist())], (rng.integers(1, 12), n)
-        )
-        if k % 3:
-            cells = cells.astype(object)
+            [*NUMBERS, *map(repr, rng.normal(size=3).tolist())],
+            (rng.integers(1, 12), header.count(",") + 1),
+        ).astype(object)
+        if k % 2:
             cells.flat[rng.integers(cells.size)] = rng.choice(ODD)
-        if header != "b,a" and k % 5:
-            cells[:, header.split(",").index("label" if "label" in header else "target")] = "3"
-        path.write_text("\n".join([header, *map(",".join, cells.tolist()), ""]))
-        options = {
-            "chunk_rows": int(rng.integers(1, 6)), "after": int(rng.integers(0, 3)),
-            "target": ("target",) if "target" in header else None,
-        }  # fmt: skip
-        expected = numbers_or_error(path, **options)
-        with monkeypatch.context() as patch:
-            pretend(patch, "small files are large")
-            pretend(patch, "blocks of lines", int(rng.choice([4, 50, 1 << 22])))
-            assert numbers_or_error(path, **options) == expected, path.read_text()
+        path.write_text("\n".join([header, *map(",".join, cells.tolist()), ""]), newline="")
+        expected, wrong = numbers_of_python(path)
+        rows, first = int(rng.integers(1, 6)), int(rng.integers(0, 3)) * (wrong is None)
+        target = ("target",) if "target" in header else None
+        options = Options(chunk_rows=rows, after=first, target=target, may_be_empty=True)
+        pretend(monkeypatch, "blocks of lines", int(rng.choice([4, 50, 1 << 22])))
+        found, at = [], None
+        try:
+            for chunk in Dataset([str(path)], options):
+                features = iter(chunk.X.T)
+                columns = [chunk.y[:, 0] if name == "target" else next(features)
+                           for name in header.split(",")]  # fmt: skip
+                found += zip(chunk.lines, np.transpose(columns), strict=True)
+        except DataError as error:
+            at = error.line
+        assert at == wrong, path.read_text()
+        assert [line for line, _ in found] == [n for n in expected if n > first][: len(found)]
+        assert all(row.tobytes() == expected[line].tobytes() for line, row in found)
+        assert at is not None or len(found) == sum(line > first for line in expected)
 
 
-def numbers_or_error(path, **options):
-    """The bits, labels and lines of each chunk, with the message of the error that follows."""
-    found = []
-    try:
-        for X, y, lines, *_ in Dataset([str(path)], Options(**options)):
-            bits = [] if y is None else y.tolist() if y.dtype == object else [y.tobytes()]
-            found.append((X.shape, X.tobytes(), bits, list(lines)))
-    except DataError as error:
-        found.append(str(error))
-    return found
+def numbers_of_python(path):
+    """The finite numbers of each row by its last line, and the line of a row that has others."""
+    found, n = {}, None
+    with open(path, newline="") as file:
+        rows = csv.reader(file, strict=True)
+        try:
+            for row in rows:
+                if n is None:
+                    n = len(row)
+                elif row:
+                    if len(row) != n or "_" in "".join(row):
+                        return found, rows.line_num
+                    numbers = np.array([float(cell) for cell in row])
+                    if not np.isfinite(numbers).all():
+                        return found, rows.line_num
+                    found[rows.line_num] = numbers
+        except (ValueError, csv.Error):
+            return found, rows.line_num
+    return found, None
 
 
-@pytest.mark.parametrize("large", [False, True], ids=["few rows", "rows for pyarrow"])
-def test_parts_of_a_file_hold_its_rows(tmp_path, monkeypatch, large):
-    if large:
-        pretend(monkeypatch, "small files are large")
-        pretend(monkeypatch, "blocks of lines", 100)
+def test_parts_of_a_file_hold_its_rows(tmp_path, monkeypatch):
+    pretend(monkeypatch, "blocks of lines", 100)
     rows = [f"{k},{k / 7!r},c{k % 3}\n" for k in range(200)]
     path = tmp_path / "a.csv"
     path.write_text("a,b,label\n" + "".join(rows))
@@ -168,9 +178,7 @@ TEXT = "".join(",".join(row) + "\n" for row in ROWS)
         (("#" + TEXT).encode(), {}),
     ],
 )
-@pytest.mark.parametrize("large", [False, True])
-def test_other_dialects_have_the_same_rows(tmp_path, monkeypatch, content, how, large):
-    pretend(monkeypatch, "small files are large" if large else "large files are small")
+def test_other_dialects_have_the_same_rows(tmp_path, content, how):
     path = tmp_path / "a.csv"
     path.write_bytes(content)
     [(X, y)] = iter_chunks(path, **how)
@@ -180,11 +188,8 @@ def test_other_dialects_have_the_same_rows(tmp_path, monkeypatch, content, how, 
 
 def test_dialects_that_need_an_option_are_refused_with_it(tmp_path):
     for content, option in [
-        (TEXT.replace(",", "|"), r"`separator` '\|'"),
-        (TEXT.replace(",", " "), "`separator` ' '"),
         (TEXT.partition("\n")[2], "no_header"),
         ("0,0,a\n1,0,b\n", "no_header"),
-        (TEXT.encode("utf-16-le").decode("latin-1"), "utf-16-le"),
         (TEXT.replace("b\n", "\xe9\n"), "encoding"),
     ]:
         (tmp_path / "a.csv").write_bytes(content.encode("latin-1"))

@@ -150,7 +150,7 @@ def test_messages_name_parameters_in_python_and_options_at_the_command_line(tmp_
         list(iter_chunks(path, label="y.txt"))
     (tmp_path / "b.csv").write_text("a,b\n1,2\n")
     (tmp_path / "t.csv").write_text("a,class\nword,2\n")
-    with pytest.raises(DataError, match="Set `text` to read texts"):
+    with pytest.raises(DataError, match="Set `text` for texts"):
         list(iter_chunks(tmp_path / "t.csv"))
     assert cli.main(["fit", str(tmp_path / "b.csv"), "--method", "oc", "-o", str(path)]) == 1
     assert "Set --label." in capsys.readouterr().err
@@ -226,10 +226,8 @@ def test_more_classes_than_held_out_samples_may_be_numbers(labels, ending):
             "For numbers to predict, set --target.",
         ),
         ("compare a.csv --label a", "Remove it, or set --test.\n"),
-        ("fit semi.csv --label y --method oc", "If the separator is ';', use --separator ';'."),
-        ("compare semi.csv --label y", "separated by commas, got one column 'a;weight;y'. If"),
-        ("fit tabs.csv --label y --method oc", r"use --separator '\t'."),
-        ("fit commas.tsv --label y --method oc", "use --separator ','."),
+        ("fit semi.csv --label y --method oc", "Set --label to one of them, or --separator."),
+        ("compare semi.csv --label y", "Set --label to one of them, or --separator."),
         ("fit none.csv --label y --method oc", "'y': expected a label, got none. Fill in a label,"),
         ("info a.csv", "got another file, or a damaged one. Name another file.\n"),
     ],
@@ -240,8 +238,6 @@ def test_wrong_names_and_files_get_a_hint(tmp_path, monkeypatch, capsys, line, h
     for name, separator in (
         ("a.csv", ","),
         ("semi.csv", ";"),
-        ("tabs.csv", "\t"),
-        ("commas.tsv", ","),
     ):
         (tmp_path / name).write_text("".join(f"{separator.join(row)}\n" for row in rows))
     (tmp_path / "none.csv").write_text("a,y\n1,u\n2,\n")

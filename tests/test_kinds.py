@@ -282,8 +282,8 @@ def test_what_is_written_is_the_same_in_every_kind(tmp_path, monkeypatch, capsys
 def test_orc_files_refuse_what_they_cannot_hold(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("a.svm").write_text("1 1:1\n0 9:2\n")
-    np.save("a.npy", np.array([[2.0**60, 1]], dtype=np.uint64))
-    for name, problem in (("a.svm", "expected dense samples"), ("a.npy", "expected types of num")):
+    np.savez("a.npz", X=np.eye(2), y=np.array([2**63, 1], dtype=np.uint64))
+    for name, problem in (("a.svm", "expected dense samples"), ("a.npz", "expected types of num")):
         assert main(["convert", name, "b.orc"]) == 2
         assert problem in capsys.readouterr().err
         assert not Path("b.orc").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from decimal import Decimal
 
@@ -197,50 +196,3 @@ def test_ids_in_tables_of_files_are_categories(tmp_path, run, kind):
             assert names[: 3 + missing] == [f"id={i}" for i in ids] + ["id=(missing)"] * missing
             found = json.loads(run(f"predict ids.narrows {path} -o out.csv --json")[1])
             assert found["accuracy"] > 0.9
-
-
-def cells_of(path):
-    """The first column of a file, by what is not our own reader; integers where it has them."""
-    if path.endswith(".parquet"):
-        return pq.read_table(path).column(0).to_pylist()
-    if path.endswith(".csv"):
-        with open(path) as file:
-            return [float(a) if "." in a else int(a) for a, *_ in list(csv.reader(file))[1:]]
-    found = np.load(path)
-    return (found if path.endswith(".npy") else found["X"])[:, 0].tolist()
-
-
-@pytest.mark.parametrize("source", ["parquet", "csv", "npz", "npy"])
-def test_convert_keeps_integers(run, tmp_path, source):
-    for ids in [2**62 + k for k in range(60)], [k if k < 50 else 2**63 + k for k in range(60)]:
-        for beside in [1, 2, 3], [0.5, 1.5, 2.5]:
-            other, path = [beside[k] for k in WHICH], str(tmp_path / f"in.{source}")
-            if source in ("npz", "npy"):
-                if beside[0] != 1:
-                    continue
-                X = np.column_stack([np.array(ids, np.uint64), np.array(other, np.uint64)])
-                np.save(path, X) if source == "npy" else np.savez(path, X=X)
-            elif source == "csv":
-                pd.DataFrame({"id": ids, "x": other}).to_csv(path, index=False)
-            else:
-                pq.write_table(pa.table({"id": pa.array(ids, pa.uint64()), "x": other}), path)
-            for output in "out.csv", "out.parquet", "out.npz", "out.npy":
-                status, _, err = run(f"convert {path} {output} --chunk-rows 100")
-                if beside[0] == 1 or output in ("out.csv", "out.parquet"):
-                    assert status == 0, err
-                    assert cells_of(output) == ids
-                else:
-                    assert status == 1
-                    assert str(next(k for k in ids if float(k) != k)) in err
-
-
-def test_convert_of_csv_keeps_integers_that_come_late(run, tmp_path):
-    for ids in [*range(40), *(2**62 + k for k in range(20))], [1.5, *range(58), 2**62 + 1]:
-        pd.DataFrame({"id": pd.Series(ids, dtype=object), "x": 0.5}).to_csv("t.csv", index=False)
-        for rows in 7, 100:
-            status, _, err = run(f"convert t.csv out.csv --chunk-rows {rows}")
-            if ids[0] == 0 or rows == 7:
-                assert cells_of("out.csv") == ids
-            else:
-                assert status == 1
-                assert str(ids[-1]) in err

@@ -89,24 +89,6 @@ def test_a_csv_row_of_many_lines_is_one_row(tmp_path, monkeypatch, block):
         rows(path, max_line_mb=1)
 
 
-MANY = {
-    "a.svm.gz": b"1," * 3_000_000 + b"1 1:1\n",
-    "b.csv.gz": b"a,class\n" + b"12," * 3_000_000 + b"x\n",
-    "c.csv.gz": b"a,class\n" + (b'"a\n",' + b"12," * 30_000) * 90 + b"x\n",
-    "d.csv.gz": b"ab," * 3_000_000 + b"class\n",
-    "e.jsonl.gz": b'{"text": "", "id": [' + b"[]," * 3_000_000 + b"1]}\n",
-    "f.jsonl.gz": b'{"text": "", "id": [' + (b"[" * 80 + b"]" * 80 + b",") * 50_000 + b"1]}\n",
-    "g.jsonl.gz": b'{"text": "", "id": [' + b'{"a":1},' * 1_500_000 + b"1]}\n",
-}
-
-
-@pytest.mark.parametrize("name", MANY)
-def test_a_line_of_too_many_entries(tmp_path, name):
-    path = put(tmp_path, name, MANY[name])
-    with pytest.raises(DataError, match=r"\.gz:\d+: expected a line of at most 20 MB, .* entries"):
-        rows(path, max_line_mb=20)
-
-
 @pytest.mark.parametrize("suffix", ROWS)
 def test_the_command_line_says_it_in_one_line(run, tmp_path, suffix):
     head, row = ROWS[suffix]
@@ -114,7 +96,7 @@ def test_the_command_line_says_it_in_one_line(run, tmp_path, suffix):
     fit = f"fit a{suffix}.gz --method oc -o m.narrows"
     status, out, err = run(f"{fit} --max-line-mb 1")
     assert (status, out, err.count("\n")) == (1, "", 1)
-    assert f"narrows: a{suffix}.gz:3: expected a line of at most 1 MB, got a longer one, or" in err
+    assert f"narrows: a{suffix}.gz:3: expected a line of at most 1 MB, got a longer one" in err
     assert "a longer one" not in run(fit)[2]
     assert run(f"{fit} --max-line-mb 0")[0] == 2
 

@@ -225,10 +225,7 @@ def test_a_parquet_file_of_the_same_table_gives_the_same_model(folder, capsys):
     assert Path("csv.out.csv").read_text().splitlines()[0] == "probability,label"
 
 
-@pytest.mark.parametrize("large", [False, True], ids=["few rows", "rows for pyarrow"])
-def test_a_file_with_tabs_gives_the_same_model(folder, capsys, monkeypatch, large):
-    if large:
-        pretend(monkeypatch, "small files are large")
+def test_a_file_with_tabs_gives_the_same_model(folder, capsys):
     rows = [(*row[:2], f'the "{row[2]}",\nnorth', *row[3:]) for row in customers()[:300]]
     write("churn.csv", rows)
     with open("churn.tsv", "w", newline="") as file:

@@ -229,13 +229,13 @@ def test_what_is_wrong_in_a_table_is_named(tmp_path, columns, text, message):
 
 def test_texts_taken_for_numbers_are_named(tmp_path):
     columns = ticket_columns()
-    advice = r"Set `text` to read texts"
+    advice = r"Set `text` for texts"
     path = write_csv(tmp_path / "a.csv", {"body": columns["body"], "class": columns["queue"]})
     with pytest.raises(DataError, match=rf"a\.csv:2: column 'body': expected a number.*{advice}"):
         gathered(path)
     with pytest.raises(DataError, match=r"expected a number, got 'word.{36}'…\. Set `text`"):
         gathered(write_csv(tmp_path / "a.csv", {"body": ["word " * 99], "class": ["x"]}))
-    with pytest.raises(DataError, match=r"got ''\. Fill in a number, or remove the row"):
+    with pytest.raises(DataError, match=r"a\.csv:3: column 'a': expected a number, got ''\."):
         gathered(write_csv(tmp_path / "a.csv", {"a": [1, ""], "class": "xy"}))
     with pytest.raises(DataError, match=rf"column 'body': expected numbers, got string\. {advice}"):
         gathered(pa.table({"body": columns["body"]}))

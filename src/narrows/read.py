@@ -72,8 +72,7 @@ def iter_chunks(
         The maximum number of samples in a chunk.
     max_line_mb : int, default=256
         The longest line of a text file, in millions of bytes; a longer one is an error. In CSV the
-        limit is on rows, in which quoted cells may hold several lines. In lines of more than 4 MB,
-        each comma or opening bracket counts as 16 more bytes.
+        limit is on rows, in which quoted cells may hold several lines.
     labels : {"text", "integer"}, optional
         The type of the labels. ``"text"`` reads numbers as the text that they are written as, and
         ``"integer"`` text such as ``01`` as the integer. By default the first chunk decides: labels

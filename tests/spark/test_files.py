@@ -52,15 +52,16 @@ def test_a_damaged_file_is_named_with_its_line(spark, shards, tmp_path):
         fit_files(OC(), [pattern], spark)
 
 
-def test_files_of_vectors_have_to_be_lists(spark, tmp_path):
+def test_files_of_vectors_and_lists(spark, tmp_path):
     df = frame(spark, *labelled(n=90, d=6))
     vectors, lists = str(tmp_path / "vectors"), str(tmp_path / "lists")
     df.write.parquet(vectors)
-    with pytest.raises(DataError, match=r"column 'features': .*vector_to_array\('features'\)"):
-        fit_files(OC(), [f"{vectors}/*.parquet"], spark, vector="features")
     df.withColumn("features", vector_to_array("features")).write.parquet(lists)
-    found = fit_files(OC(), [f"{lists}/*.parquet"], spark, vector="features")
-    for each in (found, fit(OC(), df), fit(OC(), spark.read.parquet(vectors))):
+    files = [
+        fit_files(OC(), [f"{folder}/*.parquet"], spark, vector="features")
+        for folder in (vectors, lists)
+    ]
+    for each in (*files, fit(OC(), df), fit(OC(), spark.read.parquet(vectors))):
         assert_same(each, OC().fit(*labelled(n=90, d=6)))
 
 

@@ -15,14 +15,14 @@ from narrows.command import values
 from narrows.command.console import report, say, say_skipped
 from narrows.command.labels import Agreement, Explained, as_type, say_if_unlike
 from narrows.command.runs import FileSamples, progress
-from narrows.errors import DataError, ParameterError, printable
+from narrows.errors import ParameterError, printable
 from narrows.io.applied import open_model
-from narrows.io.chunk import EXACT, Options
+from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
 from narrows.io.kinds import output_kind
 from narrows.io.source import check_kind, kind_of, of_maker
 from narrows.io.streams import expand_patterns
-from narrows.io.write import count_rows, writer
+from narrows.io.write import writer
 from narrows.methods.names import predictor, source_of, targets_of
 from narrows.methods.parameters import PRIORS
 from narrows.moments.labels import written
@@ -204,17 +204,10 @@ def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
     """Convert a data file to another format, with the same columns and labels."""
     options = values.read_options(given)
     values.check_output(output, input, given=given)
-    dataset = Dataset([input], options.with_found({EXACT: True}))
-    rows = 0
-
-    def check_rows(written: str) -> None:
-        found = count_rows(written, output, first)
-        if found != rows:
-            raise DataError(output, f"expected {rows:,} rows as read, got {found:,}. Try again.")
-
-    chunks = progress(dataset, "converting")
+    dataset = Dataset([input], options)
+    rows, chunks = 0, progress(dataset, "converting")
     first = next(chunks)
-    how = first.columns, dataset.is_text, check_rows, given["csv_safe"], dataset.options.target
+    how = first.columns, dataset.is_text, given["csv_safe"], dataset.options.target
     with writer(output, *how) as out:
         for chunk in itertools.chain([first], chunks):
             out.write(chunk.X, chunk.y, input, chunk.lines)

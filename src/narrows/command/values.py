@@ -19,7 +19,7 @@ from narrows.command import options as tables
 from narrows.command.console import say
 from narrows.errors import ParameterError, did_you_mean, some_names
 from narrows.io.addresses import check_address
-from narrows.io.chunk import MAY_BE_TABLE, Options, check_columns, for_targets
+from narrows.io.chunk import Options, check_columns, for_targets
 from narrows.io.container import is_checkpoint
 from narrows.io.dataset import first_cells
 from narrows.io.formats.base import damage_named
@@ -246,7 +246,7 @@ def as_table(
         if texts and (unread := [column for column in cells or () if column not in texts]):
             columns = some_names(unread, 10)
             say(f"{files[0]}: columns that are not read: {columns}. Add --table to use them, too.")
-        return reading.with_found({MAY_BE_TABLE: maker is None}), maker
+        return reading, maker
     from narrows.table import TableEncoder
 
     chosen = given_of(given, ("categories", "numbers", "drop", "splines", "dates"))

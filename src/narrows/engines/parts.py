@@ -23,7 +23,6 @@ from narrows.io.addresses import is_address
 from narrows.io.chunk import (
     DECIDED,
     LABELS,
-    MAY_BE_TABLE,
     MAY_HAVE_MORE,
     Options,
     check_columns,
@@ -31,7 +30,7 @@ from narrows.io.chunk import (
 )
 from narrows.io.formats import common_format, format_of, parts_of
 from narrows.io.formats.arrow import FORMAT as TABLE
-from narrows.io.formats.arrow import INDICES, VALUES
+from narrows.io.formats.columns import INDICES, VALUES
 from narrows.io.kinds import SUFFIXES
 from narrows.io.labels import as_in_model
 from narrows.io.parts import SIZE, path_of
@@ -259,7 +258,6 @@ def fit(
     """Fit an estimator to the parts of a data set; see `Parts`."""
     if vectoriser is not None and vectoriser.takes == "tables":
         options = options.replace(table=True)
-    options = options.with_found({MAY_BE_TABLE: vectoriser is None})
     if any(isinstance(each, str) or hasattr(type(each), "columns") for each in data):
         options = for_targets(estimator, options)
     parts = Parts(engine, data, options, names, progress)

@@ -137,8 +137,7 @@ class Checkpoint:
             return None
         estimator, progress = self._load()
         self._check_run(estimator, progress)
-        self._check_inputs(progress["heads"])
-        self._check_position(estimator, progress)
+        self._check_progress(estimator, progress)
         at, several = Position(*progress["at"]), progress["several_labels"]
         return ResumePoint(estimator, progress["passes"], at, several)
 
@@ -198,33 +197,24 @@ class Checkpoint:
         if problems:
             raise another_run(self.path, "; ".join(problems) + ".")
 
-    def _check_inputs(self, heads: list[Any]) -> None:
-        """Raise DataError where an input is no longer the file that was read."""
-        inputs = self.run["inputs"]
-        known = [head is None or (len(head) == 3 and min(head) >= 0) for head in heads]
-        if len(known) != len(inputs) or not all(known):
-            raise self._damaged("heads of all inputs, got others")
+    def _check_progress(self, estimator: Any, progress: dict[str, Any]) -> None:
+        """Raise DataError where an input has changed, or this run cannot have been there."""
+        inputs, heads, at = self.run["inputs"], progress["heads"], progress["at"]
+        passes = 1 if self.run["base"] else most_passes(estimator, estimator.n_features_in_)
+        if not (
+            0 <= progress["passes"] < passes
+            and len(at) == len(Position())
+            and min(at) >= 0
+            and at[0] < len(inputs) == len(heads)
+            and all(head is None or (len(head) == 3 and min(head) >= 0) for head in heads)
+        ):
+            problem = f"progress: expected that of this run, got another. {_START_OVER}"
+            raise DataError(self.path, problem)
         for path, was in zip(inputs, heads, strict=True):
             now = _head(path, None if was is None else was[0])
             if was is not None and (now is None or now[0] < was[0] or now[1] != was[1]):
                 problem = f"expected the file that {self.path} was written for, got a changed one."
                 raise DataError(path, f"{problem} {_START_OVER}")
-
-    def _check_position(self, estimator: Any, progress: dict[str, Any]) -> None:
-        """Raise DataError where this run cannot have been at such a position."""
-        at, number = progress["at"], progress["passes"]
-        is_fit = self.run["base"] is None
-        passes = most_passes(estimator, estimator.n_features_in_) if is_fit else 1
-        if not (
-            0 <= number < passes
-            and len(at) == len(Position())
-            and min(at) >= 0
-            and at[0] < len(self.run["inputs"])
-        ):
-            raise self._damaged("a position in this run, got another")
-
-    def _damaged(self, what: str) -> DataError:
-        return DataError(self.path, f"progress: expected {what}. {_START_OVER}")
 
 
 def method_in(path: str) -> str | None:

@@ -196,11 +196,14 @@ def check_finite(chunk: Chunk, name: str) -> None:
         raise DataError(name, "expected finite values, got NaN or infinity.", chunk.lines[row])
 
 
-EXACT = "exact"  # a fact: whether integers of features stay integers, beside floats in `TableRows`
 SPARE = "spare"  # a fact: the columns of a table of which an encoder makes no features
 MAY_HAVE_MORE = "may_have_more"  # a fact: whether columns that a fit did not have are ignored
 LABELS = ("class", "label")  # the label column, where none is named
 OF_CLASSES = "Set `label` instead of `target` if the column holds classes."
+OF_FEATURES = (
+    "Set `text` for texts, `vector` for lists or `label` for labels, or use TableEncoder (`table`) "
+    "for columns of any kind with missing cells."
+)
 OTHER_ENCODING = "Set `encoding` to that of the file, such as cp1252 of Windows."
 TEXT = "text"  # the column of texts, where none is named
 CLASSES = 1 << 24  # with several labels per sample they number the columns of y, which all count
@@ -212,11 +215,8 @@ def label_column(
     """Return the name of the column that holds the labels, if there is one."""
     if len(set(header)) < len(header):
         twice = next(column for column in header if header.count(column) > 1)
-        advice = "Rename one of them."
-        if reads_as_number(twice):
-            advice = "If the file has no header, use `no_header`."
-        problem = f"expected columns of different names, got two {twice!r}. {advice}"
-        raise DataError(name, problem, line)
+        problem = f"expected columns of different names, got two {twice!r}. Rename one of them"
+        raise DataError(name, f"{problem}, or use `no_header` if the file has no header.", line)
     if not options.has_labels or options.target is not None:
         return None
     read = {*(options.text or ()), options.vector, options.weight}  # for something else
@@ -306,7 +306,8 @@ def check_columns(
 
 def _to_one_of(header: Sequence[str], column: str, what: str) -> str:
     """Return advice on an option that names a column which is not there."""
-    return did_you_mean(column, header, repr, f"Set `{what}` to one of them.")
+    or_cut = ", or `separator`" * (len(header) == 1)
+    return did_you_mean(column, header, repr, f"Set `{what}` to one of them{or_cut}.")
 
 
 def indicator(labels: np.ndarray, indptr: np.ndarray, n_classes: int) -> sparse.csr_array:
@@ -317,8 +318,6 @@ def indicator(labels: np.ndarray, indptr: np.ndarray, n_classes: int) -> sparse.
     return y
 
 
-MAY_BE_TABLE = "may_be_table"  # a fact: whether the caller takes tables, too
-OF_TABLE = "Use TableEncoder (`table`) to read columns of any kind, with missing cells."
 DECIDED = "decided"  # a fact: the type of labels that `Labels` has decided
 
 
@@ -357,11 +356,8 @@ def for_targets(estimator: Any, options: Options, source: Any = None) -> Options
             "SRDA."
         )
     if options.target is not None and not numeric and estimator._needs_y:
-        from narrows.methods.methods import METHODS
-
-        methods = ", ".join(each for each in METHODS if METHODS[each]()._takes_numbers is not False)
         raise ParameterError(
             f"`target`: expected `label`, since {name} is for classes, got "
-            f"target {options.target[0]!r}. For numbers use {methods}."
+            f"target {options.target[0]!r}. For numbers use a regressor, such as PLS."
         )
     return options if target is None and not numeric else options.replace(has_labels=False)

@@ -28,8 +28,6 @@ from narrows.solve.cells import is_missing
 
 _MAY_LACK = "labels_may_lack"  # a fact: whether single rows may be without a label
 _FIRST = 1000  # rows that show whether a file is a table
-_headers: dict[tuple[str, int, int, int], Any] = {}  # of files, each read in up to 1,000 parts
-_MOST_HEADERS = 16
 
 
 class Dataset:
@@ -223,9 +221,11 @@ class Dataset:
         if format.survey is None or not unknown:
             return {}
         if not all(map(_is_file, self.paths)):
-            for name, message in format.pipe_needs.items():
-                if name in unknown:
-                    raise ParameterError(message)
+            if format.surveyed[0] in unknown:
+                raise ParameterError(
+                    "standard input, or a pipe: expected `zero_based`, or its opposite, since "
+                    "svmlight columns count from 0 or 1, got none."
+                )
             return {}
         found = []
         for path in self.paths:
@@ -329,16 +329,10 @@ class Dataset:
             return options.replace(after=part.first).with_found({"stop": part.last})
         if not format.has_header or not part.first:
             return options
-        file = os.stat(part.path)
-        key = part.path, file.st_ino, file.st_size, file.st_mtime_ns
-        if key not in _headers:
-            with open(part.path, "rb") as raw:  # errors of the header are found here
-                stream = streams.in_utf8(raw, part.path, options.encoding)
-                first = next(format.read(stream, part.path, options.replace(chunk_rows=1)))
-            if len(_headers) == _MOST_HEADERS:
-                _headers.clear()
-            _headers[key] = first.header
-        return options.with_found({"header": _headers[key]})
+        with open(part.path, "rb") as raw:  # errors of the header are found here
+            stream = streams.in_utf8(raw, part.path, options.encoding)
+            first = next(format.read(stream, part.path, options.replace(chunk_rows=1)))
+        return options.with_found({"header": first.header})
 
 
 def _is_file(path: str) -> bool:

@@ -14,7 +14,7 @@ from narrows.errors import DataError
 from narrows.io.atomic import replacing
 from narrows.io.chunk import Chunk, Options, check_finite
 from narrows.io.formats import csv as cells
-from narrows.io.formats.arrow import opened, pyarrow, read_table
+from narrows.io.formats.arrow import opened
 from narrows.io.formats.base import Format
 from narrows.io.kinds import ARROW, CSV, ORC, PARQUET, TSV
 from narrows.io.labels import Labels
@@ -95,20 +95,14 @@ class Tolerance:
         """Yield what is read of so many rows of a file at a time, without rows that are wrong."""
         self._name = name
         if format.kind in (PARQUET, ARROW, ORC):
-            with opened(format.kind, stream, name, options) as file:
-                done, how = file.skipped, file.options.replace(after=0)
-                for batch in file.batches:
-                    table = pyarrow().Table.from_batches([batch])
+            with opened(format.kind, stream, name, options) as (columns, pieces):
+                for lines, batch in pieces:
 
-                    def part(some: range, table: Any = table, done: int = done) -> list[Chunk]:
-                        rows, before = table.slice(some.start, len(some)), done + some.start
-                        return _with_lines(
-                            lambda n: n + before, lambda: read_table(rows, name, how)
-                        )
+                    def part(some: range, lines: Any = lines, batch: Any = batch) -> list[Chunk]:
+                        rows = slice(some.start, some.stop)
+                        return [columns.chunk(lines[rows], batch.slice(some.start, len(some)))]
 
-                    unread = range(max(0, options.after - done), len(table))
-                    done += len(table)
-                    yield self._without_wrong_rows(unread, part)
+                    yield self._without_wrong_rows(range(batch.num_rows), part)
             return
         if format.kind.is_binary:
             for chunk in format.read(stream, name, options):
@@ -118,15 +112,15 @@ class Tolerance:
 
                 yield self._without_wrong_rows(np.arange(len(chunk.lines)), some)
             return
-        lines = Lines(stream, name, options.max_line_mb)
+        of_text = Lines(stream, name, options.max_line_mb)
         rows: Iterator[tuple[int, bytes]]
         how = options.replace(after=0)
         if format.kind in (CSV, TSV):
-            how, head, rows = cells.rows_of(lines, name, options, ",\t"[format.kind is TSV])
+            how, head, rows = cells.rows_of(of_text, name, options, ",\t"[format.kind is TSV])
             self._heads.setdefault(name, head)
             list(format.read(io.BytesIO(), name, how))  # errors of the header are those of the file
         else:
-            rows = ((n, line) for n, line in lines.numbered() if n > options.after)
+            rows = ((n, line) for n, line in of_text.numbered() if n > options.after)
 
         def read(some: Sequence[tuple[int, bytes]]) -> list[Chunk]:
             ends = np.cumsum([row.count(b"\n") for _, row in some])

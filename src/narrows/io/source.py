@@ -191,11 +191,8 @@ def check_terms(vectoriser: Vectoriser, path: str) -> None:
     """Raise DataError where the texts of a file, which were counted, hold no terms."""
     if not vectoriser.n_terms:
         least, most = getattr(vectoriser, "min_df", 1), getattr(vectoriser, "max_df", 1.0)
-        expected, advice = ("words", "Name other texts.") if (least, most) == (1, 1.0) else (
-            f"words for min_df={least:,} and max_df={most:,}",
-            "Use a smaller `min_df` or a larger `max_df`.",
-        )  # fmt: skip
-        raise DataError(path, f"expected texts with {expected}, got none. {advice}")
+        problem = f"expected texts with words, got none for min_df={least:,} and max_df={most:,}."
+        raise DataError(path, f"{problem} Name other texts, or set other limits.")
 
 
 def is_of_texts(source: Source | None) -> bool:

@@ -33,8 +33,6 @@ _MARKS = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32",
           b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # fmt: skip
 _LONE_RETURN = re.compile(rb"\r[^\n]")
 MAX_LINE_MB = 256
-_LONG = 1 << 22  # bytes of a line whose entries are counted, too
-_ENTRY = 16  # bytes that an entry counts for beside its length, as every object takes memory
 
 
 class Lines:
@@ -51,8 +49,8 @@ class Lines:
 
     Attributes
     ----------
-    longest, long : int
-        The longest line, and one whose commas and brackets `weight` counts, in bytes.
+    longest : int
+        The longest line, in bytes.
     line : int
         The number of the next line, which the code that iterates over blocks counts.
     is_truncated : bool
@@ -62,7 +60,6 @@ class Lines:
     def __init__(self, stream: Any, name: str, max_line_mb: int):
         self.stream, self.name = stream, name
         self.longest = max_line_mb * 1_000_000
-        self.long = min(_LONG, self.longest)
         self.line, self.is_truncated = 1, False
 
     def __iter__(self) -> Iterator[bytes]:
@@ -76,10 +73,8 @@ class Lines:
             first, end = piece.find(b"\n"), piece.rfind(b"\n") + 1
             stop = first if end else len(piece)
             length += stop
-            if length > self.long:
-                length += entry_bytes(piece, stop)
-                if length > self.longest:
-                    self.refuse()
+            if length > self.longest:
+                self.refuse()
             if end:
                 block, held, length = b"".join([*held, piece[:end]]), [], len(piece) - end
                 yield block
@@ -100,15 +95,10 @@ class Lines:
         """Raise: the next line is too long."""
         raise DataError(
             self.name,
-            f"expected a line of at most {self.longest // 1_000_000} MB, got a longer one, or one "
-            "of too many entries. Set `max_line_mb` to read it.",
+            f"expected a line of at most {self.longest // 1_000_000} MB, got a longer one. "
+            "Set `max_line_mb` to read it.",
             self.line,
         )
-
-
-def entry_bytes(text: bytes, stop: int) -> int:
-    """Return the bytes that the entries of a long line count for, besides its length."""
-    return _ENTRY * sum(text.count(c, 0, stop) for c in b",[{\t")
 
 
 class Compression(NamedTuple):

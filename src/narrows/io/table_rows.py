@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from narrows.errors import DataError
-from narrows.solve.arrays import beyond_floats
 from narrows.solve.cells import NULLS, CellError, reads_as_number
 
 DECIDING = 50_000  # rows of a table, the first ones, that decide what its columns are
@@ -35,21 +34,6 @@ class TableRows(Mapping[str, np.ndarray]):
 
     def __len__(self) -> int:
         return len(self._columns)
-
-    @property
-    def T(self) -> list[np.ndarray]:
-        """The columns."""
-        return list(self._columns.values())
-
-    @property
-    def dtype(self) -> np.dtype:
-        """One type for all columns: of integers if there are such as floats would round."""
-        large = max(
-            (int(x.max()) for x in self.T if x.dtype.kind in "iu" and beyond_floats(x)), default=0
-        )
-        if large and all((x == np.floor(x)).all() for x in self.T):
-            return np.dtype(np.int64 if large < 2**63 else np.uint64)
-        return np.result_type(*self.T)
 
     @property
     def shape(self) -> tuple[int, int]:

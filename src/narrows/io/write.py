@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,15 +13,13 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError
 from narrows.io import formats, streams
 from narrows.io.atomic import replacing
-from narrows.io.chunk import Chunk, Options, row_of
-from narrows.io.formats.base import Writer, label_name
+from narrows.io.chunk import row_of
+from narrows.io.formats.base import Writer
 from narrows.io.kinds import output_kind
-from narrows.io.table_rows import TableRows
 from narrows.solve.sums import blocks, widened
 
 _CELLS = 4_000_000  # of sparse samples that become dense at a time, at most
 _NUMBERS, _TEXT = "labels that are numbers", "labels that are text"
-_BY_COLUMN = "Write to .csv, where each column may hold integers."
 _AS_TEXT = "Set `labels` to text, or write to separate outputs."
 
 
@@ -62,21 +60,14 @@ class SampleWriter:
         DataError, ParameterError
             Samples or labels unlike those of the first chunk; a DataError names the file.
         """
-        texts, are_columns = isinstance(X, list), isinstance(X, TableRows)
-        by_column = are_columns and self.writer.by_column
+        texts = isinstance(X, list)
         if self._labels is None:  # these are the first samples
-            self._dtypes = [x.dtype for x in X.T] if by_column else []
             self._dtype: Any = None if texts else self._fixed(X.dtype)
             self._sparse, self._width = sparse.issparse(X), 0 if texts else X.shape[1]
             self._labels = _kind(y) if _kind(y) != _NUMBERS else self._fixed(y.dtype)
         self._name, self._lines = name, lines
         y = self._as_first_labels(y)
-        if by_column or self._dtypes:
-            X = self._as_first_columns(X)
-        elif are_columns:
-            columns = [self._cast(x, self._dtype, "values", None, _BY_COLUMN) for x in X.T]
-            X = self._as_first_rows(np.stack(columns, axis=1))
-        elif not texts:
+        if not texts:
             X = self._as_first_rows(X)
         if self._sparse:
             X = sparse.csr_array(X)
@@ -104,14 +95,6 @@ class SampleWriter:
             self._refuse(problem, advice=advice)
         return y if kind != _NUMBERS else self._cast(y, fixed, "labels")
 
-    def _as_first_columns(self, X: Any) -> TableRows:
-        dtypes = self._dtypes or [self._dtype] * X.shape[1]
-        columns = list(X.T)
-        if self.writer.typed:
-            pairs = zip(columns, dtypes, strict=True)
-            columns = [self._cast(x, dtype, "values", None, _BY_COLUMN) for x, dtype in pairs]
-        return TableRows({str(k): column for k, column in enumerate(columns)})
-
     def _as_first_rows(self, X: Any) -> Any:
         width = X.shape[1]
         is_fixed = not (self._sparse or (sparse.issparse(X) and width < self._width))
@@ -126,9 +109,8 @@ class SampleWriter:
         return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
 
     def _cast(
-        self, numbers: np.ndarray, dtype: np.dtype, what: str, indptr: np.ndarray | None = None,
-        advice: str = "Name the files with the wider type first.",
-    ) -> np.ndarray:  # fmt: skip
+        self, numbers: np.ndarray, dtype: np.dtype, what: str, indptr: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return the numbers as `dtype`; raise where one of them would change."""
         if numbers.dtype == dtype:
             return numbers
@@ -144,7 +126,7 @@ class SampleWriter:
                 f"expected {what} that {dtype} holds, as in the rows before, got "
                 f"{numbers[first].item()!r}.",
                 int(first[0]) if indptr is None else row_of(first[0], indptr),
-                advice,
+                "Name the files with the wider type first.",
             )
         return cast
 
@@ -172,7 +154,6 @@ def writer(
     path: str,
     names: Sequence[str] | None,
     texts: bool = False,
-    check: Callable[[str], None] = lambda written: None,
     csv_safe: bool = False,
     targets: Sequence[str] | None = None,
 ) -> Iterator[SampleWriter]:
@@ -188,8 +169,6 @@ def writer(
         Feature names, for CSV and dense samples in Parquet and Arrow; x0, x1, … if left out.
     texts : bool
         Whether samples are texts, not numbers.
-    check : callable
-        Called with the name of the whole new file, before it takes its place.
     csv_safe : bool
         For CSV: put an apostrophe before names of columns and text labels that a spreadsheet
         would take for formulas.
@@ -211,32 +190,15 @@ def writer(
                 f"{path}: expected no `csv_safe`, which {format.name} does not support, "
                 "got it. Leave it out."
             )
-    if path == "-":
-        out = format.writer(sys.stdout.buffer, names, **settings)
+    with ExitStack() as opened:
+        if path == "-":
+            stream: Any = sys.stdout.buffer
+        else:
+            raw = opened.enter_context(open(opened.enter_context(replacing(path)), "wb"))
+            stream = opened.enter_context(streams.compressed(raw, compressed))
+        out = format.writer(stream, names, **settings)
         out.targets = targets or ()
         yield SampleWriter(out)
         out.finish()
-        sys.stdout.buffer.flush()
-        return
-    with replacing(path) as temporary:
-        with open(temporary, "wb") as raw, streams.compressed(raw, compressed) as stream:
-            out = format.writer(stream, names, **settings)
-            out.targets = targets or ()
-            yield SampleWriter(out)
-            out.finish()
-        check(temporary)
-
-
-def count_rows(written: str, path: str, first: Chunk) -> int:
-    """Return the number of rows that a file, written from such chunks as `first`, has."""
-    format, compressed = formats.format_of(path)
-    label, y = None, None if format.labels_apart else first.y
-    if y is not None and not sparse.issparse(y) and y.ndim == 2:  # any names, as svmlight has none
-        options = Options(target=tuple(f"y{k}" for k in range(y.shape[1])))
-    else:
-        if first.columns is not None and y is not None:
-            label = label_name(first.columns)
-        options = Options(label)
-        options = options.with_found({"several_labels": sparse.issparse(y)})
-    with open(written, "rb") as raw, streams.decompressed(raw, path, compressed) as stream:
-        return sum(len(chunk.lines) for chunk in format.read(stream, path, options))
+        if path == "-":
+            stream.flush()

@@ -21,7 +21,7 @@ from narrows.engines.spark import Spark, stream_of
 from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import Options
 from narrows.io.extras import needing
-from narrows.io.formats.arrow import DENSE, FIELDS, INDICES, SPARSE, VALUES, pyarrow
+from narrows.io.formats.columns import DENSE, FIELDS, INDICES, SPARSE, VALUES, pyarrow
 from narrows.io.source import is_of_texts, kind_of
 from narrows.methods.base import Reducer, reducer_of
 from narrows.methods.names import file_columns, source_of

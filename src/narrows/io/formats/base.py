@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
@@ -28,7 +28,6 @@ class Writer:
     """
 
     typed = False  # whether files of the format store the type of numbers
-    by_column = False  # whether columns may have several types, as those of `TableRows`
     targets: Sequence[str] = ()  # the names of numeric targets
 
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
@@ -74,10 +73,9 @@ class Format:
         Left out for formats that are only read.
     survey : callable, optional
         Goes through a whole file for facts that every row may change, and returns them by name.
-    surveyed : mapping of str to callable
-        The names of these facts, and how those of several files combine: `any` or `all`.
-    pipe_needs : mapping of str to str
-        Of these facts, those without which a pipe cannot be read, and the message that asks.
+    surveyed : sequence of str
+        The names of these facts. They hold if they hold of any of several files. A pipe cannot be
+        read without the first one.
     cut : callable, optional
         Cuts a file, given by its path, into parts of about so many bytes. Files of a format without
         it are one part.
@@ -100,8 +98,7 @@ class Format:
     read: Callable[[IO[bytes], str, Options], Iterator[Chunk]]
     writer: Callable[..., Writer] = Writer
     survey: Callable[[IO[bytes], str, Options], dict[str, bool]] | None = None
-    surveyed: Mapping[str, Callable[[Iterable[bool]], bool]] = field(default_factory=dict)
-    pipe_needs: Mapping[str, str] = field(default_factory=dict)
+    surveyed: Sequence[str] = ()
     cut: Callable[[str, int], list[FilePart]] | None = None
     first_row: re.Pattern[bytes] | None = None
     has_header: bool = False
@@ -135,11 +132,8 @@ class Format:
 
     def combine(self, found: Sequence[Mapping[str, bool]]) -> dict[str, bool]:
         """Return the facts about several files together, as far as all were surveyed."""
-        return {
-            name: combine(facts[name] for facts in found)
-            for name, combine in self.surveyed.items()
-            if all(name in facts for facts in found)
-        }
+        names = [name for name in self.surveyed if all(name in facts for facts in found)]
+        return {name: any(facts[name] for facts in found) for name in names}
 
 
 @contextmanager

@@ -82,14 +82,13 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
 def _object(line: bytes, name: str, number: int) -> dict[str, Any]:
     try:
         row = _JSON.decode(line.decode())
-    except json.JSONDecodeError as error:
-        problem = f"expected a line of JSON, got another: {error.msg} at column {error.colno}."
+    except (ValueError, RecursionError) as error:  # also a NaN, or a number of 5,000 digits
+        got: Any = error
+        if isinstance(error, json.JSONDecodeError):
+            got = f"{error.msg} at column {error.colno}"
+        advice = f" {OTHER_ENCODING}" * isinstance(error, UnicodeDecodeError)
+        problem = f"expected a line of JSON, got another: {got}.{advice}"
         raise DataError(name, problem, number) from None
-    except UnicodeDecodeError as error:
-        problem = f"expected a line of JSON, got another: {error}. {OTHER_ENCODING}"
-        raise DataError(name, problem, number) from None
-    except (ValueError, RecursionError) as error:  # a NaN, a number of 5,000 digits
-        raise DataError(name, f"expected a line of JSON, got another: {error}.", number) from None
     if not isinstance(row, dict):
         raise DataError(name, f"expected a JSON object, got {_kind(row)}.", number)
     return row

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import DataError
-from narrows.io.chunk import EXACT, Chunk, Options
+from narrows.io.chunk import Chunk, Options
 from narrows.solve.sums import blocks
 
 _CELLS = 4_000_000  # numbers in a chunk, at most, unless a sample has more
@@ -40,8 +40,6 @@ def chunks_of(
     columns: Sequence[str] | None = None,
 ) -> Iterator[Chunk]:
     """Yield chunks of a matrix; `y_of` returns labels or targets of the next rows, or None."""
-    if options.get(EXACT) and X.stored.kind in "iu":
-        X.dtype = X.stored.newbyteorder("=")
     start = options.after
     for rows in X.chunks(start, options.chunk_rows):
         stop = start + rows.shape[0]
@@ -57,7 +55,7 @@ class Dense:
         if X.ndim != 2:
             shape = "(n_samples, n_features)"
             raise DataError(name, f"expected X of shape {shape}, got {X.shape}.")
-        self.X, self.stored, self.shape = X, X.dtype, X.shape
+        self.X, self.shape = X, X.shape
         self.dtype = _float_type(X, name)
 
     def chunks(self, start: int, most: int) -> Iterator[np.ndarray]:
@@ -81,7 +79,7 @@ class CSR:
 
     def __init__(self, X: Any, shape: tuple[int, int], name: str):
         self.data, self.indices, self.indptr = (X[part] for part in ("data", "indices", "indptr"))
-        self.shape, self.name, self.stored = shape, name, self.data.dtype
+        self.shape, self.name = shape, name
         self.dtype = _float_type(self.data, name)
         for part in (self.indices, self.indptr):
             if part.dtype.kind not in "iu":

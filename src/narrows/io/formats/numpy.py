@@ -1,7 +1,7 @@
 """NumPy's files: `.npy` with an array of samples, and `.npz` with a dense `X` or the parts of CSR.
 
 `label` or `target` of a `.npy` file name others, with the label or targets of each sample; an
-archive has `y`.
+archive has `y`. Arrays are mapped; those of an archive are unpacked to a temporary folder first.
 """
 
 from __future__ import annotations
@@ -10,197 +10,202 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import IO, Any
+from zipfile import ZipFile
 
 import numpy as np
 from scipy import sparse
 
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io import kinds
-from narrows.io.chunk import (
-    CLASSES,
-    Chunk,
-    Options,
-    as_targets,
-    target_columns,
-)
+from narrows.io.chunk import CLASSES, Chunk, Options, as_targets, target_columns
 from narrows.io.formats.base import Format, Writer, as_int32, damage_named
 from narrows.io.formats.matrix import CSC, CSR, Dense, chunks_of
 from narrows.solve.sums import blocks
 
 _NAME = kinds.NPY.name
 _CELLS = 4_000_000  # in a chunk, at most
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
 _EXPECTED = {"samples": "numbers", "labels": "text or integers", "targets": "numbers"}
 _BLOCK = 1 << 20  # bytes that are copied at a time
+_Y = Callable[[int, int], Any]  # returns labels or targets of the samples from one to another
 _PARTS = "data", "indices", "indptr", "shape"
+
+
+class _Array:
+    """An array in a `.npy` file, of which any rows can be read.
+
+    Each time, the file is mapped anew, so that what has been read takes no memory.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    name : str
+        How errors call it.
+    what : {"samples", "labels", "targets"}
+        What the array holds.
+    """
+
+    chunks = None  # as an array of HDF5 that is not compressed
+
+    def __init__(self, path: str, name: str, what: str = "samples"):
+        self.path, self.name = path, name
+        with damage_named(name, f"expected a {_NAME} array, got another file, or a damaged one"):
+            found = np.lib.format.open_memmap(path, mode="r")
+            self.shape, self.ndim, self.dtype = found.shape, found.ndim, found.dtype
+        if self.dtype.kind not in ("biufU" if what == "labels" else "biuf"):
+            raise DataError(name, f"expected {what} that are {_EXPECTED[what]}, got {self.dtype}.")
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        found = np.lib.format.open_memmap(self.path, mode="r")[rows]
+        return np.array(found, self.dtype.newbyteorder("="))
+
+    def check_count(self, n: int, what: str) -> None:
+        """Raise where not every sample has a label or target."""
+        if self.ndim not in (1, 2) or len(self) != n:
+            problem = f"expected {n} {what}, got an array of shape {self.shape}."
+            raise DataError(self.name, problem)
+
+
+@contextmanager
+def _local(stream: IO[bytes]) -> Iterator[str]:
+    """Give the path of a file, which is copied where it is at an address."""
+    path = getattr(stream, "name", None)
+    if isinstance(path, str):
+        yield path
+        return
+    with tempfile.NamedTemporaryFile() as copy:
+        shutil.copyfileobj(stream, copy, _BLOCK)
+        copy.flush()
+        yield copy.name
 
 
 def read_array(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of dense samples, each read from the file when it is due."""
-    X = Dense(_Stored(stream, name, "samples", "biuf"), name)
-    if not X.shape[1]:
-        problem = "expected samples of shape (n_samples, n_features)"
-        raise DataError(name, f"{problem}, got {X.shape}.")
-    with ExitStack() as files:
-        yield from chunks_of(X, _beside(X.shape[0], files, name, options), options)
+    with _local(stream) as path:
+        X = Dense(_Array(path, name), name)
+        n = X.shape[0]
+        if not X.shape[1]:
+            problem = "expected samples of shape (n_samples, n_features)"
+            raise DataError(name, f"{problem}, got {X.shape}.")
+        y_of: _Y = _none
+        if options.label is not None:
+            y_of = _labels_of(_beside(options.label, n, "labels"))
+        elif options.target and options.has_labels:
+            found = {path: _beside(path, n, "targets") for path in options.target}
+            y_of = _targets_of(found, name)
+        elif options.labels_required:
+            raise DataError(name, "expected labels, got none. Set `label` to a .npy file of them.")
+        yield from _placed(chunks_of(X, y_of, options), stream, n)
 
 
-def _beside(n: int, files: ExitStack, name: str, options: Options) -> Callable[[int, int], Any]:
-    """Return a function that returns labels or targets of some samples, in files that it opens."""
-    if options.label is not None:
-        y = _labels_of(options.label, n, files)
-        return lambda start, stop: _cells(y.read(start, stop), y.name)
-    targets = options.target or () if options.has_labels else ()
-    if not targets and options.labels_required:
-        advice = "Set `label` to a .npy file of labels."
-        raise DataError(name, f"expected labels, got none. {advice}")
-    found = [_labels_of(path, n, files, "targets") for path in targets]
-    return _targets_of(found, targets, name) if targets else _none
+def _placed(chunks: Iterable[Chunk], stream: IO[bytes], n: int) -> Iterator[Chunk]:
+    """Yield chunks; the position of the stream shows which share of n samples has been read."""
+    size = stream.seek(0, 2)
+    for chunk in chunks:
+        stream.seek(size * chunk.lines[-1] // n)
+        yield chunk
 
 
-def _targets_of(
-    found: Sequence[_Stored], targets: Sequence[str], name: str
-) -> Callable[[int, int], Any]:
-    """Return a function that returns the targets of some samples, side by side."""
-
-    def targets_of(start: int, stop: int) -> np.ndarray:
-        rows = np.hstack([Y.read(start, stop) for Y in found])
-        return as_targets(rows, targets, name, range(start + 1, stop + 1))
-
-    return targets_of
-
-
-def _labels_of(path: str, n: int, files: ExitStack, what: str = "labels") -> _Stored:
-    """Return the labels or the targets in a file, which stays open."""
+def _beside(path: str, n: int, what: str) -> _Array:
+    """Return the labels or the targets in a file."""
     if not path.endswith(kinds.NPY.suffixes):
         option = what.removesuffix("s")
         problem = f"`{option}`: expected a {_NAME} file of {what}, got {path!r}."
         raise ParameterError(f"{problem} Name the file beside that of the samples.")
     if not os.path.isfile(path):
         raise FileNotFoundError(2, "no such file", path)
-    file = files.enter_context(open(path, "rb"))  # noqa: SIM115 - the stack closes it
-    y = _Stored(file, path, what, "biufU" if what == "labels" else "biuf")
-    if y.shape not in ((n,), (n, 1)):
-        raise DataError(path, f"expected {n} {what}, got an array of shape {y.shape}.")
-    return y
+    found = _Array(path, path, what)
+    found.check_count(n, what)
+    if found.shape[1:] not in ((), (1,)):
+        raise DataError(path, f"expected {n} {what}, got an array of shape {found.shape}.")
+    return found
 
 
-def _cells(labels: np.ndarray, name: str) -> Any:
-    """Return the cells of single labels: an array of numbers, or a list of text."""
-    labels = labels.reshape(-1)
-    if labels.dtype.kind != "U":
-        return labels
-    try:
-        return labels.tolist()
-    except ValueError as error:  # a character beyond those of Unicode
-        raise DataError(name, f"expected labels in Unicode, got others: {error}") from None
+def _none(start: int, stop: int) -> None:
+    """Return no labels."""
 
 
-_NO_ARCHIVE = "expected an archive of samples, got another, or a damaged one"
+def _labels_of(y: _Array) -> _Y:
+    """Return a function that returns the labels of some samples: numbers, or a list of text."""
+
+    def labels_of(start: int, stop: int) -> Any:
+        found = y[start:stop].reshape(stop - start, -1)
+        if found.shape[1] > 1:
+            return sparse.csr_array(found)  # several labels per sample
+        if found.dtype.kind != "U":
+            return found[:, 0]
+        with damage_named(y.name, "expected labels in Unicode, got others"):
+            return found[:, 0].tolist()
+
+    return labels_of
 
 
-class _Stored:
-    """An array in a file, of which any rows can be read.
+def _targets_of(found: Mapping[str, _Array], name: str) -> _Y:
+    """Return a function that returns the targets of some samples, side by side."""
 
-    Parameters
-    ----------
-    stream : binary stream
-        The file.
-    name : str
-        The file, for errors.
-    what : str
-        What the array holds.
-    kinds : str
-        The kinds of types that it may have.
-    size : int, optional
-        The number of bytes in the stream, for one whose end is not to be looked for.
-    problem : str
-        What is wrong with a file that is something else.
+    def targets_of(start: int, stop: int) -> np.ndarray:
+        parts = [Y[start:stop].reshape(stop - start, -1) for Y in found.values()]
+        names = [each for each, Y in zip(found, parts, strict=True) for _ in range(Y.shape[1])]
+        return as_targets(np.hstack(parts), names, name, range(start + 1, stop + 1))
+
+    return targets_of
+
+
+class _Growing:
+    """An array in a `.npy` file that grows at its end; the header is written again at last.
+
+    Text waits until the longest one is known.
     """
 
-    chunks = None  # as an array of HDF5 that is not compressed
+    def __init__(self, stream: IO[bytes]):
+        self.stream, self.rows = stream, 0
+        self.none: np.ndarray | None = None  # of its rows
+        self.text: list[np.ndarray] = []
 
-    def __init__(
-        self,
-        stream: IO[bytes],
-        name: str,
-        what: str,
-        kinds: str,
-        size: int | None = None,
-        problem: str = f"expected a {_NAME} file, got another file, or a damaged one",
-    ):
-        self.stream, self.name = stream, name
-        with damage_named(name, problem):
-            version = np.lib.format.read_magic(stream)
-            if version not in _HEADERS:
-                raise ValueError(f"version {version}")
-            self.shape, self.by_column, self.dtype = _HEADERS[version](stream)
-        if self.dtype.kind not in kinds or self.dtype.itemsize == 0:
-            got = "Python objects" if self.dtype.hasobject else f"{self.dtype}"
-            raise DataError(name, f"expected {what} that are {_EXPECTED[what]}, got {got}.")
-        self.start = stream.tell()
-        self.width = int(np.prod(self.shape[1:], dtype=object))
-        self.in_order = size is not None
-        size = stream.seek(0, 2) if size is None else size
-        have, need = size - self.start, self.dtype.itemsize * self.width
-        if min(self.shape, default=-1) < 0 or have < need * self.shape[0]:
-            problem = f"expected an array of shape {self.shape}, got only {have:,} bytes of it."
-            raise DataError(name, f"{problem} Write the file again.")
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return len(self.shape)
-
-    def __len__(self) -> int:
-        return int(self.shape[0])
-
-    def __getitem__(self, rows: slice) -> np.ndarray:
-        found = self.read(*rows.indices(len(self))[:2])
-        return found if self.ndim > 1 else found.reshape(-1)
-
-    def read(self, start: int, stop: int) -> np.ndarray:
-        """Return some rows, in the byte order of this machine."""
-        n, d = self.shape[0], self.width
-        if self.by_column:
-            columns = [self._numbers(k * n + start, stop - start) for k in range(d)]
-            rows = np.stack(columns, axis=1)
+    def add(self, array: np.ndarray) -> None:
+        """Add rows."""
+        if self.none is None:
+            self.none = array[:0]
+            self._write_header(self.none)
+        self.rows += len(array)
+        if array.dtype.kind == "U":
+            self.text.append(array)
         else:
-            rows = self._numbers(start * d, (stop - start) * d).reshape(stop - start, d)
-        return rows.astype(self.dtype.newbyteorder("="), copy=False)
+            self.stream.write(np.ascontiguousarray(array).data)
 
-    def _numbers(self, first: int, count: int) -> np.ndarray:
-        """Return numbers that follow each other in the file."""
-        size = self.dtype.itemsize
-        at = self.start + first * size
-        if self.in_order:  # since zipfile of Python 3.12 and 3.13 may lose its place in a seek
-            while (ahead := at - self.stream.tell()) > 0 and self.stream.read(min(ahead, _BLOCK)):
-                pass
+    def finish(self) -> None:
+        """Write what is known at the end."""
+        self.stream.seek(0)
+        if self.text:
+            np.lib.format.write_array(self.stream, np.concatenate(self.text))
         else:
-            self.stream.seek(at)
-        found = bytearray(count * size)  # which may be written to
-        if self.stream.readinto(found) < len(found):  # type: ignore[attr-defined]
-            raise DataError(self.name, "expected the whole file, got less. Write the file again.")
-        return np.frombuffer(found, self.dtype)
+            self._write_header(np.empty((0, 0)) if self.none is None else self.none)
+
+    def _write_header(self, none: np.ndarray) -> None:
+        """Write the header, which NumPy pads to the same length for any number of rows."""
+        descr = np.lib.format.dtype_to_descr(none.dtype)
+        header = {"descr": descr, "fortran_order": False, "shape": (self.rows, *none.shape[1:])}
+        np.lib.format.write_array_header_1_0(self.stream, header)
 
 
 class _ArrayWriter(Writer):
-    """Writes dense samples, without labels; the header is written again when all are counted."""
+    """Writes dense samples, without labels."""
 
     typed = True
-    rows, dtype = 0, np.dtype(np.float64)
-    has_header = has_labels = False
+    has_labels = False
+
+    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
+        super().__init__(stream, names)
+        self.array = _Growing(stream)
 
     def write(self, X: Any, y: Any) -> None:
-        if not self.has_header:
-            self.width, self.dtype, self.has_header = X.shape[1], X.dtype, True
-            _write_header(self.stream, self.dtype, (0, self.width))
+        self.width = self.width or X.shape[1]
         if y is not None and not self.has_labels:
             self.has_labels = True
             warn(
@@ -209,98 +214,65 @@ class _ArrayWriter(Writer):
             )
         self.check_width(X, _NAME, ".npz")
         for rows in blocks(X.shape[0], max(1, _CELLS // max(1, self.width))):
-            part = X[rows].toarray() if sparse.issparse(X) else X[rows]
-            self.stream.write(np.ascontiguousarray(part).data)
-        self.rows += X.shape[0]
+            self.array.add(X[rows].toarray() if sparse.issparse(X) else X[rows])
 
     def finish(self) -> None:
-        self.stream.seek(0)
-        _write_header(self.stream, self.dtype, (self.rows, self.width))
-
-
-def _write_header(stream: IO[bytes], dtype: Any, shape: tuple[int, ...]) -> None:
-    """Write the header of an array; NumPy pads it to the same length for any number of rows."""
-    descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
-    header = {"descr": descr, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(stream, header)
+        self.array.finish()
 
 
 def read_archive(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of samples, each read from the members of the archive when it is due."""
     if stream.read(4) != b"PK\x03\x04":
         raise DataError(name, "expected a NumPy archive, got another file.")
-    from zipfile import ZipFile
-
     with (
-        damage_named(name, _NO_ARCHIVE),
+        damage_named(name, "expected an archive of samples, got another, or a damaged one"),
         ZipFile(stream) as file,
-        ExitStack() as opened,
+        tempfile.TemporaryDirectory() as folder,
     ):
-        archive = _Archive(file, opened, name)
+        archive = _Archive(file, folder, name)
         X = _samples_of(archive, stream)
-        labels: Callable[[int, int], Any] = _none
+        n = X.shape[0]
+        y_of: _Y = _none
         if options.target is not None:
-            labels = _targets(archive, options, X.shape[0])
+            targets = target_columns(archive, options, name)
+            found = {each: archive.array(each, "targets") for each in targets}
+            for Y in found.values():
+                Y.check_count(n, "targets")
+            y_of = _targets_of(found, name) if found else _none
         elif options.has_labels:
-            labels = _labels(archive, options, X.shape[0])
-
-        def y_of(start: int, stop: int) -> Any:
-            at = stream.tell()
-            y = labels(start, stop)
-            stream.seek(at)  # which says how much has been read
-            return y
-
-        yield from chunks_of(X, y_of, options)
+            y_of = _labels(archive, options, n)
+        yield from _placed(chunks_of(X, y_of, options), stream, n)
 
 
 class _Archive(dict[str, Any]):
-    """The members of an archive that are arrays; each is opened by `array`.
+    """The members of an archive that are arrays; `array` unpacks one to a folder."""
 
-    Parameters
-    ----------
-    file : ZipFile
-        The archive.
-    opened : ExitStack
-        What closes the members.
-    name : str
-        The file, for errors.
-    """
-
-    def __init__(self, file: Any, opened: ExitStack, name: str):
+    def __init__(self, file: ZipFile, folder: str, name: str):
         for each in file.infolist():  # raises where a damaged name would hide an array
             file.open(each).close()
         infos = [each for each in file.infolist() if each.filename.endswith(".npy")]
         super().__init__({each.filename.removesuffix(".npy"): each for each in infos})
-        self.file, self.opened, self.name = file, opened, name
+        self.file, self.folder, self.name = file, folder, name
 
-    def array(self, part: str, what: str = "samples", again: bool = False) -> _Stored:
-        """Return an array whose rows are read in their order, or in any order (`again`)."""
-        info, kinds = self[part], "biufU" if what == "labels" else "biuf"
-        stream = self.opened.enter_context(self.file.open(info))
-        found = _Stored(stream, self.name, what, kinds, info.file_size, _NO_ARCHIVE)
-        if not again and not found.by_column:
-            return found
-        copy = self.opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
-        with self.file.open(info) as stream:
+    def array(self, part: str, what: str = "samples") -> _Array:
+        """Return an array."""
+        path = os.path.join(self.folder, f"{[*self].index(part)}.npy")
+        with self.file.open(self[part]) as stream, open(path, "wb") as copy:
             shutil.copyfileobj(stream, copy, _BLOCK)
-        copy.seek(0)
-        return _Stored(copy, self.name, what, kinds)
-
-    def shape(self, part: str) -> tuple[int, int]:
-        """Return a shape that the archive says."""
-        n, d = self.small(part).tolist()
-        return n, d
+        return _Array(path, self.name, what)
 
     def small(self, part: str) -> np.ndarray:
         """Return an array of a few numbers, or a text."""
         with self.file.open(self[part]) as stream:
             return np.lib.format.read_array(stream)
 
-    def csr(self, data: str, indices: str, indptr: str, shape: str) -> CSR:
-        """Return the CSR matrix of these arrays."""
-        X = {"data": self.array(data), "indices": self.array(indices)}
-        found = CSR(X | {"indptr": self.array(indptr, again=True)}, self.shape(shape), self.name)
-        found.most = len(found.data)  # an entry may be there several times
+    def csr(self, names: Sequence[str] = _PARTS, kind: type[CSR] = CSR) -> CSR:
+        """Return the CSR or CSC matrix of these arrays."""
+        arrays = {of: self.array(name) for of, name in zip(_PARTS[:3], names[:3], strict=True)}
+        n, d = self.small(names[3]).tolist()
+        found = kind(arrays, (n, d), self.name)
+        if kind is CSR:
+            found.most = len(found.data)  # an entry may be there several times
         return found
 
 
@@ -308,15 +280,11 @@ def _samples_of(archive: _Archive, stream: IO[bytes]) -> Dense | CSR:
     """Return what reads the samples; DataError where there are none."""
     if "X" in archive:
         return Dense(archive.array("X"), archive.name)
-    if "format" in archive:  # scipy's save_npz
-        kind = archive.small("format").item().decode()
-        if kind == "csc":
-            parts = {part: archive.array(part, again=True) for part in _PARTS[:3]}
-            return CSC(parts, archive.shape("shape"), archive.name)
-        if kind != "csr":
-            stream.seek(0)
-            X = sparse.csr_array(sparse.load_npz(stream))
-            return CSR({part: getattr(X, part) for part in _PARTS[:3]}, X.shape, archive.name)
+    form = archive.small("format").item().decode() if "format" in archive else "csr"
+    if form not in ("csr", "csc"):  # of SciPy's save_npz
+        stream.seek(0)
+        X = sparse.csr_array(sparse.load_npz(stream))
+        return CSR({part: getattr(X, part) for part in _PARTS[:3]}, X.shape, archive.name)
     missing = next((part for part in _PARTS if part not in archive), None)
     if missing is not None:
         problem = (
@@ -324,63 +292,31 @@ def _samples_of(archive: _Archive, stream: IO[bytes]) -> Dense | CSR:
             f"for labels, got no array {missing!r} among {', '.join(archive) or 'none'}."
         )
         raise DataError(archive.name, problem)
-    return archive.csr(*_PARTS)
+    return archive.csr(kind=CSC if form == "csc" else CSR)
 
 
-def _none(start: int, stop: int) -> None:
-    """Return no labels."""
-
-
-def _labels(archive: _Archive, options: Options, n: int) -> Callable[[int, int], Any]:
-    """Return a function that returns the labels of the next samples."""
+def _labels(archive: _Archive, options: Options, n: int) -> _Y:
+    """Return a function that returns the labels of some samples."""
     name, label = archive.name, options.label or "y"
     if options.label is None and "yindptr" in archive:
-        several = archive.csr("yindices", "yindices", "yindptr", "yshape")
-        if several.shape[1] > CLASSES:
-            raise ValueError(f"expected labels up to {CLASSES - 1}, got yshape {several.shape}.")
-        _check_count(name, n, several.shape[0], "labels")
+        several = archive.csr(("yindices", "yindices", "yindptr", "yshape"))
+        if several.shape[0] != n or several.shape[1] > CLASSES:
+            problem = f"expected {n} rows of labels up to {CLASSES - 1}, got yshape"
+            raise DataError(name, f"{problem} {several.shape}.")
 
-        def next_rows(start: int, stop: int) -> Any:
-            parts = list(several.chunks(start, stop - start, stop))
-            y = sparse.csr_array(sparse.vstack(parts))
+        def rows_of(start: int, stop: int) -> Any:
+            y = sparse.csr_array(sparse.vstack([*several.chunks(start, stop - start, stop)]))
             y.data[:] = 1
             return y
 
-        return next_rows
+        return rows_of
     if label not in archive:
         if options.labels_required or options.named:
             raise DataError(name, f"expected labels, got no array {label!r}.")
         return _none
     y = archive.array(label, "labels")
-    _check_count(name, n, y.shape[0], "labels")
-
-    def next_labels(start: int, stop: int) -> Any:
-        found = y.read(start, stop)
-        if found.shape[1] > 1:
-            return sparse.csr_array(found)  # several labels per sample
-        return _cells(found, name)
-
-    return next_labels
-
-
-def _targets(archive: _Archive, options: Options, n: int) -> Callable[[int, int], Any]:
-    """Return a function that returns the targets of the next samples."""
-    found, names = [], list[str]()
-    for target in target_columns(archive, options, archive.name):
-        Y = archive.array(target, "targets")
-        if len(Y.shape) not in (1, 2):
-            problem = f"target {target!r}: expected numbers of shape (n_samples,), got {Y.dtype}"
-            raise DataError(archive.name, f"{problem} of shape {Y.shape}.")
-        _check_count(archive.name, n, Y.shape[0], "targets")
-        found.append(Y)
-        names += [target] * Y.width
-    return _targets_of(found, names, archive.name) if found else _none
-
-
-def _check_count(name: str, n: int, got: int, what: str) -> None:
-    """Raise where not every sample has a label or target."""
-    if got != n:
-        raise DataError(name, f"expected {n} {what}, got {got}.")
+    y.check_count(n, "labels")
+    return _labels_of(y)
 
 
 class _ArchiveWriter(Writer):
@@ -410,17 +346,15 @@ class _ArchiveWriter(Writer):
 
     def finish(self) -> None:
         self.parts.pop("yones", None)
-        from zipfile import ZipFile
-
+        for name, width in (("shape", self.width), ("yshape", self.labels)):
+            if name.replace("shape", "indptr") in self.parts:
+                self._add(name, np.array([self.rows, width]))
         with ZipFile(self.stream, "w", allowZip64=True) as archive:
             for name, part in self.parts.items():
-                is_small = name.endswith("indptr") and part.last < 2**31
+                part.finish()
+                part.stream.seek(0)
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                    part.copy_to(entry, np.int32 if is_small else part.dtype)
-            for name, width in (("shape", self.width), ("yshape", self.labels)):
-                if name.replace("shape", "indptr") in self.parts:
-                    with archive.open(f"{name}.npy", "w") as entry:
-                        np.lib.format.write_array(entry, np.array([self.rows, width]))
+                    shutil.copyfileobj(part.stream, entry, _BLOCK)
 
     def _csr(self, X: Any, data: str, indices: str, indptr: str) -> None:
         X = sparse.csr_array(X)
@@ -431,36 +365,11 @@ class _ArchiveWriter(Writer):
         self._add(indptr, ends if indptr not in self.parts else ends[1:])
 
     def _add(self, name: str, array: np.ndarray) -> None:
-        self.parts.setdefault(name, _Growing()).add(array)
-
-
-class _Growing:
-    """An array that grows at its end, in a temporary file."""
-
-    def __init__(self) -> None:
-        self.file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the array
-        weakref.finalize(self, self.file.close)
-        self.rows, self.shape, self.dtype = 0, (), np.dtype(np.float64)
-        self.text: list[np.ndarray] = []  # as wide as the longest
-        self.last: Any = None
-
-    def add(self, array: np.ndarray) -> None:
-        if array.ndim == 1 and len(array):
-            self.last = array[-1]
-        self.rows, self.shape, self.dtype = self.rows + len(array), array.shape[1:], array.dtype
-        if array.dtype.kind == "U":
-            self.text.append(array)
-        else:
-            self.file.write(np.ascontiguousarray(array).data)
-
-    def copy_to(self, entry: IO[bytes], dtype: Any) -> None:
-        if self.text:
-            np.lib.format.write_array(entry, np.concatenate(self.text))
-            return
-        _write_header(entry, dtype, (self.rows, *self.shape))
-        self.file.seek(0)
-        while block := self.file.read(_BLOCK):
-            entry.write(np.frombuffer(block, self.dtype).astype(dtype, copy=False).tobytes())
+        if name not in self.parts:
+            file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the writer
+            weakref.finalize(self, file.close)
+            self.parts[name] = _Growing(file)
+        self.parts[name].add(array)
 
 
 NPY = Format(kinds.NPY, read_array, _ArrayWriter, labels_apart=True)

@@ -309,12 +309,7 @@ def _by_row(rows: sparse.csr_array, entries: list) -> Iterator[list]:
 
 
 FORMAT = Format(
-    kinds.SVMLIGHT, read, _Writer,
-    survey=survey, surveyed={"zero_based": any, "several_labels": any},
-    pipe_needs={
-        "zero_based": "standard input, or a pipe: expected `zero_based`, or its opposite, "
-        "since svmlight columns count from 0 or 1, got none."
-    },
+    kinds.SVMLIGHT, read, _Writer, survey=survey, surveyed=("zero_based", "several_labels"),
     first_row=re.compile(rb"[-+.\deE]+\s*(#.*)?|([-+.\deE,]+\s+)?(qid:\S+\s+)?\d+:\S.*"),
     cut=by_lines, may_widen=True,
 )  # fmt: skip
