@@ -1306,7 +1306,7 @@ def test_wrong_tables_on_clusters_are_one_line_each(cluster, client, run, tmp_pa
             fail(table)
     for changed, said in (
         (frame_of(customers(300)), "column 'age': expected no nulls, got one. .* TableEncoder"),
-        (frame.drop(columns="age"), "expected numbers, got large_string. Use TableEncoder"),
+        (frame.drop(columns="age"), "expected numbers, got large_string. .* TableEncoder"),
     ):
         with pytest.raises(DataError, match=said):
             engine.fit(SRDA(), dd.from_pandas(changed, npartitions=2), client, label="churn")
