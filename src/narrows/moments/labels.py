@@ -19,8 +19,8 @@ SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # samples times these stay fini
 _NUMBERS, _TEXT = "biuf", "UO"
 _CLOSE = 1_000  # an array of so many numbers is always small
 _FOR_NUMBERS = (
-    "For targets that are numbers, use PLS, ReducedRank, CorrelationFS or "
-    'ForwardFS(target="numeric").'
+    "For targets that are numbers, use PLS, ReducedRank, CorrelationFS, or "
+    'target="numeric" of ForwardFS and LEACE.'
 )
 
 
