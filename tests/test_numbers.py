@@ -701,7 +701,7 @@ def test_sizes_that_are_too_large_are_refused():
     "estimator", [OC(), SRDA(), OCFS(), ForwardFS(target="classes"), OnlineSRDA()]
 )
 def test_estimators_for_classes_name_those_for_numbers(estimator):
-    named = "use PLS, ReducedRank, CorrelationFS or ForwardFS"
+    named = "use PLS, ReducedRank, CorrelationFS, or target="
     for verb, targets in itertools.product((estimator.fit, estimator.partial_fit), (Y, Y[:, 0])):
         with pytest.raises(ValueError, match=named):
             verb(X, targets)
@@ -726,7 +726,7 @@ def test_forward_selection_tells_numbers_from_classes_by_fractions():
     classes = np.arange(120) % 3
     assert ForwardFS(n_features=3).fit(X, classes).classes_.tolist() == [0, 1, 2]
     assert found.fit(X, classes).classes_.tolist() == [0, 1, 2]  # fit starts anew
-    with pytest.raises(ValueError, match=r'whole numbers or text.*ForwardFS\(target="numeric"\)'):
+    with pytest.raises(ValueError, match=r'whole numbers or text.*target="numeric" of ForwardFS'):
         ForwardFS().partial_fit(X, classes).partial_fit(X, y)
     with pytest.raises(ValueError, match=r"got numeric=True and numeric=False"):
         expected.set_params(target="auto").merge(ForwardFS(n_features=3).fit(X, classes))
