@@ -19,7 +19,7 @@ ADD_MISSING = "Add what is missing, with missing values, or fit again without it
 # of what would make sparse samples dense
 DENSE_ONLY = (
     "expected dense samples, since what LEACE takes from a sample is dense, got sparse ones. "
-    "Reduce them first, for example with PCA(n_components=100)."
+    "Reduce them first, for example by PCA with 100 components."
 )
 
 

@@ -171,7 +171,9 @@ def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: boo
             raise DataError(model, f"{problem} {how}") from None
     learned: list[list[int]] = []
     for model in models:
-        _add_learned(learned, learned_by(model), model, "a file that another model has learned")
+        _add_learned(
+            learned, learned_by(model), model, "another model has learned a file of it, too"
+        )
     save_model(merged, output, read, None, learned)
     _report_model(merged, output, as_json)
 
@@ -428,7 +430,7 @@ def _refuse_new(
 def _add_learned(learned: list[list[int]], more: list[list[int]], path: str, what: str) -> None:
     """Add the fingerprints of files to those before; warn where one is among these."""
     if any(each in learned for each in more):
-        console.say(f"warning: {path}: {what}. It counts again.")
+        console.say(f"warning: {path}: {what}, which counts again.")
     learned += more
 
 

@@ -105,8 +105,8 @@ class LEACE(OneToOneFeatureMixin, Reducer):
     >>> Z = leace.transform(X)
     >>> Z.shape, leace.n_erased_
     ((178, 13), 2)
-    >>> machine = make_pipeline(StandardScaler(), LogisticRegression())
-    >>> [round(machine.fit(samples, y).score(samples, y), 2) for samples in (X, Z)]
+    >>> classifier = make_pipeline(StandardScaler(), LogisticRegression())
+    >>> [round(classifier.fit(A, y).score(A, y), 2) for A in (X, Z)]
     [1.0, 0.4]
     """
 

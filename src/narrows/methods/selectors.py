@@ -146,6 +146,11 @@ class Selector(SelectorMixin, Reducer):
         -------
         X_original : {ndarray, sparse matrix} of shape (n_samples, n_features)
 
+        Raises
+        ------
+        ValueError
+            Another number of columns.
+
         See Also
         --------
         transform : Keep the selected features.

@@ -8,6 +8,7 @@ NumPy.
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -184,7 +185,7 @@ class OnDevice:
         """Return them as another type of their library."""
         return OnDevice(self._xp.astype(self.array, dtype, copy=False))
 
-    @property
+    @cached_property
     def widest(self) -> Any:
         """The library's float64 where the device has it, else its float32."""
         with warnings.catch_warnings():
