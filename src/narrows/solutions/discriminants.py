@@ -24,7 +24,7 @@ from narrows.solve.exact import (
     total_space,
     with_scatters,
 )
-from narrows.solve.held_out import temperature
+from narrows.solve.held_out import probable
 from narrows.solve.kernel_map import AboutMean
 from narrows.solve.scatter import (
     Scatter,
@@ -135,16 +135,15 @@ def _discriminant(
 def calibrated(
     m: Moments, found: Solution, unit: np.ndarray | None, of_kept: OfKept | None = None
 ) -> Solution:
-    """Return a solution with the temperature that held-out samples determine, or 1 without any."""
-    value, counts = 1.0, m.counts[m.counts > 0]
-    if found.rule is None:
+    """Return a solution whose rule has the probabilities that held-out samples determine."""
+    rule, counts = found.rule, m.counts[m.counts > 0]
+    if rule is None:
         return found
     if len(counts) > 1:
         S = m.scatters(unit=unit)
         held = m.held_out(S, None, of_kept)
-        if held:
-            value = temperature(S, counts, held, found.alpha, found.rule.regresses)
-    return replace(found, rule=replace(found.rule, temperature=value))
+        rule = probable(rule, S, counts, held, found.alpha, found.is_chosen)
+    return replace(found, rule=replace(rule, temperature=rule.temperature or 1.0))
 
 
 # -- all samples at once ---------------------------------------------------------------------------

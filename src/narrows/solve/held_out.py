@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from scipy.linalg import blas, lapack
 from scipy.optimize import brentq, root_scalar
 
 from narrows.errors import no_samples_have
+from narrows.solve.calibration import calibration
 from narrows.solve.curve import NO_CURVE, Curve
 from narrows.solve.eigen import DROPPED
 from narrows.solve.scatter import (
@@ -22,7 +24,7 @@ from narrows.solve.scatter import (
     regressions,
     rule,
 )
-from narrows.solve.solution import Solution
+from narrows.solve.solution import Rule, Solution
 from narrows.solve.sums import number_in_class
 
 GRID = 10.0 ** np.arange(-7, 3)  # of alpha, times the mean squared length of samples
@@ -112,7 +114,7 @@ def _by_the_others(
     return found, np.concatenate(codes), weight / min(1.0, weight.max(initial=_LIGHT))
 
 
-# -- the ridge, and the temperature ----------------------------------------------------------------
+# -- the ridge, and probabilities ----------------------------------------------------------------
 
 
 def chosen(
@@ -171,18 +173,22 @@ def chosen(
     return best, curve, is_clearly_positive(outputs - curve.at(best), weight, _CLEAR)
 
 
-def temperature(
-    S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alpha: float, regresses: bool = False
-) -> float:
-    """Return the number that divides log posteriors, so that held-out ones are calibrated.
+def probable(
+    rule: Rule, S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alpha: float, whole: bool
+) -> Rule:
+    """Return a rule with a temperature, such that probabilities of held-out samples are calibrated.
 
-    Or outputs of regressions.
+    Or, if `whole`, with all that they say of its scores; see `calibration`. If they say nothing, it
+    is the rule that was given.
     """
     found, code, weight = _by_the_others(S, counts, held, classifier)
     if not found:
-        return 1.0
-    every = np.concatenate([posterior(alpha, regresses) for posterior in found])
-    return calibrated(every, code, weight, SURE, 1.0)[2]
+        return rule
+    every = np.concatenate([posterior(alpha, rule.regresses) for posterior in found])
+    T = calibrated(every, code, weight, SURE, 1.0)[2]
+    if not whole:
+        return replace(rule, temperature=T)
+    return calibration(every, code, weight, counts, T).of(rule)
 
 
 def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:

@@ -10,6 +10,7 @@ from scipy import linalg, sparse
 from scipy.linalg import lapack
 
 from narrows.solve import regression_steps as at
+from narrows.solve.calibration import calibration
 from narrows.solve.held_out import SURE, by_time, calibrated, is_clearly_positive
 from narrows.solve.products import SMALL, one_blas_thread
 from narrows.solve.regression import DiagonalRLS
@@ -199,7 +200,9 @@ class RegressionReading:
         live = np.flatnonzero(core.N[0] > 0)
         if not self.polish or self.several or not held.targets[:, live].any(axis=0).all():
             return model
-        return with_better_scores(held, live, outputs, model, _FAR_AHEAD if self.odd else _AHEAD)
+        ahead = _FAR_AHEAD if self.odd else _AHEAD
+        model, scores = with_better_scores(held, live, outputs, model, ahead)
+        return with_calibration(held, live, scores, model)
 
 
 def deviations_within(core: DiagonalRLS, W: np.ndarray, several: bool = False) -> np.ndarray:
@@ -492,10 +495,10 @@ def _temperature(held: HeldSamples, outputs: np.ndarray, core: DiagonalRLS, seve
 
 def with_better_scores(
     held: HeldSamples, live: np.ndarray, outputs: np.ndarray, model: LinearClassifier, ahead: float
-) -> LinearClassifier:
+) -> tuple[LinearClassifier, np.ndarray]:
     """Return a model by log posteriors of outputs, if these predict better, or the model itself.
 
-    The outputs within the classes are taken as normal, with one covariance, that of samples that
+    And its scores of the classes `live` for the samples held. The outputs within the classes are taken as normal, with one covariance, that of samples that
     are left out. The mean logarithm of the probability of the label has to be ahead by so many
     standard errors, and by 0.03, or the mean recall of the classes by 0.03 and two standard errors:
     a small gain may cost hits, but not where rare classes are found. Each sample has one label, and
@@ -504,7 +507,7 @@ def with_better_scores(
     Z, T, code = outputs[:, live] / UNIT, held.targets[:, live], np.searchsorted(live, held.code)
     some = T.sum(axis=0)[code] > 1  # else no other sample is of the class
     if len(live) < 3 or not some.any():
-        return model
+        return model, outputs[:, live]
     fold = by_time(code, np.arange(len(code)), _FOLDS)
     weight = held.stands[some]
     weight = weight * (weight.sum() / (weight @ weight))
@@ -531,11 +534,30 @@ def with_better_scores(
     )
     likely = np.average(gain, weights=weight) >= _GAIN
     if not (likely or recalled) or not is_clearly_positive(gain, weight, ahead):
-        return model
+        return model, outputs[:, live]
     A, a = _posteriors(Z, T, held.stands, added)
     W, b = np.zeros_like(model.W), np.zeros_like(model.b)
     W[:, live], b[live] = model.W[:, live] @ (A / UNIT), model.b[live] @ (A / UNIT) + a
-    return LinearClassifier(W, b, found[added][2])
+    return LinearClassifier(W, b, found[added][2]), posterior[added]
+
+
+def with_calibration(
+    held: HeldSamples, live: np.ndarray, scores: np.ndarray, model: LinearClassifier
+) -> LinearClassifier:
+    """Return the model whose scores of the classes `live` are log posteriors, by samples held.
+
+    `scores` are theirs, by models without them; see `calibration`.
+    """
+    T, code = held.targets[:, live], np.searchsorted(live, held.code)
+    some = T.sum(axis=0)[code] > 1  # else no other sample is of the class
+    if len(live) < 2 or not some.any():
+        return model
+    counts, weight = held.stands @ T, held.stands[some]
+    weight = weight * (weight.sum() / (weight @ weight))
+    A, a = calibration(scores[some], code[some], weight, counts, model.temperature)
+    W, b = np.zeros_like(model.W), np.zeros_like(model.b)
+    W[:, live], b[live] = model.W[:, live] @ A, model.b[live] @ A + a
+    return LinearClassifier(W, b, 1.0)
 
 
 def _posteriors(

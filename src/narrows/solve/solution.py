@@ -207,6 +207,11 @@ class Solution:
         return energy_curve(gain[self.order])
 
     @property
+    def is_chosen(self) -> bool:
+        """Whether held-out samples chose the ridge."""
+        return self.compared is not None and len(self.compared.values) > 0
+
+    @property
     def gain_curve(self) -> np.ndarray:
         """The share of the targets that the features of the first steps explain."""
         return np.cumsum(self.gains) / (self.total or 1.0)
