@@ -102,7 +102,7 @@ class RegressionReading:
     Parameters
     ----------
     core : DiagonalRLS
-        It must not change before `model` is first asked for.
+        It must not change before `model` or `classifier` is first asked for.
     several : bool, default=False
         Whether samples have several labels, or none.
     polish : bool, default=True
@@ -119,7 +119,10 @@ class RegressionReading:
     directions : ndarray of shape (n_features, n_classes)
         One for each class.
     model : LinearClassifier
-        The classifier. O(m^3 + m^2 nnz) for m samples held.
+        The regression that samples held improve, or log posteriors by it. O(m^3 + m^2 nnz) for m
+        samples held.
+    classifier : LinearClassifier
+        With the probabilities that they determine; see `calibration`.
 
     Notes
     -----
@@ -169,24 +172,37 @@ class RegressionReading:
         """
         if not len(live):
             return None
-        W, b, temperature = self.model if polished else LinearClassifier(self._W, self._b, 0.0)
+        W, b, temperature = self.classifier if polished else LinearClassifier(self._W, self._b, 0.0)
         if self.core.origin is not None:
             b = b - self.core.origin @ W
         b = b[live] - 0.5 if self.several else b[live]
         return Rule(np.ascontiguousarray(W[:, live]), b, temperature)  # later steps change W
 
-    @cached_property
+    @property
     def model(self) -> LinearClassifier:
-        """The classifier."""
+        """The regression that samples held improve, or log posteriors by it."""
+        return self._of_held[0]
+
+    @cached_property
+    def classifier(self) -> LinearClassifier:
+        """The classifier, whose scores divided by its temperature are log posteriors."""
+        model, scores = self._of_held
+        if scores is None:
+            return model
+        held = held_samples(self.core)
+        return with_calibration(held, np.flatnonzero(self.core.N[0] > 0), scores, model)
+
+    @cached_property
+    def _of_held(self) -> tuple[LinearClassifier, np.ndarray | None]:
+        """The model, and its scores of samples held by the others, if they may calibrate it."""
         core = self.core
         if not n_held(core) or not core.clock[at.S2] > 0:
-            return LinearClassifier(self._W, self._b, UNIT)
+            return LinearClassifier(self._W, self._b, UNIT), None
         held = held_samples(core, self.several)
         with one_blas_thread(len(held.weight) <= SMALL):
-            return self._of_held(held)
+            return self._by_held(held)
 
-    def _of_held(self, held: HeldSamples) -> LinearClassifier:
-        """Return the classifier, by the samples held."""
+    def _by_held(self, held: HeldSamples) -> tuple[LinearClassifier, np.ndarray | None]:
         core, W, b = self.core, self._W, self._b
         if self.whole:
             W, b, honest = self._ridge(_SPREAD[1:])
@@ -199,10 +215,9 @@ class RegressionReading:
         model = LinearClassifier(W, b, _temperature(held, outputs, core, self.several))
         live = np.flatnonzero(core.N[0] > 0)
         if not self.polish or self.several or not held.targets[:, live].any(axis=0).all():
-            return model
+            return model, None
         ahead = _FAR_AHEAD if self.odd else _AHEAD
-        model, scores = with_better_scores(held, live, outputs, model, ahead)
-        return with_calibration(held, live, scores, model)
+        return with_better_scores(held, live, outputs, model, ahead)
 
 
 def deviations_within(core: DiagonalRLS, W: np.ndarray, several: bool = False) -> np.ndarray:
@@ -498,11 +513,12 @@ def with_better_scores(
 ) -> tuple[LinearClassifier, np.ndarray]:
     """Return a model by log posteriors of outputs, if these predict better, or the model itself.
 
-    And its scores of the classes `live` for the samples held. The outputs within the classes are taken as normal, with one covariance, that of samples that
-    are left out. The mean logarithm of the probability of the label has to be ahead by so many
-    standard errors, and by 0.03, or the mean recall of the classes by 0.03 and two standard errors:
-    a small gain may cost hits, but not where rare classes are found. Each sample has one label, and
-    each of the classes `live` has samples.
+    And its scores of the classes `live` for the samples held. The outputs within the classes are
+    taken as normal, with one covariance, that of samples that are left out. The mean logarithm of
+    the probability of the label has to be ahead by so many standard errors, and by 0.03, or the
+    mean recall of the classes by 0.03 and two standard errors: a small gain may cost hits, but not
+    where rare classes are found. Each sample has one label, and each of the classes `live` has
+    samples.
     """
     Z, T, code = outputs[:, live] / UNIT, held.targets[:, live], np.searchsorted(live, held.code)
     some = T.sum(axis=0)[code] > 1  # else no other sample is of the class
