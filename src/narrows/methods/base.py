@@ -349,10 +349,8 @@ class Reducer(TransformerMixin, BaseEstimator):
             self._learned = learned  # so that an interrupt leaves its blocks
         else:
             learned = before
+            learned.step = self._next_step(learned)
             before.forget()  # first, since an interrupt may come after the update
-            half_life = getattr(self, "half_life", None)  # which may be another one now
-            if half_life != learned.step.half_life:
-                learned.step = replace(learned.step, half_life=half_life)
         with (
             self._naming_nan(X, by_sums),
             SignalsHeld() if then else nullcontext(),
@@ -365,6 +363,12 @@ class Reducer(TransformerMixin, BaseEstimator):
             known = learned.known
             learned.known = allowed if known is None else union(known, allowed)
         return self
+
+    def _next_step(self, learned: Learned) -> Any:
+        """Return the pass by which more samples are learned."""
+        half_life = getattr(self, "half_life", None)  # which may be another one now
+        same = half_life == learned.step.half_life
+        return learned.step if same else replace(learned.step, half_life=half_life)
 
     def _advance(self, learned: Learned, X: Any, y: Any, sample_weight: Any) -> None:
         """Add samples to what was learned, in place."""

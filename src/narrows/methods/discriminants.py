@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -27,6 +28,7 @@ from narrows.methods.base import can_add, emptied_copy, fit_learned, where
 from narrows.methods.learned import Learned, lock_of
 from narrows.methods.parameters import (
     CV,
+    FLAG,
     LARGEST,
     NONE,
     NOT_NEGATIVE,
@@ -40,6 +42,7 @@ from narrows.methods.parameters import (
 )
 from narrows.methods.plan import Data, Pass, Plan, Where
 from narrows.methods.projectors import Projector, check_means
+from narrows.methods.refine import Refine, check_two
 from narrows.methods.standardize import unit_of
 from narrows.moments.labels import (
     as_array,
@@ -56,10 +59,12 @@ from narrows.moments.reservoir import EVERY
 from narrows.moments.targets import Targets
 from narrows.solutions import discriminants
 from narrows.solutions.choice import KEPT
+from narrows.solutions.refine import log_odds, refined
 from narrows.solutions.regressors import ridge_of
 from narrows.solve.arrays import read_only
 from narrows.solve.devices import as_given
 from narrows.solve.kernel_map import KERNELS, MOST_HIDDEN
+from narrows.solve.logistic import LogOdds
 from narrows.solve.solution import Solution
 from narrows.solve.sums import TINY
 
@@ -296,8 +301,81 @@ class Discriminant(ClassifierMixin, Projector):
             )
 
 
+class Refinable(Discriminant):
+    """With ``refine=True``, a Newton step of logistic regression improves the classifier.
+
+    Its first pass sums moments of the classes, and the second weighted ones; see `Refine`.
+    """
+
+    _ridge: ClassVar[str]  # the name of its parameter
+
+    @abstractmethod
+    def _solve_classes(self, learned: Learned) -> Solution:
+        """Return the solution for moments of classes."""
+
+    def _sums(self, data: Data) -> Any:
+        sums = super()._sums(data)
+        return Refine(**vars(sums)) if self.refine else sums
+
+    def _plan(self, data: Data, where: Where, samples: Any) -> Plan:
+        plan = super()._plan(data, where, samples)
+        if not self.refine or where == "stream":
+            return plan
+        if plan.passes[0].gathers:
+            raise ParameterError(
+                f"expected at most {MOST:,} features and solver='auto' for refine=True, got "
+                f"{data.n_features:,} and {self.solver!r}. Use refine=False, or select features "
+                "first, for example with OCFS."
+            )
+        return Plan((super()._sums(data), *plan.passes), map_of=self._start)
+
+    def _check_together(self, n_features: int) -> None:
+        super()._check_together(n_features)
+        if self.refine and self.n_components not in (None, 1):
+            raise ParameterError(
+                "expected n_components=None or 1 for refine=True, since two classes have one "
+                f"direction, got {self.n_components!r}. Use refine=False for more."
+            )
+
+    def _start(self, m: Moments) -> LogOdds:
+        """Return where the Newton step starts: at the classifier that moments determine."""
+        check_two(m.classes[m.counts > 0])
+        learned = Learned(super()._sums(Data(m.n_features)), [m])
+        with features_named(self):
+            found = replace(self._solve_classes(learned), classes=learned.classes)
+            return log_odds(self._with_temperature(learned, found))
+
+    def _solve(self, learned: Learned) -> Solution:
+        if not self.refine:
+            return self._solve_classes(learned)
+        if len(learned.folds) == 1:
+            raise ParameterError(
+                "expected a fit with refine=True, got moments of the classes alone. Call fit, or "
+                "use refine=False."
+            )
+        m, newton = learned.folds
+        check_two(m.classes[m.counts > 0])
+        ridge, by_within = getattr(self, self._ridge), self._ridge == "mu"
+        return refined(learned.step.start, m, newton, ridge, unit_of(self, m), by_within)
+
+    def _next_step(self, learned: Learned) -> Any:
+        step = super()._next_step(learned)
+        if isinstance(step, Refine) and learned.n_samples:
+            m, newton = learned.folds
+            return replace(step, start=log_odds(self._read(True), newton.n / m.n))
+        return step
+
+    def _advance(self, learned: Learned, X: Any, y: Any, sample_weight: Any) -> None:
+        step = learned.step
+        if isinstance(step, Refine) and step.start is None:  # of a stream
+            before = super()._sums(Data(X.shape[1]))
+            (m,) = before.add(before.empty(X.shape[1]), X, y, sample_weight)
+            learned.step = replace(step, start=self._start(m))
+        super()._advance(learned, X, y, sample_weight)
+
+
 @parameters
-class SRDA(Discriminant):
+class SRDA(Refinable):
     """Spectral regression discriminant analysis for sparse and dense data.
 
     ::
@@ -436,12 +514,14 @@ class SRDA(Discriminant):
     ((1797, 2), True)
     """
 
+    _ridge = "alpha"
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_components": whole(1) | CV | NONE,
         "alpha": word("auto", "scale", "cv") | real(0, LARGEST),
         "solver": word("auto", "cross", "lsqr"),
         "max_iter": whole(1),
         "tol": real(0, LARGEST),
+        "refine": FLAG,
     }
     _instead = "OnlineSRDA, or OC, which is exact on a stream"
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
@@ -461,8 +541,9 @@ class SRDA(Discriminant):
     half_life: float | None = None
     keep: int = KEPT
     standardize: Any = False
+    refine: bool = False
 
-    def _solve(self, learned: Learned) -> Solution:
+    def _solve_classes(self, learned: Learned) -> Solution:
         decays = self.half_life is not None
         return discriminants.srda(
             learned.moments, self.n_components, self.alpha, unit_of(self, learned.moments), decays
@@ -484,7 +565,7 @@ class SRDA(Discriminant):
 
 
 @parameters
-class LDA(Discriminant):
+class LDA(Refinable):
     """Linear discriminant analysis, also with more directions than classes have.
 
     ::
@@ -627,11 +708,13 @@ class LDA(Discriminant):
     """
 
     _instead = "OnlineSRDA to learn from batches, or FisherFS to select features"
+    _ridge = "mu"
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_components": whole(1) | CV | NONE,
         "solver": word("regularized", "pca", "gsvd"),
         "mu": word("auto", "scale", "cv") | NOT_NEGATIVE,
         "pca_components": whole(1) | NONE,
+        "refine": FLAG,
     }
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
     eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
@@ -645,6 +728,7 @@ class LDA(Discriminant):
     half_life: float | None = None
     keep: int = KEPT
     standardize: Any = False
+    refine: bool = False
 
     def _labels(self, X: Any, y: Any, numeric: bool | None = None) -> Any:
         y = super()._labels(X, y, numeric)
@@ -652,7 +736,7 @@ class LDA(Discriminant):
             one_a_row(X, y)  # raises
         return y
 
-    def _solve(self, learned: Learned) -> Solution:
+    def _solve_classes(self, learned: Learned) -> Solution:
         if self.solver != "regularized":
             raise ParameterError(
                 f"expected solver='regularized' as in fit, got {self.solver!r}. Call fit again."

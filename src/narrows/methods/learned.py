@@ -129,9 +129,7 @@ class Learned:
         """The number of samples learned."""
         if self.state is None:
             return 0 if self.solution is None else self.solution.n_samples
-        if isinstance(self.state, list):
-            return sum(each.n_samples for each in self.state)
-        return int(self.state.n_samples)
+        return int(self.step.n_samples(self.state))
 
     @property
     def n_targets(self) -> int:

@@ -367,8 +367,9 @@ def check_one_map(a: Any, b: Any) -> None:
 
 
 def total(state: list[Moments]) -> Moments:
-    """Return the moments of all folds; of one fold, its own."""
-    return state[0] if len(state) == 1 else Moments.summed(state)
+    """Return the moments of all folds; of one fold, or of a Newton step, those of its classes."""
+    first, *more = state
+    return Moments.summed(state) if more and more[0].is_numeric == first.is_numeric else first
 
 
 # -- plans -----------------------------------------------------------------------------------------

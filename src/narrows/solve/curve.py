@@ -66,6 +66,10 @@ class Curve:
         """Return the score of each held-out sample with one of the values."""
         return self.each[int(np.abs(self.values - value).argmin())]
 
+    def score_at(self, value: float) -> float:
+        """Return the mean score with one of the values."""
+        return float(self.scores[int(np.abs(self.values - value).argmin())])
+
     def nearest(self, to: float) -> float:
         """Return the value nearest to a number among those half a standard error from the best."""
         best = int(self.scores.argmax())
