@@ -22,6 +22,7 @@ from narrows.methods.base import solution_of as solution_of
 from narrows.methods.names import labels_of as labels_of
 from narrows.methods.parameters import constraints_of
 from narrows.methods.plan import Pass as Pass
+from narrows.methods.refine import Refine as Refine
 from narrows.methods.selectors import Selector
 from narrows.moments import before as before
 from narrows.moments.maps import Presence as Presence
@@ -30,11 +31,13 @@ from narrows.moments.second import Second as Second
 from narrows.moments.second import about_origin as about_origin
 from narrows.moments.squares import Squares as Squares
 from narrows.moments.targets import Targets as Targets
+from narrows.solutions.refine import refined as refined
 from narrows.solutions.selectors import Scores, select
 from narrows.solve.codec import SchemaError as SchemaError
 from narrows.solve.devices import OnDevice as OnDevice
 from narrows.solve.hashing import hashes as hashes
 from narrows.solve.idr_qr import CentroidQR as CentroidQR
+from narrows.solve.logistic import LogOdds as LogOdds
 
 # Sizes from which on the package works in another way, so that few samples show that way, too. A
 # size that is None here is given by the test.

@@ -157,7 +157,8 @@ THEN = option("--then NAME", "Method that predicts by the columns that a selecti
               click.Choice([*METHOD_NAMES, "none"], case_sensitive=False))  # fmt: skip
 LIKE = option("--like MODEL", "Take method, parameters and columns of MODEL, and learn nothing "
               "from its rows, so that both can be merged.", click.Path())  # fmt: skip
-# parameters of methods with an option, and its help; what they take, their constraints say
+# parameters of methods with an option: the value, if it is not a flag, and the help; what they
+# take, their constraints say
 PARAMETERS = {
     "n_features": ("P", "Features to select: a number, a fraction, or cv."),
     "energy": (
@@ -183,6 +184,11 @@ PARAMETERS = {
     "alpha": ("ALPHA", "Ridge of srda: auto, scale, cv or a number."),
     "ridge": ("RIDGE", "Ridge of forwardfs: auto or a number."),
     "head": ("H", "Columns that are candidates with more than 8,192 columns (forwardfs)."),
+    "refine": (
+        "",
+        "Improve srda or lda of two classes by a step of logistic regression, which reads "
+        "the input once more.",
+    ),
     "half_life": ("ROWS", "Rows after which the weight of a row is halved."),
     "keep": (
         "N",
@@ -191,7 +197,10 @@ PARAMETERS = {
     ),
 }
 METHOD_PARAMETERS = (
-    *(option(f"{flag(name)} {metavar}", help) for name, (metavar, help) in PARAMETERS.items()),
+    *(
+        option(f"{flag(name)} {metavar}", help, default=None)
+        for name, (metavar, help) in PARAMETERS.items()
+    ),
     click.Option(["--param", "params"], metavar="NAME=VALUE", multiple=True,
                  help="Any other parameter of the method; may be given several times."),
 )  # fmt: skip

@@ -584,16 +584,16 @@ class Reducer(TransformerMixin, BaseEstimator):
         return cast(Solution, latest_or(self, is_enough, read))
 
     def _calibrated(self) -> Solution:
-        """Return the solution, with a temperature where it predicts classes."""
+        """Return the solution, with probabilities where it predicts classes."""
         found, learned = self._solution, self._learned
         if found.rule is None or found.rule.temperature:
             return found
-        new = self._with_temperature(self._shown(learned), found)
+        new = self._with_probabilities(self._shown(learned), found)
         learned.solution = new  # last: an interrupt may come before
         return new
 
-    def _with_temperature(self, learned: Learned, found: Solution) -> Solution:
-        """Return the solution with the temperature that kept samples determine."""
+    def _with_probabilities(self, learned: Learned, found: Solution) -> Solution:
+        """Return the solution with the probabilities that kept samples determine."""
         return found
 
     @abstractmethod

@@ -287,7 +287,7 @@ class Discriminant(ClassifierMixin, Projector):
     def _sums(self, data: Data) -> Any:
         return Pass(second="cross", keep=int(self.keep), half_life=self.half_life)
 
-    def _with_temperature(self, learned: Learned, found: Solution) -> Solution:
+    def _with_probabilities(self, learned: Learned, found: Solution) -> Solution:
         m, map = learned.moments, learned.step.map
         if map is not None:
             return discriminants.calibrated(m, found, None, map.coordinates)
@@ -343,7 +343,7 @@ class Refinable(Discriminant):
         learned = Learned(super()._sums(Data(m.n_features)), [m])
         with features_named(self):
             found = replace(self._solve_classes(learned), classes=learned.classes)
-            return log_odds(self._with_temperature(learned, found))
+            return log_odds(self._with_probabilities(learned, found))
 
     def _solve(self, learned: Learned) -> Solution:
         if not self.refine:
@@ -427,6 +427,10 @@ class SRDA(Refinable):
     {half_life}
     {keep}
     {standardize}
+    refine : bool, default=False
+        Whether to improve the classifier of two classes by one Newton step of logistic regression,
+        in a second pass over the samples; with at most 8,192 features. `alpha` is then the ridge of
+        this step, too: see Notes.
 
     Attributes
     ----------
@@ -489,10 +493,35 @@ class SRDA(Refinable):
     is behind the best by at most one standard error of the difference. `predict` uses all
     directions. On a stream all directions are used while no class has two samples.
 
-    **Scores**: `predict` uses the log posteriors of normal classes with covariance S_w + alpha/n I,
-    or, with more than two classes, the outputs of ridge regressions of the class indicators, in the
-    same directions: if they predict kept samples better by 2.5 standard errors where alpha is
-    chosen, and with more features than samples for LSQR.
+    **Scores** are log posteriors of normal classes with covariance S_w + alpha/n I, or, with more
+    than two classes, outputs of ridge regressions of the class indicators, in the same directions:
+    if they predict kept samples better by 2.5 standard errors where alpha is chosen, and with more
+    features than samples for LSQR.
+
+    **Probabilities** are softmax(s A + b) for scores s. Where alpha is chosen, A and b minimise ::
+
+        - sum_i log P_(y_i)(x_i) + lambda/2 |A T - I|^2 + 1/2 |b|^2
+
+    over kept samples, which are predicted from the others, with the weights that their classes have
+    among all samples: the means of the probabilities are then the shares of the classes. lambda is
+    the largest of infinity, 100, 10 and 1 that predicts other kept samples as well as the best, or
+    by one standard error worse; with fewer kept samples than 4 c^2 it is infinite. The temperature
+    T is the most likely one. With a given alpha, A = I/T and b = 0; without kept samples, T = 1.
+    `predict` returns the most probable class.
+
+    **refine**: for two classes, log odds eta = x'b + b0 of the classifier above have the
+    probabilities q, and a second pass sums moments for ::
+
+        minimise  sum_i w_i (r_i - x_i'b - b0)^2 + alpha |b|^2,
+                  w = q (1 - q),  r = eta + (y - q) / w
+
+    with y = 1 for the second class. This is one Newton step of logistic regression with the penalty
+    alpha/2 |b|^2, that is C = 1/alpha of scikit-learn's LogisticRegression. From a consistent start
+    it is as efficient as the maximum (Le Cam). With alpha chosen, kept samples are each predicted
+    by the others with 18 ridges; where the classifier predicts held-out samples better than the
+    step by half a standard error, the part of the step that predicts them best is taken. The
+    direction is that of b. `partial_fit` and `merge` add sums of steps that started from the last
+    solution, or from that of each estimator: approximately a fit to all samples.
 
     **Reproducibility**: LSQR amplifies rounding errors, so that `components_` depend on the order
     of the samples, the machine and the number of threads.
@@ -623,6 +652,9 @@ class LDA(Refinable):
     {half_life}
     {keep}
     {standardize}
+    refine : bool, default=False
+        Whether to improve the classifier of two classes by one Newton step of logistic regression,
+        as `SRDA` does; "regularized" only. `mu` is then the ridge of this step, too.
 
     Attributes
     ----------

@@ -592,7 +592,7 @@ class OnlineSRDA(Discriminant, Sequential):
     def _predicting(self, calibrated: bool = False) -> Solution:
         return super()._predicting(calibrated or self.polish)  # kept samples improve the rule, too
 
-    def _with_temperature(self, learned: Learned, found: Solution) -> Solution:
+    def _with_probabilities(self, learned: Learned, found: Solution) -> Solution:
         state = learned.state
         return replace(found, rule=state.reading(self.polish).rule(state.live, polished=True))
 

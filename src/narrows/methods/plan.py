@@ -10,6 +10,7 @@ sums of pairs of features   one `Pass` for at most 8,192 features
 the same, more features     two for ForwardFS: the first chooses candidates, which a map keeps;
                             else all samples at once (`Gather`), in memory or from files
 behind a kernel             two: the first determines a map, with which the second is made
+two classes, refined        two: the first determines log odds, at which a Newton step starts
 one sample at a time        `InOrder`, once or several times
 =========================== =====================================================================
 

@@ -13,6 +13,7 @@ from narrows.moments.moments import Moments
 from narrows.moments.targets import Targets
 from narrows.solve.codec import SchemaError, from_arrays, to_arrays
 from narrows.solve.devices import in_memory
+from narrows.solve.hashing import hashes
 from narrows.solve.in_place import SignalsHeld, block_size
 from narrows.solve.logistic import LogOdds, working
 from narrows.solve.sums import blocks
@@ -84,6 +85,12 @@ class Refine(Pass):
     def n_samples(self, state: list[Moments]) -> int:
         """Return the number of samples."""
         return state[0].n_samples
+
+    def n_held(self, state: list[Moments]) -> int:
+        """Return how many samples are held as they are; one that both moments hold counts once."""
+        if not all(len(each.samples.keys) for each in state):
+            return super().n_held(state)
+        return len(np.union1d(*(hashes(each.samples.X) for each in state)))
 
     def renamed(self, state: list[Moments], names: np.ndarray) -> list[Moments]:
         """Return the moments with other labels, in the order of the present."""

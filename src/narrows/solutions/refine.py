@@ -20,6 +20,7 @@ from narrows.solve.solution import Rule, Solution
 
 _GRID = 10.0 ** np.arange(-7, 2, 0.5)  # of the ridge, times the mean squared length of samples
 _FREE = 0.25  # coefficients for each sample: with more, samples explain themselves through others
+_SAME = 0.01  # standard errors: as good as the best
 _CLEAR = 0.5  # standard errors: better than the step
 _LEAST = 1e-6  # of the weight of a sample without itself
 _FAR = 1e3  # log odds: all samples are of one class
@@ -102,9 +103,10 @@ def _chosen(
 ) -> tuple[float, Curve, float, float]:
     """Return the ridge that kept samples choose, how others compare, and how long the step is.
 
-    Each sample is predicted without itself, by the best ridge. The part is the whole, unless the
-    classifier predicts held-out samples better by half a standard error; with another part, what
-    is added to the intercept makes the mean of the probabilities the share of the class.
+    Each sample is predicted without itself, by the best ridge, the largest of equal ones. The part
+    is the whole, unless the classifier predicts held-out samples better by half a standard error;
+    with another part, what is added to the intercept makes the mean of the probabilities the share
+    of the class.
     """
     L, V = eigh(S.C, lower=True)
     L, ridges = np.maximum(L, 0.0), scale * _GRID
@@ -127,7 +129,7 @@ def _chosen(
     scores = each @ weight / weight.sum()
     errors = np.sqrt((each - scores[:, None]) ** 2 @ weight**2) / weight.sum()
     curve = Curve(ridges, scores, errors, each, weight)
-    k = int(scores.argmax())
+    k = int(np.flatnonzero(scores >= scores.max() - _SAME * errors[scores.argmax()])[-1])
     alpha = float(ridges[k])
     if scores[k] + _CLEAR * errors[k] >= start.score:
         return alpha, curve, 1.0, 0.0
