@@ -46,6 +46,7 @@ from benchmarks.studies.one_pass import OnePass, Rivals
 from benchmarks.studies.open_questions import OpenQuestions
 from benchmarks.studies.order import Order
 from benchmarks.studies.overlap import OwnTerms, SharedColumns
+from benchmarks.studies.probabilities import Probabilities, RareProbabilities
 from benchmarks.studies.probes import Probes
 from benchmarks.studies.ratio import TraceRatio
 from benchmarks.studies.refits import EmbeddingsAlign
@@ -156,6 +157,8 @@ STUDIES = {
         Spark,
         Start,
         Tables,
+        Probabilities,
+        RareProbabilities,
         Dicts,
         Numbers,
         NumbersCost,

