@@ -33,6 +33,7 @@ from narrows.moments.squares import Squares as Squares
 from narrows.moments.targets import Targets as Targets
 from narrows.solutions.refine import refined as refined
 from narrows.solutions.selectors import Scores, select
+from narrows.solve.calibration import calibration as calibration
 from narrows.solve.codec import SchemaError as SchemaError
 from narrows.solve.devices import OnDevice as OnDevice
 from narrows.solve.hashing import hashes as hashes

@@ -260,8 +260,6 @@ def test_a_step_that_is_too_long_is_shortened():
         whole = newton(a, ya, first.decision_function(a), model.alpha_)
         eta = [first.decision_function(b), model.decision_function(b), b @ whole[0] + whole[1]]
         losses.append([np.mean(np.logaddexp(0, each) - yb * each) for each in eta])
-        P = model.predict_proba(a)[:, 1]
-        assert P.mean() == pytest.approx(ya.mean(), abs=0.02)
     first, model, whole = np.mean(losses, axis=0)
     assert model <= 1.05 * min(first, whole)
 

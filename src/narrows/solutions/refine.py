@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.optimize import brentq
-from scipy.special import expit
 
 from narrows.moments.moments import Moments
 from narrows.solutions.regressors import ridge_directions
@@ -23,7 +21,6 @@ _FREE = 0.25  # coefficients for each sample: with more, samples explain themsel
 _SAME = 0.01  # standard errors: as good as the best
 _CLEAR = 0.5  # standard errors: better than the step
 _LEAST = 1e-6  # of the weight of a sample without itself
-_FAR = 1e3  # log odds: all samples are of one class
 _PARTS = np.array([1.0, 0.5, 0.25, 0.125, 0.0])  # of a step that is too long
 
 
@@ -54,15 +51,13 @@ def refined(
     """
     S, scale = newton.scatters(unit=unit), newton.mean_square(unit)
     S = replace(S, H=S.H[:1])
-    alpha, curve = scale if isinstance(ridge, str) else float(ridge), NO_CURVE
-    part, shift = 1.0, 0.0
+    alpha, curve, part = scale if isinstance(ridge, str) else float(ridge), NO_CURVE, 1.0
     if ridge in ("auto", "cv") and newton.keep and scale:
-        alpha, curve, part, shift = _chosen(S, newton, scale, start, m)
+        alpha, curve, part = _chosen(S, newton, scale, start, m.n)
     found = ridge_directions(S, alpha, 1, np.zeros(1)).of_features(unit)
     coef = (found.W @ found.loadings)[:, 0] if len(found.values) else np.zeros(m.n_features)
-    intercept = newton.target_mean[0] - newton.mean @ coef
     coef = start.coef + part * (coef - start.coef)
-    intercept = start.intercept + part * (intercept - start.intercept) + shift
+    intercept = newton.target_mean[0] - newton.mean @ coef
     halves = np.array([-0.5, 0.5])
     ratio, length = _along(coef, m, by_within)
     return Solution.of_directions(
@@ -99,18 +94,16 @@ def _along(coef: np.ndarray, m: Moments, by_within: bool) -> tuple[float, float]
 
 
 def _chosen(
-    S: Scatter, newton: Moments, scale: float, start: LogOdds, m: Moments
-) -> tuple[float, Curve, float, float]:
+    S: Scatter, newton: Moments, scale: float, start: LogOdds, n: float
+) -> tuple[float, Curve, float]:
     """Return the ridge that kept samples choose, how others compare, and how long the step is.
 
     Each sample is predicted without itself, by the best ridge, the largest of equal ones. The part
-    is the whole, unless the classifier predicts held-out samples better by half a standard error;
-    with another part, what is added to the intercept makes the mean of the probabilities the share
-    of the class.
+    is the whole, unless the classifier predicts held-out samples better by half a standard error.
     """
     L, V = eigh(S.C, lower=True)
     L, ridges = np.maximum(L, 0.0), scale * _GRID
-    preferred = min(max(start.alpha * newton.n / m.n, ridges[0]), ridges[-1])
+    preferred = min(max(start.alpha * newton.n / n, ridges[0]), ridges[-1])
     free = np.array([(L / (L + ridge)).sum() for ridge in ridges])
     ridges = ridges[(free <= _FREE * newton.n_samples) | (ridges >= preferred)]
     kept, origin = newton.samples, 0.0 if newton.origin is None else newton.origin
@@ -132,13 +125,8 @@ def _chosen(
     k = int(np.flatnonzero(scores >= scores.max() - _SAME * errors[scores.argmax()])[-1])
     alpha = float(ridges[k])
     if scores[k] + _CLEAR * errors[k] >= start.score:
-        return alpha, curve, 1.0, 0.0
+        return alpha, curve, 1.0
     before = start.of(kept.X)
     steps = before + _PARTS[:, None] * (without[k] - before)
     best = int((log_loss(steps, share) @ weight).argmin())
-    wanted, total = m.counts[m.counts > 0][1] / m.n, weight.sum()
-
-    def excess(shift: float) -> float:
-        return float(weight @ expit(steps[best] + shift) / total - wanted)
-
-    return alpha, curve, float(_PARTS[best]), brentq(excess, -_FAR, _FAR)
+    return alpha, curve, float(_PARTS[best])
