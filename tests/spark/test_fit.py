@@ -36,6 +36,13 @@ def test_a_fit_on_spark_is_a_local_fit(spark, case, form, tmp_path):
     assert_same(fit(case.new(), df), case.new().fit(X, y))
 
 
+def test_a_newton_step_takes_two_passes(spark):
+    X, y = labelled()
+    y = y == y[0]
+    model = SRDA(alpha=1.0, refine=True)
+    assert_same(fit(model, frame(spark, X, y)), SRDA(alpha=1.0, refine=True).fit(X, y))
+
+
 def test_an_estimator_takes_a_dataframe(spark):
     X, y = labelled()
     weight = 1.0 + np.arange(len(y)) % 3
