@@ -1,10 +1,10 @@
-"""Methods as `compare` runs them: of narrows, of scikit-learn by name, and any transformer."""
+"""Methods that are compared: of narrows, of scikit-learn by name, and any transformer."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from inspect import signature
@@ -27,8 +27,7 @@ from narrows.evaluate.splits import fit_preprocessing, source_of
 from narrows.io.source import Source
 from narrows.io.table_rows import n_rows
 from narrows.methods import projectors
-from narrows.methods.base import Reducer, plan_of, reducer_of, remember, solution_of
-from narrows.methods.describe import chosen
+from narrows.methods.base import Reducer, plan_of, reducer_of, solution_of
 from narrows.methods.discriminants import LDA
 from narrows.methods.erasure import LEACE
 from narrows.methods.forward import ForwardFS
@@ -99,7 +98,6 @@ class Method:
     fold = 0  # the number of that fold
     groups: np.ndarray | None = None  # the column of each feature of a table
     source: Source | None = None  # where its features come from, if steps of its own made them
-    in_order: Sequence[str] = ()  # columns of a table as forward selection took them
     width: int | None = None  # the number of features that its own steps make
     erases = False  # whether it keeps all features, without what they say of the targets
     is_forward = False  # whether it takes one feature, or column of a table, after another
@@ -122,9 +120,6 @@ class Method:
         """Note the number of the fold that follows, and the column of each feature of a table."""
         self.fold, self.groups = fold, groups
 
-    def end(self, source: Source | None) -> None:
-        """Note what only the first fold shows, with the source of its features."""
-
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Learn for at most `most` dimensions, or keep the samples; return the CPU seconds."""
         self.samples = X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
@@ -136,14 +131,12 @@ class Method:
         p is None for a method with a size of its own.
         """
         X, y = self.samples
-        made = clone(self.transformer)
         if p is not None and not self.takes_anything:
             p = min(p, *(X.shape if self.size == "n_components" else X.shape[1:]))
-            if isinstance(made, LinearDiscriminantAnalysis):
+            if isinstance(self.transformer, LinearDiscriminantAnalysis):
                 p = min(p, len(np.unique(y)) - 1)
-        if p is not None:
-            made.set_params(**{self.size: p})
-        with threadpool_limits(1 if (p or 0) < _MANY_COMPONENTS else cores()):
+        made = self.with_size(p)
+        with threadpool_limits(None if (p or 0) < _MANY_COMPONENTS else cores()):
             made.fit(X, y)
         last = made.steps[-1][1] if isinstance(made, Pipeline) else made
         self.width = getattr(last, "n_features_in_", None)
@@ -159,6 +152,10 @@ class Method:
             return Z
 
         return reduce
+
+    def with_size(self, p: int | None) -> Any:
+        """Return an unfitted transformer to p dimensions, or to its own number of them."""
+        return clone(self.transformer).set_params(**({self.size: p} if p and self.size else {}))
 
     def keeps_all(self, Z: Any, X: Any) -> bool:
         """Whether reduced samples have all features, with which a classifier predicts the same."""
@@ -178,6 +175,7 @@ class NarrowsMethod(Method):
     """A method of narrows, fitted once for all numbers of dimensions."""
 
     labels: Any = None  # of the samples of the fit
+    is_compiled = False  # whether loops are compiled
     most = 0  # components of a method that is fitted for each number of them
 
     def __init__(self, name: str, transformer: Any):
@@ -230,10 +228,12 @@ class NarrowsMethod(Method):
         if self.is_sized and is_integer(self.estimator.get_params().get("n_components"), 1):
             self.most = min(most, most_found)
             self.fitted.set_params(n_components=self.most)
-        few = np.unique(np.append(first, np.arange(min(64, len(y)))))
-        with warnings.catch_warnings(), suppress(ValueError):  # few targets may be constant
-            warnings.simplefilter("ignore")
-            clone(self.fitted).fit(X[few], y[few])  # compile first
+        if not self.is_compiled:
+            few = np.unique(np.append(first, np.arange(min(64, len(y)))))
+            with warnings.catch_warnings(), suppress(ValueError):  # few targets may be constant
+                warnings.simplefilter("ignore")
+                clone(self.fitted).fit(X[few], y[few])
+            self.is_compiled = True
         with warnings.catch_warnings():
             # a reduction to fewer dimensions is shown as such
             warnings.filterwarnings("ignore", "expected .*features that vary")
@@ -294,14 +294,6 @@ class NarrowsMethod(Method):
             return tuple(source.encoder.decisions_[column].column for column in columns)
         return tuple(source.names[order].tolist())
 
-    def end(self, source: Source | None) -> None:
-        """Set `in_order`, if the method has selected whole columns of this source."""
-        fitted = self.fitted
-        is_done = self.is_forward and fitted.__sklearn_is_fitted__()
-        if is_done and self.groups is not None and fitted.groups is self.groups:
-            remember(fitted, source)
-            self.in_order = [entry["name"] for entry in chosen(fitted)]
-
     def projection(self, p: int) -> Callable[[Any], Any]:
         """Return the function that reduces samples to the first p components, or all there are."""
         return reducer_of(self.fitted, p)
@@ -344,12 +336,6 @@ class NarrowsPipeline(NarrowsMethod):
         return both
 
 
-def unused(name: str, names: Collection[str]) -> str:
-    """Return a name that is not among others: with a number, if two estimators are shown alike."""
-    numbered = (f"{name} ({number})" for number in count(2))
-    return next(each for each in chain([name], numbered) if each not in names)
-
-
 def has_default_size(estimator: Any) -> bool:
     """Whether the parameters that set the number of columns have their defaults."""
     given, defaults = estimator.get_params(deep=False), signature(type(estimator)).parameters
@@ -359,7 +345,32 @@ def has_default_size(estimator: Any) -> bool:
     )
 
 
-def method_of(method: Any, seed: int = 0) -> Method:
+def check_methods(
+    methods: Sequence[Any], seed: int, numeric: bool = False, others: Mapping[str, Any] = RIVALS
+) -> list[Method]:
+    """Return methods for classes or numbers, each name once; `others` have names like those."""
+    if isinstance(methods, str):
+        raise ParameterError(f"expected a list of methods, got {methods!r}.")
+    made: dict[str, Method] = {}
+    for given in methods:
+        method = _method_of(given, seed, others)
+        if isinstance(given, str) and method.name in made:
+            continue
+        numbered = (f"{method.name} ({number})" for number in count(2))  # if two look alike
+        method.name = next(name for name in chain([method.name], numbered) if name not in made)
+        made[method.name] = method
+        if not method.is_for(numeric):
+            known = [*map(str.lower, METHODS), *others]
+            fitting = [name for name in known if _method_of(name, seed, others).is_for(numeric)]
+            kind = "numeric targets" if numeric else "classes"
+            advice = "" if numeric else " For numbers, set `target`."
+            raise ParameterError(
+                f"expected methods for {kind} ({', '.join(fitting)}), got {method.name!r}.{advice}"
+            )
+    return list(made.values())
+
+
+def _method_of(method: Any, seed: int, others: Mapping[str, Any]) -> Method:
     """Return the method that a name, with a seed, an estimator or a pipeline stands for."""
     if isinstance(method, type):
         try:
@@ -384,15 +395,13 @@ def method_of(method: Any, seed: int = 0) -> Method:
         )
     name = str(method).lower()
     ours = {known.lower(): kind for known, kind in METHODS.items()}
-    if name in RIVALS:
-        return Method(name, RIVALS[name])
-    if name not in ours:
-        hint = did_you_mean(name, [*ours, *RIVALS])
+    if name not in ours and name not in others:
+        hint = did_you_mean(name, [*ours, *others])
         raise ParameterError(
             f"expected the name of a method, or an estimator with fit and transform, "
             f"got {method!r}. {hint}"
         )
-    made = ours[name]()
+    made = ours[name]() if name in ours else clone(others[name])
     if "random_state" in made.get_params():
         made.set_params(random_state=seed)
-    return NarrowsMethod(name, made)
+    return (NarrowsMethod if name in ours else Method)(name, made)

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata, resources
 from inspect import getdoc
@@ -33,31 +33,16 @@ from narrows.evaluate.displays import (
     lift,
     new_figure,
 )
-from narrows.evaluate.methods import Method, NarrowsMethod
-from narrows.evaluate.results import (
-    ALL,
-    FIELDS,
-    OF_CLASSES,
-    Line,
-    Results,
-    by_reduction,
-    chosen_columns,
-    classifiers_of,
-    constant,
-    is_ranked,
-    named,
-    notes_on_classifiers,
-    title,
-)
-from narrows.evaluate.retrieval import SCORES, Retrieval
+from narrows.evaluate.methods import NarrowsMethod
 from narrows.evaluate.splits import Splits
+from narrows.evaluate.table import ALL, FIELDS, named, title
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
 from narrows.io.table_rows import take_rows
 from narrows.methods.base import remember
 from narrows.methods.describe import details, ends, summary
 from narrows.moments.labels import joined
-from narrows.solve.paired import BY_SCORES, METRICS
+from narrows.solve.paired import METRICS
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
 _KEPT = 1000  # selected features that are listed
@@ -87,145 +72,83 @@ def twin_of(path: str) -> str:
     return str(Path(path).with_suffix(".json"))
 
 
-def contents(lines: Results, fit: str | None = None) -> dict[str, Any]:
-    """Return the recommendation and the lines as plain data for JSON."""
-    chosen, largest = lines.recommendation_, lines.largest_class_
-    return {
-        "recommendation": None if chosen is None else chosen.as_dict(),
-        "sentence": lines.sentence_,
-        "metric": lines.metric,
-        "metric_because": lines.why,
-        "margin": lines.margin,
-        "ranked_by": lines.ranked_by,
-        "notes": list(lines.notes),
-        "splits": lines.n_folds,
-        "fit": fit,
-        "lines": lines.as_dicts(),
-        "columns_in_order": list(lines.columns_in_order_),
-        constant(lines.metric): None if largest is None else largest.as_dict(),
-    }
-
-
 def write(
     path: str | os.PathLike[str],
-    lines: Results,
-    data: Splits,
-    methods: Sequence[Method],
+    lines: Any,
     inputs: Sequence[str] = (),
     command: str = "",
     fit: str | None = None,
 ) -> None:
-    """Write a page to `path`, and its contents as JSON beside it.
+    """Write a page of `compare` or `retrieval` to `path`, and its contents as JSON beside it.
 
     `inputs`, `command` and `fit` are of the command line: the files, the command that was run, and
     the one that fits the recommended method.
     """
     twin = twin_of(os.fspath(path))
-    chosen, two, classifiers = lines.recommendation_, _of_two(lines), classifiers_of(lines)
-    # an interrupted or failed method is not fitted
-    fitted: list[Any] = [each for each in methods if hasattr(each.fitted, "n_samples_seen_")]
-    good = dict(zip(map(id, lines), lines.near(), strict=True))
+    more, shown = lines.page()
     found = {
-        **_run(command),
-        "stopped": lines.stopped,
-        "data": _data(data, lines.n_folds, inputs),
-        **contents(lines, fit),
-        **two,
-        "confusions": [] if chosen is None else _confusions(chosen.line),
-        "models": [_model(method, data) for method in fitted],
-    }
-    _write(
-        path,
-        twin,
-        found,
-        heading=("Comparison of dimensionality reductions", "on"),
-        inputs=list(inputs),
-        lines=list(zip(found["lines"], good.values(), strict=True)),
-        largest=found[constant(lines.metric)],
-        field=FIELDS[lines.metric],
-        more=_more(lines),
-        metric=METRICS[lines.metric],
-        chosen=chosen,
-        columns=chosen_columns(lines),
-        # the first line of the documentation of a method has its full name
-        descriptions={m.name: (getdoc(type(m.last)) or "").partition("\n")[0] for m in methods},
-        classifiers=classifiers,
-        # a line of each reduction, and its lines by all classifiers: if equivalent to the best
-        table=[
-            (next(iter(row.values())),
-             [(line, good.get(id(line), False)) for line in map(row.get, classifiers)])
-            for row in by_reduction(lines)
-        ],
-        classifiers_said=notes_on_classifiers(lines),
-        matrix=_matrix(lines, data),
-        map=_map(lines, data, [each for each in fitted if not each.fitted._selects]),
-        texts=data.is_text,
-        pictures=list(_pictures(lines, fitted, two)),
-    )  # fmt: skip
-
-
-def write_retrieval(
-    path: str | os.PathLike[str],
-    lines: Retrieval,
-    inputs: Sequence[str] = (),
-    command: str = "",
-    fit: str | None = None,
-) -> None:
-    """Write a page of `retrieval` to `path`, and its contents as JSON beside it."""
-    twin, rows, near = twin_of(os.fspath(path)), lines.as_dicts(), lines.near()
-    found = {
-        **_run(command),
-        "inputs": list(inputs),
-        "sentence": lines.sentence_,
-        "fit": fit,
-        "margin": lines.margin,
-        "draws": lines[0].n_draws,
-        "lines": rows,
-    }
-    figures = {score: RetrievalDisplay(lines).plot(metric=score).figure_ for score in SCORES}
-    _write(
-        path,
-        twin,
-        found,
-        heading=("Retrieval by reduced vectors", "of"),
-        inputs=list(inputs),
-        lines=[(row, line in near) for row, line in zip(rows, lines, strict=True)],
-        kinds=lines.classes,
-        scores=SCORES,
-        pictures=[
-            _shown(f"{score} by number of dimensions", "With one standard error.", figure)
-            for score, figure in figures.items()
-        ],
-    )
-
-
-def _run(command: str) -> dict[str, Any]:
-    """Return what was run, when, and by which versions."""
-    return {
         "command": command or None,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version()}
         | {name: metadata.version(name) for name in _LIBRARIES},
+        "inputs": list(inputs),
+        **lines.contents(fit),
+        **more,
     }
-
-
-def _write(path: str | os.PathLike[str], twin: str, found: dict[str, Any], **shown: Any) -> None:
-    """Write a page that shows what was found, and this as JSON beside it."""
-    page = _template().render(found=found, **shown)
+    page = _template().render(found=found, table=lines, **shown)
     for name, text in (twin, json.dumps(found, indent=1, allow_nan=False)), (path, page):
         with replacing(name) as temporary:
             Path(temporary).write_text(text, encoding="utf-8")
 
 
+def of_comparison(lines: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the report of a comparison has besides its lines, and what its page shows."""
+    data, methods, chosen = lines.splits, lines.methods, lines.recommendation_
+    two = _of_two(chosen)
+    # an interrupted or failed method is not fitted
+    fitted = [each for each in methods if hasattr(each.fitted, "n_samples_seen_")]
+    found = {
+        "data": _data(data, lines.n_folds),
+        **two,
+        "confusions": [] if chosen is None else _confusions(chosen.line),
+        "models": [_model(method, data) for method in fitted],
+    }
+    return found, {
+        "metric": METRICS[lines.metric],
+        "chosen": chosen,
+        # the first line of the documentation of a method has its full name
+        "descriptions": {
+            each.name: (getdoc(type(each.last)) or "").partition("\n")[0] for each in methods
+        },
+        "matrix": _matrix(lines, data),
+        "map": _map(lines, data, [each for each in fitted if not each.fitted._selects]),
+        "texts": data.is_text,
+        "pictures": list(_pictures(lines, fitted, two)),
+    }
+
+
+def of_retrieval(lines: Any, scores: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the report of a retrieval has besides its lines, and what its page shows."""
+    display = RetrievalDisplay(lines)
+    pictures = [
+        _shown(
+            f"{score} by number of dimensions",
+            "With one standard error.",
+            display.plot(metric=score).figure_,
+        )
+        for score in scores
+    ]
+    return {}, {"pictures": pictures, "wide": True}
+
+
 # -- contents --------------------------------------------------------------------------------
 
 
-def _data(data: Splits, done: int, inputs: Sequence[str]) -> dict[str, Any]:
+def _data(data: Splits, done: int) -> dict[str, Any]:
     """Describe the samples; features that only pipelines make are not known."""
     X, y, _, y_test = data[min(done, len(data)) - 1]
     classes = np.union1d(y, y_test) if y.ndim == 1 else np.empty(0)
     found: dict[str, Any] = {
-        "inputs": list(inputs),
         "folds": len(data),
         "rows": len(y),
         "rows_held_out": len(y_test),
@@ -249,9 +172,8 @@ def _data(data: Splits, done: int, inputs: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _of_two(lines: Results) -> dict[str, Any]:
+def _of_two(chosen: Any) -> dict[str, Any]:
     """Return the calibration and the lift of the recommended line, for the rarer of two classes."""
-    chosen = lines.recommendation_
     outcomes = () if chosen is None else chosen.line.outcomes
     two = [
         (each.true == each.rarer, each.probabilities[:, each.rarer])
@@ -264,19 +186,6 @@ def _of_two(lines: Results) -> dict[str, Any]:
     if is_one.all() or not is_one.any():
         return {}
     return {"calibration": calibration(is_one, found), "lift": lift(is_one, found)}
-
-
-def _more(lines: Results) -> dict[str, str]:
-    """Return the scores that are shown beside the metric, and their titles."""
-    metric = lines.metric
-    if metric == "r2":
-        return {"rmse": "RMSE"}
-    names = [*OF_CLASSES]
-    done = [line for line in lines if not line.skipped]
-    if done and all(line.roc_auc == line.roc_auc for line in done):
-        names += BY_SCORES
-    short = METRICS | {"roc_auc": "ROC area", "average_precision": "av. precision"}
-    return {FIELDS[name]: short[name] for name in names if name != metric}
 
 
 def _model(method: NarrowsMethod, data: Splits) -> dict[str, Any]:
@@ -318,7 +227,7 @@ def _name(value: Any) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _confusions(line: Line) -> list[dict[str, Any]]:
+def _confusions(line: Any) -> list[dict[str, Any]]:
     """Return which classes a line takes for others most often."""
     return [
         {"class": true, "predicted": predicted, "samples": count}
@@ -326,7 +235,7 @@ def _confusions(line: Line) -> list[dict[str, Any]]:
     ]
 
 
-def _matrix(lines: Results, data: Splits) -> dict[str, Any] | None:
+def _matrix(lines: Any, data: Splits) -> dict[str, Any] | None:
     """Return the confusion matrix of the recommended line, if there are not too many classes."""
     chosen = lines.recommendation_
     held_out = np.concatenate([data.held_out(k) for k in range(lines.n_folds)])
@@ -341,7 +250,7 @@ def _matrix(lines: Results, data: Splits) -> dict[str, Any] | None:
     return {"classes": classes, "rows": rows}
 
 
-def _map(lines: Results, data: Splits, projectors: Sequence[Any]) -> dict[str, Any] | None:
+def _map(lines: Any, data: Splits, projectors: Sequence[Any]) -> dict[str, Any] | None:
     """Draw the held-out samples by the best projection: in one dimension for two classes, or two.
 
     A method with more dimensions is better than one that has two, and its first two are drawn.
@@ -350,8 +259,7 @@ def _map(lines: Results, data: Splits, projectors: Sequence[Any]) -> dict[str, A
         return None
     drawn = 1 if len(np.unique(data.y)) == 2 else 2
     makers = {m.name: m for m in projectors if len(m.fitted.components_) >= drawn}
-    mine = [each for each in lines if not each.skipped and is_ranked(lines, each)]
-    mine = [line for line in mine if line.method in makers]
+    mine = [line for line in lines.ranked() if line.method in makers]
     if not mine:
         return None
     best = max(mine, key=lines.score)
@@ -410,11 +318,11 @@ def _shown(title: str, caption: str, figure: Any) -> dict[str, str]:
 
 
 def _pictures(
-    lines: Results, fitted: Sequence[Any], two: Mapping[str, Any]
+    lines: Any, fitted: Sequence[Any], two: Mapping[str, Any]
 ) -> Iterator[dict[str, str]]:
     """Yield the pictures: scores, calibration and lift of two classes, times, and selections."""
 
-    def picture(title: str, caption: str, draw: Any, *args: Any, **more: Any) -> dict[str, str]:
+    def picture(title: str, caption: str, draw: Callable[..., Any], *args: Any, **more: Any) -> Any:
         ax = new_figure((5.4, 4.4)).subplots()
         draw(*args, ax=ax, **more)
         return _shown(title, caption, ax.figure)
