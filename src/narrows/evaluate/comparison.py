@@ -303,19 +303,20 @@ def compare_splits(
     found, constants, notes, stopped = list[Line](), list[Line](), list[str](), False
     numeric, say = splits.y.ndim == 2, progress or (lambda what: None)
     known = REGRESSORS if numeric else CLASSIFIERS
-    names = checked_classifiers(classifiers, numeric)
-    judged = {name: known[name] for name in names}
+    machines = {name: known[name] for name in checked_classifiers(classifiers, numeric)}
     try:
         with threadpool_limits(1):  # CPU seconds would count waiting threads
             for number in range(len(splits)):
-                fold = X, y, _, y_test = _narrowed(splits[number])
+                X, y, X_test, y_test = splits[number]
+                X, X_test = _narrow(X), _narrow(X_test)
+                fold = X, y, X_test, y_test
                 if dims is None:
                     dims = sizes_of(X)  # of all, also if others have more or fewer terms
                 if not numeric:
                     joined([y, y_test])  # labels of another type would all be predicted wrong
                 features, source = _width(X), splits.source(0) if number == 0 else None
                 judge = _Judge(
-                    fold, judged, features, source,
+                    fold, machines, features, source,
                     "balanced" if metric == "balanced_accuracy" else None,
                     not numeric and (metric in BY_SCORES or len(np.unique(y)) == 2),
                     USUAL[1:] if classifiers is None else (),
@@ -326,8 +327,7 @@ def compare_splits(
                 every = Method(ALL, FunctionTransformer(_refuse if features is None else None))
                 sizes = sorted({int(p) for p in dims})
                 compared = [every, *(methods if sizes else ())]
-                for line in run(compared, (X, y), X, sizes, Line, names, judge, say):
-                    found.append(line)
+                found.extend(run(compared, (X, y), X, sizes, Line, [*machines], judge, say))
                 if number == 0 and features is not None:
                     done = [line for line in [*constants, *found] if not line.skipped]
                     best = max(value(line, _SHARE.get(metric, metric)) for line in done)
@@ -358,12 +358,6 @@ def without_costly(made: Sequence[Method], data: Sequence[Fold]) -> list[Method]
     """Return the default methods that are compared with so many features."""
     few = data[0][0].shape[1] <= MOST
     return [method for method in made if few or method.name not in _NARROW]
-
-
-def _narrowed(fold: Fold) -> Fold:
-    """Return a split with 32-bit indices of sparse samples, if possible."""
-    X, y, X_test, y_test = fold
-    return _narrow(X), y, _narrow(X_test), y_test
 
 
 def _narrow(X: Any) -> Any:

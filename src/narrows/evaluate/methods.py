@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from inspect import signature
 from itertools import chain, count
@@ -81,11 +81,6 @@ def _labels(y: np.ndarray) -> np.ndarray:
     return np.zeros(len(y), np.int64) if y.ndim == 2 else y
 
 
-def is_nested(method: Any) -> bool:
-    """Whether the first p of more components are those of a fit with p."""
-    return not isinstance(method, ILDA)
-
-
 class Method:
     """A transformer that is compared, or a pipeline that ends in one, as it is run on each fold.
 
@@ -94,6 +89,7 @@ class Method:
     summed over the cores.
     """
 
+    is_compiled = False  # whether loops need not be compiled before times are taken
     fitted: Any = None  # the estimator of narrows, fitted to the last fold
     fold = 0  # the number of that fold
     groups: np.ndarray | None = None  # the column of each feature of a table
@@ -109,8 +105,9 @@ class Method:
         known = self.last.get_params(deep=False) if has_default_size(self.last) else {}
         start = f"{start}__" if isinstance(transformer, Pipeline) else ""
         self.size = next((start + size for size in _SIZES if size in known), "")
-        # whether it takes the dimensions that are compared, and has none of its own
-        self.is_sized = bool(self.size)
+        # whether it takes the dimensions that are compared, having none of its own, and whether the
+        # first ones of more are those of a fit with fewer
+        self.is_sized, self.is_nested = bool(self.size), self.size.endswith("n_components")
 
     def is_for(self, numeric: bool) -> bool:
         """Whether it learns from numeric targets, or from classes; some need neither."""
@@ -136,7 +133,7 @@ class Method:
             if isinstance(self.transformer, LinearDiscriminantAnalysis):
                 p = min(p, len(np.unique(y)) - 1)
         made = self.with_size(p)
-        with threadpool_limits(None if (p or 0) < _MANY_COMPONENTS else cores()):
+        with threadpool_limits(cores()) if (p or 0) >= _MANY_COMPONENTS else nullcontext():
             made.fit(X, y)
         last = made.steps[-1][1] if isinstance(made, Pipeline) else made
         self.width = getattr(last, "n_features_in_", None)
@@ -175,13 +172,14 @@ class NarrowsMethod(Method):
     """A method of narrows, fitted once for all numbers of dimensions."""
 
     labels: Any = None  # of the samples of the fit
-    is_compiled = False  # whether loops are compiled
     most = 0  # components of a method that is fitted for each number of them
 
     def __init__(self, name: str, transformer: Any):
         super().__init__(name, transformer)
         self.estimator, self.fitted = self.last, clone(self.last)
         self.is_sized = has_default_size(self.estimator)
+        # OnlineSRDA has outputs of all classes
+        self.is_nested &= not isinstance(self.estimator, ILDA | OnlineSRDA)
         self.is_forward = isinstance(self.estimator, ForwardFS)
         self.erases = isinstance(self.estimator, LEACE)
 
@@ -259,7 +257,7 @@ class NarrowsMethod(Method):
         """Return the function that reduces samples to p dimensions."""
         if p is None:
             return reducer_of(self.fitted)
-        if not is_nested(self.fitted) and min(p, self.most) != self.fitted.n_components:
+        if isinstance(self.fitted, ILDA) and min(p, self.most) != self.fitted.n_components:
             self.fitted.set_params(n_components=min(p, self.most)).fit(X, self.labels)
         if self.is_forward:
             columns = self._of_steps(p)

@@ -222,9 +222,8 @@ class Recommendation(Choice):
     """
 
     def __init__(self, lines: Comparison):
-        self.metric, self.margin, self.largest_class = (
-            lines.metric, lines.margin, lines.largest_class_
-        )  # fmt: skip
+        self.metric, self.margin = lines.metric, lines.margin
+        self.largest_class = lines.largest_class_
         self.against = _AGAINST_CONSTANT.get(self.metric, self.metric)
         self._done, reductions = lines.ranked(), lines.reductions()
         whole = [line for line in self._done if line.method == ALL]
@@ -239,7 +238,7 @@ class Recommendation(Choice):
             self.of_narrows = self._choose(mine)[0] if mine else None
         self.other: Line | None = None
         if self._beat_largest(reductions):
-            worse = whole and all(self._is_worse(each, self.every) for each in reductions)
+            worse = whole and all(self.is_worse(each, self.every) for each in reductions)
             self.verdict = "worse" if worse else "use"
         elif whole and self._beat_largest([self.every]):
             self.verdict = "features only"
@@ -251,19 +250,16 @@ class Recommendation(Choice):
     def _choose(self, lines: list[Line]) -> tuple[Line, list[Line]]:
         """Return which of some reductions to use, and all that are good enough."""
         best = top(lines, self.metric)
-        near = [line for line in lines if not self._is_worse(line, best)]
+        near = [line for line in lines if not self.is_worse(line, best)]
         near = self._beat_largest(near) or near
         if self.every is not None:
-            near = [line for line in near if not self._is_worse(line, self.every)] or near
+            near = [line for line in near if not self.is_worse(line, self.every)] or near
         return min(near, key=self._order), near
 
     def _order(self, line: Line) -> tuple[float, ...]:
         """Return what is smaller for the reduction to prefer of those that are good enough."""
         seconds = line.learn + line.transform
         return line.dimensions, line.is_rival, seconds, -value(line, self.metric)
-
-    def _is_worse(self, line: Line, other: Line) -> bool:
-        return difference(line.outcomes, other.outcomes, self.metric).is_worse(self.margin)
 
     def _beat_largest(self, lines: list[Line]) -> list[Line]:
         """Return the lines that are clearly better than the largest class."""
@@ -276,11 +272,11 @@ class Recommendation(Choice):
     @property
     def is_within(self) -> bool:
         """Whether the reduction is within one standard error, or the margin, of the best line."""
-        return not self._is_worse(self.line, self.best)
+        return not self.is_worse(self.line, self.best)
 
-    def apart(self, other: Line) -> Difference:
-        """Return the paired difference of the reduction from another line."""
-        return difference(self.line.outcomes, other.outcomes, self.metric)
+    def apart(self, other: Line, row: Line | None = None) -> Difference:
+        """Return the paired difference of a line, by default the reduction, from another line."""
+        return difference((row or self.line).outcomes, other.outcomes, self.metric)
 
     def score(self, row: Line) -> str:
         """Return the score of a line as text, with its classifier if that is another one."""
@@ -310,22 +306,18 @@ class Recommendation(Choice):
         if line.is_rival:
             said += f" {title(line.method)} is a method of scikit-learn."
             if (mine := self.of_narrows) is not None:
-                apart = difference(mine.outcomes, line.outcomes, self.metric)
-                said += (
-                    f" Of narrows, the best choice is {named(mine)} ({self.score(mine)}; "
-                    f"difference {apart})."
-                )
+                apart = self.apart(line, mine)
+                said += f" Of narrows, the best choice is {named(mine)} ({self.score(mine)}; "
+                said += f"difference {apart})."
         return said
 
     def _verdict(self) -> str:
         """Say why no reduction is recommended without reserve."""
         every, largest, other = self.every, self.largest_class, self.other
         if self.verdict == "worse":
-            margin = f" and the margin of {self.margin:g}" if self.margin else ""
-            return (
-                f"Every reduction is worse than {named(every)} by more than one standard error"
-                f"{margin}."
-            )
+            margin = f" and the margin of {self.margin:g}" * bool(self.margin)
+            said = f"Every reduction is worse than {named(every)} by more than one standard error"
+            return f"{said}{margin}."
         assert largest is not None
         score = FIELDS[self.against]
         shown = top(self._done, self.against) if self.verdict == "nothing" else every
@@ -491,10 +483,8 @@ class Comparison(Table[Line]):
 
     def ranked(self) -> list[Line]:
         """Return the lines that the recommendation compares."""
-        return [
-            line for line in self
-            if not line.skipped and (not self.ranked_by or line.classifier == self.ranked_by)
-        ]  # fmt: skip
+        done = (line for line in self if not line.skipped)
+        return [line for line in done if self.ranked_by in ("", line.classifier)]
 
     def reductions(self) -> list[Line]:
         """Return the reductions that the recommendation compares."""
@@ -513,11 +503,9 @@ class Comparison(Table[Line]):
         best = {by: max((line for line in done if line.classifier == by), key=self.score)
                 for by in self.classifiers()}  # fmt: skip
         return [
-            None
-            if line.skipped
-            else difference(line.outcomes, best[line.classifier].outcomes, self.metric)
-            for line in self
-        ]
+            None if line.skipped else
+            difference(line.outcomes, best[line.classifier].outcomes, self.metric) for line in self
+        ]  # fmt: skip
 
     def near(self) -> list[bool]:
         """Return which lines are equivalent to the best of their classifier."""
@@ -557,15 +545,11 @@ class Comparison(Table[Line]):
         if chosen is not None:
             said = [str(chosen)]
             several = len({line.method for line in reductions}) > 1
-            best = chosen.best_reduction.outcomes
-            if several and len(reductions) >= _FEWEST_EQUAL and chosen.verdict == "use" and not any(
-                difference(line.outcomes, best, self.metric).is_worse(self.margin)
-                for line in reductions
-            ):  # fmt: skip
-                said.append(
-                    f"All {len(reductions)} reductions are equally good: choose by size, time or "
-                    "features."
-                )
+            unequal = any(chosen.is_worse(line, chosen.best_reduction) for line in reductions)
+            many = several and len(reductions) >= _FEWEST_EQUAL
+            if chosen.verdict == "use" and many and not unequal:
+                equal = f"All {len(reductions)} reductions are equally good"
+                said.append(f"{equal}: choose by size, time or features.")
             return " ".join([*said, *self.notes])
         tried = [line for line in self if line.method != ALL]
         d = max((line.features for line in self), default=0)
@@ -603,9 +587,9 @@ class Comparison(Table[Line]):
         The last row is that of the largest class.
         """
         apart = dict(zip(self, self.differences(), strict=True))
-        classifiers, largest = self.classifiers() or [""], self.largest_class_
-        several, last = len(classifiers) > 1, [] if largest is None else [largest]
-        name, field = _SHORT[self.metric], FIELDS[self.metric]
+        classifiers, field = self.classifiers() or [""], FIELDS[self.metric]
+        several, first = len(classifiers) > 1, classifiers[0]
+        last = [] if self.largest_class_ is None else [self.largest_class_]
         second = {"accuracy": "macro_f1", "r2": "rmse"}.get(self.metric, "accuracy")
         more = self.more() if full else [] if several else [second]
 
@@ -617,40 +601,36 @@ class Comparison(Table[Line]):
             return Cell(getattr(line, field), spread, near)
 
         def others(line: Line) -> list[Any]:
-            to_best = apart.get(line)
-            found = ["" if to_best is None else Cell(*to_best, form="+.3f")]
-            for each in more:
-                found.append(
-                    Cell(x := getattr(line, FIELDS[each]), form=f",.{3 if x < 1e4 else 0}f")
-                )
-            found.append(Cell(line.row_bytes, form=",.0f"))
+            to_best, values = apart.get(line), [getattr(line, FIELDS[each]) for each in more]
             times = [line.learn, line.transform]
-            return found + [Cell(x) for x in ([*times, line.train] if full else [sum(times)])]
+            return [
+                "" if to_best is None else Cell(*to_best, form="+.3f"),
+                *(Cell(value, form=f",.{3 if value < 1e4 else 0}f") for value in values),
+                Cell(line.row_bytes, form=",.0f"),
+                *map(Cell, [*times, line.train] if full else [sum(times)]),
+            ]
 
-        titles = [_SHORT[each] for each in more]
-        if full:
-            header = [*(["classifier"] * several), name, "to the best", *titles]
-            header += ["bytes", "learn", "reduce", "train"]
-            return header, [
-                (line, [*([line.classifier] * several),
-                        *([f"skipped: {line.skipped}"] if line.skipped else
-                          [score(line), *others(line)])])
-                for line in [*self, *last]
-            ]  # fmt: skip
         rows: dict[Any, dict[str, Line]] = {}
-        for line in self._without_left_out():
-            rows.setdefault((line.method, line.skipped or line.dimensions), {})[line.classifier] = (
-                line
-            )
-        by_row = [*rows.values(), *(dict.fromkeys(classifiers, line) for line in last)]
-        first = classifiers[0]
-        header = [*(classifiers if several else [name]), f"{first} to the best" if several else
-                  "to the best", *titles, "bytes/row", "seconds"]  # fmt: skip
-        return header, [
-            (line, [f"skipped: {line.skipped}"] if line.skipped else
-                   [*(score(row.get(each)) for each in classifiers), *others(line)])
-            for row in by_row for line in [row.get(first) or next(iter(row.values()))]
-        ]  # fmt: skip
+        for line in [*self, *last] if full else self._without_left_out():
+            key = line if full else (line.method, line.skipped or line.dimensions)
+            rows.setdefault(key, {})[line.classifier] = line
+        if not full:
+            rows |= {line: dict.fromkeys(classifiers, line) for line in last}
+        found = []
+        for row in rows.values():
+            line = row.get(first) or next(iter(row.values()))
+            scores = [line] if full else [row.get(each) for each in classifiers]
+            cells = [line.classifier] if full and several else []
+            if line.skipped:
+                found.append((line, [*cells, f"skipped: {line.skipped}"]))
+            else:
+                found.append((line, [*cells, *map(score, scores), *others(line)]))
+        header = ["classifier"] if full and several else []
+        header += classifiers if several and not full else [_SHORT[self.metric]]
+        header += [f"{first} to the best" if several and not full else "to the best"]
+        header += [_SHORT[each] for each in more]
+        times = ["bytes", "learn", "reduce", "train"] if full else ["bytes/row", "seconds"]
+        return [*header, *times], found
 
     def _without_left_out(self) -> list[Line]:
         """Return the lines without those of all features that were left out to save time."""

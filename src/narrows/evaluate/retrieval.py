@@ -235,11 +235,15 @@ def retrieval(
         repeats = 1
     sizes = sizes_of(c - k, d, dims)
     rng, found, ratios = np.random.default_rng(seed), list[RetrievalLine](), dict[str, float]()
+    compared, say = [Method(ALL, FunctionTransformer()), *made], progress or (lambda what: None)
+    for method in made:
+        method.is_compiled = True  # there are no times
     for _ in range(repeats):
         draw = _Draw(X, codes, _queries(codes, rng) if is_query is None else is_query, k, rng)
         fitted, ratios = (X[draw.fitted], codes[draw.fitted]), draw.ratios
-        compared, say = [Method(ALL, FunctionTransformer()), *made], progress or (lambda what: None)
-        found += run(compared, fitted, X, sizes, RetrievalLine, [""], draw, say)
+        found += run(compared, fitted, X, sizes[::-1], RetrievalLine, [""], draw, say, cut=True)
+    order = {method.name: number for number, method in enumerate(compared)}
+    found.sort(key=lambda line: (order[line.method], line.asked or 0))
     index = X if is_query is None else X[~is_query]
     return Retrieval(merged(found, _all_draws)[0], made, ratios, _scatter(index), margin)
 
@@ -431,19 +435,15 @@ class Chosen(Choice):
         self.classes, self.metric, self.margin, self._lines = classes, metric, lines.margin, lines
         by, reductions = (classes, metric), lines.reductions()
         self.best = min(reductions, key=lambda line: (-line.mean(*by), line.dimensions))
-        self.near = [line for line in reductions if not self._is_worse(line, self.best)]
+        self.near = [line for line in reductions if not self.is_worse(line, self.best)]
         self.line = min(self.near, key=lambda line: (line.dimensions, -line.mean(*by)))
         self.all_columns = next(line for line in lines if line.method == ALL)
-        self.are_all_worse = all(self._is_worse(line, self.all_columns) for line in reductions)
+        self.are_all_worse = all(self.is_worse(line, self.all_columns) for line in reductions)
         self.estimator = lines.estimator(self.line)
 
-    def _is_worse(self, line: RetrievalLine, other: RetrievalLine) -> bool:
-        apart = self._lines.score(line, self.classes, self.metric, other)
-        return apart.is_worse(self.margin)
-
-    def apart(self, other: RetrievalLine | None) -> Difference:
-        """Return the paired difference of the reduction from another line, or its score."""
-        return self._lines.score(self.line, self.classes, self.metric, other)
+    def apart(self, other: RetrievalLine | None, row: RetrievalLine | None = None) -> Difference:
+        """Return the paired difference of a line from another one, or its score."""
+        return self._lines.score(row or self.line, self.classes, self.metric, other)
 
     def score(self, row: RetrievalLine) -> str:
         """Return the score of a line as text."""

@@ -80,24 +80,29 @@ def run(
     judges: Sequence[str],
     judge: Callable[[str, Reduced], R],
     progress: Callable[[str], None],
+    cut: bool = False,
 ) -> Iterator[R]:
     """Fit methods to samples and labels, reduce others, and yield the rows that judges make.
 
     Sums are added up once for all methods. A number of dimensions that a method does not have is
-    the largest that it has, which is judged once. An error of a method is a row, too.
+    the largest that it has, which is judged once. An error of a method is a row, too. With `cut`,
+    sizes fall, and the first columns of the largest reduction are the smaller ones.
     """
     states = States(*fitted)
     for method in methods:
         learned: float | str | None = None
         done: dict[tuple[int, str], R] = {}
+        whole: Reduced | str | None = None
         for asked in sizes if method.is_sized else [None]:
             made: Reduced | str | None = None
             for name in judges:
                 progress(", ".join(filter(None, [method.name, str(asked or ""), name])))
                 if learned is None:
                     learned = _learned(method, *fitted, states, sizes)
-                if made is None:
-                    made = _reduced(method, asked, fitted[0], samples, learned)
+                if made is None and isinstance(whole, Reduced) and cut and method.is_nested:
+                    made = replace(whole, asked=asked, Z=whole.Z[:, :asked])
+                elif made is None:
+                    made = whole = _reduced(method, asked, fitted[0], samples, learned)
                 if isinstance(made, str):
                     yield row(method=method.name, classifier=name, asked=asked, skipped=made)
                     continue
@@ -202,9 +207,13 @@ class Choice:
     line: Any
     margin: float
 
-    def apart(self, other: Any) -> Difference:
-        """Return the paired difference of the chosen row from another one."""
+    def apart(self, other: Any, row: Any = None) -> Difference:
+        """Return the paired difference of a row, by default the chosen one, from another one."""
         raise NotImplementedError
+
+    def is_worse(self, row: Any, other: Any) -> bool:
+        """Whether a row is worse than another one, and not equivalent."""
+        return self.apart(other, row).is_worse(self.margin)
 
     def score(self, row: Any) -> str:
         """Return the score of a row as text."""
