@@ -165,10 +165,10 @@ class EnergyDisplay(_Display):
         """Plot the scores of a fitted selector."""
         _check_is(estimator, Selector, "a selector", "Use OCFS, IG or another selector.")
         scores = estimator.scores_[estimator.ranking_]
-        display = cls(scores, estimator.energy_, estimator.n_features_)
         held_out: Any = getattr(estimator, "held_out_scores_", ())
-        if len(held_out) == len(scores):  # not of some steps
-            display.held_out, display.errors = held_out, estimator.held_out_errors_
+        is_whole = len(held_out) == len(scores)  # not of some steps
+        held_out = (held_out, estimator.held_out_errors_) if is_whole else ()
+        display = cls(scores, estimator.energy_, estimator.n_features_, *held_out)
         return display.plot(ax, legend)
 
     def plot(self, ax: Any = None, legend: Place = "right") -> Self:
@@ -246,11 +246,8 @@ class GainDisplay(_Display):
     def from_estimator(cls, estimator: Any, ax: Any = None, legend: Place = "right") -> Self:
         """Plot the gains of a fitted `ForwardFS`."""
         _check_is(estimator, ForwardFS, "a ForwardFS", "Use EnergyDisplay for other selectors.")
-        display = cls(estimator.gain_curve_)
-        if len(estimator.held_out_scores_):
-            display.held_out = estimator.held_out_scores_
-            display.errors = estimator.held_out_errors_
-        return display.plot(ax, legend)
+        held_out = estimator.held_out_scores_, estimator.held_out_errors_
+        return cls(estimator.gain_curve_, *(held_out if len(held_out[0]) else ())).plot(ax, legend)
 
     def plot(self, ax: Any = None, legend: Place = "right") -> Self:
         """Plot on given axes or in a new figure; return self.

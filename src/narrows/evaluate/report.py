@@ -129,16 +129,9 @@ def of_comparison(lines: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def of_retrieval(lines: Any, scores: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the report of a retrieval has besides its lines, and what its page shows."""
-    display = RetrievalDisplay(lines)
-    pictures = [
-        _shown(
-            f"{score} by number of dimensions",
-            "With one standard error.",
-            display.plot(metric=score).figure_,
-        )
-        for score in scores
-    ]
-    return {}, {"pictures": pictures, "wide": True}
+    display, of = RetrievalDisplay(lines), "by number of dimensions"
+    figures = ((f"{score} {of}", display.plot(metric=score).figure_) for score in scores)
+    return {}, {"pictures": [_shown("neighbours", *each) for each in figures], "wide": True}
 
 
 # -- contents --------------------------------------------------------------------------------
@@ -211,12 +204,8 @@ def _template() -> Any:
     with needing("plots", "jinja2"):
         import jinja2
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {
-        "escaped": escaped,
-        "name": _name,
-        "file": os.path.basename,
-        "title": title,
-    }
+    filters = {"escaped": escaped, "name": _name, "file": os.path.basename, "title": title}
+    environment.filters |= filters
     source = resources.files("narrows.evaluate").joinpath("report.html").read_text("utf-8")
     return environment.from_string(source)
 
@@ -312,9 +301,9 @@ def threshold(z: np.ndarray, y: np.ndarray) -> float:
     return float(values[k : k + 2].mean())
 
 
-def _shown(title: str, caption: str, figure: Any) -> dict[str, str]:
-    """Return a picture as the page shows it."""
-    return {"title": title, "caption": caption, "svg": base64.b64encode(as_svg(figure)).decode()}
+def _shown(kind: str, title: str, figure: Any) -> dict[str, str]:
+    """Return a picture as the page shows it, which has words about each kind."""
+    return {"kind": kind, "title": title, "svg": base64.b64encode(as_svg(figure)).decode()}
 
 
 def _pictures(
@@ -322,51 +311,29 @@ def _pictures(
 ) -> Iterator[dict[str, str]]:
     """Yield the pictures: scores, calibration and lift of two classes, times, and selections."""
 
-    def picture(title: str, caption: str, draw: Callable[..., Any], *args: Any, **more: Any) -> Any:
+    def picture(kind: str, title: str, draw: Callable[..., Any], *args: Any, **more: Any) -> Any:
         ax = new_figure((5.4, 4.4)).subplots()
         draw(*args, ax=ax, **more)
-        return _shown(title, caption, ax.figure)
+        return _shown(kind, title, ax.figure)
 
     done = [line for line in lines if not line.skipped and line.method != ALL]
     metric, scores, below = METRICS[lines.metric], ComparisonDisplay(lines), {"legend": "below"}
-    plain = lines.metric not in ("accuracy", "r2")
-    bars = "the standard deviation over splits" if plain else "one standard error"
-    for classifier in dict.fromkeys(line.classifier for line in done):
+    for by in dict.fromkeys(line.classifier for line in done):
+        name = f"{metric[:1].upper()}{metric[1:]} by number of dimensions, {by}"
         yield picture(
-            f"{metric[:1].upper()}{metric[1:]} by number of dimensions, {classifier}",
-            f"On the held-out samples, with {bars}. Dotted: all features.",
-            scores.plot, what=FIELDS[lines.metric], classifier=classifier, **below,
-        )  # fmt: skip
-    if two and (chosen := lines.recommendation_) is not None:
-        of = f"of {named(chosen.line)}"
-        yield picture(
-            f"Calibration {of}",
-            "How often held-out samples have the rarer class, by its predicted probability.",
-            draw_calibration, two["calibration"],
-        )  # fmt: skip
-        yield picture(
-            f"Lift {of}",
-            "How many times as frequent the rarer class is among the held-out samples of highest "
-            "probability as among all.",
-            draw_lift, two["lift"],
-        )  # fmt: skip
+            "scores", name, scores.plot, what=FIELDS[lines.metric], classifier=by, **below
+        )
+    for kind, draw in (("calibration", draw_calibration), ("lift", draw_lift)):
+        if kind in two:
+            name = f"{kind.capitalize()} of {named(lines.recommendation_.line)}"
+            yield picture(kind, name, draw, two[kind])
     if done:
-        yield picture(
-            "Time to learn by number of dimensions",
-            "CPU seconds to fit the reduction, without reading the data.",
-            scores.plot, what="learn", **below,
-        )  # fmt: skip
+        name = "Time to learn by number of dimensions"
+        yield picture("time", name, scores.plot, what="learn", **below)
     kinds = {each.is_forward: each for each in reversed(fitted) if each.fitted._selects}
-    if selector := kinds.get(False):
-        yield picture(
-            f"Scores of the features, {title(selector.name)}",
-            "Share of the total score in the best features, and the score of each, best first.",
-            EnergyDisplay.from_estimator, selector.fitted, **below,
-        )  # fmt: skip
-    if forward := kinds.get(True):
-        yield picture(
-            f"Explained share by number of features, {title(forward.name)}",
-            "Share of the variance of the targets (of classes: of their indicators) that the first "
-            "features explain.",
-            GainDisplay.from_estimator, forward.fitted, **below,
-        )  # fmt: skip
+    if each := kinds.get(False):
+        name = f"Scores of the features, {title(each.name)}"
+        yield picture("energy", name, EnergyDisplay.from_estimator, each.fitted, **below)
+    if each := kinds.get(True):
+        name = f"Explained share by number of features, {title(each.name)}"
+        yield picture("gain", name, GainDisplay.from_estimator, each.fitted, **below)

@@ -651,14 +651,6 @@ class Comparison(Table[Line]):
         split = " in the first split" * (self.n_folds > 1)
         return [f"{what}, best first{split}: {', '.join(map(printable, names[:_SHOWN]))}{more}."]
 
-    def remarks(self) -> list[str]:
-        """Return what was done otherwise than with each classifier's defaults, in sentences."""
-        known = set(self._without_left_out())
-        said = [f"{ALL}: {line.skipped}" for line in self if line not in known]
-        if stopped := sum(not line.converged for line in self):
-            said.append(f"logistic: {count(stopped, 'result')} without convergence.")
-        return said
-
     def below(self) -> list[str]:
         """Return lines that explain the table, and the first columns that were selected."""
         several = len({line.classifier for line in self}) > 1
@@ -667,9 +659,12 @@ class Comparison(Table[Line]):
         notes = [
             f"{split * (self.n_folds > 1)}to the best{f' with the same {what}' * several}: paired "
             f"difference +- standard error; {marks(self.margin).format('')}; seconds: to fit and "
-            "to reduce",
-            *self.remarks(),
+            "to reduce"
         ]
+        known = set(self._without_left_out())
+        notes += [f"{ALL}: {line.skipped}" for line in self if line not in known]
+        if stopped := sum(not line.converged for line in self):
+            notes.append(f"logistic: {count(stopped, 'result')} without convergence.")
         names, n = self.columns_in_order_[:_SHOWN], len(self.columns_in_order_)
         if names and not self.chosen_columns():
             first = "" if n == len(names) else f"the first {_SHOWN} of {n:,}, "
