@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize
 
-from narrows import LDA, PCA
+from narrows import LDA, PCA, Moments
 from narrows.errors import ParameterError
 from narrows.evaluate import RetrievalDisplay, retrieval
 from tests.inside import check, n_steps, nearest
@@ -246,7 +246,7 @@ def test_transformers_and_pipelines_are_cut_where_their_size_is_open():
     assert list(found.values()) == [[3, 6], [2], [3, 6], [3, 6], [3, 6], [3, 6]]
     twice = retrieval(X, y, [LDA(), LDA()], [3], repeats=1)
     assert [line.method for line in twice[1:]] == ["LDA()", "LDA() (2)"]
-    with pytest.raises(ParameterError, match="expected names of methods, or estimators .* got 3"):
+    with pytest.raises(ParameterError, match=r"expected names of methods, or est.* got 3"):
         retrieval(X, y, [3])
     assert [line.dimensions for line in retrieval(X, y, [LDA], [3], repeats=1)[1:]] == [3]
     with pytest.raises(ParameterError, match=r"got 'pcas'\. Did you mean pca\?"):
@@ -309,11 +309,42 @@ def test_the_choice_is_within_one_standard_error_and_never_all_columns():
         retrieval(X, y, ["pca"], [2], left_out=0, repeats=1).best(classes="left-out")
 
 
+def test_sums_are_added_up_once_for_all_methods_of_a_draw(monkeypatch):
+    X, y = samples(9)
+    made, add = [], Moments.add
+
+    def counted(self, rows, *args):
+        made.append(rows.shape[0])
+        return add(self, rows, *args)
+
+    monkeypatch.setattr(Moments, "add", counted)
+    retrieval(X, y, ["lda", "pca"], [2, 3], ridges=[0.5, 1], test=(X, y), left_out=0.25)
+    assert made == [60] * 5  # of six of eight classes, in five draws
+
+
+def test_columns_of_methods_that_are_nested_are_fitted_once(monkeypatch):
+    X, y = samples(9)
+    fits, fit = [], decomposition.PCA.fit
+
+    def counted(self, *args):
+        fits.append(self.n_components)
+        return fit(self, *args)
+
+    monkeypatch.setattr(decomposition.PCA, "fit", counted)
+    lines = retrieval(X, y, ["sklearn-pca"], [2, 5], repeats=1)
+    assert fits == [5]
+    alone = retrieval(X, y, ["sklearn-pca"], [2], repeats=1)
+    for classes in lines.classes:
+        np.testing.assert_array_equal(lines[1].found[classes][0], alone[1].found[classes][0])
+
+
 def test_curves_of_both_kinds_of_classes():
     pytest.importorskip("matplotlib")
     lines = retrieval(*samples(10), ["lda", "pca"], [2, 8])
     display = RetrievalDisplay(lines).plot(metric="recall@10")
     assert [ax.get_title() for ax in display.axes_] == ["seen classes", "left-out classes"]
+    assert display.ax_ is display.axes_[1]
+    assert display.ax_.figure is display.figure_
     names = [text.get_text() for text in display.axes_[-1].get_legend().get_texts()]
     assert sorted(names) == ["LDA", "PCA", "all 12 features"]
     found = {c.get_label(): c.lines[0].get_xydata() for c in display.axes_[1].containers}

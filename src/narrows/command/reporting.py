@@ -39,7 +39,7 @@ def compare(
     **given: Any,
 ) -> int:  # fmt: skip
     """Compare methods by a classifier on the reduced data, or by the neighbours of queries."""
-    from narrows.evaluate.report import twin_of, write
+    from narrows.evaluate.report import contents, twin_of, write
 
     others = {
         "classification": ("left_out", "ridges"),
@@ -52,7 +52,7 @@ def compare(
         values.check_output(output, *files, *tests)
     run = _retrieve if task == "retrieval" else _classify
     lines, fit, no_command = run(inputs, files, tests, given)
-    found = lines.contents(fit)
+    found = contents(lines, fit)
     console.report(found, str(lines), as_json)
     if no_command is not None:
         console.report(None, f"\n{fit or no_command}", as_json)

@@ -72,6 +72,12 @@ def twin_of(path: str) -> str:
     return str(Path(path).with_suffix(".json"))
 
 
+def contents(lines: Any, fit: str | None = None) -> dict[str, Any]:
+    """Return the result of `compare` or `retrieval` as plain data for JSON, with a command."""
+    found = {"sentence": lines.sentence_, "fit": fit, "margin": lines.margin}
+    return found | {"lines": lines.as_dicts(), **lines._contents()}
+
+
 def write(
     path: str | os.PathLike[str],
     lines: Any,
@@ -85,14 +91,14 @@ def write(
     the one that fits the recommended method.
     """
     twin = twin_of(os.fspath(path))
-    more, shown = lines.page()
+    more, shown = lines._page()
     found = {
         "command": command or None,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version()}
         | {name: metadata.version(name) for name in _LIBRARIES},
         "inputs": list(inputs),
-        **lines.contents(fit),
+        **contents(lines, fit),
         **more,
     }
     page = _template().render(found=found, table=lines, **shown)
@@ -103,7 +109,7 @@ def write(
 
 def of_comparison(lines: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the report of a comparison has besides its lines, and what its page shows."""
-    data, methods, chosen = lines.splits, lines.methods, lines.recommendation_
+    data, methods, chosen = lines._splits, lines._methods, lines.recommendation_
     two = _of_two(chosen)
     # an interrupted or failed method is not fitted
     fitted = [each for each in methods if hasattr(each.fitted, "n_samples_seen_")]
@@ -178,7 +184,10 @@ def _of_two(chosen: Any) -> dict[str, Any]:
     is_one, found = (np.concatenate(part) for part in zip(*two, strict=True))
     if is_one.all() or not is_one.any():
         return {}
-    return {"calibration": calibration(is_one, found), "lift": lift(is_one, found)}
+    return {
+        "calibration": calibration(is_one, found),
+        "lift": lift(is_one, found),
+    }
 
 
 def _model(method: NarrowsMethod, data: Splits) -> dict[str, Any]:
@@ -248,7 +257,7 @@ def _map(lines: Any, data: Splits, projectors: Sequence[Any]) -> dict[str, Any] 
         return None
     drawn = 1 if len(np.unique(data.y)) == 2 else 2
     makers = {m.name: m for m in projectors if len(m.fitted.components_) >= drawn}
-    mine = [line for line in lines.ranked() if line.method in makers]
+    mine = [line for line in lines._ranked() if line.method in makers]
     if not mine:
         return None
     best = max(mine, key=lines.score)
@@ -260,7 +269,8 @@ def _map(lines: Any, data: Splits, projectors: Sequence[Any]) -> dict[str, Any] 
     Z = reduce(take_rows(X_test, few)).astype(float)
     names = [f"{title(best.method)} {k + 1}" for k in range(drawn)]
     cut = threshold(np.asarray(reduce(X), dtype=float)[:, 0], y_train) if drawn == 1 else None
-    display = ScatterDisplay(Z, y, names, cut).plot(new_figure((10, 6.5)).subplots())
+    ax = new_figure((10, 6.5)).subplots()
+    display = ScatterDisplay(Z, y, names, cut).plot(ax)
     titles = _titles(display, y, None if texts is None else [texts[row] for row in few.tolist()])
     return {
         "method": title(best.method),
@@ -317,7 +327,8 @@ def _pictures(
         return _shown(kind, title, ax.figure)
 
     done = [line for line in lines if not line.skipped and line.method != ALL]
-    metric, scores, below = METRICS[lines.metric], ComparisonDisplay(lines), {"legend": "below"}
+    metric, below = METRICS[lines.metric], {"legend": "below"}
+    scores = ComparisonDisplay(lines)
     for by in dict.fromkeys(line.classifier for line in done):
         name = f"{metric[:1].upper()}{metric[1:]} by number of dimensions, {by}"
         yield picture(

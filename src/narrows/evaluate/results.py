@@ -11,8 +11,8 @@ from typing import Any, Self
 import numpy as np
 
 from narrows.errors import ParameterError, printable
-from narrows.evaluate import report
 from narrows.evaluate.methods import RIVALS, Method
+from narrows.evaluate.report import of_comparison, write
 from narrows.evaluate.splits import Splits
 from narrows.evaluate.table import (
     ALL,
@@ -30,6 +30,7 @@ from narrows.evaluate.table import (
 )
 from narrows.solve.paired import (
     BY_SCORES,
+    MARGIN,
     METRICS,
     Difference,
     HeldOutPredictions,
@@ -225,7 +226,7 @@ class Recommendation(Choice):
         self.metric, self.margin = lines.metric, lines.margin
         self.largest_class = lines.largest_class_
         self.against = _AGAINST_CONSTANT.get(self.metric, self.metric)
-        self._done, reductions = lines.ranked(), lines.reductions()
+        self._done, reductions = lines._ranked(), lines._reductions()
         whole = [line for line in self._done if line.method == ALL]
         self.every, self.best = top(whole, self.metric), top(self._done, self.metric)
         self.best_reduction = top(reductions, self.metric)
@@ -426,8 +427,8 @@ class Comparison(Table[Line]):
     'srda'
     """
 
-    heading = "Comparison of dimensionality reductions", "on"
-    n_folds, metric, why, ranked_by = 1, "accuracy", "", ""
+    _heading = "Comparison of dimensionality reductions", "on"
+    n_folds, metric, why, margin, ranked_by = 1, "accuracy", "", MARGIN, ""
     notes: Sequence[str] = ()
     largest_class_: Line | None = None
     columns_in_order_: Sequence[str] = ()
@@ -440,7 +441,7 @@ class Comparison(Table[Line]):
         methods: Sequence[Method] = (),
     ):
         super().__init__(iterable)
-        self.splits, self.methods = splits, methods
+        self._splits, self._methods = splits, methods
 
     def of(self, lines: Iterable[Line]) -> Self:
         """Return some of the lines as results of the same comparison."""
@@ -469,26 +470,26 @@ class Comparison(Table[Line]):
         --------
         ComparisonDisplay : Plot the scores alone.
         """
-        if self.splits is None:
+        if self._splits is None:
             raise ParameterError(
                 "expected the result of compare to report, got lines alone. Call "
                 "report of what compare returned."
             )
-        report.write(path, self)
+        write(path, self)
 
     @property
     def recommendation_(self) -> Recommendation | None:
         """The reduction to use, and why; None if no reduction was compared."""
-        return Recommendation(self) if self.reductions() else None
+        return Recommendation(self) if self._reductions() else None
 
-    def ranked(self) -> list[Line]:
+    def _ranked(self) -> list[Line]:
         """Return the lines that the recommendation compares."""
         done = (line for line in self if not line.skipped)
         return [line for line in done if self.ranked_by in ("", line.classifier)]
 
-    def reductions(self) -> list[Line]:
+    def _reductions(self) -> list[Line]:
         """Return the reductions that the recommendation compares."""
-        return [line for line in self.ranked() if line.is_reduction]
+        return [line for line in self._ranked() if line.is_reduction]
 
     def score(self, line: Line) -> float:
         """Return the score of a line by which results are compared."""
@@ -501,7 +502,7 @@ class Comparison(Table[Line]):
         """
         done = [line for line in self if not line.skipped]
         best = {by: max((line for line in done if line.classifier == by), key=self.score)
-                for by in self.classifiers()}  # fmt: skip
+                for by in self._classifiers()}  # fmt: skip
         return [
             None if line.skipped else
             difference(line.outcomes, best[line.classifier].outcomes, self.metric) for line in self
@@ -519,10 +520,10 @@ class Comparison(Table[Line]):
             for line, apart in zip(self, self.differences(), strict=True)
         ]
 
-    def contents(self, fit: str | None = None) -> dict[str, Any]:
-        """Return the recommendation and the lines as plain data for JSON, with a command."""
+    def _contents(self) -> dict[str, Any]:
+        """Return what JSON has besides the sentence, the margin and the lines."""
         chosen, largest = self.recommendation_, self.largest_class_
-        return super().contents(fit) | {
+        return {
             "recommendation": None if chosen is None else chosen.as_dict(),
             "metric": self.metric,
             "metric_because": self.why,
@@ -534,14 +535,14 @@ class Comparison(Table[Line]):
             constant(self.metric): None if largest is None else largest.as_dict(),
         }
 
-    def page(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _page(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what the report adds to the contents, and what it shows."""
-        return report.of_comparison(self)
+        return of_comparison(self)
 
     @property
     def sentence_(self) -> str:
         """The recommendation, or why there is none."""
-        chosen, reductions = self.recommendation_, self.reductions()
+        chosen, reductions = self.recommendation_, self._reductions()
         if chosen is not None:
             said = [str(chosen)]
             several = len({line.method for line in reductions}) > 1
@@ -561,18 +562,18 @@ class Comparison(Table[Line]):
             why = ": every method was skipped" if tried else ""
         return " ".join([f"No reduction was compared{why}.", *self.notes])
 
-    def classifiers(self) -> list[str]:
+    def _classifiers(self) -> list[str]:
         """Return the classifiers or regressors that have results."""
         return list(dict.fromkeys(line.classifier for line in self if not line.skipped))
 
-    def size(self, row: Line) -> str:
+    def _size(self, row: Line) -> str:
         """Return the size of a line as text."""
         if not row.classifier or not row.columns:
-            return "" if not row.classifier else super().size(row)
+            return "" if not row.classifier else super()._size(row)
         columns = ALL if row.all_columns else count(row.columns, "column")
         return f"{columns}, {row.dimensions:,}"
 
-    def more(self) -> list[str]:
+    def _more(self) -> list[str]:
         """Return the scores that are shown beside the metric."""
         if self.metric == "r2":
             return ["rmse"]
@@ -581,17 +582,17 @@ class Comparison(Table[Line]):
         names = OF_CLASSES + BY_SCORES if ranked else OF_CLASSES
         return [name for name in names if name != self.metric]
 
-    def cells(self, full: bool = False) -> tuple[list[str], list[tuple[Line, list[Any]]]]:
+    def _cells(self, full: bool = False) -> tuple[list[str], list[tuple[Line, list[Any]]]]:
         """Return a header, and the cells of each reduction, or of each line with all scores.
 
         The last row is that of the largest class.
         """
         apart = dict(zip(self, self.differences(), strict=True))
-        classifiers, field = self.classifiers() or [""], FIELDS[self.metric]
+        classifiers, field = self._classifiers() or [""], FIELDS[self.metric]
         several, first = len(classifiers) > 1, classifiers[0]
         last = [] if self.largest_class_ is None else [self.largest_class_]
         second = {"accuracy": "macro_f1", "r2": "rmse"}.get(self.metric, "accuracy")
-        more = self.more() if full else [] if several else [second]
+        more = self._more() if full else [] if several else [second]
 
         def score(line: Line | None) -> Any:
             if line is None:
@@ -637,11 +638,11 @@ class Comparison(Table[Line]):
         known = any(line.method == ALL and not line.skipped for line in self)
         return [line for line in self if not (known and line.method == ALL and line.skipped)]
 
-    def above(self) -> list[str]:
+    def _above(self) -> list[str]:
         """Return the columns of the recommended selection, and which metric compares."""
-        return [*self.chosen_columns(), *filter(None, [self.why])]
+        return [*self._chosen_columns(), *filter(None, [self.why])]
 
-    def chosen_columns(self) -> list[str]:
+    def _chosen_columns(self) -> list[str]:
         """Return a line with the columns that the recommended selection keeps, by name."""
         chosen = self.recommendation_
         if chosen is None or chosen.verdict == "nothing" or not (names := chosen.line.chosen):
@@ -651,7 +652,7 @@ class Comparison(Table[Line]):
         split = " in the first split" * (self.n_folds > 1)
         return [f"{what}, best first{split}: {', '.join(map(printable, names[:_SHOWN]))}{more}."]
 
-    def below(self) -> list[str]:
+    def _below(self) -> list[str]:
         """Return lines that explain the table, and the first columns that were selected."""
         several = len({line.classifier for line in self}) > 1
         what = "regressor" if self.metric == "r2" else "classifier"
@@ -666,7 +667,7 @@ class Comparison(Table[Line]):
         if stopped := sum(not line.converged for line in self):
             notes.append(f"logistic: {count(stopped, 'result')} without convergence.")
         names, n = self.columns_in_order_[:_SHOWN], len(self.columns_in_order_)
-        if names and not self.chosen_columns():
+        if names and not self._chosen_columns():
             first = "" if n == len(names) else f"the first {_SHOWN} of {n:,}, "
             one = "" if self.n_folds == 1 else " of the first split"
             shown = ", ".join(map(printable, names))

@@ -14,8 +14,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler, normalize
 from sklearn.utils.extmath import row_norms
 
 from narrows.errors import ParameterError
-from narrows.evaluate import report
 from narrows.evaluate.methods import RIVALS, Method, NarrowsMethod, States, check_methods
+from narrows.evaluate.report import of_retrieval
 from narrows.evaluate.splits import checked_test
 from narrows.evaluate.table import (
     ALL,
@@ -433,13 +433,13 @@ class Chosen(Choice):
 
     def __init__(self, lines: Retrieval, classes: str, metric: str):
         self.classes, self.metric, self.margin, self._lines = classes, metric, lines.margin, lines
-        by, reductions = (classes, metric), lines.reductions()
+        by, reductions = (classes, metric), lines._reductions()
         self.best = min(reductions, key=lambda line: (-line.mean(*by), line.dimensions))
         self.near = [line for line in reductions if not self.is_worse(line, self.best)]
         self.line = min(self.near, key=lambda line: (line.dimensions, -line.mean(*by)))
         self.all_columns = next(line for line in lines if line.method == ALL)
         self.are_all_worse = all(self.is_worse(line, self.all_columns) for line in reductions)
-        self.estimator = lines.estimator(self.line)
+        self.estimator = lines._estimator(self.line)
 
     def apart(self, other: RetrievalLine | None, row: RetrievalLine | None = None) -> Difference:
         """Return the paired difference of a line from another one, or its score."""
@@ -512,7 +512,7 @@ class Retrieval(Table[RetrievalLine]):
     1.0
     """
 
-    heading = "Retrieval by reduced vectors", "of"
+    _heading = "Retrieval by reduced vectors", "of"
 
     def __init__(
         self,
@@ -568,9 +568,9 @@ class Retrieval(Table[RetrievalLine]):
         """
         classes = self.classes[-1] if classes is None else classes
         self._check(classes, metric)
-        return Chosen(self, classes, metric) if self.reductions() else None
+        return Chosen(self, classes, metric) if self._reductions() else None
 
-    def reductions(self) -> list[RetrievalLine]:
+    def _reductions(self) -> list[RetrievalLine]:
         """Return the lines with fewer dimensions than there are features."""
         return [line for line in self if line.is_reduction]
 
@@ -579,7 +579,7 @@ class Retrieval(Table[RetrievalLine]):
         chosen = self.best()
         return [] if chosen is None else chosen.near
 
-    def estimator(self, line: RetrievalLine) -> Any:
+    def _estimator(self, line: RetrievalLine) -> Any:
         """Return the method of a line for all indexed samples, with its number of components."""
         method = self._methods[line.method]
         if isinstance(method, _Ridge):
@@ -607,17 +607,17 @@ class Retrieval(Table[RetrievalLine]):
             for line in self
         ]  # fmt: skip
 
-    def contents(self, fit: str | None = None) -> dict[str, Any]:
-        """Return the lines as plain data for JSON, with a command."""
+    def _contents(self) -> dict[str, Any]:
+        """Return what JSON has besides the sentence, the margin and the lines."""
         chosen = {name: self.best(classes=name) for name in self.classes}
         found = {name: best and best.as_dict() for name, best in chosen.items()}
-        return super().contents(fit) | {"draws": self[0].n_draws, **found}
+        return {"draws": self[0].n_draws, **found}
 
-    def page(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _page(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what the report adds to the contents, and what it shows."""
-        return report.of_retrieval(self, SCORES)
+        return of_retrieval(self, SCORES)
 
-    def cells(self, full: bool = False) -> tuple[list[str], list[tuple[RetrievalLine, list[Any]]]]:
+    def _cells(self, full: bool = False) -> tuple[list[str], list[tuple[RetrievalLine, list[Any]]]]:
         """Return a header, and the cells of each line: errors of all scores, or of the first."""
         near, first = self.near(), SCORES[0]
         header = [f"{name} {metric}" if full or metric == first else metric
@@ -634,7 +634,7 @@ class Retrieval(Table[RetrievalLine]):
             for line in self
         ]  # fmt: skip
 
-    def below(self) -> list[str]:
+    def _below(self) -> list[str]:
         """Return a line that explains the table."""
         n = self[0].n_draws
         note = marks(self.margin).format(" than the best reduction")

@@ -11,7 +11,7 @@ import numpy as np
 
 from narrows.evaluate.methods import RIVALS, Method, States
 from narrows.methods import MODULES
-from narrows.solve.paired import MARGIN, METRICS, Difference
+from narrows.solve.paired import METRICS, Difference
 
 ALL = "all columns"
 ALWAYS = "always answering "
@@ -194,7 +194,7 @@ def place(row: Row) -> dict[str, Any]:
 
 def as_numbers(difference: Difference) -> dict[str, float]:
     """Return a difference ready for JSON."""
-    return difference._asdict()
+    return {"mean": difference.mean, "standard_error": difference.standard_error}
 
 
 class Choice:
@@ -258,8 +258,8 @@ class Cell(NamedTuple):
 class Table(list[R]):
     """Rows of scores, and what follows from them: a choice, a table, and JSON."""
 
-    margin = MARGIN
-    heading = "", ""  # of a report, and what stands between it and the file
+    margin: float
+    _heading = "", ""  # of a report, and what stands between it and the file
 
     @property
     def sentence_(self) -> str:
@@ -270,24 +270,23 @@ class Table(list[R]):
         """Return the rows ready for JSON."""
         raise NotImplementedError
 
-    def cells(self, full: bool = False) -> tuple[list[str], list[tuple[R, list[Any]]]]:
+    def _cells(self, full: bool = False) -> tuple[list[str], list[tuple[R, list[Any]]]]:
         """Return a header, and the cells of each row: those of the text, or all."""
         raise NotImplementedError
 
-    def above(self) -> list[str]:
+    def _above(self) -> list[str]:
         """Return the lines of text between the sentence and the table."""
         return []
 
-    def below(self) -> list[str]:
+    def _below(self) -> list[str]:
         """Return the lines of text that explain the table."""
         raise NotImplementedError
 
-    def contents(self, fit: str | None = None) -> dict[str, Any]:
-        """Return the choice and the rows as plain data for JSON, with a command."""
-        found = {"sentence": self.sentence_, "fit": fit, "margin": self.margin}
-        return found | {"lines": self.as_dicts()}
+    def _contents(self) -> dict[str, Any]:
+        """Return what JSON has besides the sentence, the margin and the rows."""
+        raise NotImplementedError
 
-    def size(self, row: R) -> str:
+    def _size(self, row: R) -> str:
         """Return the size of a row as text."""
         return str(row.asked or "") if row.skipped else f"{row.dimensions:,}"
 
@@ -296,13 +295,13 @@ class Table(list[R]):
 
         Long names lose their middle.
         """
-        header, rows = self.cells()
+        header, rows = self._cells()
         right = [["dimensions", *header]]
-        right += [[self.size(row), *map(str, cells)] for row, cells in rows]
+        right += [[self._size(row), *map(str, cells)] for row, cells in rows]
         room = max(_SHORTEST, _WIDTH - 2 - len(_aligned(right, 0)[0]))
         names = ["method", *(_shortened(row.method, room) for row, _ in rows)]
         table = _aligned([[name, *cells] for name, cells in zip(names, right, strict=True)], 1)
-        return "\n".join([self.sentence_, *self.above(), "", *table, *self.below()])
+        return "\n".join([self.sentence_, *self._above(), "", *table, *self._below()])
 
 
 def marks(margin: float) -> str:
