@@ -531,15 +531,14 @@ class Retrieval(Table[RetrievalLine]):
     ) -> Difference:
         """Return a score, or its difference from that of another line, and its standard error."""
         self._check(classes, metric)
-        column, apart = SCORES.index(metric), list[np.ndarray]()
-        for draw, mine in enumerate(line.found[classes]):
-            other = 0.0 if than is None else than.found[classes][draw][:, column]
-            apart.append(mine[:, column].astype(np.float64) - other)
+        column = SCORES.index(metric)
+        apart = [each[:, column].astype(np.float64) for each in line.found[classes]]
+        if than is not None:
+            apart = [a - b[:, column] for a, b in zip(apart, than.found[classes], strict=True)]
         values = [float(each.mean()) for each in apart]
         variances = [float(each.var() / len(each)) for each in apart]
-        return Difference(
-            float(np.mean(values)), standard_error(values, variances, self.ratios[classes])
-        )
+        error = standard_error(values, variances, self.ratios[classes])
+        return Difference(float(np.mean(values)), error)
 
     def best(self, metric: str = SCORES[0], classes: str | None = None) -> Chosen | None:
         """Choose a reduction by the rule of one standard error, or the margin.
@@ -585,6 +584,10 @@ class Retrieval(Table[RetrievalLine]):
         if isinstance(method, _Ridge):
             return method.of(self._scatter, line.dimensions)
         return method.with_size(line.dimensions)
+
+    def _above(self) -> list[str]:
+        """Return no lines of text between the sentence and the table."""
+        return []
 
     def _check(self, classes: str, metric: str) -> None:
         """Raise ParameterError where there is no such score."""

@@ -201,25 +201,16 @@ class Choice:
     """The row to use, by the rule of one standard error (Breiman et al., 1984), or a margin.
 
     Results are equivalent if the one is not worse by more than one standard error of the paired
-    difference, or not by more than a margin.
+    difference, or not by more than a margin. Those who inherit have the chosen `line`, the
+    `margin`, `apart(other, row)`, the difference of a row (by default the chosen one) from another
+    one, and `score(row)`, which is text.
     """
 
-    line: Any
-    margin: float
-
-    def apart(self, other: Any, row: Any = None) -> Difference:
-        """Return the paired difference of a row, by default the chosen one, from another one."""
-        raise NotImplementedError
-
-    def is_worse(self, row: Any, other: Any) -> bool:
+    def is_worse(self: Any, row: Any, other: Any) -> bool:
         """Whether a row is worse than another one, and not equivalent."""
         return self.apart(other, row).is_worse(self.margin)
 
-    def score(self, row: Any) -> str:
-        """Return the score of a row as text."""
-        raise NotImplementedError
-
-    def compared(self, said: str, every: Row | None, best: Row) -> str:
+    def compared(self: Any, said: str, every: Row | None, best: Row) -> str:
         """Return a sentence that goes on with the differences from all columns and the best row."""
         if every is not None:
             said += f", {self._against(every, named(every))}"
@@ -227,7 +218,7 @@ class Choice:
             return f"{said}. No reduction has a higher score."
         return f"{said}, and {self._against(best, f'the best reduction, {named(best)}')}."
 
-    def _against(self, other: Row, name: str) -> str:
+    def _against(self: Any, other: Row, name: str) -> str:
         apart = self.apart(other)
         how = "within one standard error of"
         if abs(apart.mean) > apart.standard_error:
@@ -256,41 +247,18 @@ class Cell(NamedTuple):
 
 
 class Table(list[R]):
-    """Rows of scores, and what follows from them: a choice, a table, and JSON."""
+    """Rows of scores, and their text.
 
-    margin: float
-    _heading = "", ""  # of a report, and what stands between it and the file
-
-    @property
-    def sentence_(self) -> str:
-        """The choice, or why there is none."""
-        raise NotImplementedError
-
-    def as_dicts(self) -> list[dict[str, Any]]:
-        """Return the rows ready for JSON."""
-        raise NotImplementedError
-
-    def _cells(self, full: bool = False) -> tuple[list[str], list[tuple[R, list[Any]]]]:
-        """Return a header, and the cells of each row: those of the text, or all."""
-        raise NotImplementedError
-
-    def _above(self) -> list[str]:
-        """Return the lines of text between the sentence and the table."""
-        return []
-
-    def _below(self) -> list[str]:
-        """Return the lines of text that explain the table."""
-        raise NotImplementedError
-
-    def _contents(self) -> dict[str, Any]:
-        """Return what JSON has besides the sentence, the margin and the rows."""
-        raise NotImplementedError
+    Those who inherit have `sentence_`, `as_dicts` and `_contents` for JSON, `_cells(full)`, a
+    header and the cells of each row in the text, or all cells, the lines of text `_above` and
+    `_below` the table, and `_page`, what a report adds and shows; its title is `_heading`.
+    """
 
     def _size(self, row: R) -> str:
         """Return the size of a row as text."""
         return str(row.asked or "") if row.skipped else f"{row.dimensions:,}"
 
-    def __str__(self) -> str:
+    def __str__(self: Any) -> str:
         """Return the sentence, and a table of at most 100 characters a line if that is possible.
 
         Long names lose their middle.
