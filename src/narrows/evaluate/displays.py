@@ -680,8 +680,6 @@ def _apart(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         overlap = np.clip(room - np.abs(gaps), 0, None)
         np.fill_diagonal(overlap[..., 0], 0)
         push = np.where(overlap[..., 0] > 0, overlap[..., 1], 0)
-        if not push.any():
-            break
         above = np.where(gaps[..., 1] == 0, np.sign(np.arange(len(places))[:, None] -
                          np.arange(len(places))), np.sign(gaps[..., 1]))  # fmt: skip
         places[:, 1] += 0.25 * (push * above).sum(axis=1)

@@ -44,7 +44,8 @@ def notes_of(
             f"Column {printable(name)} alone predicts the target (score {score:.3f} by a tree): "
             "check whether it is known before the target, or leave it out."
         )
-    equal, n = duplicates(X, X_test), X_test.shape[0]
+    known, n = set(_keys(X)), X_test.shape[0]
+    equal = sum(key in known for key in _keys(X_test))
     if equal >= (_SHARE + _TIMES * _by_chance(X, source)) * n:
         notes.append(
             f"{equal:,} of {n:,} held-out samples are equal to training samples, so that scores "
@@ -56,12 +57,6 @@ def notes_of(
         what = "Columns" if len(ids) > 1 else "Column"
         notes.append(f"{what} {shown}{more} may be ids, with another integer for each sample.")
     return notes
-
-
-def duplicates(X: Any, X_test: Any) -> int:
-    """Return how many held-out samples are equal to a training sample."""
-    known = set(_keys(X))
-    return sum(key in known for key in _keys(X_test))
 
 
 def _groups(X: Any, source: Source | None) -> np.ndarray:
