@@ -242,13 +242,19 @@ class NarrowsMethod(Method):
         """Fit, and compute the solution where it is not computed for each size; see `learn`."""
         started, before = time.process_time(), 0.0
         step = self.sums(X.shape[1], y.ndim == 2)
+        is_open = isinstance(self.fitted, projectors.PCA) and self.is_sized
+        if is_open:  # of all there are
+            self.fitted.set_params(n_components=min(most, min(X.shape) - 1))
         if step is not None:
             state, before = states.of(step)
             started = time.process_time()
-            self.fitted.fit_moments(state)
+            try:
+                self.fitted.fit_moments(state)
+            except ParameterError:
+                if not is_open:
+                    raise
+                self.fitted.set_params(n_components=None).fit_moments(state)
         else:
-            if isinstance(self.fitted, projectors.PCA) and self.is_sized:  # of all there are
-                self.fitted.set_params(n_components=min(most, min(X.shape) - 1))
             self.fitted.fit(X, y)
             solution_of(self.fitted)  # computed when first read
         return before + time.process_time() - started
