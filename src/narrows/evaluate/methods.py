@@ -43,6 +43,7 @@ from narrows.solve.products import cores
 
 # parameters that are a number of columns
 _SIZES = "n_components", "n_features", "n_features_to_select", "k"
+_LISTED = 5  # components that reports list
 _MANY_COMPONENTS = 500  # components: with so many, the threads of a decomposition hardly wait
 RIVALS: dict[str, Any] = {
     "truncatedsvd": TruncatedSVD(random_state=0),
@@ -244,7 +245,7 @@ class NarrowsMethod(Method):
         step = self.sums(X.shape[1], y.ndim == 2)
         is_open = isinstance(self.fitted, projectors.PCA) and self.is_sized
         if is_open:  # of all there are
-            self.fitted.set_params(n_components=min(most, min(X.shape) - 1))
+            self.fitted.set_params(n_components=min(max(most, _LISTED), min(X.shape) - 1))
         if step is not None:
             state, before = states.of(step)
             started = time.process_time()
