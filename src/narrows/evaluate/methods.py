@@ -245,7 +245,8 @@ class NarrowsMethod(Method):
         step = self.sums(X.shape[1], y.ndim == 2)
         is_open = isinstance(self.fitted, projectors.PCA) and self.is_sized
         if is_open:  # of all there are
-            self.fitted.set_params(n_components=min(max(most, _LISTED), min(X.shape) - 1))
+            n, d = X.shape[0] - 1, X.shape[1] - (step is None)
+            self.fitted.set_params(n_components=min(max(most, _LISTED), n, d))
         if step is not None:
             state, before = states.of(step)
             started = time.process_time()
