@@ -29,7 +29,7 @@ from narrows.errors import ParameterError
 from narrows.evaluate import Comparison, compare, retrieval
 from narrows.table import TableEncoder
 from tests.cases import METHODS, labelled
-from tests.inside import pretend
+from tests.inside import check_methods, pretend, steps_of
 from tests.test_recommendation import scored
 
 pytestmark = pytest.mark.filterwarnings(
@@ -282,7 +282,7 @@ def test_every_method_can_be_compared():
     names = [name.lower() for name in METHODS]
     lines = compare(sparse.csr_array(X), y, [*names, *RIVALS], [2, 6], ["svm"])
     skipped = {line.method: line.skipped for line in lines if line.skipped}
-    assert set(skipped) == {"lineardiscriminantanalysis", "chi2"}
+    assert set(skipped) == {"lineardiscriminantanalysis", "chi2", "leace"}
     assert "egative" in skipped["chi2"]  # of scikit-learn's own words
     for name in RIVALS:  # is called by the name of its class
         said = Comparison([scored("all columns", 50, 0.9), scored(name, 2, 0.95)]).recommendation_
@@ -507,6 +507,23 @@ def test_ilda_is_fitted_for_each_number_of_dimensions():
     alone, beside = (compare(X[:600], y[:600], dims=d, **given) for d in ([3], [3, 7]))
     scores = [[line.micro_f1 for line in found if line.asked == 3] for found in (alone, beside)]
     assert scores[0] == scores[1]
+
+
+def test_more_dimensions_than_there_are_directions_are_the_largest_number_that_can_be_fitted():
+    X, y = labelled(n=40, d=60, c=4)
+    lines = compare(X, y, ["lda"], [2, 10, 50], ["knn"], repeats=1)
+    assert [(line.dimensions, line.skipped) for line in lines[1:]] == [(2, ""), (10, "")]
+    X = np.hstack([X[:, :3], X[:, :3] @ np.ones((3, 5))])  # of rank 3
+    lines = compare(X, y, ["pca"], [2, 7], ["knn"], repeats=1)
+    assert [line.dimensions for line in lines[1:]] == [2, 3]
+
+
+def test_progress_is_reported_as_often_as_is_announced():
+    X, y = labelled(n=60, d=6)
+    methods, said = ["oc", OCFS(n_features=3), make_pipeline(StandardScaler(), OC())], []
+    compare(X, y, methods, [1, 2], ["knn", "svm"], repeats=2, progress=said.append)
+    assert len(said) == 2 * steps_of(check_methods(methods, 0), 2, 2)
+    assert said[:4] == ["all columns, knn", "all columns, svm", "oc, 1, knn", "oc, 1, svm"]
 
 
 def test_components_of_streams_are_not_limited_by_the_classes():

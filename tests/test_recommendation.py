@@ -326,8 +326,9 @@ def scored(method, dimensions, accuracy, seconds=1.0, classifier="svm", seed=0):
     predicted[wrong] = 1 - predicted[wrong]
     size = 1000 if method == "all columns" else 8 * dimensions
     return Line(
-        method, classifier, dimensions, dimensions, seconds, 0.0, 0.0, size, micro_f1=accuracy,
-        macro_f1=accuracy, features=5000, outcomes=(HeldOutPredictions(true, predicted, 8000),),
+        method, classifier, dimensions, dimensions, 5000, learn=seconds, transform=0.0,
+        row_bytes=size, micro_f1=accuracy, macro_f1=accuracy,
+        outcomes=(HeldOutPredictions(true, predicted, 8000),),
     )  # fmt: skip
 
 

@@ -36,8 +36,8 @@ from benchmarks.studies.files import _measured
 from benchmarks.tables import Table, figure
 from narrows import PLS
 from narrows.evaluate import compare
-from narrows.evaluate.results import ALL, title
 from narrows.evaluate.splits import fit_preprocessing, pairs_of
+from narrows.evaluate.table import ALL, title
 from narrows.io.table_rows import take_rows
 from narrows.text import Tfidf
 

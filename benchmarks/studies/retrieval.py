@@ -129,15 +129,15 @@ class RetrievalTime:
 @cache
 def found() -> dict[str, Retrieval]:
     """Return the scores of each set."""
-    centred = [make_pipeline(StandardScaler(with_std=False), each) for each in (LDA(), PCA())]
     whole = StandardScaler(with_std=False)
+    centred = {each: make_pipeline(whole, each) for each in (LDA(), PCA())}
+    names = {_shown(whole): "all features, centred"}
+    names |= {f"{_shown(whole)} + {each!r}": f"{type(each).__name__}, centred" for each in centred}
     made: dict[str, Retrieval] = {}
     for title, X, y in _sets():
         repeats = 3 if len(y) > 10_000 else 10
-        lines = retrieval(X, y, ["lda", "pca", whole, *centred], ridges=RIDGES, repeats=repeats)
-        names = dict(zip(map(_shown, (whole, *centred)),
-                         ("all features, centred", "LDA, centred", "PCA, centred"),
-                         strict=True))  # fmt: skip
+        methods = ["lda", "pca", whole, *centred.values()]
+        lines = retrieval(X, y, methods, ridges=RIDGES, repeats=repeats)
         for line in lines:
             line.method = names.get(line.method, line.method)
         made[title] = lines

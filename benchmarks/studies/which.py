@@ -23,8 +23,9 @@ from benchmarks.studies.online import RESERVOIRS, SEEDS, reservoir
 from benchmarks.tables import Table, figure
 from narrows import CHI, IG, MMCFS, OC, OCFS, SRDA, OnlineSRDA
 from narrows.evaluate.comparison import check, compare_splits
-from narrows.evaluate.results import ALL, Line, Results
+from narrows.evaluate.results import Comparison, Line
 from narrows.evaluate.splits import Fold, Splits
+from narrows.evaluate.table import ALL
 from narrows.solve.paired import difference
 
 FOLDS = 5
@@ -286,7 +287,7 @@ def compared(title: str) -> list[Line]:
         return lines + _over(data, chosen, sorted({few, 3, 10, 100}))
 
 
-def _over(data: Set, methods: list[Any], dims: list[int]) -> Results:
+def _over(data: Set, methods: list[Any], dims: list[int]) -> Comparison:
     """The comparison of methods over the folds of a set."""
     return compare_splits(_Folds(data.folds), check(methods, dims), dims, list(TITLES))
 

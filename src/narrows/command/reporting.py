@@ -39,7 +39,7 @@ def compare(
     **given: Any,
 ) -> int:  # fmt: skip
     """Compare methods by a classifier on the reduced data, or by the neighbours of queries."""
-    from narrows.evaluate.report import twin_of
+    from narrows.evaluate.report import contents, twin_of, write
 
     others = {
         "classification": ("left_out", "ridges"),
@@ -51,12 +51,13 @@ def compare(
     for output in [] if report is None else [report, twin_of(report)]:
         values.check_output(output, *files, *tests)
     run = _retrieve if task == "retrieval" else _classify
-    found, text, no_command, write = run(inputs, files, tests, given)
-    console.report(found, text, as_json)
+    lines, fit, no_command = run(inputs, files, tests, given)
+    found = contents(lines, fit)
+    console.report(found, str(lines), as_json)
     if no_command is not None:
-        console.report(None, f"\n{found.get('fit') or found.get('command') or no_command}", as_json)
+        console.report(None, f"\n{fit or no_command}", as_json)
     if report is not None:
-        write(report)
+        write(report, lines, [*files, *tests], values.as_typed(), fit)
         written = f"\nreport written to {report}, and its data to {twin_of(report)}"
         console.report(None, written, as_json)
     if found.get("stopped"):
@@ -64,8 +65,8 @@ def compare(
     return 130 if found.get("stopped") else 0
 
 
-# as JSON and as text, what to say without a command for the best line, and what writes the report
-Compared = tuple[dict[str, Any], str, str | None, Callable[[str], None]]
+# the lines, the command that fits the best one, and what to say without one
+Compared = tuple[Any, str | None, str | None]
 
 
 def _classify(
@@ -73,8 +74,8 @@ def _classify(
 ) -> Compared:
     """Compare methods by a classifier on the reduced data, or by R^2."""
     from narrows.evaluate import comparison as runs
-    from narrows.evaluate import report as page
     from narrows.evaluate.splits import read_folds
+    from narrows.evaluate.table import n_steps
     from narrows.solve.paired import MARGIN
     from narrows.text import Tfidf
 
@@ -97,11 +98,9 @@ def _classify(
         console.say_if_numbers(set(data.y.tolist()), len(data.y))
     if methods is None:
         compared = runs.without_costly(compared, data)
-    # all columns, and each method at each size, by each classifier
-    each = len(set(dims or runs.sizes_of(data[0][0])))
-    total = len(data) * (1 + len(compared) * each) * len(set(classifiers))
+    n_sizes = len(set(dims or runs.sizes_of(data[0][0])))
     margin = MARGIN if given["margin"] is None else given["margin"]
-    with _steps(total) as advance:
+    with _steps(len(data) * n_steps(compared, n_sizes, len(classifiers))) as advance:
         how = given["classifier"], advance, metric, margin, True
         lines = runs.compare_splits(data, compared, dims, *how)
     chosen, fit, none = lines.recommendation_, None, None
@@ -110,17 +109,13 @@ def _classify(
         if (line := chosen.of_narrows) is not None:
             fit = values.to_fit(inputs, line.method, line.columns or line.dimensions)
 
-    def write(path: str) -> None:
-        page.write(path, lines, data, compared, [*files, *tests], values.as_typed(), fit)
-
-    return {**page.contents(lines, fit), "stopped": lines.stopped}, str(lines), none, write
+    return lines, fit, none
 
 
 def _retrieve(
     inputs: Sequence[str], files: list[str], tests: list[str], given: dict[str, Any]
 ) -> Compared:
     """Compare methods by the neighbours of queries, also of classes left out of fits."""
-    from narrows.evaluate import report as page
     from narrows.evaluate.retrieval import LEFT_OUT, REPEATS, check, n_steps, retrieval
     from narrows.evaluate.splits import read_parts
 
@@ -146,15 +141,7 @@ def _retrieve(
         of_mu = [] if not isinstance(mu, float) else ["--mu", f"{mu:.6g}"]
         method = "lda" if of_mu else chosen.line.method
         fit = values.to_fit(inputs, method, chosen.line.dimensions, *of_mu)
-    found: dict[str, Any] = {"lines": lines.as_dicts(), "command": fit}
-    for classes in lines.classes:
-        best = lines.best(classes=classes)
-        found[classes] = best and best.as_dict()
-
-    def write(path: str) -> None:
-        page.write_retrieval(path, lines, [*files, *tests], values.as_typed(), fit)
-
-    return found, str(lines), none, write
+    return lines, fit, none
 
 
 @contextmanager

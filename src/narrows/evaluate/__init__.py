@@ -3,7 +3,7 @@
 from typing import Any
 
 from narrows.evaluate.angles import drift
-from narrows.evaluate.comparison import Comparison, compare
+from narrows.evaluate.comparison import compare
 from narrows.evaluate.displays import (
     ComparisonDisplay,
     EnergyDisplay,
@@ -11,6 +11,7 @@ from narrows.evaluate.displays import (
     RetrievalDisplay,
     ScatterDisplay,
 )
+from narrows.evaluate.results import Comparison
 from narrows.evaluate.retrieval import Retrieval, retrieval
 from narrows.removed import check_name
 

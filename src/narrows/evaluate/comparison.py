@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -24,13 +23,12 @@ from threadpoolctl import threadpool_limits
 
 from narrows.errors import AdvisedError, ParameterError, did_you_mean, printable, warn
 from narrows.evaluate.leaks import notes_of
-from narrows.evaluate.methods import RIVALS, Method, States, method_of, unused
-from narrows.evaluate.report import write
-from narrows.evaluate.results import ALL, ALWAYS, FIELDS, OF_CLASSES, Line, Results, averaged, value
+from narrows.evaluate.methods import Method, check_methods
+from narrows.evaluate.results import OF_CLASSES, Comparison, Line, mean, value
 from narrows.evaluate.splits import REPEATS, Fold, Splits, check_counts, checked_test, pairs_of
+from narrows.evaluate.table import ALL, ALWAYS, FIELDS, Reduced, merged, run
 from narrows.io.source import Source
 from narrows.io.table_rows import n_rows
-from narrows.methods.methods import METHODS
 from narrows.methods.parameters import NONE, is_integer, real, whole
 from narrows.moments.labels import are_numeric, as_array, joined, may_be_numeric, one_a_row
 from narrows.moments.products import MOST
@@ -273,98 +271,6 @@ def _checked(X: Any, y: Any, is_raw: bool, numeric: bool) -> tuple[Any, np.ndarr
     return X, classes[codes]
 
 
-class Comparison(Results):
-    """The lines of a comparison: all features, then each method by dimensions and classifier.
-
-    Each `Line` has the names of the method and of the classifier, the number of dimensions, scores,
-    times and the size of a reduced sample. `print` shows a table.
-
-    Parameters
-    ----------
-    iterable : iterable of Line
-        The lines.
-    splits : Splits, optional
-        The samples, for `report`.
-    methods : sequence, optional
-        The methods, fitted to the last split.
-
-    Attributes
-    ----------
-    n_folds : int
-        The number of splits over which the lines are means.
-    metric : {"accuracy", "macro_f1", "balanced_accuracy", "roc_auc", "average_precision", \
-            "log_loss", "r2"}
-        The score by which results are compared.
-    why : str
-        Which metric, and why.
-    margin : float
-        A difference that does not count, however sure it is.
-    ranked_by : str
-        The classifier whose results the recommendation compares; empty if those of all are.
-    notes : list of str
-        What makes results too good: a column that alone predicts the target, held-out samples that
-        are equal to training samples, columns that may be ids.
-    largest_class_ : Line or None
-        The line that predicts the largest class, or the mean, for all samples.
-    columns_in_order_ : list of str
-        Columns of a table file in the order in which `ForwardFS` selects them from the training
-        samples of the first split; empty without it.
-    stopped : bool
-        Whether Ctrl-C ended `narrows compare` early; `compare` itself raises KeyboardInterrupt.
-
-    See Also
-    --------
-    compare : Compute the lines.
-    ComparisonDisplay : Plot the lines.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from narrows.evaluate import compare
-    >>> lines = compare(*load_iris(return_X_y=True), ["srda", "ocfs"], dims=[1, 2])
-    >>> lines.recommendation_.line.method
-    'srda'
-    """
-
-    def __init__(
-        self,
-        iterable: Iterable[Line] = (),
-        splits: Splits | None = None,
-        methods: Sequence[Method] = (),
-    ):
-        super().__init__(iterable)
-        self.__dict__.update(getattr(iterable, "__dict__", {}))
-        self._splits, self._methods = splits, methods
-
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write the comparison as one HTML page, and its figures as JSON beside it.
-
-        The page loads nothing from the network. It requires the extra plots.
-
-        Parameters
-        ----------
-        path : str or path-like
-            A file that ends in .html or .htm.
-
-        Raises
-        ------
-        ParameterError
-            The file does not end so, or the lines do not come from `compare`.
-        ImportError
-            A library that reports need is not installed.
-
-        See Also
-        --------
-        ComparisonDisplay : Plot the scores alone.
-        """
-        if self._splits is None:
-            raise ParameterError(
-                "expected the result of compare to report, got lines alone. Call "
-                "report of what compare returned."
-            )
-        write(path, self, self._splits, self._methods)
-
-
 def sizes_of(X: Any) -> tuple[int, ...]:
     """Return the default numbers of dimensions: 2, 10 and 100, or up to half of the features."""
     d = _width(X)
@@ -393,77 +299,65 @@ def compare_splits(
 
     With `may_stop`, Ctrl-C ends the comparison, which has the lines so far.
     """
-    found: dict[Any, list[Line]] = {}
     metric, why = metric_of(splits.y, metric)
-    notes, stopped = list[str](), False
+    found, constants, notes, stopped = list[Line](), list[Line](), list[str](), False
+    numeric, say = splits.y.ndim == 2, progress or (lambda what: None)
+    known = REGRESSORS if numeric else CLASSIFIERS
+    machines = {name: known[name] for name in checked_classifiers(classifiers, numeric)}
     try:
         with threadpool_limits(1):  # CPU seconds would count waiting threads
             for number in range(len(splits)):
+                X, y, X_test, y_test = splits[number]
+                X, X_test = _narrow(X), _narrow(X_test)
+                fold = X, y, X_test, y_test
                 if dims is None:
-                    dims = sizes_of(splits[0][0])  # of all, also if others have more or fewer terms
-                of_split = _of_split(splits, number, methods, dims, classifiers, progress, metric)
-                for line in of_split:
-                    # the largest class of a split may be another one than that of the first
-                    name = ALWAYS if line.method.startswith(ALWAYS) else line.method
-                    found.setdefault((name, line.asked, line.classifier), []).append(line)
-                if number == 0 and _width(splits[0][0]) is not None:
-                    done = [line for line, *_ in found.values() if not line.skipped]
-                    scores = [value(line, _SHARE.get(metric, metric)) for line in done]
-                    fold, best = _narrowed(splits[0]), max(scores, default=0)
-                    notes += notes_of(fold, best, metric, splits.source(0), splits.samples)
+                    dims = sizes_of(X)  # of all, also if others have more or fewer terms
+                if not numeric:
+                    joined([y, y_test])  # labels of another type would all be predicted wrong
+                features, source = _width(X), splits.source(0) if number == 0 else None
+                judge = _Judge(
+                    fold, machines, features, source,
+                    "balanced" if metric == "balanced_accuracy" else None,
+                    not numeric and (metric in BY_SCORES or len(np.unique(y)) == 2),
+                    USUAL[1:] if classifiers is None else (),
+                )  # fmt: skip
+                constants.append(_constant(y, y_test, judge.ranked))
+                for method in methods:
+                    method.begin(number, splits.groups(number))
+                every = Method(ALL, FunctionTransformer(_refuse if features is None else None))
+                sizes = sorted({int(p) for p in dims})
+                compared = [every, *(methods if sizes else ())]
+                found.extend(run(compared, (X, y), X, sizes, Line, [*machines], judge, say))
+                if number == 0 and features is not None:
+                    done = [line for line in [*constants, *found] if not line.skipped]
+                    best = max(value(line, _SHARE.get(metric, metric)) for line in done)
+                    notes += notes_of(fold, best, metric, source, splits.samples)
     except KeyboardInterrupt:
         if not may_stop:
             raise
         stopped = True
-    lines = Comparison(averaged(found.values()), splits, methods)
-    lines.metric, lines.why, lines.margin, lines.notes = metric, why, margin, notes
-    lines.stopped = stopped
-    lines.columns_in_order_ = next((list(each.in_order) for each in methods if each.in_order), [])
-    lines.ranked_by = USUAL[0] if classifiers is None and splits.y.ndim == 1 else ""
+    averaged, n = merged(found, mean)
+    lines = Comparison(averaged, splits, methods)
+    if constants:
+        lines.largest_class_ = mean(constants[:n])
+    lines.n_folds, lines.stopped, lines.notes = n, stopped, notes
+    lines.metric, lines.why, lines.margin = metric, why, margin
+    forward = [line for line in lines if line.columns]
+    longest = max(forward, key=lambda line: line.columns, default=None)
+    lines.columns_in_order_ = [] if longest is None else list(longest.chosen)
+    lines.ranked_by = USUAL[0] if classifiers is None and not numeric else ""
     return lines
 
 
-def _of_split(
-    splits: Splits,
-    number: int,
-    methods: Sequence[Method],
-    dims: Sequence[int],
-    classifiers: Sequence[str] | None,
-    progress: Callable[[str], None] | None,
-    metric: str,
-) -> Iterator[Line]:
-    """Yield the lines of a split: of a constant prediction, all features, and each method."""
-    fold = _, y, _, y_test = _narrowed(splits[number])
-    numeric, weight = y.ndim == 2, "balanced" if metric == "balanced_accuracy" else None
-    known = REGRESSORS if numeric else CLASSIFIERS
-    machines = {name: known[name] for name in checked_classifiers(classifiers, numeric)}
-    if not numeric:
-        joined([y, y_test])  # labels of another type would all be predicted wrong
-    sizes, features = sorted({int(p) for p in dims}), _width(fold[0])
-    run = _Run(
-        fold, States(fold[0], y), sizes, machines, progress or (lambda what: None), features,
-        None if number else splits.source(0), weight,
-        not numeric and (metric in BY_SCORES or len(np.unique(y)) == 2),
-        USUAL[1:] if classifiers is None else (),
-    )  # fmt: skip
-    yield _constant(y, y_test, run.ranked)
-    for method in (Method(ALL, FunctionTransformer()), *(methods if sizes else ())):
-        method.begin(number, splits.groups(number))
-        yield from run.lines(method)
-        if number == 0:
-            method.end(run.source)
+def _refuse(X: Any) -> None:
+    """Raise ValueError for all columns of samples that are not numbers."""
+    raise ValueError("expected finite numbers. Set `preprocess`, which all columns pass through.")
 
 
 def without_costly(made: Sequence[Method], data: Sequence[Fold]) -> list[Method]:
     """Return the default methods that are compared with so many features."""
     few = data[0][0].shape[1] <= MOST
     return [method for method in made if few or method.name not in _NARROW]
-
-
-def _narrowed(fold: Fold) -> Fold:
-    """Return a split with 32-bit indices of sparse samples, if possible."""
-    X, y, X_test, y_test = fold
-    return _narrow(X), y, _narrow(X_test), y_test
 
 
 def _narrow(X: Any) -> Any:
@@ -497,24 +391,7 @@ def check(
         is_list = hasattr(dims, "__len__") and len(dims) > 0
         if not is_list or not all(is_integer(p, 1) for p in dims):
             raise ParameterError(f"expected `dims` to be a list of integers >= 1, got {dims!r}.")
-    if isinstance(methods, str):
-        raise ParameterError(f"expected a list of methods, got {methods!r}.")
-    made: dict[str, Method] = {}
-    for given in methods:
-        method = method_of(given, seed)
-        if isinstance(given, str) and method.name in made:
-            continue
-        method.name = unused(method.name, made)
-        made[method.name] = method
-        if not method.is_for(numeric):
-            others = [name for name in [*map(str.lower, METHODS), *RIVALS]
-                      if method_of(name).is_for(numeric)]  # fmt: skip
-            kind = "numeric targets" if numeric else "classes"
-            advice = "" if numeric else " For numbers, set `target`."
-            raise ParameterError(
-                f"expected methods for {kind} ({', '.join(others)}), got {method.name!r}.{advice}"
-            )
-    return list(made.values())
+    return check_methods(methods, seed, numeric)
 
 
 def checked_classifiers(names: Sequence[str] | None, numeric: bool) -> list[str]:
@@ -601,9 +478,10 @@ def _takes_long(classifier: str, X: Any, y: np.ndarray, X_test: Any, y_test: np.
 
 def _constant(y: np.ndarray, y_test: np.ndarray, ranked: bool) -> Line:
     """Return the line of the prediction that is always the largest class, or the mean."""
+    nothing: dict[str, Any] = {"learn": 0.0, "transform": 0.0, "train": 0.0, "row_bytes": 0.0}
     if y.ndim == 2:
         scores = _scored(y, y_test, np.tile(y.mean(axis=0), (len(y_test), 1)))
-        return Line(ALWAYS + "the mean", "", None, 0, 0.0, 0.0, 0.0, 0.0, **scores)
+        return Line(ALWAYS + "the mean", **nothing, **scores)
     classes, counts = np.unique(y, return_counts=True)
     label = classes[counts.argmax()]
     shown = printable(plain(label))
@@ -611,85 +489,50 @@ def _constant(y: np.ndarray, y_test: np.ndarray, ranked: bool) -> Line:
     shares = np.tile(counts / len(y), (len(y_test), 1)) if ranked else None
     predicted = np.full(len(y_test), label, dtype=y.dtype)
     scores = _scored(y, y_test, predicted, classes, shares, shares)
-    return Line(ALWAYS + shown, "", None, 0, 0.0, 0.0, 0.0, 0.0, **scores)
+    return Line(ALWAYS + shown, **nothing, **scores)
 
 
 @dataclass
-class _Run:
-    """The runs of methods on one split.
+class _Judge:
+    """The classifiers or regressors of one split, which score what methods reduced.
 
-    `machines` fit the classifiers with a class weight, and `ranked` is whether they order samples.
-    All features are left out of the classifiers that `may_skip` names where these take much longer
-    than an SVM.
+    `machines` fit them with a class weight, and `ranked` is whether they order samples. All
+    features are left out of the classifiers that `may_skip` names where these take much longer than
+    an SVM.
     """
 
     fold: Fold
-    states: States
-    dims: Sequence[int]
     machines: Mapping[str, Fit]
-    progress: Callable[[str], None]
     features: int | None
     source: Source | None
     weight: str | None
     ranked: bool
     may_skip: Sequence[str]
     of_all: dict[str, dict[str, Any]] = field(default_factory=dict)  # scores of all features
+    held_out: tuple[Any, Any] = (None, None)  # the latest reduction of held-out samples
 
-    def lines(self, method: Method) -> Iterator[Line]:
-        """Yield the lines of a method, or of all features, for each size and classifier."""
-        X, y, X_test, _ = self.fold
-        sizes: Sequence[int | None] = self.dims if method.is_sized else [None]
-        try:
-            if method.name == ALL and self.features is None:
-                raise ValueError(
-                    "expected finite numbers. Set `preprocess`, which all columns pass through."
-                )
-            shared = method.learn(X, y, self.states, max(self.dims, default=0))
-        except (ValueError, TypeError) as error:
-            for asked in sizes:
-                yield from self._skipped(method, asked, error)
-            return
-        done: dict[tuple[int, str], Line] = {}
-        for asked in sizes:
-            started = time.process_time()
-            try:
-                reduce = method.reducer(asked, X)
-                fitted = time.process_time()
-                Z, Z_test = reduce(X), None
-            except (ValueError, TypeError) as error:
-                yield from self._skipped(method, asked, error)
-                continue
-            reduced, (columns, n_columns) = time.process_time(), method.n_columns(asked)
-            every = 0 < columns == n_columns
-            for name in self.machines:
-                self._step(method, asked, name)
-                if method.name == ALL and name in self.may_skip and _takes_long(name, *self.fold):
-                    why = f"{name} takes long here: to have it, name it among the classifiers."
-                    yield Line(ALL, name, None, skipped=why)
-                    continue
-                if (Z.shape[1], name) not in done:
-                    scores = self.of_all.get(name) if every or method.keeps_all(Z, X) else None
-                    if scores is None:
-                        Z_test = reduce(X_test) if Z_test is None else Z_test
-                        scores = self._scores(name, Z, Z_test, method.name == ALL)
-                    if method.name == ALL:
-                        self.of_all[name] = scores
-                    done[Z.shape[1], name] = Line(
-                        method.name, name, asked, Z.shape[1], shared + fitted - started,
-                        reduced - fitted, features=self.features or method.width or 0,
-                        columns=columns, all_columns=every or method.erases,
-                        chosen=method.chosen(asked, self.source), **scores,
-                    )  # fmt: skip
-                yield replace(done[Z.shape[1], name], asked=asked)
-
-    def _step(self, method: Method, asked: int | None, classifier: str) -> None:
-        size = "" if asked is None else f", {asked}"
-        self.progress(f"{method.name}{size}, {classifier}")
-
-    def _skipped(self, method: Method, asked: int | None, why: BaseException) -> Iterator[Line]:
-        for classifier in self.machines:
-            self._step(method, asked, classifier)
-            yield Line(method.name, classifier, asked, skipped=str(why).splitlines()[0])
+    def __call__(self, name: str, made: Reduced) -> Line:
+        """Return the line of a classifier with reduced samples."""
+        method, asked, Z = made.method, made.asked, made.Z
+        X, _, X_test, _ = self.fold
+        is_whole = method.name == ALL
+        if is_whole and name in self.may_skip and _takes_long(name, *self.fold):
+            why = f"{name} takes long here: to have it, name it among the classifiers."
+            return Line(ALL, name, skipped=why)
+        columns, n_columns = method.n_columns(asked)
+        every = 0 < columns == n_columns
+        scores = self.of_all.get(name) if every or method.keeps_all(Z, X) else None
+        if scores is None:
+            if self.held_out[0] is not made:
+                self.held_out = made, made.reduce(X_test)
+            scores = self._scores(name, Z, self.held_out[1], is_whole)
+        if is_whole:
+            self.of_all[name] = scores
+        return Line(
+            method.name, name, asked, Z.shape[1], self.features or method.width or 0,
+            learn=made.learn, transform=made.transform, columns=columns,
+            all_columns=every or method.erases, chosen=method.chosen(asked, self.source), **scores,
+        )  # fmt: skip
 
     def _scores(self, name: str, Z: Any, Z_test: Any, of_all: bool) -> dict[str, Any]:
         _, y, _, y_test = self.fold

@@ -10,7 +10,7 @@ from sklearn.datasets import load_diabetes, load_digits
 
 from narrows.evaluate.comparison import check, compare, compare_splits
 from narrows.evaluate.displays import ComparisonDisplay, ScatterDisplay, new_figure, save_figure
-from narrows.evaluate.results import Results
+from narrows.evaluate.results import Comparison
 from narrows.evaluate.splits import Fold, Splits, pairs_of
 from narrows.methods.discriminants import SRDA
 
@@ -27,7 +27,7 @@ def digits() -> Fold:
     return X[train] / 16, y[train], X[test] / 16, y[test]
 
 
-def run() -> Results:
+def run() -> Comparison:
     """Compare methods on the held-out digits."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # f_classif warns of pixels that are always white
@@ -36,23 +36,23 @@ def run() -> Results:
     return lines
 
 
-def numbers() -> Results:
+def numbers() -> Comparison:
     """Compare methods on the diabetes data: ten features, the target is a number."""
     X, y = load_diabetes(return_X_y=True)
     return compare(X, y, FOR_NUMBERS, (1, 2, 3, 5, 9), target="numeric")
 
 
-def shown(lines: Results) -> Results:
+def shown(lines: Comparison) -> Comparison:
     """Return the lines of the table: all columns, and three sizes."""
     return lines.of(line for line in lines if line.asked is None or line.asked in SHOWN)
 
 
-def picture(lines: Results, of_numbers: Results, path: str | os.PathLike[str]) -> None:
+def picture(lines: Comparison, of_numbers: Comparison, path: str | os.PathLike[str]) -> None:
     """Draw the held-out digits in two dimensions of SRDA, and the scores by dimensions.
 
     Parameters
     ----------
-    lines, of_numbers : Results
+    lines, of_numbers : Comparison
         The results of `run` and `numbers`.
     path : str or path-like
         A .png, .pdf or .svg file.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 from xml.etree import ElementTree
@@ -12,8 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from narrows.errors import ParameterError
-from narrows.evaluate.results import ALL, FIELDS, Line, curves, title
-from narrows.evaluate.retrieval import Retrieval
+from narrows.evaluate.table import ALL, FIELDS, Row, title
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
 from narrows.methods.forward import ForwardFS
@@ -92,18 +91,21 @@ def printed(name: Any) -> str:
 
 
 class _Display:
-    """A plot on given axes or in a new figure: `ax_`, its axes, and `figure_`, their figure."""
+    """A plot on given axes or in a new figure: `ax_`, its axes, and `figure_`, their figure.
 
-    def _take(self, ax: Any, size: tuple[float, float]) -> Any:
+    With several axes, `axes_` has them all, and `ax_` is the last one.
+    """
+
+    def _take(self, ax: Any, size: tuple[float, float], n: int = 1) -> Any:
         """Set and return the axes to plot on, those of a new figure in inches if none are given."""
-        self.ax_ = new_figure(size).subplots() if ax is None else ax
+        self.axes_ = list(new_figure(size).subplots(1, n, squeeze=False)[0]
+                          if ax is None else np.atleast_1d(ax))  # fmt: skip
+        self.ax_ = self.axes_[-1]
         self.figure_ = self.ax_.figure
         return self.ax_
 
 
-def _check_is(
-    display: type[_Display], estimator: Any, kind: type[Any], expected: str, hint: str
-) -> None:
+def _check_is(estimator: Any, kind: type[Any], expected: str, hint: str) -> None:
     """Raise ParameterError for an estimator that a display does not plot."""
     if not isinstance(estimator, kind):
         raise ParameterError(f"expected {expected}, got {type(estimator).__name__}. {hint}")
@@ -161,12 +163,12 @@ class EnergyDisplay(_Display):
     @classmethod
     def from_estimator(cls, estimator: Any, ax: Any = None, legend: Place = "right") -> Self:
         """Plot the scores of a fitted selector."""
-        _check_is(cls, estimator, Selector, "a selector", "Use OCFS, IG or another selector.")
+        _check_is(estimator, Selector, "a selector", "Use OCFS, IG or another selector.")
         scores = estimator.scores_[estimator.ranking_]
-        display = cls(scores, estimator.energy_, estimator.n_features_)
         held_out: Any = getattr(estimator, "held_out_scores_", ())
-        if len(held_out) == len(scores):  # not of some steps
-            display.held_out, display.errors = held_out, estimator.held_out_errors_
+        is_whole = len(held_out) == len(scores)  # not of some steps
+        held_out = (held_out, estimator.held_out_errors_) if is_whole else ()
+        display = cls(scores, estimator.energy_, estimator.n_features_, *held_out)
         return display.plot(ax, legend)
 
     def plot(self, ax: Any = None, legend: Place = "right") -> Self:
@@ -243,13 +245,9 @@ class GainDisplay(_Display):
     @classmethod
     def from_estimator(cls, estimator: Any, ax: Any = None, legend: Place = "right") -> Self:
         """Plot the gains of a fitted `ForwardFS`."""
-        hint = "Use EnergyDisplay for other selectors."
-        _check_is(cls, estimator, ForwardFS, "a ForwardFS", hint)
-        display = cls(estimator.gain_curve_)
-        if len(estimator.held_out_scores_):
-            display.held_out = estimator.held_out_scores_
-            display.errors = estimator.held_out_errors_
-        return display.plot(ax, legend)
+        _check_is(estimator, ForwardFS, "a ForwardFS", "Use EnergyDisplay for other selectors.")
+        held_out = estimator.held_out_scores_, estimator.held_out_errors_
+        return cls(estimator.gain_curve_, *(held_out if len(held_out[0]) else ())).plot(ax, legend)
 
     def plot(self, ax: Any = None, legend: Place = "right") -> Self:
         """Plot on given axes or in a new figure; return self.
@@ -303,7 +301,7 @@ class ComparisonDisplay(_Display):
     >>> ComparisonDisplay(lines).plot().figure_.savefig("f1.png")  # doctest: +SKIP
     """
 
-    def __init__(self, lines: Sequence[Line]):
+    def __init__(self, lines: Sequence[Any]):
         self.lines = [line for line in lines if not line.skipped]
 
     def plot(
@@ -341,15 +339,11 @@ class ComparisonDisplay(_Display):
             raise ParameterError(f"expected what to be one of {', '.join(_WORDS)}, got {what!r}.")
         ax = self._take(ax, (7, 4.4))
         shown = classifier or next((line.classifier for line in self.lines), "")
-        mine = [line for line in self.lines if line.classifier == shown]
-        found = {
-            title(method): [(line.dimensions, getattr(line, what), _error(line, what))
-                            for line in lines]
-            for (method, _), lines in curves(mine).items()
-        }  # fmt: skip
         of_reduction = what in ("learn", "transform")
-        every = next((line for line in mine if line.method == ALL and not of_reduction), None)
-        _plot_curves(ax, found, every and (every.dimensions, getattr(every, what)))
+        mine = [line for line in self.lines if line.classifier == shown]
+        points = ((line, getattr(line, what), _error(line, what)) for line in mine
+                  if not (of_reduction and line.method == ALL))  # fmt: skip
+        _plot_curves(ax, points)
         scale = "log" if what in ("learn", "transform", "train") else "linear"
         words = _WORDS[what] + ("" if of_reduction else f", {shown}")
         ax.set(yscale=scale, ylabel=words)
@@ -359,7 +353,7 @@ class ComparisonDisplay(_Display):
         return self
 
 
-class RetrievalDisplay:
+class RetrievalDisplay(_Display):
     """Plot of a score of `retrieval` against the number of dimensions, one line per method.
 
     Parameters
@@ -370,7 +364,7 @@ class RetrievalDisplay:
     Attributes
     ----------
     axes_ : list of matplotlib Axes
-        The axes of seen classes, and of left-out classes if there are some.
+        The axes of seen classes, and of left-out classes if there are some; `ax_` is the last one.
     figure_ : matplotlib Figure
         The figure.
 
@@ -386,7 +380,7 @@ class RetrievalDisplay:
     >>> RetrievalDisplay(lines).plot().figure_.savefig("recall.png")  # doctest: +SKIP
     """
 
-    def __init__(self, lines: Retrieval):
+    def __init__(self, lines: Any):
         self.lines = lines
 
     def plot(
@@ -397,41 +391,38 @@ class RetrievalDisplay:
         Bars are one standard error. The legend is to the right of the last axes or below them.
         """
         kinds = self.lines.classes
-        if axes is None:
-            axes = new_figure((5 * len(kinds) + 2, 4)).subplots(1, len(kinds), squeeze=False)[0]
-        self.axes_, self.figure_ = list(axes), axes[0].figure
+        self._take(axes, (5 * len(kinds) + 2, 4), len(kinds))
+        done = [line for line in self.lines if not line.skipped]
         for ax, kind in zip(self.axes_, kinds, strict=True):
-            found: dict[str, list[Any]] = {}
-            for line in self.lines:
-                if line.found:
-                    point = line.dimensions, *self.lines.score(line, kind, metric)
-                    found.setdefault(title(line.method), []).append(point)
-            [every] = found.pop(ALL)
-            _plot_curves(ax, found, every[:2])
+            _plot_curves(ax, ((line, *self.lines.score(line, kind, metric)) for line in done))
             ax.set(ylabel=metric, title=f"{kind} classes")
             ax.grid(alpha=0.25)
-        _grid_and_legend(self.axes_[-1], legend)
+        _grid_and_legend(self.ax_, legend)
         return self
 
 
-def _plot_curves(
-    ax: Any, found: Mapping[str, Sequence[tuple[int, float, float]]], every: Any
-) -> None:
-    """Plot values with their errors by dimensions, for each name, and the value of all features."""
-    for number, (name, points) in enumerate(found.items()):
+def _plot_curves(ax: Any, points: Iterable[tuple[Row, float, float]]) -> None:
+    """Plot values of rows with their errors by dimensions, a line for each method.
+
+    That of all features is a dotted line.
+    """
+    found: dict[str, dict[int, tuple[int, float, float]]] = {}
+    for row, value, error in points:
+        found.setdefault(row.method, {})[row.dimensions] = row.dimensions, value, error
+    whole = found.pop(ALL, {})
+    for number, (name, at) in enumerate(found.items()):
         ax.errorbar(
-            *zip(*points, strict=True),
+            *zip(*(at[p] for p in sorted(at)), strict=True),
             fmt=STYLES[number // len(MARKERS) % len(STYLES)],
             marker=MARKERS[number % len(MARKERS)],
             ms=5,
             capsize=2,
             color=COLOURS[number % len(COLOURS)],
-            label=printed(name),
+            label=printed(title(name)),
         )
-    if every is not None:
-        d, value = every
+    for d, value, _ in whole.values():
         ax.axhline(value, color="black", lw=1, ls=":", label=f"all {d:,} features")
-    sizes = sorted({p for points in found.values() for p, *_ in points}, reverse=True)
+    sizes = sorted({p for at in found.values() for p in at}, reverse=True)
     ax.set(xscale="log", xlabel="dimensions")
     shown: list[int] = []  # from the largest on, as far apart as labels are wide
     apart = (sizes[0] / sizes[-1]) ** _LABEL if sizes else 1.0
@@ -514,7 +505,7 @@ def _mark_chosen(ax: Any, chosen: int, height: float, place: tuple[Any, str]) ->
     ax.annotate(kept, (chosen, height), offset, textcoords="offset points", ha=side, fontsize=9)
 
 
-def _error(line: Line, what: str) -> float:
+def _error(line: Any, what: str) -> float:
     """Return one standard error of the accuracy or R^2, or a standard deviation over folds."""
     if what in ("micro_f1", "r2"):
         return line.standard_error
@@ -524,17 +515,10 @@ def _error(line: Line, what: str) -> float:
 def _grid_and_legend(ax: Any, where: Place) -> None:
     """Draw a grid, and put the legend outside the axes."""
     ax.grid(alpha=0.25)
-    places: dict[Place, dict[str, Any]] = {
-        "right": {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)},
-        # in sizes of its letters: below the labels of the axis, however small the figure is
-        "below": {
-            "loc": "upper center",
-            "bbox_to_anchor": (0.5, 0),
-            "borderaxespad": 5,
-            "ncols": 2,
-        },
-    }
-    ax.legend(fontsize=8, frameon=False, **places[where])
+    place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
+    if where == "below":  # the labels of the axis, however small the figure is
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 5, "ncols": 2}
+    ax.legend(fontsize=8, frameon=False, **place)
 
 
 class ScatterDisplay(_Display):
@@ -696,8 +680,6 @@ def _apart(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         overlap = np.clip(room - np.abs(gaps), 0, None)
         np.fill_diagonal(overlap[..., 0], 0)
         push = np.where(overlap[..., 0] > 0, overlap[..., 1], 0)
-        if not push.any():
-            break
         above = np.where(gaps[..., 1] == 0, np.sign(np.arange(len(places))[:, None] -
                          np.arange(len(places))), np.sign(gaps[..., 1]))  # fmt: skip
         places[:, 1] += 0.25 * (push * above).sum(axis=1)

@@ -37,13 +37,15 @@ def notes_of(
     X, y, X_test, y_test = fold
     X, X_test = (each if sparse.issparse(each) else np.asarray(each) for each in (X, X_test))
     notes = []
-    if best >= _PERFECT and (found := _telltale(X, y, X_test, y_test, best, metric, source)):
+    of_numbers = X, y, X_test, y_test
+    if best >= _PERFECT and (found := _telltale(of_numbers, best, metric, source)):
         name, score = found
         notes.append(
             f"Column {printable(name)} alone predicts the target (score {score:.3f} by a tree): "
             "check whether it is known before the target, or leave it out."
         )
-    equal, n = duplicates(X, X_test), X_test.shape[0]
+    known, n = set(_keys(X)), X_test.shape[0]
+    equal = sum(key in known for key in _keys(X_test))
     if equal >= (_SHARE + _TIMES * _by_chance(X, source)) * n:
         notes.append(
             f"{equal:,} of {n:,} held-out samples are equal to training samples, so that scores "
@@ -55,12 +57,6 @@ def notes_of(
         what = "Columns" if len(ids) > 1 else "Column"
         notes.append(f"{what} {shown}{more} may be ids, with another integer for each sample.")
     return notes
-
-
-def duplicates(X: Any, X_test: Any) -> int:
-    """Return how many held-out samples are equal to a training sample."""
-    known = set(_keys(X))
-    return sum(key in known for key in _keys(X_test))
 
 
 def _groups(X: Any, source: Source | None) -> np.ndarray:
@@ -123,15 +119,10 @@ def ids_of(raw: Any) -> list[str]:
 
 
 def _telltale(
-    X: Any,
-    y: np.ndarray,
-    X_test: Any,
-    y_test: np.ndarray,
-    best: float,
-    metric: str,
-    source: Source | None,
+    fold: tuple[Any, np.ndarray, Any, np.ndarray], best: float, metric: str, source: Source | None
 ) -> tuple[str, float] | None:
     """Return the column that alone predicts as well as the best result, and its score."""
+    X, y, X_test, y_test = fold
     encoder = None if source is None else source.encoder
     groups = _groups(X, source)
     if len(np.unique(groups)) < 2:
@@ -144,21 +135,18 @@ def _telltale(
     leaves = 64 if numeric else 4 * len(np.unique(y)) + 16
     balanced = metric in ("balanced_accuracy", "macro_f1")
     measure = get_scorer("r2" if numeric else "balanced_accuracy" if balanced else "accuracy")
-    tree = (
-        DecisionTreeRegressor(max_leaf_nodes=leaves, random_state=0)
-        if numeric
-        else DecisionTreeClassifier(
-            max_leaf_nodes=leaves, random_state=0, class_weight="balanced" if balanced else None
-        )
+    tree = (DecisionTreeRegressor if numeric else DecisionTreeClassifier)(
+        max_leaf_nodes=leaves, random_state=0
     )
+    if balanced:
+        tree.set_params(class_weight="balanced")
     scored: list[tuple[float, int]] = []
     for place, group in enumerate(order[:_TRIED]):
         columns = np.flatnonzero(groups == group)
         sides = (X[:, columns], y), (X_test[:, columns], y_test)
         score, other = (float(measure(tree.fit(*a), *b)) for a, b in (sides, sides[::-1]))
-        if other < 2 * _PERFECT - 1:  # few held-out samples may be predicted by chance
-            continue
-        scored.append((score, -place))
+        if other >= 2 * _PERFECT - 1:  # few held-out samples may be predicted by chance
+            scored.append((score, -place))
     score, place = max(scored, default=(0.0, 0))
     if score < max(_PERFECT, best - (1 - _PERFECT)):
         return None

@@ -1,11 +1,11 @@
-"""Methods as `compare` runs them: of narrows, of scikit-learn by name, and any transformer."""
+"""Methods that are compared: of narrows, of scikit-learn by name, and any transformer."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from inspect import signature
 from itertools import chain, count
@@ -27,8 +27,7 @@ from narrows.evaluate.splits import fit_preprocessing, source_of
 from narrows.io.source import Source
 from narrows.io.table_rows import n_rows
 from narrows.methods import projectors
-from narrows.methods.base import Reducer, plan_of, reducer_of, remember, solution_of
-from narrows.methods.describe import chosen
+from narrows.methods.base import Reducer, plan_of, reducer_of, solution_of
 from narrows.methods.discriminants import LDA
 from narrows.methods.erasure import LEACE
 from narrows.methods.forward import ForwardFS
@@ -44,6 +43,7 @@ from narrows.solve.products import cores
 
 # parameters that are a number of columns
 _SIZES = "n_components", "n_features", "n_features_to_select", "k"
+_LISTED = 5  # components that reports list
 _MANY_COMPONENTS = 500  # components: with so many, the threads of a decomposition hardly wait
 RIVALS: dict[str, Any] = {
     "truncatedsvd": TruncatedSVD(random_state=0),
@@ -82,11 +82,6 @@ def _labels(y: np.ndarray) -> np.ndarray:
     return np.zeros(len(y), np.int64) if y.ndim == 2 else y
 
 
-def is_nested(method: Any) -> bool:
-    """Whether the first p of more components are those of a fit with p."""
-    return not isinstance(method, ILDA)
-
-
 class Method:
     """A transformer that is compared, or a pipeline that ends in one, as it is run on each fold.
 
@@ -95,11 +90,11 @@ class Method:
     summed over the cores.
     """
 
+    is_compiled = False  # whether loops need not be compiled before times are taken
     fitted: Any = None  # the estimator of narrows, fitted to the last fold
     fold = 0  # the number of that fold
     groups: np.ndarray | None = None  # the column of each feature of a table
     source: Source | None = None  # where its features come from, if steps of its own made them
-    in_order: Sequence[str] = ()  # columns of a table as forward selection took them
     width: int | None = None  # the number of features that its own steps make
     erases = False  # whether it keeps all features, without what they say of the targets
     is_forward = False  # whether it takes one feature, or column of a table, after another
@@ -111,8 +106,9 @@ class Method:
         known = self.last.get_params(deep=False) if has_default_size(self.last) else {}
         start = f"{start}__" if isinstance(transformer, Pipeline) else ""
         self.size = next((start + size for size in _SIZES if size in known), "")
-        # whether it takes the dimensions that are compared, and has none of its own
-        self.is_sized = bool(self.size)
+        # whether it takes the dimensions that are compared, having none of its own, and whether the
+        # first ones of more are those of a fit with fewer
+        self.is_sized, self.is_nested = bool(self.size), self.size.endswith("n_components")
 
     def is_for(self, numeric: bool) -> bool:
         """Whether it learns from numeric targets, or from classes; some need neither."""
@@ -121,9 +117,6 @@ class Method:
     def begin(self, fold: int, groups: np.ndarray | None) -> None:
         """Note the number of the fold that follows, and the column of each feature of a table."""
         self.fold, self.groups = fold, groups
-
-    def end(self, source: Source | None) -> None:
-        """Note what only the first fold shows, with the source of its features."""
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Learn for at most `most` dimensions, or keep the samples; return the CPU seconds."""
@@ -136,14 +129,12 @@ class Method:
         p is None for a method with a size of its own.
         """
         X, y = self.samples
-        made = clone(self.transformer)
         if p is not None and not self.takes_anything:
             p = min(p, *(X.shape if self.size == "n_components" else X.shape[1:]))
-            if isinstance(made, LinearDiscriminantAnalysis):
+            if isinstance(self.transformer, LinearDiscriminantAnalysis):
                 p = min(p, len(np.unique(y)) - 1)
-        if p is not None:
-            made.set_params(**{self.size: p})
-        with threadpool_limits(1 if (p or 0) < _MANY_COMPONENTS else cores()):
+        made = self.with_size(p)
+        with threadpool_limits(cores()) if (p or 0) >= _MANY_COMPONENTS else nullcontext():
             made.fit(X, y)
         last = made.steps[-1][1] if isinstance(made, Pipeline) else made
         self.width = getattr(last, "n_features_in_", None)
@@ -159,6 +150,10 @@ class Method:
             return Z
 
         return reduce
+
+    def with_size(self, p: int | None) -> Any:
+        """Return an unfitted transformer to p dimensions, or to its own number of them."""
+        return clone(self.transformer).set_params(**({self.size: p} if p and self.size else {}))
 
     def keeps_all(self, Z: Any, X: Any) -> bool:
         """Whether reduced samples have all features, with which a classifier predicts the same."""
@@ -184,6 +179,8 @@ class NarrowsMethod(Method):
         super().__init__(name, transformer)
         self.estimator, self.fitted = self.last, clone(self.last)
         self.is_sized = has_default_size(self.estimator)
+        # OnlineSRDA has outputs of all classes
+        self.is_nested &= not isinstance(self.estimator, ILDA | OnlineSRDA)
         self.is_forward = isinstance(self.estimator, ForwardFS)
         self.erases = isinstance(self.estimator, LEACE)
 
@@ -230,10 +227,12 @@ class NarrowsMethod(Method):
         if self.is_sized and is_integer(self.estimator.get_params().get("n_components"), 1):
             self.most = min(most, most_found)
             self.fitted.set_params(n_components=self.most)
-        few = np.unique(np.append(first, np.arange(min(64, len(y)))))
-        with warnings.catch_warnings(), suppress(ValueError):  # few targets may be constant
-            warnings.simplefilter("ignore")
-            clone(self.fitted).fit(X[few], y[few])  # compile first
+        if not self.is_compiled:
+            few = np.unique(np.append(first, np.arange(min(64, len(y)))))
+            with warnings.catch_warnings(), suppress(ValueError):  # few targets may be constant
+                warnings.simplefilter("ignore")
+                clone(self.fitted).fit(X[few], y[few])
+            self.is_compiled = True
         with warnings.catch_warnings():
             # a reduction to fewer dimensions is shown as such
             warnings.filterwarnings("ignore", "expected .*features that vary")
@@ -244,13 +243,20 @@ class NarrowsMethod(Method):
         """Fit, and compute the solution where it is not computed for each size; see `learn`."""
         started, before = time.process_time(), 0.0
         step = self.sums(X.shape[1], y.ndim == 2)
+        is_open = isinstance(self.fitted, projectors.PCA) and self.is_sized
+        if is_open:  # of all there are
+            n, d = X.shape[0] - 1, X.shape[1] - (step is None)
+            self.fitted.set_params(n_components=min(max(most, _LISTED), n, d))
         if step is not None:
             state, before = states.of(step)
             started = time.process_time()
-            self.fitted.fit_moments(state)
+            try:
+                self.fitted.fit_moments(state)
+            except ParameterError:
+                if not is_open:
+                    raise
+                self.fitted.set_params(n_components=None).fit_moments(state)
         else:
-            if isinstance(self.fitted, projectors.PCA) and self.is_sized:  # of all there are
-                self.fitted.set_params(n_components=min(most, min(X.shape) - 1))
             self.fitted.fit(X, y)
             solution_of(self.fitted)  # computed when first read
         return before + time.process_time() - started
@@ -259,7 +265,7 @@ class NarrowsMethod(Method):
         """Return the function that reduces samples to p dimensions."""
         if p is None:
             return reducer_of(self.fitted)
-        if not is_nested(self.fitted) and min(p, self.most) != self.fitted.n_components:
+        if isinstance(self.fitted, ILDA) and min(p, self.most) != self.fitted.n_components:
             self.fitted.set_params(n_components=min(p, self.most)).fit(X, self.labels)
         if self.is_forward:
             columns = self._of_steps(p)
@@ -293,14 +299,6 @@ class NarrowsMethod(Method):
             columns = dict.fromkeys(np.asarray(self.groups)[order].tolist())
             return tuple(source.encoder.decisions_[column].column for column in columns)
         return tuple(source.names[order].tolist())
-
-    def end(self, source: Source | None) -> None:
-        """Set `in_order`, if the method has selected whole columns of this source."""
-        fitted = self.fitted
-        is_done = self.is_forward and fitted.__sklearn_is_fitted__()
-        if is_done and self.groups is not None and fitted.groups is self.groups:
-            remember(fitted, source)
-            self.in_order = [entry["name"] for entry in chosen(fitted)]
 
     def projection(self, p: int) -> Callable[[Any], Any]:
         """Return the function that reduces samples to the first p components, or all there are."""
@@ -344,12 +342,6 @@ class NarrowsPipeline(NarrowsMethod):
         return both
 
 
-def unused(name: str, names: Collection[str]) -> str:
-    """Return a name that is not among others: with a number, if two estimators are shown alike."""
-    numbered = (f"{name} ({number})" for number in count(2))
-    return next(each for each in chain([name], numbered) if each not in names)
-
-
 def has_default_size(estimator: Any) -> bool:
     """Whether the parameters that set the number of columns have their defaults."""
     given, defaults = estimator.get_params(deep=False), signature(type(estimator)).parameters
@@ -359,7 +351,32 @@ def has_default_size(estimator: Any) -> bool:
     )
 
 
-def method_of(method: Any, seed: int = 0) -> Method:
+def check_methods(
+    methods: Sequence[Any], seed: int, numeric: bool = False, others: Mapping[str, Any] = RIVALS
+) -> list[Method]:
+    """Return methods for classes or numbers, each name once; `others` have names like those."""
+    if isinstance(methods, str):
+        raise ParameterError(f"expected a list of methods, got {methods!r}.")
+    made: dict[str, Method] = {}
+    for given in methods:
+        method = _method_of(given, seed, others)
+        if isinstance(given, str) and method.name in made:
+            continue
+        numbered = (f"{method.name} ({number})" for number in count(2))  # if two look alike
+        method.name = next(name for name in chain([method.name], numbered) if name not in made)
+        made[method.name] = method
+        if not method.is_for(numeric):
+            known = [*map(str.lower, METHODS), *others]
+            fitting = [name for name in known if _method_of(name, seed, others).is_for(numeric)]
+            kind = "numeric targets" if numeric else "classes"
+            advice = "" if numeric else " For numbers, set `target`."
+            raise ParameterError(
+                f"expected methods for {kind} ({', '.join(fitting)}), got {method.name!r}.{advice}"
+            )
+    return list(made.values())
+
+
+def _method_of(method: Any, seed: int, others: Mapping[str, Any]) -> Method:
     """Return the method that a name, with a seed, an estimator or a pipeline stands for."""
     if isinstance(method, type):
         try:
@@ -384,15 +401,13 @@ def method_of(method: Any, seed: int = 0) -> Method:
         )
     name = str(method).lower()
     ours = {known.lower(): kind for known, kind in METHODS.items()}
-    if name in RIVALS:
-        return Method(name, RIVALS[name])
-    if name not in ours:
-        hint = did_you_mean(name, [*ours, *RIVALS])
+    if name not in ours and name not in others:
+        hint = did_you_mean(name, [*ours, *others])
         raise ParameterError(
             f"expected the name of a method, or an estimator with fit and transform, "
             f"got {method!r}. {hint}"
         )
-    made = ours[name]()
+    made = ours[name]() if name in ours else clone(others[name])
     if "random_state" in made.get_params():
         made.set_params(random_state=seed)
-    return NarrowsMethod(name, made)
+    return (NarrowsMethod if name in ours else Method)(name, made)

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata, resources
 from inspect import getdoc
@@ -33,31 +33,16 @@ from narrows.evaluate.displays import (
     lift,
     new_figure,
 )
-from narrows.evaluate.methods import Method, NarrowsMethod
-from narrows.evaluate.results import (
-    ALL,
-    FIELDS,
-    OF_CLASSES,
-    Line,
-    Results,
-    by_reduction,
-    chosen_columns,
-    classifiers_of,
-    constant,
-    is_ranked,
-    named,
-    notes_on_classifiers,
-    title,
-)
-from narrows.evaluate.retrieval import SCORES, Retrieval
+from narrows.evaluate.methods import NarrowsMethod
 from narrows.evaluate.splits import Splits
+from narrows.evaluate.table import ALL, FIELDS, named, title
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
 from narrows.io.table_rows import take_rows
 from narrows.methods.base import remember
 from narrows.methods.describe import details, ends, summary
 from narrows.moments.labels import joined
-from narrows.solve.paired import BY_SCORES, METRICS
+from narrows.solve.paired import METRICS
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
 _KEPT = 1000  # selected features that are listed
@@ -87,145 +72,82 @@ def twin_of(path: str) -> str:
     return str(Path(path).with_suffix(".json"))
 
 
-def contents(lines: Results, fit: str | None = None) -> dict[str, Any]:
-    """Return the recommendation and the lines as plain data for JSON."""
-    chosen, largest = lines.recommendation_, lines.largest_class_
-    return {
-        "recommendation": None if chosen is None else chosen.as_dict(),
-        "sentence": lines.sentence_,
-        "metric": lines.metric,
-        "metric_because": lines.why,
-        "margin": lines.margin,
-        "ranked_by": lines.ranked_by,
-        "notes": list(lines.notes),
-        "splits": lines.n_folds,
-        "fit": fit,
-        "lines": lines.as_dicts(),
-        "columns_in_order": list(lines.columns_in_order_),
-        constant(lines.metric): None if largest is None else largest.as_dict(),
-    }
+def contents(lines: Any, fit: str | None = None) -> dict[str, Any]:
+    """Return the result of `compare` or `retrieval` as plain data for JSON, with a command."""
+    found = {"sentence": lines.sentence_, "fit": fit, "margin": lines.margin}
+    return found | {"lines": lines.as_dicts(), **lines._contents()}
 
 
 def write(
     path: str | os.PathLike[str],
-    lines: Results,
-    data: Splits,
-    methods: Sequence[Method],
+    lines: Any,
     inputs: Sequence[str] = (),
     command: str = "",
     fit: str | None = None,
 ) -> None:
-    """Write a page to `path`, and its contents as JSON beside it.
+    """Write a page of `compare` or `retrieval` to `path`, and its contents as JSON beside it.
 
     `inputs`, `command` and `fit` are of the command line: the files, the command that was run, and
     the one that fits the recommended method.
     """
     twin = twin_of(os.fspath(path))
-    chosen, two, classifiers = lines.recommendation_, _of_two(lines), classifiers_of(lines)
-    # an interrupted or failed method is not fitted
-    fitted: list[Any] = [each for each in methods if hasattr(each.fitted, "n_samples_seen_")]
-    good = dict(zip(map(id, lines), lines.near(), strict=True))
+    more, shown = lines._page()
     found = {
-        **_run(command),
-        "stopped": lines.stopped,
-        "data": _data(data, lines.n_folds, inputs),
-        **contents(lines, fit),
-        **two,
-        "confusions": [] if chosen is None else _confusions(chosen.line),
-        "models": [_model(method, data) for method in fitted],
-    }
-    _write(
-        path,
-        twin,
-        found,
-        heading=("Comparison of dimensionality reductions", "on"),
-        inputs=list(inputs),
-        lines=list(zip(found["lines"], good.values(), strict=True)),
-        largest=found[constant(lines.metric)],
-        field=FIELDS[lines.metric],
-        more=_more(lines),
-        metric=METRICS[lines.metric],
-        chosen=chosen,
-        columns=chosen_columns(lines),
-        # the first line of the documentation of a method has its full name
-        descriptions={m.name: (getdoc(type(m.last)) or "").partition("\n")[0] for m in methods},
-        classifiers=classifiers,
-        # a line of each reduction, and its lines by all classifiers: if equivalent to the best
-        table=[
-            (next(iter(row.values())),
-             [(line, good.get(id(line), False)) for line in map(row.get, classifiers)])
-            for row in by_reduction(lines)
-        ],
-        classifiers_said=notes_on_classifiers(lines),
-        matrix=_matrix(lines, data),
-        map=_map(lines, data, [each for each in fitted if not each.fitted._selects]),
-        texts=data.is_text,
-        pictures=list(_pictures(lines, fitted, two)),
-    )  # fmt: skip
-
-
-def write_retrieval(
-    path: str | os.PathLike[str],
-    lines: Retrieval,
-    inputs: Sequence[str] = (),
-    command: str = "",
-    fit: str | None = None,
-) -> None:
-    """Write a page of `retrieval` to `path`, and its contents as JSON beside it."""
-    twin, rows, near = twin_of(os.fspath(path)), lines.as_dicts(), lines.near()
-    found = {
-        **_run(command),
-        "inputs": list(inputs),
-        "sentence": lines.sentence_,
-        "fit": fit,
-        "margin": lines.margin,
-        "draws": lines[0].n_draws,
-        "lines": rows,
-    }
-    figures = {score: RetrievalDisplay(lines).plot(metric=score).figure_ for score in SCORES}
-    _write(
-        path,
-        twin,
-        found,
-        heading=("Retrieval by reduced vectors", "of"),
-        inputs=list(inputs),
-        lines=[(row, line in near) for row, line in zip(rows, lines, strict=True)],
-        kinds=lines.classes,
-        scores=SCORES,
-        pictures=[
-            _shown(f"{score} by number of dimensions", "With one standard error.", figure)
-            for score, figure in figures.items()
-        ],
-    )
-
-
-def _run(command: str) -> dict[str, Any]:
-    """Return what was run, when, and by which versions."""
-    return {
         "command": command or None,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version()}
         | {name: metadata.version(name) for name in _LIBRARIES},
+        "inputs": list(inputs),
+        **contents(lines, fit),
+        **more,
     }
-
-
-def _write(path: str | os.PathLike[str], twin: str, found: dict[str, Any], **shown: Any) -> None:
-    """Write a page that shows what was found, and this as JSON beside it."""
-    page = _template().render(found=found, **shown)
+    page = _template().render(found=found, table=lines, **shown)
     for name, text in (twin, json.dumps(found, indent=1, allow_nan=False)), (path, page):
         with replacing(name) as temporary:
             Path(temporary).write_text(text, encoding="utf-8")
 
 
+def of_comparison(lines: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the report of a comparison has besides its lines, and what its page shows."""
+    data, methods, chosen = lines._splits, lines._methods, lines.recommendation_
+    two = _of_two(chosen)
+    # an interrupted or failed method is not fitted
+    fitted = [each for each in methods if hasattr(each.fitted, "n_samples_seen_")]
+    found = {
+        "data": _data(data, lines.n_folds),
+        **two,
+        "confusions": [] if chosen is None else _confusions(chosen.line),
+        "models": [_model(method, data) for method in fitted],
+    }
+    return found, {
+        "metric": METRICS[lines.metric],
+        "chosen": chosen,
+        # the first line of the documentation of a method has its full name
+        "descriptions": {
+            each.name: (getdoc(type(each.last)) or "").partition("\n")[0] for each in methods
+        },
+        "matrix": _matrix(lines, data),
+        "map": _map(lines, data, [each for each in fitted if not each.fitted._selects]),
+        "texts": data.is_text,
+        "pictures": list(_pictures(lines, fitted, two)),
+    }
+
+
+def of_retrieval(lines: Any, scores: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the report of a retrieval has besides its lines, and what its page shows."""
+    display, of = RetrievalDisplay(lines), "by number of dimensions"
+    figures = ((f"{score} {of}", display.plot(metric=score).figure_) for score in scores)
+    return {}, {"pictures": [_shown("neighbours", *each) for each in figures], "wide": True}
+
+
 # -- contents --------------------------------------------------------------------------------
 
 
-def _data(data: Splits, done: int, inputs: Sequence[str]) -> dict[str, Any]:
+def _data(data: Splits, done: int) -> dict[str, Any]:
     """Describe the samples; features that only pipelines make are not known."""
     X, y, _, y_test = data[min(done, len(data)) - 1]
     classes = np.union1d(y, y_test) if y.ndim == 1 else np.empty(0)
     found: dict[str, Any] = {
-        "inputs": list(inputs),
         "folds": len(data),
         "rows": len(y),
         "rows_held_out": len(y_test),
@@ -249,9 +171,8 @@ def _data(data: Splits, done: int, inputs: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _of_two(lines: Results) -> dict[str, Any]:
+def _of_two(chosen: Any) -> dict[str, Any]:
     """Return the calibration and the lift of the recommended line, for the rarer of two classes."""
-    chosen = lines.recommendation_
     outcomes = () if chosen is None else chosen.line.outcomes
     two = [
         (each.true == each.rarer, each.probabilities[:, each.rarer])
@@ -263,20 +184,10 @@ def _of_two(lines: Results) -> dict[str, Any]:
     is_one, found = (np.concatenate(part) for part in zip(*two, strict=True))
     if is_one.all() or not is_one.any():
         return {}
-    return {"calibration": calibration(is_one, found), "lift": lift(is_one, found)}
-
-
-def _more(lines: Results) -> dict[str, str]:
-    """Return the scores that are shown beside the metric, and their titles."""
-    metric = lines.metric
-    if metric == "r2":
-        return {"rmse": "RMSE"}
-    names = [*OF_CLASSES]
-    done = [line for line in lines if not line.skipped]
-    if done and all(line.roc_auc == line.roc_auc for line in done):
-        names += BY_SCORES
-    short = METRICS | {"roc_auc": "ROC area", "average_precision": "av. precision"}
-    return {FIELDS[name]: short[name] for name in names if name != metric}
+    return {
+        "calibration": calibration(is_one, found),
+        "lift": lift(is_one, found),
+    }
 
 
 def _model(method: NarrowsMethod, data: Splits) -> dict[str, Any]:
@@ -302,12 +213,8 @@ def _template() -> Any:
     with needing("plots", "jinja2"):
         import jinja2
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {
-        "escaped": escaped,
-        "name": _name,
-        "file": os.path.basename,
-        "title": title,
-    }
+    filters = {"escaped": escaped, "name": _name, "file": os.path.basename, "title": title}
+    environment.filters |= filters
     source = resources.files("narrows.evaluate").joinpath("report.html").read_text("utf-8")
     return environment.from_string(source)
 
@@ -318,7 +225,7 @@ def _name(value: Any) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _confusions(line: Line) -> list[dict[str, Any]]:
+def _confusions(line: Any) -> list[dict[str, Any]]:
     """Return which classes a line takes for others most often."""
     return [
         {"class": true, "predicted": predicted, "samples": count}
@@ -326,7 +233,7 @@ def _confusions(line: Line) -> list[dict[str, Any]]:
     ]
 
 
-def _matrix(lines: Results, data: Splits) -> dict[str, Any] | None:
+def _matrix(lines: Any, data: Splits) -> dict[str, Any] | None:
     """Return the confusion matrix of the recommended line, if there are not too many classes."""
     chosen = lines.recommendation_
     held_out = np.concatenate([data.held_out(k) for k in range(lines.n_folds)])
@@ -341,7 +248,7 @@ def _matrix(lines: Results, data: Splits) -> dict[str, Any] | None:
     return {"classes": classes, "rows": rows}
 
 
-def _map(lines: Results, data: Splits, projectors: Sequence[Any]) -> dict[str, Any] | None:
+def _map(lines: Any, data: Splits, projectors: Sequence[Any]) -> dict[str, Any] | None:
     """Draw the held-out samples by the best projection: in one dimension for two classes, or two.
 
     A method with more dimensions is better than one that has two, and its first two are drawn.
@@ -350,8 +257,7 @@ def _map(lines: Results, data: Splits, projectors: Sequence[Any]) -> dict[str, A
         return None
     drawn = 1 if len(np.unique(data.y)) == 2 else 2
     makers = {m.name: m for m in projectors if len(m.fitted.components_) >= drawn}
-    mine = [each for each in lines if not each.skipped and is_ranked(lines, each)]
-    mine = [line for line in mine if line.method in makers]
+    mine = [line for line in lines._ranked() if line.method in makers]
     if not mine:
         return None
     best = max(mine, key=lines.score)
@@ -363,7 +269,8 @@ def _map(lines: Results, data: Splits, projectors: Sequence[Any]) -> dict[str, A
     Z = reduce(take_rows(X_test, few)).astype(float)
     names = [f"{title(best.method)} {k + 1}" for k in range(drawn)]
     cut = threshold(np.asarray(reduce(X), dtype=float)[:, 0], y_train) if drawn == 1 else None
-    display = ScatterDisplay(Z, y, names, cut).plot(new_figure((10, 6.5)).subplots())
+    ax = new_figure((10, 6.5)).subplots()
+    display = ScatterDisplay(Z, y, names, cut).plot(ax)
     titles = _titles(display, y, None if texts is None else [texts[row] for row in few.tolist()])
     return {
         "method": title(best.method),
@@ -404,61 +311,40 @@ def threshold(z: np.ndarray, y: np.ndarray) -> float:
     return float(values[k : k + 2].mean())
 
 
-def _shown(title: str, caption: str, figure: Any) -> dict[str, str]:
-    """Return a picture as the page shows it."""
-    return {"title": title, "caption": caption, "svg": base64.b64encode(as_svg(figure)).decode()}
+def _shown(kind: str, title: str, figure: Any) -> dict[str, str]:
+    """Return a picture as the page shows it, which has words about each kind."""
+    return {"kind": kind, "title": title, "svg": base64.b64encode(as_svg(figure)).decode()}
 
 
 def _pictures(
-    lines: Results, fitted: Sequence[Any], two: Mapping[str, Any]
+    lines: Any, fitted: Sequence[Any], two: Mapping[str, Any]
 ) -> Iterator[dict[str, str]]:
     """Yield the pictures: scores, calibration and lift of two classes, times, and selections."""
 
-    def picture(title: str, caption: str, draw: Any, *args: Any, **more: Any) -> dict[str, str]:
+    def picture(kind: str, title: str, draw: Callable[..., Any], *args: Any, **more: Any) -> Any:
         ax = new_figure((5.4, 4.4)).subplots()
         draw(*args, ax=ax, **more)
-        return _shown(title, caption, ax.figure)
+        return _shown(kind, title, ax.figure)
 
     done = [line for line in lines if not line.skipped and line.method != ALL]
-    metric, scores, below = METRICS[lines.metric], ComparisonDisplay(lines), {"legend": "below"}
-    plain = lines.metric not in ("accuracy", "r2")
-    bars = "the standard deviation over splits" if plain else "one standard error"
-    for classifier in dict.fromkeys(line.classifier for line in done):
+    metric, below = METRICS[lines.metric], {"legend": "below"}
+    scores = ComparisonDisplay(lines)
+    for by in dict.fromkeys(line.classifier for line in done):
+        name = f"{metric[:1].upper()}{metric[1:]} by number of dimensions, {by}"
         yield picture(
-            f"{metric[:1].upper()}{metric[1:]} by number of dimensions, {classifier}",
-            f"On the held-out samples, with {bars}. Dotted: all features.",
-            scores.plot, what=FIELDS[lines.metric], classifier=classifier, **below,
-        )  # fmt: skip
-    if two and (chosen := lines.recommendation_) is not None:
-        of = f"of {named(chosen.line)}"
-        yield picture(
-            f"Calibration {of}",
-            "How often held-out samples have the rarer class, by its predicted probability.",
-            draw_calibration, two["calibration"],
-        )  # fmt: skip
-        yield picture(
-            f"Lift {of}",
-            "How many times as frequent the rarer class is among the held-out samples of highest "
-            "probability as among all.",
-            draw_lift, two["lift"],
-        )  # fmt: skip
+            "scores", name, scores.plot, what=FIELDS[lines.metric], classifier=by, **below
+        )
+    for kind, draw in (("calibration", draw_calibration), ("lift", draw_lift)):
+        if kind in two:
+            name = f"{kind.capitalize()} of {named(lines.recommendation_.line)}"
+            yield picture(kind, name, draw, two[kind])
     if done:
-        yield picture(
-            "Time to learn by number of dimensions",
-            "CPU seconds to fit the reduction, without reading the data.",
-            scores.plot, what="learn", **below,
-        )  # fmt: skip
+        name = "Time to learn by number of dimensions"
+        yield picture("time", name, scores.plot, what="learn", **below)
     kinds = {each.is_forward: each for each in reversed(fitted) if each.fitted._selects}
-    if selector := kinds.get(False):
-        yield picture(
-            f"Scores of the features, {title(selector.name)}",
-            "Share of the total score in the best features, and the score of each, best first.",
-            EnergyDisplay.from_estimator, selector.fitted, **below,
-        )  # fmt: skip
-    if forward := kinds.get(True):
-        yield picture(
-            f"Explained share by number of features, {title(forward.name)}",
-            "Share of the variance of the targets (of classes: of their indicators) that the first "
-            "features explain.",
-            GainDisplay.from_estimator, forward.fitted, **below,
-        )  # fmt: skip
+    if each := kinds.get(False):
+        name = f"Scores of the features, {title(each.name)}"
+        yield picture("energy", name, EnergyDisplay.from_estimator, each.fitted, **below)
+    if each := kinds.get(True):
+        name = f"Explained share by number of features, {title(each.name)}"
+        yield picture("gain", name, GainDisplay.from_estimator, each.fitted, **below)

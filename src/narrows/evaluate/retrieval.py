@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.neighbors import NearestNeighbors
-from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler, normalize
 from sklearn.utils.extmath import row_norms
 
-from narrows.errors import ParameterError, did_you_mean
-from narrows.evaluate.methods import RIVALS, is_nested, unused
-from narrows.evaluate.results import ALL, against, aligned, as_numbers, named, placed
+from narrows.errors import ParameterError
+from narrows.evaluate.methods import RIVALS, Method, NarrowsMethod, States, check_methods
+from narrows.evaluate.report import of_retrieval
 from narrows.evaluate.splits import checked_test
+from narrows.evaluate.table import (
+    ALL,
+    Cell,
+    Choice,
+    Reduced,
+    Row,
+    Table,
+    as_numbers,
+    marks,
+    merged,
+    named,
+    place,
+    run,
+)
+from narrows.evaluate.table import n_steps as steps_of
 from narrows.methods.discriminants import LDA
-from narrows.methods.methods import METHODS
-from narrows.methods.online import OnlineSRDA
 from narrows.methods.parameters import real, whole, word
 from narrows.moments.labels import first_labels, joined, one_a_row
 from narrows.moments.targets import as_samples
@@ -32,55 +44,49 @@ SIZES = (16, 32, 64, 128)
 LEFT_OUT, REPEATS = 0.5, 5
 SCORES = ("recall@1", "recall@10", "precision@10", "overlap@10")
 SEEN, OTHERS = "seen", "left-out"
-TRUNCATION = "truncation"
 _NEAREST = 10
 _LONG = 128  # features from which products in blocks are faster
 _GROUP = 16  # products of which the largest is compared first
 _BLOCK = 1 << 23  # cosines at a time
 
 
-def _first(X: Any, p: int) -> Any:
-    """Return the first p columns."""
-    return X[:, :p]
+class Truncation(TransformerMixin, BaseEstimator):
+    """The first columns."""
+
+    def __init__(self, n_components: int | None = None):
+        self.n_components = n_components
+
+    def fit(self, X: Any, y: Any = None) -> Truncation:
+        """Learn nothing."""
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the first columns of samples."""
+        return X[:, : self.n_components]
 
 
-@dataclass(frozen=True)
-class _Method:
-    """A transformer, and the parameter that sets its number of columns, if that is not given."""
+class _Ridge(NarrowsMethod):
+    """LDA, whose `mu` is a multiple of the scatter of the samples that it is fitted to."""
 
-    name: str
-    estimator: Any
-    size: str = ""
-    ridge: float | None = None  # mu of LDA, as a multiple of the scatter
+    def __init__(self, ridge: float):
+        super().__init__(f"LDA, ridge {ridge:g}", LDA())
+        self.ridge = ridge
 
-    @property
-    def is_sized(self) -> bool:
-        """Whether it has the numbers of dimensions that are compared."""
-        return bool(self.size) or self.name == TRUNCATION
+    def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
+        """Fit for at most `most` dimensions; return the CPU seconds."""
+        self.estimator = self.of(_scatter(X))
+        return super().learn(X, y, states, most)
 
-    def with_size(self, p: int | None, scatter: float) -> Any:
-        """Return an unfitted transformer to p columns (None: all), for samples of this scatter."""
-        if self.name == TRUNCATION:
-            return FunctionTransformer(_first, kw_args={"p": p})
-        made = clone(self.estimator)
-        if self.ridge is not None:
-            made.set_params(mu=float(self.ridge * scatter))
-        return made.set_params(**{self.size: p}) if self.size else made
+    def of(self, scatter: float, p: int | None = None) -> Any:
+        """Return an unfitted estimator for samples of this scatter."""
+        return self.with_size(p).set_params(mu=float(self.ridge * scatter))
 
 
 @dataclass(eq=False)
-class RetrievalLine:
-    """Scores of one reduction: a row for each query, for each draw.
+class RetrievalLine(Row):
+    """Scores of one reduction: for seen and left-out classes, a row for each query of each draw."""
 
-    `asked` is the number of dimensions that was requested; None for all columns of a transformer.
-    """
-
-    method: str
-    asked: int | None
-    features: int
-    dimensions: int = 0
     found: dict[str, list[np.ndarray]] = field(default_factory=dict, repr=False)
-    skipped: str = ""
 
     @property
     def n_draws(self) -> int:
@@ -94,10 +100,12 @@ class RetrievalLine:
             np.mean([draw[:, column].mean(dtype=np.float64) for draw in self.found[classes]])
         )
 
-    @property
-    def is_reduction(self) -> bool:
-        """Whether there are scores, of fewer dimensions than there are features."""
-        return not self.skipped and self.method != ALL and self.dimensions < self.features
+
+def _all_draws(lines: Sequence[RetrievalLine]) -> RetrievalLine:
+    """Return the line that has the scores of several draws."""
+    most = max(lines, key=lambda line: line.dimensions)
+    found = {name: [line.found[name][0] for line in lines] for name in most.found}
+    return replace(most, found=found)
 
 
 def retrieval(
@@ -127,18 +135,14 @@ def retrieval(
         Samples, such as embeddings.
     y : array-like of shape (n_samples,)
         One label per sample.
-    methods : sequence of str or transformer, default=("lda", "pca")
-        Names of projectors of narrows in lower case, "truncation" (the first columns; for models
-        whose columns are ordered by importance, such as Matryoshka models), "truncatedsvd",
-        "sklearn-pca", "sparserandomprojection", "lineardiscriminantanalysis"; or transformers and
-        pipelines. A transformer whose ``n_components`` is None is fitted once for each draw, and
-        its first columns are taken for fewer dimensions. Any other transformer is listed with all
-        of its columns.
+    methods : sequence of str, transformer or Pipeline, default=("lda", "pca")
+        Those that `compare` takes for classes, and "truncation" (the first columns; for models
+        whose columns are ordered by importance, such as Matryoshka models). A transformer whose
+        number of columns is given, such as ``LDA(n_components=7)``, has one line of its own size.
     dims : sequence of int, optional
         Numbers of dimensions. By default those of 16, 32, 64, 128 and the number of seen classes
-        less one that are below n_features. Numbers that a method does not have, such as
-        those above the rank of the fitted samples, are left out; a method that has none of them is
-        listed with its own number.
+        less one that are below n_features. A reduction with fewer dimensions than requested, such
+        as the rank of the fitted samples, is listed once.
     ridges : sequence of float, default=()
         Values of `mu` of `LDA` to compare: multiples of the mean diagonal of the scatter
         n C of the samples that are fitted, with their covariance C. Each is a further method.
@@ -167,8 +171,8 @@ def retrieval(
     Raises
     ------
     ParameterError
-        A method is unknown, a parameter is out of range, or there are fewer than two classes with
-        queries to see, or to leave out.
+        A method is unknown or not for classes, a parameter is out of range, or there are fewer than
+        two classes with queries to see, or to leave out.
 
     See Also
     --------
@@ -230,27 +234,18 @@ def retrieval(
     if is_query is not None and not left_out:
         repeats = 1
     sizes = sizes_of(c - k, d, dims)
-    say, rng = progress or (lambda what: None), np.random.default_rng(seed)
-    every = RetrievalLine(ALL, None, d, d)
-    lines: dict[tuple[str, int | None], RetrievalLine] = {(ALL, None): every}
+    rng, found, ratios = np.random.default_rng(seed), list[RetrievalLine](), dict[str, float]()
+    compared, say = [Method(ALL, FunctionTransformer()), *made], progress or (lambda what: None)
+    for method in made:
+        method.is_compiled = True  # there are no times
     for _ in range(repeats):
-        draw = _Draw(codes, _queries(codes, rng) if is_query is None else is_query, c, k, rng)
-        say(ALL)
-        draw.score(every, X)
-        for method in made:
-            for asked, Z in _reduced(method, X, codes, draw.fitted, sizes, say):
-                line = lines.setdefault((method.name, asked), RetrievalLine(method.name, asked, d))
-                if isinstance(Z, str):
-                    line.skipped = Z
-                else:
-                    line.dimensions = max(line.dimensions, Z.shape[1])
-                    draw.score(line, Z)
-    for line in lines.values():
-        if line.skipped:  # in one draw at least
-            line.found.clear()
-    done = [line for line in lines.values() if line.skipped or line.n_draws == repeats]
+        draw = _Draw(X, codes, _queries(codes, rng) if is_query is None else is_query, k, rng)
+        fitted, ratios = (X[draw.fitted], codes[draw.fitted]), draw.ratios
+        found += run(compared, fitted, X, sizes[::-1], RetrievalLine, [""], draw, say, cut=True)
+    order = {method.name: number for number, method in enumerate(compared)}
+    found.sort(key=lambda line: (order[line.method], line.asked or 0))
     index = X if is_query is None else X[~is_query]
-    return Retrieval(done, made, draw.ratios, _scatter(index), margin)
+    return Retrieval(merged(found, _all_draws)[0], made, ratios, _scatter(index), margin)
 
 
 def sizes_of(n_seen: int, n_features: int, dims: Sequence[int] | None) -> list[int]:
@@ -262,15 +257,14 @@ def sizes_of(n_seen: int, n_features: int, dims: Sequence[int] | None) -> list[i
 def n_steps(
     y: np.ndarray,
     n_features: int,
-    methods: Sequence[_Method],
+    methods: Sequence[Method],
     dims: Sequence[int] | None = None,
     left_out: float = LEFT_OUT,
     repeats: int = REPEATS,
 ) -> int:
     """Return how often `retrieval` reports progress."""
     c = len(np.unique(y))
-    sizes = len(sizes_of(c - round(left_out * c), n_features, dims))
-    return repeats * (1 + sum(sizes if method.is_sized else 1 for method in methods))
+    return repeats * steps_of(methods, len(sizes_of(c - round(left_out * c), n_features, dims)))
 
 
 def check(
@@ -280,7 +274,7 @@ def check(
     ridges: Sequence[float] = (),
     repeats: int = REPEATS,
     seed: int = 0,
-) -> list[_Method]:
+) -> list[Method]:
     """Return the methods; raise ParameterError for an unknown or invalid argument."""
     for name, values, allowed in (
         ("dims", [1] if dims is None else dims, whole(1)),
@@ -290,41 +284,8 @@ def check(
     ):
         for value in values:
             allowed.check(name, value)
-    made: dict[str, _Method] = {}
-    for method in (_method(method, seed) for method in methods):
-        name = unused(method.name, made)
-        made[name] = replace(method, name=name)
-    for ridge in dict.fromkeys(ridges):
-        name = f"LDA, ridge {ridge:g}"
-        made[name] = _Method(name, LDA(), "n_components", ridge)
-    return list(made.values())
-
-
-def _method(method: Any, seed: int) -> _Method:
-    """Return the transformer that a name stands for, or one that was given."""
-    if not isinstance(method, str):
-        needed = "fit", "transform", "get_params"
-        if isinstance(method, type) or not all(hasattr(method, name) for name in needed):
-            raise ParameterError(
-                f"expected names of methods or transformers, got {method!r}. Use "
-                "estimators with fit and transform."
-            )
-        last = f"{method.steps[-1][0]}__" if isinstance(method, Pipeline) else ""
-        size = f"{last}n_components"
-        is_open = method.get_params().get(size, 0) is None
-        return _Method(" ".join(repr(method).split()), method, size if is_open else "")
-    name = method.lower()
-    ours = {known.lower(): kind() for known, kind in METHODS.items()}
-    known = {TRUNCATION: FunctionTransformer()}
-    known |= {each: made for each, made in ours.items() if not made._takes_numbers}
-    known |= {each: made for each, made in RIVALS.items() if hasattr(made, "n_components")}
-    if name not in known:
-        hint = did_you_mean(name, known)
-        raise ParameterError(f"expected the name of a method, got {method!r}. {hint}")
-    made = clone(known[name])
-    if "random_state" in made.get_params():
-        made.set_params(random_state=seed)
-    return _Method(name, made, "n_components" if hasattr(made, "n_components") else "")
+    made = check_methods(methods, seed, others=RIVALS | {"truncation": Truncation()})
+    return [*made, *map(_Ridge, dict.fromkeys(ridges))]
 
 
 def _joined(X: Any, y: Any, test: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
@@ -360,42 +321,13 @@ def _scatter(X: Any) -> float:
     return X.shape[0] * float(StandardScaler(with_mean=False).fit(X).var_.mean())
 
 
-def _reduced(
-    method: _Method,
-    X: Any,
-    codes: np.ndarray,
-    fitted: np.ndarray,
-    sizes: Sequence[int],
-    say: Callable[[str], None],
-) -> Iterator[tuple[int | None, Any]]:
-    """Yield samples with each number of dimensions that a method has, or why it has none."""
-    last = method.estimator[-1] if isinstance(method.estimator, Pipeline) else method.estimator
-    once = is_nested(last) and not isinstance(last, OnlineSRDA)  # which has outputs of all classes
-    rows, found, why = X[fitted], dict[int | None, Any](), ""
-    scatter = 0.0 if method.ridge is None else _scatter(rows)
-    own = [None] if method.size or not method.is_sized else []
-    for p in [*(sorted(sizes, reverse=once) if method.is_sized else []), *own]:
-        if p is None and found:
-            break
-        if p is not None or not method.is_sized:
-            say(method.name if p is None else f"{method.name}, {p}")
-        try:
-            if not (once and found):  # else the first columns of the largest fit
-                Z = method.with_size(p, scatter).fit(rows, codes[fitted]).transform(X)
-                Z = Z if sparse.issparse(Z) else np.asarray(Z)
-            found[p] = Z[:, :p]
-        except (ValueError, TypeError) as error:
-            why = why if p is None and why else str(error).splitlines()[0]
-    yield from sorted(found.items(), key=lambda each: each[0] or 0) or [(None, why)]
-
-
 class _Draw:
-    """Which classes are left out, and which samples are queries; c classes, of which k are out."""
+    """Which classes, k of them, are left out, and which samples are queries; scores reductions."""
 
     def __init__(
-        self, codes: np.ndarray, is_query: np.ndarray, c: int, k: int, rng: np.random.Generator
+        self, X: Any, codes: np.ndarray, is_query: np.ndarray, k: int, rng: np.random.Generator
     ):
-        self.codes = codes
+        self.codes, self.n_features, c = codes, X.shape[1], int(codes.max()) + 1
         out = np.isin(codes, rng.permutation(c)[:k])
         parts = {SEEN: ~out, OTHERS: out} if k else {SEEN: ~out}
         self.parts = {
@@ -414,8 +346,10 @@ class _Draw:
             SEEN: float(is_query.sum() / (~is_query).sum())
         }  # fmt: skip
 
-    def score(self, line: RetrievalLine, Z: Any) -> None:
-        """Add the scores of all queries by their nearest neighbours among vectors Z."""
+    def __call__(self, judge: str, made: Reduced) -> RetrievalLine:
+        """Return the scores of all queries by their nearest neighbours among reduced vectors."""
+        Z = made.Z
+        line = RetrievalLine(made.method.name, judge, made.asked, Z.shape[1], self.n_features)
         U: Any = normalize(Z).astype(np.float32)
         is_zero = (row_norms(U) == 0).astype(np.float32)[:, None]
         if is_zero.any():  # one more column, so that their cosine with others is 0
@@ -427,7 +361,8 @@ class _Draw:
             same = self.codes[index][found] == self.codes[queries][:, None]
             kept = (found[:, :, None] == full[:, None, :]).any(axis=2).mean(axis=1)
             scores = np.stack([same[:, 0], same.any(axis=1), same.mean(axis=1), kept], axis=1)
-            line.found.setdefault(name, []).append(scores.astype(np.float32))
+            line.found[name] = [scores.astype(np.float32)]
+        return line
 
 
 def _largest(products: np.ndarray, k: int) -> np.ndarray:
@@ -465,8 +400,7 @@ def nearest(U: Any, Q: Any, k: int, block: int = _BLOCK) -> np.ndarray:
     return found
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(Choice):
     """The reduction to use, by the rule of one standard error (Breiman et al., 1984), or a margin.
 
     Of the reductions that are not worse than the best one by more than one standard error of the
@@ -475,17 +409,19 @@ class Chosen:
 
     Parameters
     ----------
-    line : RetrievalLine
-        The reduction.
-    best : RetrievalLine
-        The reduction with the highest score.
+    lines : Retrieval
+        The lines, of which one at least is a reduction.
     classes : {"seen", "left-out"}
         The classes of the queries.
     metric : {"recall@1", "recall@10", "precision@10", "overlap@10"}
         The score.
-    scores : dict of Difference
-        The score of `line` ("score"), and its differences from the best reduction ("to_best") and
-        from all columns ("to_all"), each with its standard error.
+
+    Attributes
+    ----------
+    line, best : RetrievalLine
+        The reduction, and the one with the highest score.
+    near : list of RetrievalLine
+        The reductions that are equivalent to the best.
     all_columns : RetrievalLine
         The line of all columns.
     are_all_worse : bool
@@ -493,53 +429,51 @@ class Chosen:
         margin.
     estimator : transformer
         The method for all indexed samples, not fitted, with this number of components.
-    margin : float
-        A difference that does not count.
     """
 
-    line: RetrievalLine
-    best: RetrievalLine
-    classes: str
-    metric: str
-    scores: dict[str, Difference]
-    all_columns: RetrievalLine
-    are_all_worse: bool
-    estimator: Any
-    margin: float = MARGIN
+    def __init__(self, lines: Retrieval, classes: str, metric: str):
+        self.classes, self.metric, self.margin, self._lines = classes, metric, lines.margin, lines
+        by, reductions = (classes, metric), lines._reductions()
+        self.best = min(reductions, key=lambda line: (-line.mean(*by), line.dimensions))
+        self.near = [line for line in reductions if not self.is_worse(line, self.best)]
+        self.line = min(self.near, key=lambda line: (line.dimensions, -line.mean(*by)))
+        self.all_columns = next(line for line in lines if line.method == ALL)
+        self.are_all_worse = all(self.is_worse(line, self.all_columns) for line in reductions)
+        self.estimator = lines._estimator(self.line)
+
+    def apart(self, other: RetrievalLine | None, row: RetrievalLine | None = None) -> Difference:
+        """Return the paired difference of a line from another one, or its score."""
+        return self._lines.score(row or self.line, self.classes, self.metric, other)
+
+    def score(self, row: RetrievalLine) -> str:
+        """Return the score of a line as text."""
+        return f"{row.mean(self.classes, self.metric):.3f}"
 
     def __str__(self) -> str:
-        own = self.scores["score"]
-        said = f"use {named(self.line)}: {self.metric} of {self.classes} classes "
-        said += f"{own.mean:.3f} +- {own.standard_error:.3f}"
+        use = "Use"
         if self.are_all_worse:
-            worse = f"Every reduction is worse than {named(self.all_columns)}."
-            said = f"{worse} If you reduce the vectors, {said}"
-        parts, best = [said[0].upper() + said[1:]], None
-        parts.append(self._from("to_all", self.all_columns, named(self.all_columns)))
-        if self.line is not self.best:
-            best = self._from("to_best", self.best, f"the best reduction, {named(self.best)}")
-        return placed(parts, best)
-
-    def _from(self, key: str, other: RetrievalLine, name: str) -> str:
-        score = f"{other.mean(self.classes, self.metric):.3f}"
-        return against(self.scores[key], name, score, self.margin)
+            use = f"Every reduction is worse than {named(self.all_columns)}. If you reduce the "
+            use += "vectors, use"
+        own = f"{self.score(self.line)} +- {self.apart(None).standard_error:.3f}"
+        said = f"{use} {named(self.line)}: {self.metric} of {self.classes} classes {own}"
+        return self.compared(said, self.all_columns, self.best)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the choice ready for JSON."""
+        others = {"score": None, "to_best": self.best, "to_all": self.all_columns}
         return {
-            "method": self.line.method,
-            "dimensions": self.line.dimensions,
+            **place(self.line),
             "classes": self.classes,
             "metric": self.metric,
-            **{name: as_numbers(apart) for name, apart in self.scores.items()},
-            "best": {"method": self.best.method, "dimensions": self.best.dimensions},
+            **{name: as_numbers(self.apart(other)) for name, other in others.items()},
+            "best": place(self.best),
             "margin": self.margin,
             "are_all_worse": self.are_all_worse,
             "sentence": str(self),
         }
 
 
-class Retrieval(list[RetrievalLine]):
+class Retrieval(Table[RetrievalLine]):
     """The lines of `retrieval`: all columns, then each method by dimensions.
 
     Each line has the name of the method (`method`), `dimensions`, and the scores of each query in
@@ -578,10 +512,12 @@ class Retrieval(list[RetrievalLine]):
     1.0
     """
 
+    _heading = "Retrieval by reduced vectors", "of"
+
     def __init__(
         self,
         lines: Iterable[RetrievalLine],
-        methods: Sequence[_Method],
+        methods: Sequence[Method],
         ratios: dict[str, float],
         scatter: float,
         margin: float = MARGIN,
@@ -595,15 +531,14 @@ class Retrieval(list[RetrievalLine]):
     ) -> Difference:
         """Return a score, or its difference from that of another line, and its standard error."""
         self._check(classes, metric)
-        column, apart = SCORES.index(metric), list[np.ndarray]()
-        for draw, mine in enumerate(line.found[classes]):
-            other = 0.0 if than is None else than.found[classes][draw][:, column]
-            apart.append(mine[:, column].astype(np.float64) - other)
+        column = SCORES.index(metric)
+        apart = [each[:, column].astype(np.float64) for each in line.found[classes]]
+        if than is not None:
+            apart = [a - b[:, column] for a, b in zip(apart, than.found[classes], strict=True)]
         values = [float(each.mean()) for each in apart]
         variances = [float(each.var() / len(each)) for each in apart]
-        return Difference(
-            float(np.mean(values)), standard_error(values, variances, self.ratios[classes])
-        )
+        error = standard_error(values, variances, self.ratios[classes])
+        return Difference(float(np.mean(values)), error)
 
     def best(self, metric: str = SCORES[0], classes: str | None = None) -> Chosen | None:
         """Choose a reduction by the rule of one standard error, or the margin.
@@ -632,28 +567,27 @@ class Retrieval(list[RetrievalLine]):
         """
         classes = self.classes[-1] if classes is None else classes
         self._check(classes, metric)
-        lines = [line for line in self if line.is_reduction]
-        if not lines:
-            return None
-        by = classes, metric
-        best = min(lines, key=lambda line: (-line.mean(*by), line.dimensions))
-        near = [line for line in lines if not self.score(line, *by, best).is_worse(self.margin)]
-        line = min(near, key=lambda line: (line.dimensions, -line.mean(*by)))
-        every = next(line for line in self if line.method == ALL)
-        others = {"score": None, "to_best": best, "to_all": every}
-        scores = {name: self.score(line, *by, than) for name, than in others.items()}
-        worse = all(self.score(line, *by, every).is_worse(self.margin) for line in lines)
-        estimator = self._methods[line.method].with_size(line.dimensions, self._scatter)
-        return Chosen(line, best, *by, scores, every, worse, estimator, self.margin)
+        return Chosen(self, classes, metric) if self._reductions() else None
+
+    def _reductions(self) -> list[RetrievalLine]:
+        """Return the lines with fewer dimensions than there are features."""
+        return [line for line in self if line.is_reduction]
 
     def near(self) -> list[RetrievalLine]:
         """Return the reductions that are equivalent to the best by `best`."""
         chosen = self.best()
-        if chosen is None:
-            return []
-        than = chosen.classes, chosen.metric, chosen.best
-        lines = [line for line in self if line.is_reduction]
-        return [line for line in lines if not self.score(line, *than).is_worse(self.margin)]
+        return [] if chosen is None else chosen.near
+
+    def _estimator(self, line: RetrievalLine) -> Any:
+        """Return the method of a line for all indexed samples, with its number of components."""
+        method = self._methods[line.method]
+        if isinstance(method, _Ridge):
+            return method.of(self._scatter, line.dimensions)
+        return method.with_size(line.dimensions)
+
+    def _above(self) -> list[str]:
+        """Return no lines of text between the sentence and the table."""
+        return []
 
     def _check(self, classes: str, metric: str) -> None:
         """Raise ParameterError where there is no such score."""
@@ -676,25 +610,35 @@ class Retrieval(list[RetrievalLine]):
             for line in self
         ]  # fmt: skip
 
-    def __str__(self) -> str:
-        """Return the choice, and a table with a header."""
-        near, rows = self.near(), [["method", "dimensions", *SCORES * len(self.classes)]]
-        for line in self:
-            size = f"skipped: {line.skipped}" if line.skipped else f"{line.dimensions:,}"
-            row = [line.method, size]
-            for name in line.found:
-                own, *others = (self.score(line, name, metric) for metric in SCORES)
-                mark = "*" if line in near and name == self.classes[-1] else " "
-                row.append(f"{own.mean:.3f} +- {own.standard_error:.3f} {mark}")
-                row += [f"{each.mean:.3f}" for each in others]
-            rows.append(row)
-        first = range(2, len(rows[0]), len(SCORES))
-        table, indent = aligned(rows, (0, *first)), max(len(line.method) for line in self) + 12
-        above = "".join(f"  {f'{name} classes':<53}" for name in self.classes).rstrip()
+    def _contents(self) -> dict[str, Any]:
+        """Return what JSON has besides the sentence, the margin and the lines."""
+        chosen = {name: self.best(classes=name) for name in self.classes}
+        found = {name: best and best.as_dict() for name, best in chosen.items()}
+        return {"draws": self[0].n_draws, **found}
+
+    def _page(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what the report adds to the contents, and what it shows."""
+        return of_retrieval(self, SCORES)
+
+    def _cells(self, full: bool = False) -> tuple[list[str], list[tuple[RetrievalLine, list[Any]]]]:
+        """Return a header, and the cells of each line: errors of all scores, or of the first."""
+        near, first = self.near(), SCORES[0]
+        header = [f"{name} {metric}" if full or metric == first else metric
+                  for name in self.classes for metric in SCORES]  # fmt: skip
+
+        def cell(line: RetrievalLine, name: str, metric: str) -> Cell:
+            own = self.score(line, name, metric)
+            marked = None if metric != first else line in near and name == self.classes[-1]
+            return Cell(own.mean, own.standard_error if full or metric == first else None, marked)
+
+        return header, [
+            (line, [cell(line, name, metric) for name in line.found for metric in SCORES]
+             or [f"skipped: {line.skipped}"])
+            for line in self
+        ]  # fmt: skip
+
+    def _below(self) -> list[str]:
+        """Return a line that explains the table."""
         n = self[0].n_draws
-        or_margin = f", or by more than {self.margin:g}" * bool(self.margin)
-        note = (
-            f"means over {n} draw{'s' * (n > 1)} +- standard error; "
-            f"* not worse than the best reduction by more than that{or_margin}"
-        )
-        return "\n".join([self.sentence_, "", " " * indent + above, *table, note])
+        note = marks(self.margin).format(" than the best reduction")
+        return [f"means over {n} draw{'s' * (n > 1)} +- standard error; {note}"]

@@ -61,6 +61,8 @@ class Splits(Sequence[Fold]):
         places: tuple[Places, Places] = ((), ()),
         holds: str = "",
     ):
+        # the samples and labels as they were given: all, or the training ones of the one split
+        self.samples, self.y = parts[:2]
         self.parts, self.pairs, self.preprocess, self._source = parts, pairs, preprocess, source
         self._places, self._holds = places, holds
         self._kept: tuple[int, Fold, Any] | None = None
@@ -72,16 +74,6 @@ class Splits(Sequence[Fold]):
         if not 0 <= k < len(self):
             raise IndexError(k)
         return self._made(k)[0]
-
-    @property
-    def samples(self) -> Any:
-        """The samples as they were given, before they are split and preprocessed."""
-        return self.parts[0]
-
-    @property
-    def y(self) -> np.ndarray:
-        """The labels of all samples to split, or of the training samples of the one split."""
-        return self.parts[1]
 
     def held_out(self, k: int) -> np.ndarray:
         """Return the labels of the held-out samples of a split."""
