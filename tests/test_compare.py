@@ -12,10 +12,16 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import dump_svmlight_file, load_digits, load_iris, load_wine
+from sklearn.datasets import (
+    dump_svmlight_file,
+    load_digits,
+    load_iris,
+    load_wine,
+    make_classification,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score
+from sklearn.metrics import f1_score, log_loss
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -684,3 +690,49 @@ def test_a_wrong_cell_of_several_files_has_its_file_and_line(run):
         "compare one.csv two.csv --test bad.csv --label kind --methods srda", **files
     )
     assert (status, "bad.csv:12:" in err, "'oops'" in err) == (1, True, True)
+
+
+def rare(classes):
+    weights = [0.94, 0.06] if classes == 2 else [0.9, 0.07, 0.03]
+    return make_classification(
+        1500, 10, n_informative=6, n_classes=classes, weights=weights, random_state=0
+    )
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_log_loss_is_shown_where_classes_are_rare(classes):
+    X, y = rare(classes)
+    given = X[1000:], y[1000:]
+    lines = compare(X[:1000], y[:1000], ["srda"], [1], ["logistic"], test=given)
+    assert lines.metric == "balanced_accuracy"
+    header = next(line for line in str(lines).splitlines() if line.startswith("method"))
+    assert header.index("accuracy") < header.index("log-loss")
+    # of the classes as frequent as they are, though the classifier weights them
+    weighted = LogisticRegression(class_weight="balanced", max_iter=1000).fit(X[:1000], y[:1000])
+    equal = weighted.predict_proba(X[1000:])
+    P = equal * np.bincount(y[:1000])
+    P /= P.sum(axis=1, keepdims=True)
+    assert lines[0].log_loss == pytest.approx(log_loss(y[1000:], P))
+    plain = LogisticRegression(max_iter=1000).fit(X[:1000], y[:1000]).predict_proba(X[1000:])
+    least, most = (log_loss(y[1000:], each) for each in (plain, equal))
+    assert lines[0].log_loss - least < 0.1 * (most - least)
+    of_both = compare(X[:1000], y[:1000], ["srda"], [1], ["knn", "logistic"], test=given)
+    assert "knn log-loss" in str(of_both)
+    of_equal = compare(X[:1000], np.arange(1000) % 3, ["srda"], [1], ["logistic"], repeats=1)
+    assert "log-loss" not in str(of_equal)
+
+
+def test_the_report_shows_how_reliable_probabilities_are(tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    X, y = rare(3)
+    lines = compare(X, y, ["srda"], [2], ["logistic"], repeats=1)
+    lines.report(tmp_path / "r.html")
+    found = json.loads((tmp_path / "r.json").read_text("utf-8"))["reliability"]
+    (outcome,) = lines.recommendation_.line.outcomes
+    P = outcome.probabilities
+    order = np.argsort(P.max(axis=1), kind="stable")
+    right = (P.argmax(axis=1) == outcome.true)[order]
+    tenths = np.array_split(right, 10)
+    np.testing.assert_allclose(found["share"], [each.mean() for each in tenths])
+    assert "Reliability of SRDA" in (tmp_path / "r.html").read_text("utf-8")

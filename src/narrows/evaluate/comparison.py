@@ -60,6 +60,7 @@ _FEW, _DENSE = 256, 1 << 25  # features and values, to which neighbours are fast
 # by default only with features whose cross products are a state
 _NARROW = ("forwardfs", "pca")
 _RIDGES, _CHOSEN = np.logspace(-3, 4, 8), 1000  # and the most samples or features to choose for
+_BY_PROBABILITIES = (*BY_SCORES, "balanced_accuracy")  # which shows the log-loss of rare classes
 _SHARE = dict.fromkeys(BY_SCORES, "accuracy")  # the score of single columns in place of others
 _LONGEST = 30  # characters of a label in the table
 
@@ -318,7 +319,7 @@ def compare_splits(
                 judge = _Judge(
                     fold, machines, features, source,
                     "balanced" if metric == "balanced_accuracy" else None,
-                    not numeric and (metric in BY_SCORES or len(np.unique(y)) == 2),
+                    not numeric and (metric in _BY_PROBABILITIES or len(np.unique(y)) == 2),
                     USUAL[1:] if classifiers is None else (),
                 )  # fmt: skip
                 constants.append(_constant(y, y_test, judge.ranked))
@@ -550,10 +551,14 @@ def _by_class(machine: Any, Z: Any, y: Any, Z_test: Any) -> tuple[np.ndarray, np
     """Return scores that order samples for each class, and probabilities.
 
     Without probabilities, these are a logistic regression of the decision values (Platt, 1999).
+    Those of weighted classes are for their shares in y again (Saerens et al., 2002).
     """
     if hasattr(machine, "predict_proba"):
-        probabilities = machine.predict_proba(Z_test)
-        return probabilities, probabilities
+        scores = probabilities = machine.predict_proba(Z_test)
+        if getattr(machine, "class_weight", None) == "balanced":
+            probabilities = scores * np.unique(y, return_counts=True)[1]
+            probabilities /= probabilities.sum(axis=1, keepdims=True)
+        return scores, probabilities
     values, decided = (
         (d[:, None] if d.ndim == 1 else d) for d in map(machine.decision_function, (Z_test, Z))
     )

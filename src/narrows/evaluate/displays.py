@@ -464,7 +464,9 @@ def lift(is_one: np.ndarray, predicted: np.ndarray) -> dict[str, list[float]]:
     }
 
 
-def draw_calibration(found: Mapping[str, Sequence[float]], ax: Any) -> None:
+def draw_calibration(
+    found: Mapping[str, Sequence[float]], ax: Any, of: str = "of the class"
+) -> None:
     """Draw the share of a class by its mean probability, with one standard error."""
     share, n = np.array(found["share"]), np.array(found["samples"])
     ax.plot([0, 1], [0, 1], ":", color="black", lw=1, label="as often as predicted")
@@ -472,7 +474,7 @@ def draw_calibration(found: Mapping[str, Sequence[float]], ax: Any) -> None:
         found["probability"], share, np.sqrt(share * (1 - share) / n), color=COLOURS[0],
         marker="o", ms=5, capsize=2, label="tenths of the held-out samples",
     )  # fmt: skip
-    ax.set(xlabel="mean predicted probability", ylabel="share of the class")
+    ax.set(xlabel="mean predicted probability", ylabel=f"share {of}")
     _grid_and_legend(ax, "below")
 
 

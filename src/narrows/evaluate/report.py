@@ -9,6 +9,7 @@ import platform
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata, resources
 from inspect import getdoc
 from pathlib import Path
@@ -110,12 +111,12 @@ def write(
 def of_comparison(lines: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the report of a comparison has besides its lines, and what its page shows."""
     data, methods, chosen = lines._splits, lines._methods, lines.recommendation_
-    two = _of_two(chosen)
+    probable = _of_probabilities(chosen)
     # an interrupted or failed method is not fitted
     fitted = [each for each in methods if hasattr(each.fitted, "n_samples_seen_")]
     found = {
         "data": _data(data, lines.n_folds),
-        **two,
+        **probable,
         "confusions": [] if chosen is None else _confusions(chosen.line),
         "models": [_model(method, data) for method in fitted],
     }
@@ -129,7 +130,7 @@ def of_comparison(lines: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "matrix": _matrix(lines, data),
         "map": _map(lines, data, [each for each in fitted if not each.fitted._selects]),
         "texts": data.is_text,
-        "pictures": list(_pictures(lines, fitted, two)),
+        "pictures": list(_pictures(lines, fitted, probable)),
     }
 
 
@@ -171,23 +172,35 @@ def _data(data: Splits, done: int) -> dict[str, Any]:
     }
 
 
-def _of_two(chosen: Any) -> dict[str, Any]:
-    """Return the calibration and the lift of the recommended line, for the rarer of two classes."""
+_OF_PROBABILITIES: dict[str, Callable[..., Any]] = {
+    "calibration": draw_calibration,
+    "reliability": partial(draw_calibration, of="that is right"),
+    "lift": draw_lift,
+}
+
+
+def _of_probabilities(chosen: Any) -> dict[str, Any]:
+    """Return the calibration and the lift of the recommended line, for the rarer of two classes.
+
+    Of more classes, the reliability: the calibration of the most probable class.
+    """
     outcomes = () if chosen is None else chosen.line.outcomes
-    two = [
-        (each.true == each.rarer, each.probabilities[:, each.rarer])
-        for each in outcomes
-        if each.probabilities is not None and each.rarer is not None
-    ]
-    if not two or len(two) < len(outcomes):
+    known = [each for each in outcomes if each.probabilities is not None]
+    if not known or len(known) < len(outcomes):
         return {}
-    is_one, found = (np.concatenate(part) for part in zip(*two, strict=True))
-    if is_one.all() or not is_one.any():
+    of_two = all(each.rarer is not None for each in known)
+    is_one, found = [], []
+    for each in known:
+        P: Any = each.probabilities
+        one = each.rarer if of_two else P.argmax(axis=1)
+        is_one.append(each.true == one)
+        found.append(P[np.arange(len(P)), one])
+    right, P = np.concatenate(is_one), np.concatenate(found)
+    if not of_two:
+        return {"reliability": calibration(right, P)}
+    if right.all() or not right.any():
         return {}
-    return {
-        "calibration": calibration(is_one, found),
-        "lift": lift(is_one, found),
-    }
+    return {"calibration": calibration(right, P), "lift": lift(right, P)}
 
 
 def _model(method: NarrowsMethod, data: Splits) -> dict[str, Any]:
@@ -317,9 +330,9 @@ def _shown(kind: str, title: str, figure: Any) -> dict[str, str]:
 
 
 def _pictures(
-    lines: Any, fitted: Sequence[Any], two: Mapping[str, Any]
+    lines: Any, fitted: Sequence[Any], probable: Mapping[str, Any]
 ) -> Iterator[dict[str, str]]:
-    """Yield the pictures: scores, calibration and lift of two classes, times, and selections."""
+    """Yield the pictures: scores, what probabilities are worth, times, and selections."""
 
     def picture(kind: str, title: str, draw: Callable[..., Any], *args: Any, **more: Any) -> Any:
         ax = new_figure((5.4, 4.4)).subplots()
@@ -334,10 +347,10 @@ def _pictures(
         yield picture(
             "scores", name, scores.plot, what=FIELDS[lines.metric], classifier=by, **below
         )
-    for kind, draw in (("calibration", draw_calibration), ("lift", draw_lift)):
-        if kind in two:
+    for kind, draw in _OF_PROBABILITIES.items():
+        if kind in probable:
             name = f"{kind.capitalize()} of {named(lines.recommendation_.line)}"
-            yield picture(kind, name, draw, two[kind])
+            yield picture(kind, name, draw, probable[kind])
     if done:
         name = "Time to learn by number of dimensions"
         yield picture("time", name, scores.plot, what="learn", **below)

@@ -80,7 +80,7 @@ class Line(Row):
     roc_auc, average_precision, log_loss : float
         The area under the ROC curve and the average precision of the rarer of two classes, of
         more classes the means over the classes, and the log-loss. NaN with more than two classes,
-        unless results are compared by one of these.
+        unless results are compared by one of these or by the balanced accuracy.
     standard_error : float
         The standard error of the accuracy or R^2, as `narrows.solve.paired` defines it. To the
         accuracy, one correct and one wrong prediction are added, so that it is never 0.
@@ -593,6 +593,8 @@ class Comparison(Table[Line]):
         last = [] if self.largest_class_ is None else [self.largest_class_]
         second = {"accuracy": "macro_f1", "r2": "rmse"}.get(self.metric, "accuracy")
         more = self._more() if full else [] if several else [second]
+        if self.metric == "balanced_accuracy" and not full:
+            more.append("log_loss")  # where classes are rare, probabilities say more than hits
 
         def score(line: Line | None) -> Any:
             if line is None:
@@ -629,7 +631,9 @@ class Comparison(Table[Line]):
         header = ["classifier"] if full and several else []
         header += classifiers if several and not full else [_SHORT[self.metric]]
         header += [f"{first} to the best" if several and not full else "to the best"]
-        header += [_SHORT[each] for each in more]
+        header += [
+            f"{first} {_SHORT[each]}" if several and not full else _SHORT[each] for each in more
+        ]
         times = ["bytes", "learn", "reduce", "train"] if full else ["bytes/row", "seconds"]
         return [*header, *times], found
 
