@@ -87,9 +87,8 @@ def select(
     if size.threshold is not None:
         chosen = np.flatnonzero(values >= size.threshold)
     elif size.per_class is not None and by_class is not None:
-        chosen = np.unique(
-            [columns.rank(of_class, varies)[: size.per_class] for of_class in by_class()]
-        )
+        best = [columns.rank(of_class, varies)[: size.per_class] for of_class in by_class()]
+        chosen = np.unique(best).astype(order.dtype)  # of no class, when there are no samples
     elif size.n_features is not None:
         cv = isinstance(size.n_features, str)
         p = sizes.elbow() if cv else columns.count_wanted(size.n_features, d)

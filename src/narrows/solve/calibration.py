@@ -14,10 +14,11 @@ from narrows.solve.solution import Rule
 
 _RIDGES = np.inf, 100.0, 10.0, 1.0  # of E; with infinity, E is 0
 _FOLDS = 3
-_ENOUGH = 4  # held-out samples for each number of E
+_ENOUGH = 4  # held-out samples for each number of b, and of E
 _LEAST = -60.0  # log probability: less is no different
 _FAST = {"maxcor": 20, "maxiter": 100, "ftol": 1e-6}
-_EXACT = {"maxcor": 20, "maxiter": 1000, "ftol": 1e-14, "gtol": 1e-9}
+_CLOSE = {"maxcor": 20, "maxiter": 1000, "ftol": 1e-9}
+_STEPS = 3  # of Newton's method, from there to rounding
 
 
 class Calibration(NamedTuple):
@@ -45,7 +46,7 @@ def calibration(
     The classes have the weights that they have among all samples, so that the means of the
     probabilities are their shares. lambda is the largest of infinity, 100, 10 and 1 that predicts
     other samples, in three folds, as well as the best, or by at most one standard error worse. With
-    fewer than four samples for each number of E, E is 0.
+    fewer than four samples for each number of E, E is 0; for each of b, b is 0, too.
 
     Parameters
     ----------
@@ -63,6 +64,8 @@ def calibration(
     **Cost**: O(n_samples n_classes^2) for each step of L-BFGS.
     """
     n, c = scores.shape
+    if n < _ENOUGH * c:
+        return Calibration(np.eye(c) / T, np.zeros(c))
     Z = np.maximum((scores - scores.max(axis=1, keepdims=True)) / T, _LEAST)
     Z -= Z.mean(axis=1, keepdims=True)
     held = np.bincount(code, weight, c)
@@ -80,7 +83,9 @@ def calibration(
                 each[i, out] = np.take_along_axis(L, code[out, None], axis=1)[:, 0]
         means = each @ weight / weight.sum()
         best = Curve(np.arange(len(ridges)), means, np.zeros(len(means)), each, weight).smallest()
-    found = _fitted(Z, code, weight, ridges[best], None, _EXACT)
+    found = _fitted(Z, code, weight, ridges[best], None, _CLOSE)
+    for _ in range(_STEPS):
+        found = _stepped(Z, code, weight, ridges[best], found)
     mean = found.A.mean(axis=0)  # Z are scores / T less their means
     return Calibration((found.A - mean) / T, found.b)
 
@@ -108,3 +113,25 @@ def _fitted(
     x = np.append(b, A - eye if free else [])
     x = minimize(loss, x, jac=True, method="L-BFGS-B", options=options).x
     return Calibration(eye + x[c:].reshape(-1, c) if free else eye, x[:c])
+
+
+def _stepped(
+    Z: np.ndarray, code: np.ndarray, weight: np.ndarray, ridge: float, found: Calibration
+) -> Calibration:
+    """Return I + E and b after one step of Newton's method."""
+    n, c = Z.shape
+    free, eye = np.isfinite(ridge), np.eye(c)
+    F = np.column_stack([np.ones(n), Z]) if free else np.ones((n, 1))
+    size = F.shape[1]
+    x, penalty = np.vstack([found.b, found.A - eye])[:size], np.full(size, ridge)
+    penalty[0] = 1.0
+    P = np.exp(log_softmax(Z @ found.A + found.b, axis=1))
+    G = (P[:, :, None] * F[:, None, :]).reshape(n, -1)
+    H = G.T @ (-weight[:, None] * G)
+    for j in range(c):
+        own = slice(j * size, (j + 1) * size)
+        H[own, own] += F.T @ ((weight * P[:, j])[:, None] * F) + np.diag(penalty)
+    P[np.arange(n), code] -= 1.0
+    slopes = F.T @ (weight[:, None] * P) + penalty[:, None] * x
+    x = x - np.linalg.solve(H, slopes.T.ravel()).reshape(c, size).T
+    return Calibration(eye + x[1:] if free else eye, x[0])
