@@ -505,9 +505,9 @@ class SRDA(Refinable):
     over kept samples, which are predicted from the others, with the weights that their classes have
     among all samples: the means of the probabilities are then the shares of the classes. lambda is
     the largest of infinity, 100, 10 and 1 that predicts other kept samples as well as the best, or
-    by one standard error worse; with fewer kept samples than 4 c^2 it is infinite. The temperature
-    T is the most likely one. With a given alpha, A = I/T and b = 0; without kept samples, T = 1.
-    `predict` returns the most probable class.
+    by one standard error worse; with fewer kept samples than 4 c^2 it is infinite, and with fewer
+    than 4 c b is 0, too. The temperature T is the most likely one. With a given alpha, A = I/T and
+    b = 0; without kept samples, T = 1. `predict` returns the most probable class.
 
     **refine**: for two classes, log odds eta = x'b + b0 of the classifier above have the
     probabilities q, and a second pass sums moments for ::
@@ -516,12 +516,12 @@ class SRDA(Refinable):
                   w = q (1 - q),  r = eta + (y - q) / w
 
     with y = 1 for the second class. This is one Newton step of logistic regression with the penalty
-    alpha/2 |b|^2, that is C = 1/alpha of scikit-learn's LogisticRegression. From a consistent start
-    it is as efficient as the maximum (Le Cam). With alpha chosen, kept samples are each predicted
-    by the others with 18 ridges; where the classifier predicts held-out samples better than the
-    step by half a standard error, the part of the step that predicts them best is taken. The
-    direction is that of b. `partial_fit` and `merge` add sums of steps that started from the last
-    solution, or from that of each estimator: approximately a fit to all samples.
+    ``alpha/2 |b|^2``, that is C = 1/alpha of scikit-learn's LogisticRegression. From a consistent
+    start it is as efficient as the maximum (Le Cam). With alpha chosen, kept samples are each
+    predicted by the others with 18 ridges; where the classifier predicts held-out samples better
+    than the step by half a standard error, the part of the step that predicts them best is taken.
+    The direction is that of b. `partial_fit` and `merge` add sums of steps that started from the
+    last solution, or from that of each estimator: approximately a fit to all samples.
 
     **Reproducibility**: LSQR amplifies rounding errors, so that `components_` depend on the order
     of the samples, the machine and the number of threads.
@@ -530,6 +530,8 @@ class SRDA(Refinable):
     ----------
     D. Cai, X. He, J. Han, "SRDA: An Efficient Algorithm for Large-Scale Discriminant Analysis",
     IEEE TKDE 20(1), 2008. The state and the choice of alpha are specific to narrows.
+    One-step estimators: L. Le Cam, "On the Asymptotic Theory of Estimation and Testing Hypotheses",
+    Proc. Third Berkeley Symposium, 1956.
 
     Examples
     --------
