@@ -99,13 +99,19 @@ def indicator(X: Any, y: Any, sample_weight: Any = None) -> tuple[np.ndarray, sp
         classes, codes = _from_column(y)
         n = len(codes)
         Y = sparse.csr_array((np.ones(n), codes, np.arange(n + 1)), shape=(n, len(classes)))
-    from sklearn.utils.validation import check_consistent_length
-
-    check_consistent_length(X, Y)
+    _check_lengths(X, Y)
     if sample_weight is not None:
         weight = weights(sample_weight, Y.shape[0])
         Y.data = Y.data * np.repeat(weight, np.diff(Y.indptr))
     return classes, Y
+
+
+def _check_lengths(X: Any, y: Any) -> None:
+    """Raise ValueError, as scikit-learn does, where there is not one label for each sample."""
+    if getattr(X, "shape", (None,))[0] != y.shape[0]:
+        from sklearn.utils.validation import check_consistent_length  # takes time to import
+
+        check_consistent_length(X, y)
 
 
 def one_a_row(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -122,9 +128,7 @@ def one_a_row(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
             "products."
         )
     classes, codes = _from_column(y)
-    from sklearn.utils.validation import check_consistent_length
-
-    check_consistent_length(X, codes)
+    _check_lengths(X, codes)
     return classes, codes
 
 

@@ -188,13 +188,14 @@ def _is_as_before(
     ensure_min_samples: int = 1, **others: Any,
 ) -> bool:  # fmt: skip
     """Whether samples are an array of the types and the width expected, which needs no change."""
+    is_plain = type(X) is np.ndarray and X.ndim == 2
+    is_csr = type(X) is sparse.csr_array and X.ndim == 2 and X.indices.dtype == X.indptr.dtype
     return (
-        type(X) is np.ndarray
-        and X.ndim == 2
+        (is_plain or is_csr)
         and not (reset or others)
         and isinstance(types, tuple)
         and X.dtype in types
-        and len(X) >= ensure_min_samples
+        and X.shape[0] >= ensure_min_samples
         and vars(estimator).get("n_features_in_") == X.shape[1]
         and "feature_names_in_" not in vars(estimator)
         and (not finite or all_finite(X))
