@@ -357,6 +357,8 @@ def _exact(objects: list[Any], numbers: np.ndarray) -> np.ndarray:
 
 def distinct(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return distinct labels, sorted, and the number of each label; O(n) for close integers."""
+    if len(labels) == 1:
+        return labels.copy(), np.zeros(1, np.int64)
     if labels.dtype.kind in "iu" and len(labels):
         low, high = int(labels.min()), int(labels.max())
         if high - low < max(len(labels), _CLOSE):
