@@ -62,6 +62,7 @@ from narrows.solutions.choice import KEPT
 from narrows.solutions.refine import log_odds, refined
 from narrows.solutions.regressors import ridge_of
 from narrows.solve.arrays import read_only
+from narrows.solve.calibration import ENOUGH
 from narrows.solve.devices import as_given
 from narrows.solve.kernel_map import KERNELS, MOST_HIDDEN
 from narrows.solve.logistic import LogOdds
@@ -109,6 +110,9 @@ class Discriminant(ClassifierMixin, Projector):
     def _predicting(self, calibrated: bool = False) -> Solution:
         found = super()._predicting(calibrated)
         if found.rule.temperature or not found.is_chosen:
+            return found
+        learned = self._learned
+        if learned.step.n_held(learned.state) < ENOUGH * len(found.rule.intercept):
             return found
         return super()._predicting(calibrated=True)  # kept samples improve the rule, too
 

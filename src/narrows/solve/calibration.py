@@ -14,7 +14,7 @@ from narrows.solve.solution import Rule
 
 _RIDGES = np.inf, 100.0, 10.0, 1.0  # of E; with infinity, E is 0
 _FOLDS = 3
-_ENOUGH = 4  # held-out samples for each number of b, and of E
+ENOUGH = 4  # held-out samples for each number of b, and of E
 _LEAST = -60.0  # log probability: less is no different
 _FAST = {"maxcor": 20, "maxiter": 100, "ftol": 1e-6}
 _CLOSE = {"maxcor": 20, "maxiter": 1000, "ftol": 1e-9}
@@ -64,14 +64,14 @@ def calibration(
     **Cost**: O(n_samples n_classes^2) for each step of L-BFGS.
     """
     n, c = scores.shape
-    if n < _ENOUGH * c:
+    if n < ENOUGH * c:
         return Calibration(np.eye(c) / T, np.zeros(c))
     Z = np.maximum((scores - scores.max(axis=1, keepdims=True)) / T, _LEAST)
     Z -= Z.mean(axis=1, keepdims=True)
     held = np.bincount(code, weight, c)
     weight = weight * (counts / np.where(held > 0, held, 1.0))[code] * (weight.sum() / counts.sum())
     ridges, best = _RIDGES, 0
-    if n >= _ENOUGH * c**2:
+    if n >= ENOUGH * c**2:
         each, fold = np.empty((len(ridges), n)), np.empty(n, np.intp)
         # each has samples of all classes, likely and unlikely ones, in whatever order they come
         fold[np.lexsort((Z[np.arange(n), code], code))] = np.arange(n) % _FOLDS
