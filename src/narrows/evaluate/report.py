@@ -108,9 +108,14 @@ def write(
             Path(temporary).write_text(text, encoding="utf-8")
 
 
-def of_comparison(lines: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the report of a comparison has besides its lines, and what its page shows."""
-    data, methods, chosen = lines._splits, lines._methods, lines.recommendation_
+def of_comparison(
+    lines: Any, data: Splits, methods: Sequence[Any], ranked: Sequence[Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the report of a comparison has besides its lines, and what its page shows.
+
+    `ranked` are the lines that the recommendation compares.
+    """
+    chosen = lines.recommendation_
     probable = _of_probabilities(chosen)
     # an interrupted or failed method is not fitted
     fitted = [each for each in methods if hasattr(each.fitted, "n_samples_seen_")]
@@ -128,7 +133,7 @@ def of_comparison(lines: Any) -> tuple[dict[str, Any], dict[str, Any]]:
             each.name: (getdoc(type(each.last)) or "").partition("\n")[0] for each in methods
         },
         "matrix": _matrix(lines, data),
-        "map": _map(lines, data, [each for each in fitted if not each.fitted._selects]),
+        "map": _map(lines, ranked, data, [each for each in fitted if not each.fitted._selects]),
         "texts": data.is_text,
         "pictures": list(_pictures(lines, fitted, probable)),
     }
@@ -261,7 +266,9 @@ def _matrix(lines: Any, data: Splits) -> dict[str, Any] | None:
     return {"classes": classes, "rows": rows}
 
 
-def _map(lines: Any, data: Splits, projectors: Sequence[Any]) -> dict[str, Any] | None:
+def _map(
+    lines: Any, ranked: Sequence[Any], data: Splits, projectors: Sequence[Any]
+) -> dict[str, Any] | None:
     """Draw the held-out samples by the best projection: in one dimension for two classes, or two.
 
     A method with more dimensions is better than one that has two, and its first two are drawn.
@@ -270,7 +277,7 @@ def _map(lines: Any, data: Splits, projectors: Sequence[Any]) -> dict[str, Any] 
         return None
     drawn = 1 if len(np.unique(data.y)) == 2 else 2
     makers = {m.name: m for m in projectors if len(m.fitted.components_) >= drawn}
-    mine = [line for line in lines._ranked() if line.method in makers]
+    mine = [line for line in ranked if line.method in makers]
     if not mine:
         return None
     best = max(mine, key=lines.score)

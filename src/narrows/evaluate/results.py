@@ -537,7 +537,8 @@ class Comparison(Table[Line]):
 
     def _page(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what the report adds to the contents, and what it shows."""
-        return of_comparison(self)
+        assert self._splits is not None
+        return of_comparison(self, self._splits, self._methods, self._ranked())
 
     @property
     def sentence_(self) -> str:

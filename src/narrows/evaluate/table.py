@@ -99,7 +99,8 @@ def run(
                 progress(", ".join(filter(None, [method.name, str(asked or ""), name])))
                 if learned is None:
                     learned = _learned(method, *fitted, states, sizes)
-                if made is None and isinstance(whole, Reduced) and cut and method.is_nested:
+                cuts = cut and method.is_nested and made is None
+                if cuts and whole is not None and not isinstance(whole, str):
                     made = replace(whole, asked=asked, Z=whole.Z[:, :asked])
                 elif made is None:
                     made = whole = _reduced(method, asked, fitted[0], samples, learned)

@@ -364,14 +364,14 @@ class Refinable(Discriminant):
 
     def _next_step(self, learned: Learned) -> Any:
         step = super()._next_step(learned)
-        if isinstance(step, Refine) and learned.n_samples:
+        if learned.n_samples and getattr(step, "start", None) is not None:
             m, newton = learned.folds
             return replace(step, start=log_odds(self._read(True), newton.n / m.n))
         return step
 
     def _advance(self, learned: Learned, X: Any, y: Any, sample_weight: Any) -> None:
         step = learned.step
-        if isinstance(step, Refine) and step.start is None:  # of a stream
+        if getattr(step, "start", step) is None:  # a stream, which has no first classifier yet
             before = super()._sums(Data(X.shape[1]))
             (m,) = before.add(before.empty(X.shape[1]), X, y, sample_weight)
             learned.step = replace(step, start=self._start(m))
