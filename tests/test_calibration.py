@@ -45,9 +45,9 @@ def gradient(found, L, code, weight, T, ridge):
     return of_b, centre @ (Z.T @ G + (0 if np.isinf(ridge) else ridge) * (A - centre))
 
 
-@pytest.mark.parametrize("c", [2, 4])
+@pytest.mark.parametrize("c", [2, 5])
 def test_intercepts_are_the_most_likely_ones(c):
-    L, code = scores(60, c)  # fewer than four for each number of a matrix, but for two classes
+    L, code = scores(90, c)  # fewer than four for each number of a matrix, but for two classes
     weight = np.random.default_rng(1).uniform(0.5, 2, len(code))
     found = of(L, code, c, weight=weight)
     of_b, _ = gradient(found, L, code, weight, 1.0, np.inf)
@@ -73,6 +73,13 @@ def test_a_matrix_is_found_where_scores_are_wrong():
     L, code = scores(5000, 3, seed=1)
     best, given = loss(L, code), loss(L @ wrong, code)
     assert loss(L @ wrong @ found.A + found.b, code) - best < 0.05 * (given - best)
+
+
+def test_few_samples_have_a_temperature_alone():
+    L, code = scores(47, 3)
+    found = of(L, code, 3, T=2.0)
+    np.testing.assert_array_equal(found.A, np.eye(3) / 2)
+    np.testing.assert_array_equal(found.b, np.zeros(3))
 
 
 def test_right_scores_are_left():

@@ -510,7 +510,7 @@ class SRDA(Refinable):
     among all samples: the means of the probabilities are then the shares of the classes. lambda is
     the largest of infinity, 100, 10 and 1 that predicts other kept samples as well as the best, or
     by one standard error worse; with fewer kept samples than 4 c^2 it is infinite, and with fewer
-    than 4 c b is 0, too. The temperature T is the most likely one. With a given alpha, A = I/T and
+    than 16 c b is 0, too. The temperature T is the most likely one. With a given alpha, A = I/T and
     b = 0; without kept samples, T = 1. `predict` returns the most probable class.
 
     **refine**: for two classes, log odds eta = x'b + b0 of the classifier above have the

@@ -14,7 +14,8 @@ from narrows.solve.solution import Rule
 
 _RIDGES = np.inf, 100.0, 10.0, 1.0  # of E; with infinity, E is 0
 _FOLDS = 3
-ENOUGH = 4  # held-out samples for each number of b, and of E
+ENOUGH = 16  # held-out samples for each class; with fewer, intercepts cost hits
+_OF_EACH = 4  # for each number of E
 _LEAST = -60.0  # log probability: less is no different
 _FAST = {"maxcor": 20, "maxiter": 100, "ftol": 1e-6}
 _CLOSE = {"maxcor": 20, "maxiter": 1000, "ftol": 1e-9}
@@ -46,7 +47,8 @@ def calibration(
     The classes have the weights that they have among all samples, so that the means of the
     probabilities are their shares. lambda is the largest of infinity, 100, 10 and 1 that predicts
     other samples, in three folds, as well as the best, or by at most one standard error worse. With
-    fewer than four samples for each number of E, E is 0; for each of b, b is 0, too.
+    fewer than four samples for each number of E, E is 0; with fewer than 16 for each class, b is 0,
+    too.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ def calibration(
     held = np.bincount(code, weight, c)
     weight = weight * (counts / np.where(held > 0, held, 1.0))[code] * (weight.sum() / counts.sum())
     ridges, best = _RIDGES, 0
-    if n >= ENOUGH * c**2:
+    if n >= _OF_EACH * c**2:
         each, fold = np.empty((len(ridges), n)), np.empty(n, np.intp)
         # each has samples of all classes, likely and unlikely ones, in whatever order they come
         fold[np.lexsort((Z[np.arange(n), code], code))] = np.arange(n) % _FOLDS
