@@ -18,7 +18,7 @@ from sklearn.model_selection import train_test_split
 import narrows
 from narrows import LDA, SRDA, Moments, Window
 from narrows.command.cli import main
-from tests.inside import LogOdds, Refine, local, refined
+from tests.inside import LogOdds, Refine, folds_of, local, refined
 from tests.traced import stopped
 
 RIDGE = {SRDA: "alpha", LDA: "mu"}
@@ -93,8 +93,8 @@ def test_standardised_features():
 
 def test_fewer_samples_than_features():
     X, y = samples(60, 300)
-    eta = SRDA(alpha=1.0).fit(X, y).decision_function(X)
-    assert_is(SRDA(alpha=1.0, refine=True).fit(X, y), newton(X, y, eta, 1.0))
+    eta = SRDA(alpha=3000.0).fit(X, y).decision_function(X)  # not sure of all samples
+    assert_is(SRDA(alpha=3000.0, refine=True).fit(X, y), newton(X, y, eta, 3000.0))
 
 
 def test_a_constant_feature_and_an_offset():
@@ -225,7 +225,7 @@ def test_parameters_are_set_after_the_fit():
     np.testing.assert_array_equal(
         model.set_params(refine=False).decision_function(X), plain.decision_function(X)
     )
-    with pytest.raises(ValueError, match="expected a fit with refine=True"):
+    with pytest.raises(ValueError, match="expected a fit to samples with `refine`"):
         _ = plain.set_params(refine=True).coef_
 
 
@@ -264,6 +264,43 @@ def test_a_step_that_is_too_long_is_shortened():
     assert model <= 1.05 * min(first, whole)
 
 
+@pytest.mark.parametrize("given", [{"alpha": 1.0}, {"alpha": "scale"}, {"keep": 0}, {}])
+def test_a_step_that_loses_the_classes_is_not_taken(given):
+    """Where the classifier is nearly sure of every sample, and no kept one says so."""
+    rng = np.random.default_rng(0)
+    y = np.arange(4000) % 2
+    X = rng.normal(size=(4000, 5)) + 10 * y[:, None]
+    assert SRDA(**given, refine=True).fit(X, y).score(X, y) == 1
+    X[:, 1:] -= 10 * y[:, None]
+    X[:, 0] -= 4 * y
+    y = np.where(rng.random(4000) < 0.005, 1 - y, y)  # wrong labels
+    first, model = (SRDA(**given, refine=refine).fit(X, y) for refine in (False, True))
+    losses = [log_loss(y, each.predict_proba(X)) for each in (first, model)]
+    assert losses[1] <= losses[0] + 0.01
+
+
+def test_neither_layout_nor_order_matter_where_kept_samples_choose():
+    X, y = samples(5000, 20)
+    model = SRDA(refine=True).fit(X, y)
+    chunks = [(X[s : s + 300], y[s : s + 300]) for s in range(0, 5000, 300)]
+    for other in (
+        SRDA(refine=True).fit(np.asfortranarray(X), y),
+        SRDA(refine=True).fit(X[::-1], y[::-1]),
+        local.fit(SRDA(refine=True), chunks),
+    ):
+        assert other.alpha_ == pytest.approx(model.alpha_)
+        np.testing.assert_allclose(other.coef_, model.coef_, rtol=1e-6, atol=1e-8)
+
+
+def test_both_moments_keep_the_same_samples():
+    X, y = samples(5000, 20)
+    X[:100], y[:100] = X[0], np.arange(100) % 2  # equal samples of both classes
+    model = SRDA(refine=True, keep=300).fit(X, y)
+    first, newton = (each.samples for each in folds_of(model))
+    np.testing.assert_array_equal(first.X, newton.X)
+    np.testing.assert_array_equal(first.code, newton.Y[:, 0] > 0)
+
+
 # -- what it refuses -------------------------------------------------------------------------------
 
 
@@ -289,7 +326,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_it_refuses(case):
     X, y = samples(200)
-    with pytest.raises(ValueError, match=r"expected .*(Use|Start|Call|got)"):
+    with pytest.raises(ValueError, match=r"expected .*(Use|Give|Leave|Fit|got)"):
         REFUSED[case](X, y)
 
 

@@ -326,10 +326,14 @@ class Refinable(Discriminant):
         if not self.refine or where == "stream":
             return plan
         if plan.passes[0].gathers:
+            if data.n_features <= MOST:
+                raise ParameterError(
+                    f"expected a `solver` that sums products for `refine`, got {self.solver!r}. "
+                    "Leave one of them out."
+                )
             raise ParameterError(
-                f"expected at most {MOST:,} features and solver='auto' for refine=True, got "
-                f"{data.n_features:,} and {self.solver!r}. Use refine=False, or select features "
-                "first, for example with OCFS."
+                f"expected at most {MOST:,} features for `refine`, got {data.n_features:,}. Leave "
+                "`refine` out, or select features first, for example with OCFS."
             )
         return Plan((super()._sums(data), *plan.passes), map_of=self._start)
 
@@ -337,8 +341,8 @@ class Refinable(Discriminant):
         super()._check_together(n_features)
         if self.refine and self.n_components not in (None, 1):
             raise ParameterError(
-                "expected n_components=None or 1 for refine=True, since two classes have one "
-                f"direction, got {self.n_components!r}. Use refine=False for more."
+                "expected `n_components` to be None or 1 for `refine`, since two classes have one "
+                f"direction, got {self.n_components!r}. Leave one of them out."
             )
 
     def _start(self, m: Moments) -> LogOdds:
@@ -354,8 +358,8 @@ class Refinable(Discriminant):
             return self._solve_classes(learned)
         if len(learned.folds) == 1:
             raise ParameterError(
-                "expected a fit with refine=True, got moments of the classes alone. Call fit, or "
-                "use refine=False."
+                "expected a fit to samples with `refine`, got moments of the classes alone. Fit to "
+                "samples again, or leave `refine` out."
             )
         m, newton = learned.folds
         check_two(m.classes[m.counts > 0])
@@ -521,11 +525,14 @@ class SRDA(Refinable):
 
     with y = 1 for the second class. This is one Newton step of logistic regression with the penalty
     ``alpha/2 |b|^2``, that is C = 1/alpha of scikit-learn's LogisticRegression. From a consistent
-    start it is as efficient as the maximum (Le Cam). With alpha chosen, kept samples are each
-    predicted by the others with 18 ridges; where the classifier predicts held-out samples better
-    than the step by half a standard error, the part of the step that predicts them best is taken.
-    The direction is that of b. `partial_fit` and `merge` add sums of steps that started from the
-    last solution, or from that of each estimator: approximately a fit to all samples.
+    start it is as efficient as the maximum-likelihood estimate (Le Cam). With alpha chosen, kept
+    samples are each predicted by the others with 18 ridges; where the classifier predicts held-out
+    samples better than the step by half a standard error, the part of the step that predicts them
+    best is taken. A step with which the moments of the classes, if they were normal, let expect
+    more than twice the loss, and 0.9 of that without features, is not taken. The direction is that
+    of b. `partial_fit` and `merge` add sums of steps that started from the last solution, or from
+    that of each estimator: approximately a fit to all samples. `set_params` changes the ridge of
+    the step alone, until the next `fit`.
 
     **Reproducibility**: LSQR amplifies rounding errors, so that `components_` depend on the order
     of the samples, the machine and the number of threads.

@@ -54,20 +54,34 @@ class Refine(Pass):
         """
         if self.start is None:
             raise ParameterError(
-                "expected fit or partial_fit for refine=True, where a step starts from a first "
-                "classifier; got samples without one. Use refine=False in a Window."
+                "expected fit or partial_fit for `refine`, where a step starts from a first "
+                "classifier; got samples without one. Leave `refine` out in a Window."
             )
         if self.half_life is not None:
             return self._decayed(state, X, y, weight, self.n_samples(state))
         X = in_memory(X)
         targets = Targets.of_labels(X, y, weight)
         self._check_summable(X, targets)
-        newton = self._working(X, targets)
+        newton, keys = self._working(X, targets), self._keys(X, targets)
         for rows in blocks(X.shape[0], block_size(state[0].cost(X))):
             with SignalsHeld():
                 state[0].add(X[rows], targets.rows(rows))
-                state[1].add(X[rows], newton.rows(rows))
+                state[1].add(X[rows], newton.rows(rows), (X[rows], keys[rows]))
         return state
+
+    def _keys(self, X: Any, targets: Targets) -> np.ndarray:
+        """Return the hashes by which weighted samples are kept: those that the classes keep."""
+        assert self.start is not None
+        second = self._shares(targets) > 0.5  # equal samples of two classes are two
+        return hashes(X) + second.astype(np.uint64)
+
+    def _shares(self, targets: Targets) -> np.ndarray:
+        """Return which share of each sample belongs to the second class."""
+        assert self.start is not None
+        own = targets.T[:, targets.labels == self.start.labels[1]]
+        second = np.asarray(own.sum(axis=1)).ravel()
+        shares: np.ndarray = second / np.where(targets.weight > 0, targets.weight, 1.0)
+        return shares
 
     def _working(self, X: Any, targets: Targets) -> Targets:
         """Return the working responses and log odds of samples, with their weights."""
@@ -75,10 +89,8 @@ class Refine(Pass):
         labels, two = targets.labels, self.start.labels
         assert labels is not None
         check_two(np.union1d(two, labels[np.asarray(targets.T.sum(axis=0)).ravel() > 0]))
-        second = np.asarray(targets.T[:, labels == two[1]].sum(axis=1)).ravel()
-        share = second / np.where(targets.weight > 0, targets.weight, 1.0)
         eta = self.start.of(X)
-        response, weight = working(eta, share)
+        response, weight = working(eta, self._shares(targets))
         numbers = np.column_stack([np.ones(len(eta)), response, eta])
         return Targets(None, numbers, weight * targets.weight)
 
@@ -119,11 +131,11 @@ def check_two(labels: np.ndarray) -> None:
     """Raise ParameterError unless there are two classes."""
     if len(labels) < 2:
         raise ParameterError(
-            f"expected two classes for refine=True, got {len(labels)}. Start with a batch that has "
-            "samples of both."
+            f"expected two classes for `refine`, got {len(labels)}. Give samples of both, also in "
+            "the first batch of a stream."
         )
     if len(labels) > 2:
         raise ParameterError(
-            f"expected two classes for refine=True, got {len(labels)}. Use refine=False: held-out "
+            f"expected two classes for `refine`, got {len(labels)}. Leave `refine` out: held-out "
             "samples then choose a multinomial rule for the probabilities of more classes."
         )

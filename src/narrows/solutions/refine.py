@@ -21,6 +21,10 @@ _FREE = 0.25  # coefficients for each sample: with more, samples explain themsel
 _SAME = 0.01  # standard errors: as good as the best
 _CLEAR = 0.5  # standard errors: better than the step
 _LEAST = 1e-6  # of the weight of a sample without itself
+# a step is not taken if the loss that moments let expect is larger than twice that before it, and
+# than this share of the loss without features
+_WORSE, _WORST = 2.0, 0.9
+_NODES, _SHARES = np.polynomial.hermite_e.hermegauss(40)  # of the normal distribution
 _PARTS = np.array([1.0, 0.5, 0.25, 0.125, 0.0])  # of a step that is too long
 
 
@@ -44,6 +48,8 @@ def refined(
     ridge : float or str
         alpha, or a word: "scale" is the mean squared length of the centred samples, weighted. For
         others kept samples choose it, and which part of the step is best if the whole is too long.
+        In any case the step is not taken where the moments of the classes, if they were normal, let
+        expect more than twice the loss, and no less than 0.9 of that without features.
     unit : ndarray of shape (n_features,), optional
         What features are divided by.
     by_within : bool
@@ -58,8 +64,14 @@ def refined(
     coef = (found.W @ found.loadings)[:, 0] if len(found.values) else np.zeros(m.n_features)
     coef = start.coef + part * (coef - start.coef)
     intercept = newton.target_mean[0] - newton.mean @ coef
+    C, H = symmetric(m.scatters(by_samples=False).C), m.with_targets()
+    given = _expected_loss(start.coef, start.intercept, m, C, H)
+    shares = m.counts[m.counts > 0] / m.n
+    most = max(_WORSE * given, -_WORST * float(shares @ np.log(shares)))
+    if _expected_loss(coef, intercept, m, C, H) > most:
+        coef, intercept = start.coef, start.intercept
     halves = np.array([-0.5, 0.5])
-    ratio, length = _along(coef, m, by_within)
+    ratio, length = _along(coef, m.n, C, H, by_within)
     return Solution.of_directions(
         np.array([ratio]), coef[:, None] * length, None, unit=unit,
         rule=Rule(coef[:, None] * halves, intercept * halves), alpha=alpha, compared=curve,
@@ -81,16 +93,32 @@ def log_odds(found: Solution, share: float = 1.0) -> LogOdds:
     )  # fmt: skip
 
 
-def _along(coef: np.ndarray, m: Moments, by_within: bool) -> tuple[float, float]:
+def _expected_loss(
+    coef: np.ndarray, intercept: float, m: Moments, C: np.ndarray, H: np.ndarray
+) -> float:
+    """Return the logarithmic loss of log odds that are normal in each class.
+
+    By the scatter C of all samples and the class means, as the rows of H are `m.with_targets()`.
+    """
+    counts, between = m.counts[m.counts > 0], H @ coef
+    deviation = np.sqrt(max(float(coef @ C @ coef - between @ between), 0.0) / m.n)
+    middle = m.mean @ coef + intercept + between / np.sqrt(counts)
+    eta = middle[:, None] + deviation * _NODES
+    loss = log_loss(eta, np.array([[0.0], [1.0]])) @ _SHARES / _SHARES.sum()
+    return float(counts @ loss / m.n)
+
+
+def _along(
+    coef: np.ndarray, n: float, C: np.ndarray, H: np.ndarray, by_within: bool
+) -> tuple[float, float]:
     """Return the eigenvalue of a direction, and what makes its variance within the classes 1."""
-    between = float(((m.with_targets() @ coef) ** 2).sum())
-    total = float(coef @ symmetric(m.scatters(by_samples=False).C) @ coef)
+    between, total = float(((H @ coef) ** 2).sum()), float(coef @ C @ coef)
     within = total - between
     if not total > 0:
         return 0.0, 1.0
     varies = within > DROPPED * total
     ratio = between / (within if by_within and varies else total)
-    return ratio, np.sqrt(m.n / (within if varies else total))
+    return ratio, np.sqrt(n / (within if varies else total))
 
 
 def _chosen(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
+from scipy import sparse
 from scipy.special import expit
 
 from narrows.solve.products import product
@@ -39,7 +40,10 @@ class LogOdds:
 
     def of(self, X: Any) -> np.ndarray:
         """Return the log odds of samples, of shape (n_samples,)."""
-        return product(X, self.coef[:, None])[:, 0] + self.intercept
+        if sparse.issparse(X):
+            return product(X, self.coef[:, None])[:, 0] + self.intercept
+        # the same bits for a sample whatever others are beside it, as BLAS does not have
+        return np.einsum("ij,j->i", X, self.coef) + self.intercept
 
 
 def working(eta: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
