@@ -102,9 +102,9 @@ def merge() -> None:
     \b
     narrows merge monday.narrows tuesday.narrows -o week.narrows
 
-    The merge is exact, except for onlinesrda and with --refine. Each fit decides on its own terms of texts, columns
-    of tables, and maps (kernelsrda; srda and mmc of more than 8,192 columns): fit one model, and
-    the other rows with narrows fit --like.
+    The merge is exact, except for onlinesrda and with --refine. Each fit decides on its own terms
+    of texts, columns of tables, and maps (kernelsrda): fit one model, and the other rows with
+    narrows fit --like.
     """  # noqa: D301 - click reads the character
 
 
