@@ -145,7 +145,7 @@ class Reservoir:
         first = np.full(len(keys), MOST)
         np.minimum.at(first, number, when)
         kept = (keys <= self.bound) & (weight > 1e-12 * np.abs(weight).max(initial=0.0))
-        if kept.sum() >= self.most:  # the bound does not depend on when it is sorted
+        if kept.sum() > self.most:
             self.bound = keys[kept][self.most - 1]
             kept &= keys <= self.bound
         at = order[kept]
