@@ -18,7 +18,7 @@ from sklearn.model_selection import train_test_split
 import narrows
 from narrows import LDA, SRDA, Moments, Window
 from narrows.command.cli import main
-from tests.inside import LogOdds, Refine, folds_of, local, refined
+from tests.inside import LogOdds, Refine, SchemaError, folds_of, local, refined
 from tests.traced import stopped
 
 RIDGE = {SRDA: "alpha", LDA: "mu"}
@@ -227,6 +227,28 @@ def test_parameters_are_set_after_the_fit():
     )
     with pytest.raises(ValueError, match="expected a fit to samples with `refine`"):
         _ = plain.set_params(refine=True).coef_
+
+
+FORGED = {
+    "a start of other features": lambda a: a.update(start_coef=a["start_coef"][1:]),
+    "a third label": lambda a: a.update(start_labels=np.arange(3)),
+    "no weighted moments": lambda a: [a.pop(k) for k in list(a) if k.startswith("weighted_")],
+    "moments of classes as weighted ones": lambda a: a.update(
+        {f"weighted_{k}": v for k, v in a.items() if not k.startswith(("weighted_", "start_"))}
+    ),
+    "NaN": lambda a: a.update(start_coef=np.full_like(a["start_coef"], np.nan)),
+}
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_forged_states_are_refused(forged):
+    X, y = samples(300)
+    step = Refine(second="cross", start=LogOdds(np.array([0, 1]), np.ones(X.shape[1]), 0.0))
+    arrays = step.to_arrays(step.add(step.empty(X.shape[1]), X, y))
+    Refine.of_arrays(dict(arrays), step)
+    FORGED[forged](arrays)
+    with pytest.raises(SchemaError):
+        Refine.of_arrays(arrays, step)
 
 
 # -- the ridge, and steps that are too long --------------------------------------------------------

@@ -122,7 +122,9 @@ class Refine(Pass):
         start = from_arrays(LogOdds, arrays, None, _START)
         state = [Moments.read_from(arrays), Moments.read_from(own)]
         m, weighted = state
-        if weighted.n_features != m.n_features != len(start.coef) or weighted.n_targets != 2:
+        fits = weighted.n_features == m.n_features == len(start.coef)
+        kinds = m.second, weighted.second, m.is_numeric, weighted.is_numeric
+        if not fits or kinds != ("cross", "cross", False, True) or weighted.n_targets != 2:
             raise SchemaError("weighted: expected the moments of a Newton step, got others.")
         return cls(None, m.second, m.keep, 1, expected.half_life, start=start), state
 

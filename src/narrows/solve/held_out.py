@@ -277,12 +277,11 @@ def calibrated(
         log_t -= change
         if not abs(change) > digits:
             break
-    if abs(change) <= digits and low < log_t < high:
-        pass
-    elif slope(low) >= 0 or slope(high) <= 0:
-        log_t = low if slope(low) >= 0 else high
-    else:
-        log_t = brentq(slope, low, high, xtol=digits)
+    if abs(change) > digits or not low < log_t < high:
+        if slope(low) >= 0 or slope(high) <= 0:
+            log_t = low if slope(low) >= 0 else high
+        else:
+            log_t = brentq(slope, low, high, xtol=digits)
     t = np.exp(log_t)
     np.exp(np.multiply(posterior, 1 / t, out=share), out=share)
     each = true / t - np.log(share @ one)
