@@ -255,11 +255,12 @@ def test_a_handler_of_ones_own_is_called_after_the_block():
         ours = signal.getsignal(signal.SIGINT)
         lines = run_traced(lambda: model.partial_fit(X, y))
         at = AtLine(lines - 12, lambda: [signal.raise_signal(signal.SIGINT) for _ in range(3)])
+        before = sys.gettrace()
         sys.settrace(at)
         try:
             model.partial_fit(X, y)
         finally:
-            sys.settrace(None)
+            sys.settrace(before)
         assert signal.getsignal(signal.SIGINT) is ours
     finally:
         signal.signal(signal.SIGINT, handler)

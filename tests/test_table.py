@@ -143,11 +143,12 @@ def test_a_thread_that_sorts_in_while_another_reads_loses_nothing():
                 other.join(timeout=0.2)  # it may have to wait
             return trace
 
+        before = sys.gettrace()
         sys.settrace(trace)
         try:
             arrays = state.to_arrays()
         finally:
-            sys.settrace(None)
+            sys.settrace(before)
         if other.ident:
             other.join(timeout=60)
         return len(lines), Moments.from_arrays(arrays).sums

@@ -39,13 +39,14 @@ def run_traced(function, number=0):
     KeyboardInterrupt has to come before its end, if there is a line of that number.
     """
     at = AtLine(number)
+    before = sys.gettrace()
     sys.settrace(at)
     try:
         with suppress(KeyboardInterrupt):
             function()
             assert not number or at.left > 0, "an interrupt was lost"
     finally:
-        sys.settrace(None)
+        sys.settrace(before)
     return number - at.left
 
 
@@ -55,11 +56,12 @@ def interleaved(model, act, share, call):
         one = copy.deepcopy(model)
         lines = run_traced(lambda one=one: act(one))
     at = AtLine(max(1, int(share * lines)), call)
+    before = sys.gettrace()
     sys.settrace(at)
     try:
         return act(model)
     finally:
-        sys.settrace(None)
+        sys.settrace(before)
         assert at.left <= 0
 
 
