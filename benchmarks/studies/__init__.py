@@ -28,6 +28,7 @@ from benchmarks.studies.flipped_labels import FlippedLabels
 from benchmarks.studies.folds import HeldOutFeatures, HeldOutMargins, HeldOutSummary
 from benchmarks.studies.forward import ForwardRivals, ForwardSteps
 from benchmarks.studies.growth import ByClasses, ByFeatures, BySamples
+from benchmarks.studies.instead import Instead
 from benchmarks.studies.kernel import (
     KernelDimensions,
     KernelParameters,
@@ -111,6 +112,7 @@ STUDIES = {
         Order,
         Merging,
         Wide,
+        Instead,
         Calibration,
         Offsets,
         OpenQuestions,
