@@ -20,7 +20,7 @@ from narrows.moments.table import Table
 from narrows.moments.targets import Targets, as_samples
 from narrows.solve.devices import OnDevice, in_memory
 from narrows.solve.hashing import hashes
-from narrows.solve.in_place import RANDOM, entries, in_blocks, some_rows
+from narrows.solve.in_place import entries, in_blocks, some_rows
 from narrows.solve.sums import (
     BLOCK,
     add_sparse,
@@ -41,9 +41,10 @@ PARTS = 5  # of the samples that are kept, each of which is held out
 _AWAY = 0.8  # of a mean square is that of a mean: 2 standard deviations
 _MISSING = 1e-9  # of a weight: a subtraction of more than this in excess is not rounding
 _NEVER = 1e-6  # of the former squares: a variance of less than minus this is of no samples
+_ENTRY = 2.0  # operations that take as long as adding an entry of a sparse sample
 _PRODUCT = 2.0  # operations that take as long as a product of entries of a sparse sample
 _ELSEWHERE = 8.0  # numbers of samples that a device reads in the time of an operation
-_BY_BLAS = 32.0  # products of features of dense samples in the time of an operation
+_BY_BLAS = 128.0  # products of features of dense samples in the time of an operation
 
 
 class Moments(Reading):
@@ -248,7 +249,7 @@ class Moments(Reading):
             return m / _ELSEWHERE
         if self.second == "cross":
             return m * m * _PRODUCT if sparse.issparse(X) else m * m / _BY_BLAS
-        return m * RANDOM if sparse.issparse(X) else 1.0
+        return m * _ENTRY if sparse.issparse(X) else 1.0
 
     def _prepared(
         self, X: Any, targets: Targets, keep: tuple[Any, np.ndarray] | None

@@ -74,8 +74,17 @@ def in_blocks(X: Any, cost: float) -> list[slice]:
 
 
 def some_rows(X: Any, rows: slice) -> Any:
-    """Return some samples; X itself if these are all."""
-    return X if rows.stop - rows.start == X.shape[0] else X[rows]
+    """Return some samples, sparse ones as a view; X itself if these are all."""
+    if rows.stop - rows.start == X.shape[0]:
+        return X
+    if not isinstance(X, sparse.csr_array):
+        return X[rows]
+    ends = X.indptr[rows.start : rows.stop + 1]
+    used = slice(ends[0], ends[-1])
+    # slices of SciPy are copies, and so is what its constructor makes of small parts
+    part = sparse.csr_array((len(ends) - 1, X.shape[1]), dtype=X.dtype)
+    part.data, part.indices, part.indptr = X.data[used], X.indices[used], ends - ends[0]
+    return part
 
 
 def entries(X: Any) -> float:

@@ -31,6 +31,7 @@ _AGAIN = -1  # requested by this module, not by the kernel: repeat a step that l
 _EARLY = 8  # samples after the 2 p-th up to which each step is checked by itself
 _LOST = 1e-5  # of a square: where deflation leaves less, products have lost five digits
 _NOISE = 1e-12  # of |x|^2 + |m|^2: a start vector below this, by products, is rounding
+_IN_ORDER = 32  # operations on numbers in a row in the time of one
 _DRIFTED = 1e-6  # of the lengths: an error of the inner products above this is a warning
 
 
@@ -285,7 +286,8 @@ class Span:
         """Return about how many operations one of the samples X of so many classes takes."""
         p = self.p
         f = max(classes, self.state.B.shape[1]) + 2
-        return 100 + 2 * f * (p + f) * (p + 1) + entries(X) * (p + f)
+        steps, reading = 2 * f * (p + f) * (p + 1), entries(X) * (p + f)
+        return 100 + steps / _IN_ORDER + reading / (1 if sparse.issparse(X) else _IN_ORDER)
 
     def widen(self, n_features: int) -> None:
         """Append features that were 0 in every sample so far."""
