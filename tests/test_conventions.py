@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +21,6 @@ from narrows.text import Tfidf
 from tests.cases import labelled
 from tests.inside import pretend
 
-LIMITS = Path(__file__).parent.parent / "docs" / "limits.md"
 X, Y = load_wine(return_X_y=True)
 SHARES = [0.3, 0.9, 0.9999, 0.99999999]
 
@@ -138,9 +136,9 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("name", BESIDE)
-def test_the_limits_list_what_scikit_learn_has_beside(name):
-    row = re.compile(rf"^\| `{name}`: ([^|]*) \|", re.MULTILINE)
-    listed = [each for row in row.findall(LIMITS.read_text()) for each in row.split(", ")]
+def test_docstrings_list_what_scikit_learn_has_beside(name):
+    said = re.search(r"\*\*Not available\*\*[^:]*: ([^.]*)\.", BESIDE[name][1].__doc__)[1]
+    listed = re.findall("`[^`]+`", said)
     public = [
         {each for each in {*dir(found), *found.get_params()} if not each.startswith("_")}
         for found in BESIDE[name]

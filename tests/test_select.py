@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 from scipy.stats import chi2_contingency
 from sklearn import config_context
+from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
@@ -265,6 +266,14 @@ def test_one_pass_serves_all_selectors():
     for method in PRESENCE:
         with pytest.raises(ValueError, match="expected moments of zeros and ones"):
             method().fit_moments(values)
+
+
+@pytest.mark.parametrize("method", PRESENCE)
+def test_dense_moments_of_presence_serve_rare_features(method):
+    X, y = load_digits(return_X_y=True)
+    found = method().fit_moments(Moments.of(X != 0, y)).scores_
+    expected = method().fit(X, y).scores_
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_two_stages_in_a_pipeline_carry_names():

@@ -611,6 +611,13 @@ class Tfidf(Vectoriser):
     `partial_fit` or `merge`, and transform afterwards. ``a + b`` and ``a - b`` return new
     vectorisers with added or subtracted counts.
 
+    **Not available** from scikit-learn's TfidfVectorizer: `lowercase`, `strip_accents`,
+    `preprocessor`, `tokenizer`, `build_analyzer`, `build_preprocessor`, `build_tokenizer`,
+    `get_stop_words`, `binary`, `norm`, `use_idf`, `smooth_idf`, `sublinear_tf`, `dtype`, `input`,
+    `encoding`, `decode_error`, `decode`, `vocabulary`, `fixed_vocabulary_`, `inverse_transform`.
+    There is one weighting, so that counts add up. A callable as `analyzer` replaces lower case,
+    tokens and stop words.
+
     Examples
     --------
     >>> from narrows.text import Tfidf

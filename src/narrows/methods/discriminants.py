@@ -732,6 +732,12 @@ class LDA(Refinable):
     trace of a quotient (Ye et al. 2005; this one), and the ratio of traces (Yan et al. 2006b,
     Information Sciences).
 
+    **Not available** from scikit-learn's LinearDiscriminantAnalysis: `priors`, `priors_`,
+    `shrinkage`, `covariance_estimator`, `tol`, `store_covariance`, `covariance_`, `means_`,
+    `xbar_`, `scalings_`. Sample weights (the prior of the class divided by its frequency) give the
+    predictions of its solver "lsqr" with priors; `mu` takes the place of shrinkage, and
+    ``components_.T`` that of the scalings. `moments_` has the means.
+
     References
     ----------
     Ye et al. (2005): J. Ye et al., "IDR/QR: An Incremental Dimension Reduction Algorithm via QR

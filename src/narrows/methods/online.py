@@ -331,8 +331,9 @@ class OnlineSRDA(Discriminant, Sequential):
         decay, but changes faster. Use it for data that change.
     keep : int, default=2000
         The number of samples that the state and model files keep, balanced by class. They are used
-        if classes come at different times, for `polish`, and for probabilities. With 0, files hold
-        no samples, nor class sums: nothing is polished, and probabilities are not calibrated.
+        if classes come at different times, for `polish`, and for probabilities, which need several
+        samples of each class. With 0, files hold no samples, nor class sums: nothing is polished,
+        and probabilities are not calibrated.
     polish : bool, default=True
         Whether to improve the result with the kept samples when it is read. While all samples are
         kept, W is the ridge regression on them, in whatever order. Later, W is computed

@@ -615,6 +615,13 @@ class PCA(Projector):
     read; memory 8 d^2 bytes. With fewer samples than features, O(n^2 d). With more than 8,192
     features, `fit` needs all samples, and some tens of products with X.
 
+    **Not available** from scikit-learn's PCA: `svd_solver`, `tol`, `iterated_power`,
+    `n_oversamples`, `power_iteration_normalizer`, `random_state`, `copy`, `whiten`, `score`,
+    `score_samples`, `noise_variance_`, `get_covariance`, `get_precision`, `singular_values_`,
+    `n_components_`, `n_samples_`. Nothing is random, and X is only read. Put `StandardScaler`
+    behind PCA to whiten. ``moments_.covariance()`` is the covariance, ``sqrt(n * eigenvalues_)``
+    are the singular values of n samples, and ``len(components_)`` is the number of components.
+
     References
     ----------
     The criterion: Yan et al. (2006): J. Yan et al., "Effective and Efficient Dimensionality

@@ -23,6 +23,7 @@ from narrows.solve.sums import BLOCK, blocks, weighted
 
 BITS = 1e-13  # relative, or in bits: smaller differences are rounding
 _WITHIN = 1e-12  # of the variance of a feature: a smaller scatter within the classes is 0
+_LEFT = 16 * float(np.finfo(float).eps)  # of all samples, measured from an origin near their mean
 _MISSING = 1e-9  # of all samples: a share that is less than no samples by more is not rounding
 _ENERGY = 0.8  # by default
 CLASSES, TARGETS = "distinguishes the classes", "varies with the targets"  # what features should do
@@ -288,7 +289,7 @@ def contingency_fs(
         def of_block(block: tuple[slice, np.ndarray]) -> None:
             some, P = block
             check_presence(P, p[p > 0, None], m.n)
-            values[some] = of_features(P, p[p > 0, None], m.n)
+            values[some] = of_features(with_samples(m, P), p[p > 0, None], m.n)
 
         map_on_cores(of_block, m.joint(p))
         return Scores.of_spread(values, varying_presence(m, p))
@@ -306,6 +307,12 @@ def check_presence(P: np.ndarray, p: np.ndarray, n: float) -> None:
         raise ValueError(no_samples_have(f"a feature in {odd[0] * n:g} samples"))
 
 
+def with_samples(m: Moments, P: np.ndarray) -> np.ndarray:
+    """Return P without what is left of 0 by a subtraction, or by sums from an origin."""
+    least = 0.0 if m.origin is None else _LEFT
+    return np.where(least < P, P, 0.0) if (P < least).any() else P
+
+
 def varying_presence(m: Moments, p: np.ndarray) -> np.ndarray:
     """Return which features some, but not all, samples have, of shape (n_features,)."""
     share = m.centre(p)
@@ -317,7 +324,7 @@ def by_class(m: Moments, priors: Any, per_class: OfTable) -> np.ndarray:
     p = m.priors(priors)
     scores = np.empty((int((p > 0).sum()), m.n_features))
     for some, P in m.joint(p):
-        scores[:, some] = per_class(P, p[p > 0, None], m.n)
+        scores[:, some] = per_class(with_samples(m, P), p[p > 0, None], m.n)
     return scores
 
 
