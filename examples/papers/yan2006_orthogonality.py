@@ -1,8 +1,6 @@
-"""Yan et al. (2006) section 3.1.1: how orthogonal the directions of IOC are, by passes.
+"""Yan et al. (2006) section 3.1.1: orthogonality of the directions of IOC, by passes.
 
-The largest |u_i'u_j| of two directions, after each pass over the samples in random order, and the
-|cosine| of the directions with those of batch OC. RCV1 has three directions, Iris and Wine have
-two. Wine is standardised.
+RCV1 has three directions, Iris and Wine have two.
 """
 
 from __future__ import annotations
