@@ -1,7 +1,6 @@
-"""Yan et al. (2004) Fig. 5: F1 of weighted IMMC on RCV1 by number of training documents.
+"""Yan et al. (2004) Fig. 5: F1 of weighted IMMC by number of documents of RCV1.
 
-eps = theta = 0, as in the paper. The SVM learns from 4,000 random samples. A truncated SVD replaces
-IPCA in 500 dimensions.
+eps = theta = 0, as in the paper. A truncated SVD replaces IPCA in 500 dimensions.
 """
 
 from __future__ import annotations

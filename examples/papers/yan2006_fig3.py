@@ -1,7 +1,7 @@
-"""Yan et al. (2006) Fig. 3: six directions of two synthetic classes, and convergence of IOC.
+"""Yan et al. (2006) Fig. 3: two synthetic classes in six directions, and convergence of IOC.
 
-The paper prints no means or covariances: these are those of Yan et al. (2004), with three variances
-of the wide axis. The picture shows one draw.
+Means and covariances are those of Yan et al. (2004), with three variances of the wide axis, since
+the paper prints none. The picture shows one draw.
 """
 
 from __future__ import annotations

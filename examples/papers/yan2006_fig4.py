@@ -1,6 +1,6 @@
 """Yan et al. (2006) Fig. 4, (2005) Figs. 4 and 5: F1 and time by number of features on RCV1.
 
-Features are ranked on all samples of a fold; the SVM learns from 4,000 random ones.
+Features are ranked on all samples of a fold.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Yan et al. (2006) Fig. 5, section 4.2.3, and (2005) Fig. 6: ODP, or 20 Newsgroups.
 
-Without `--odp FILE`, claims on ODP have a row on 20 Newsgroups. The SVM learns from 4,000 random
-samples.
+Without `--odp FILE`, claims on ODP have a row on 20 Newsgroups.
 """
 
 from __future__ import annotations

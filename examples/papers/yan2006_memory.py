@@ -1,7 +1,6 @@
 """Yan et al. (2006) section 3.1.2: memory of IOC, IIS and IMMC on a stream.
 
-Sparse samples, four classes, three directions. The papers store directions, class means and counts:
-d (p + c) numbers.
+The papers store directions, class means and counts: d (p + c) numbers.
 """
 
 from __future__ import annotations

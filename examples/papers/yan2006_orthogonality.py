@@ -1,7 +1,4 @@
-"""Yan et al. (2006) section 3.1.1: orthogonality of the directions of IOC, by passes.
-
-RCV1 has three directions, Iris and Wine have two.
-"""
+"""Yan et al. (2006) section 3.1.1: orthogonality of the directions of IOC, by passes."""
 
 from __future__ import annotations
 

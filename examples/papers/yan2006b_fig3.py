@@ -1,4 +1,4 @@
-"""Yan et al. (2006b) Fig. 3: F1 of IIS by number of samples, against IG and IPCA, on RCV1.
+"""Yan et al. (2006b) Fig. 3: F1 of IIS by number of samples of RCV1.
 
 "All" is 22,090 documents, in place of 100,000.
 """

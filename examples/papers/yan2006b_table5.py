@@ -1,6 +1,6 @@
-"""Yan et al. (2006b) Table 5: time of each reduction and of the classifier behind it, on RCV1.
+"""Yan et al. (2006b) Table 5: time of reductions and of classifiers behind them, on RCV1.
 
-The runs of Fig. 3; the classifier learns from 4,000 samples.
+The runs are those of Fig. 3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Ye et al. (2005) Fig. 10: time of one update of IDR/QR against the batch algorithm.
+"""Ye et al. (2005) Fig. 10: time of one update of IDR/QR.
 
-Medians of the runs of Fig. 9. Batch is lines 1 to 6 of the algorithm, as in the paper.
+Batch is lines 1 to 6 of the algorithm, as in the paper.
 """
 
 from __future__ import annotations
