@@ -23,9 +23,9 @@ class Table:
         self.rows = [[_cell(value) for value in row] for row in rows]
 
     @classmethod
-    def read(cls, name: str) -> Table:
-        """Read the table of a name in docs/results."""
-        with (RESULTS / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+    def read(cls, name: str, folder: Path = RESULTS) -> Table:
+        """Read the table of a name in a folder."""
+        with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file)
         return cls(header, rows)
 

@@ -1,5 +1,6 @@
 """How Sphinx builds this site; `make docs` runs it, without a network."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -86,25 +87,40 @@ html_theme_options = {
 }
 
 
-class Study(SphinxDirective):
-    """A table of docs/results, and a link to it; with `only`, its rows with this first cell."""
+class Rows(SphinxDirective):
+    """The table of a CSV file beside the page, and a link to it.
+
+    With `only`, these are the rows with this first cell.
+    """
 
     required_arguments = 1
     option_spec = {"only": directives.unchanged_required}  # noqa: RUF012
 
+    def folder(self):
+        """Return the folder of the page."""
+        return Path(self.env.doc2path(self.env.docname)).parent
+
     def run(self):
         """Return the table as nodes."""
-        name = self.arguments[0]
-        path = RESULTS / f"{name}.csv"
+        name, folder = self.arguments[0], self.folder()
+        path = folder / f"{name}.csv"
         if not path.exists():
-            raise self.error(f"expected the name of a file in docs/results, got {name!r}")
+            raise self.error(f"expected the name of a CSV file in {folder}, got {name!r}")
         self.env.note_dependency(str(path))
-        table = Table.read(name)
+        table = Table.read(name, folder)
         if "only" in self.options:
             table = table.only(self.options["only"])
-        up = "../" * self.env.docname.count("/")
-        link = f"Data: [{name}.csv]({up}results/{name}.csv)."
+        relative = Path(os.path.relpath(path, Rows.folder(self))).as_posix()
+        link = f"Data: [{path.name}]({relative})."
         return self.parse_text_to_nodes(f"{table.markdown()}\n\n{link}")
+
+
+class Study(Rows):
+    """The table of a file in docs/results, and a link to it."""
+
+    def folder(self):
+        """Return docs/results."""
+        return RESULTS
 
 
 def setup(app):
@@ -129,6 +145,7 @@ def setup(app):
             if fetched:
                 raise ExtensionError(f"{page} fetches {fetched[0]}; pages bring all they show.")
 
+    app.add_directive("rows", Rows)
     app.add_directive("study", Study)
     app.connect("sphinx-click-process-description", stars_as_they_are)
     app.connect("autodoc-process-docstring", links_to_others_as_text)

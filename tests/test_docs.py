@@ -176,11 +176,7 @@ def tables_of_numbers(text):
 
 
 WITH_RESULTS = [
-    page
-    for page in PAGES
-    if re.search("/(benchmarks|reproducibility)[./]", page.as_posix())
-    # the first is written from a file (tests/test_papers_examples.py), the second numbers its rows
-    and page.stem not in ("papers", "items")
+    page for page in PAGES if re.search("/(benchmarks|reproducibility)[./]", page.as_posix())
 ]
 
 

@@ -1,4 +1,4 @@
-"""docs/reproducibility/items.md: its numbers, and that each name on it exists."""
+"""docs/reproducibility/items.md and its table: the numbers, and that each name exists."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from benchmarks.tables import Table
 from examples.papers.experiments import NAMES
 
 import narrows
@@ -16,19 +17,17 @@ from narrows import evaluate, text
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reproducibility" / "items.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-ROWS = [
-    [cell.strip() for cell in line.strip("|\n").split(" | ")]
-    for line in TEXT.splitlines()
-    if re.match(r"\| \d", line)
-]
-NAMED = sorted(set(re.findall(r"`([^`]+)`", TEXT)))
+TABLE = Table.read("items", PAGE.parent)
+CELLS = [cell for row in TABLE.rows for cell in row]
+NAMED = sorted({name for text in (TEXT, *CELLS) for name in re.findall(r"`([^`]+)`", text)})
 STATES = ("complete", "in part", "no data")
 
 
 def test_there_are_128_items_and_the_page_counts_their_states():
-    assert [int(row[0]) for row in ROWS] == list(range(1, 129))
-    assert all(len(row) == 6 and all(row) for row in ROWS)
-    counts = Counter(row[4] for row in ROWS)
+    assert "```{rows} items\n" in TEXT
+    assert [int(row[0]) for row in TABLE.rows] == list(range(1, 129))
+    assert all(len(row) == len(TABLE.header) and all(row) for row in TABLE.rows)
+    counts = Counter(row[TABLE.header.index("state")] for row in TABLE.rows)
     assert set(counts) == set(STATES)
     complete, part, no = (counts[state] for state in STATES)
     assert (

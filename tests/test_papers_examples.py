@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.tables import Table
 from click.testing import CliRunner
 from examples.papers import data as papers_data
 from examples.papers import neighbours, page, sources
@@ -119,10 +120,26 @@ def test_every_experiment_has_results():
             Row(**row)
 
 
-def test_the_page_is_what_the_command_writes():
-    expected = page.markdown(page.load(OUT), map(load, NAMES))
+def test_the_page_and_its_tables_are_what_the_command_writes(tmp_path):
+    results, experiments = page.load(OUT), list(map(load, NAMES))
+    expected = page.markdown(results, experiments)
     assert PAGE.read_text(encoding="utf-8") == expected, "run python -m examples.papers --write"
     assert "{{" not in expected
+    tables = page.tables(results, experiments)
+    assert {path.stem for path in OUT.glob("*.csv")} == set(tables)
+    for name, table in tables.items():
+        table.write(tmp_path / "expected.csv")
+        assert (OUT / f"{name}.csv").read_bytes() == (tmp_path / "expected.csv").read_bytes()
+    assert len(tables["claims"].rows) == sum(len(found["rows"]) for found in results.values())
+
+
+def test_the_page_shows_all_tables_and_the_claims_of_each_paper():
+    text = PAGE.read_text(encoding="utf-8")
+    shown = set(re.findall(r"^```\{rows\} papers/(\w+)$", text, re.M))
+    assert shown == {"verdicts", "claims", "experiments"}
+    papers = re.findall(r"^```\{rows\} papers/claims\n:only: (.+)$", text, re.M)
+    assert sorted(papers) == sorted(PAPERS.values())
+    assert {row[0] for row in Table.read("claims", OUT).rows} == set(papers)
 
 
 def test_every_picture_is_shown_and_small():
@@ -139,17 +156,20 @@ def test_the_page_has_the_rows_and_pictures_of_an_experiment():
     title = "Yan et al. (2006) Fig. 1: it"
     one = Experiment("yan2006-x", title, "So.", ("iris",), (), lambda _: [])
     results = {one.name: {"seconds": 90.4, "pictures": ["x.png"], "rows": rows}}
-    text = page.markdown(results, [one])
-    assert r"| Fig. 1 | a \| b | 1 | 2 | **holds** |  | `yan2006-x` |" in text
-    assert r"| Fig. 9 | a \| b | 1 | 2 | **does not hold** |  | `yan2006-x` |" in text
-    assert text.index("Fig. 9") > text.index("## Yan et al. (2005): OCFS") > text.index("Fig. 1 |")
-    assert "| Yan et al. (2006) | 1 | 0 | 0 | 0 |" in text
-    assert "| **all** | **1** | **0** | **1** | **0** |" in text
-    assert (
-        "### Fig. 1: it\n\nSo.\n\n`python -m examples.papers yan2006-x`: 90 CPU seconds. "
-        "Data: Iris.\n\n![Fig. 1: it](papers/x.png)"
-    ) in text
-    assert "All 1 experiments take 2 minutes of CPU time." in text
+    other = Experiment("yan2006-y", title, "So.", (), (), lambda _: [])  # without results
+    tables = {name: table.rows for name, table in page.tables(results, [one, other]).items()}
+    assert tables["claims"] == [
+        ["Yan et al. (2006)", "Fig. 1", "a | b", "1", "2", "**holds**", "", "`yan2006-x`"],
+        ["Yan et al. (2005)", "Fig. 9", "a | b", "1", "2", "**does not hold**", "", "`yan2006-x`"],
+    ]
+    assert tables["verdicts"][0] == ["Yan et al. (2006)", "1", "0", "0", "0"]
+    assert tables["verdicts"][-1] == ["**all**", "**1**", "**0**", "**1**", "**0**"]
+    assert tables["experiments"] == [
+        ["`yan2006-x`", "Yan et al. (2006) Fig. 1", "it", "Iris", "90"]
+    ]
+    text = page.markdown(results, [one, other])
+    assert "### yan2006-x: it\n\nSo.\n\n![Fig. 1](papers/x.png)\n" in text
+    assert "yan2006-y" not in text
 
 
 # -- the original RCV1 ------------------------------------------------------------------------

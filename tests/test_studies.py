@@ -54,11 +54,29 @@ def test_what_follows_from_other_results_is_up_to_date(name):
 
 
 def test_the_pages_show_rows_that_exist():
-    pages = [page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")]
-    found = [m for text in pages for m in re.findall(r"\{study\} (\w+)\n:only: (.+)\n", text)]
-    assert found
-    for name, first in found:
-        assert Table.read(name).only(first).rows, (name, first)
+    found = 0
+    for page in DOCS.rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        for kind, name, first in re.findall(r"\{(study|rows)\} (\S+)\n:only: (.+)\n", text):
+            folder = RESULTS if kind == "study" else page.parent
+            assert Table.read(name, folder).only(first).rows, (name, first)
+            found += 1
+    assert found > 10
+
+
+def test_each_csv_file_beside_a_page_is_shown_and_what_its_table_writes(tmp_path):
+    shown = {
+        page.parent / f"{name}.csv"
+        for page in DOCS.rglob("*.md")
+        for name in re.findall(r"^```\{rows\} (\S+)$", page.read_text(encoding="utf-8"), re.M)
+    }
+    folder = DOCS / "reproducibility"
+    assert shown == set(folder.rglob("*.csv"))
+    for path in shown:
+        table = Table.read(path.stem, path.parent)
+        assert {len(row) for row in table.rows} == {len(table.header)}
+        table.write(tmp_path / "again.csv")
+        assert (tmp_path / "again.csv").read_bytes() == path.read_bytes()
 
 
 def test_the_command_writes_the_table_of_a_study(tmp_path, monkeypatch):

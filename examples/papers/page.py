@@ -1,4 +1,7 @@
-"""The page docs/reproducibility/papers.md and its tables, from results.json and the modules."""
+"""The page docs/reproducibility/papers.md and its tables, from results.json and the modules.
+
+The tables are CSV files in the folder of results.json, which the page shows.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from narrows.io.atomic import replacing
 FOLDER = Path(__file__).parents[2] / "docs" / "reproducibility" / "papers"
 TEMPLATE = Path(__file__).with_name("page.md")
 Results = dict[str, dict[str, Any]]
-HEADER = ("where", "claim", "the paper", "here", "verdict", "note", "experiment")
+HEADER = ("paper", "where", "claim", "the paper", "here", "verdict", "note", "experiment")
 
 
 def load(out: Path) -> Results:
@@ -78,60 +81,87 @@ def _place(key: str) -> str:
     return sources.where(key) or ("--download" if sources.SOURCES[key].fetcher else "missing")
 
 
-def markdown(results: Results, experiments: Iterable[Experiment]) -> str:
-    """Return the page: the template with the tables, texts and pictures in it."""
-    page = TEMPLATE.read_text(encoding="utf-8")
-    found = [experiment for experiment in experiments if experiment.name in results]
-    rows = [{**row, "experiment": f"`{experiment.name}`"} for experiment in found
-            for row in results[experiment.name]["rows"]]  # fmt: skip
-    minutes = sum(results[experiment.name]["seconds"] for experiment in found) / 60
-    parts = {
-        "summary": _summary(rows),
-        "seconds": f"All {len(found)} experiments take {minutes:.0f} minutes of CPU time.",
-    }
+def tables(results: Results, experiments: Iterable[Experiment]) -> dict[str, Table]:
+    """Return the tables: verdicts by paper, claims, and experiments that have results."""
+    found = _found(results, experiments)
+    rows = [{**row, "experiment": f"`{each.name}`"} for each in found
+            for row in results[each.name]["rows"]]  # fmt: skip
+    claims = []
     for paper in PAPERS:
-        own = [experiment for experiment in found if experiment.name.split("-")[0] == paper]
         shown = [row for row in rows if row["paper"] == paper]
         shown.sort(key=lambda row: not row["experiment"].startswith(f"`{paper}-"))  # own ones first
-        table = Table(HEADER, map(_cells, shown)).markdown()
-        parts[paper] = "\n\n".join([table, *(_section(each, results) for each in own)])
-    for name, text in parts.items():
-        page = page.replace(f"{{{{{name}}}}}\n", f"{text}\n")
+        claims += map(_cells, shown)
+    described = []
+    for each in found:
+        place, what = _parts(each)
+        seconds = f"{results[each.name]['seconds']:.0f}"
+        described.append([f"`{each.name}`", place, what, _needed(each), seconds])
+    header = ("experiment", "of", "what", "data", "CPU seconds")
+    return {
+        "verdicts": _verdicts(rows),
+        "claims": Table(HEADER, claims),
+        "experiments": Table(header, described),
+    }
+
+
+def markdown(results: Results, experiments: Iterable[Experiment]) -> str:
+    """Return the page: the template with the texts and pictures of the experiments in it."""
+    page = TEMPLATE.read_text(encoding="utf-8")
+    found = _found(results, experiments)
+    for paper in PAPERS:
+        own = [each for each in found if each.name.split("-")[0] == paper]
+        sections = "\n\n".join(_section(each, results[each.name]["pictures"]) for each in own)
+        page = page.replace(f"{{{{{paper}}}}}\n", f"{sections}\n")
     return page
 
 
-def _summary(rows: list[dict[str, str]]) -> str:
+def _found(results: Results, experiments: Iterable[Experiment]) -> list[Experiment]:
+    return [experiment for experiment in experiments if experiment.name in results]
+
+
+def _verdicts(rows: list[dict[str, str]]) -> Table:
     """Return how many claims of each paper have each verdict."""
     counts = {paper: Counter(r["verdict"] for r in rows if r["paper"] == paper) for paper in PAPERS}
     total = sum(counts.values(), Counter())
     lines = [[PAPERS[paper], *(of[v] for v in VERDICTS)] for paper, of in counts.items()]
     bold = ["**all**", *(f"**{total[verdict]}**" for verdict in VERDICTS)]
-    return Table(["paper", *VERDICTS], [*lines, bold]).markdown()
+    return Table(["paper", *VERDICTS], [*lines, bold])
 
 
 def _cells(row: dict[str, str]) -> list[str]:
     keys = ("where", "claim", "theirs", "ours", "verdict", "note", "experiment")
-    return [f"**{row[key]}**" if key == "verdict" else row[key] for key in keys]
+    cells = [f"**{row[key]}**" if key == "verdict" else row[key] for key in keys]
+    return [PAPERS[row["paper"]], *cells]
 
 
-def _section(experiment: Experiment, results: Results) -> str:
-    """Return what an experiment does, how to run it, and its pictures."""
-    found = results[experiment.name]
-    needed = ", ".join(sources.SOURCES[key].title for key in experiment.data) or "generated"
-    title = experiment.title.removeprefix(f"{PAPERS[experiment.name.split('-')[0]]} ")
-    parts = [
-        f"### {title[0].upper()}{title[1:]}",
-        experiment.text,
-        f"`python -m examples.papers {experiment.name}`: {found['seconds']:.0f} CPU seconds. "
-        f"Data: {needed}.",
-        *(f"![{title}]({FOLDER.name}/{name})" for name in found["pictures"]),
-    ]
-    return "\n\n".join(part.replace("comp.*", "`comp.*`") for part in parts if part)
+def _parts(experiment: Experiment) -> tuple[str, str]:
+    """Return of which papers and figures an experiment is, and what it runs."""
+    place, _, what = experiment.title.partition(": ")
+    return place, _code(what)
+
+
+def _needed(experiment: Experiment) -> str:
+    return ", ".join(sources.SOURCES[key].title for key in experiment.data) or "generated"
+
+
+def _code(text: str) -> str:
+    return text.replace("comp.*", "`comp.*`")
+
+
+def _section(experiment: Experiment, pictures: list[str]) -> str:
+    """Return how an experiment differs from the paper, and its pictures."""
+    place, what = _parts(experiment)
+    short = place.removeprefix(f"{PAPERS[experiment.name.split('-')[0]]} ").split(",")[0]
+    images = [f"![{short}]({FOLDER.name}/{name})" for name in pictures]
+    parts = [f"### {experiment.name}: {what}", _code(experiment.text), *images]
+    return "\n\n".join(filter(None, parts))
 
 
 def write(out: Path, experiments: Iterable[Experiment]) -> Path:
-    """Write the page beside the folder of the results."""
-    path = out.with_suffix(".md")
+    """Write the tables to the folder of the results, and the page beside it."""
+    path, results, experiments = out.with_suffix(".md"), load(out), list(experiments)
+    for name, table in tables(results, experiments).items():
+        table.write(out / f"{name}.csv")
     with replacing(path) as temporary:
-        Path(temporary).write_text(markdown(load(out), experiments), encoding="utf-8")
+        Path(temporary).write_text(markdown(results, experiments), encoding="utf-8")
     return path

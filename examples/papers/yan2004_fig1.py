@@ -1,7 +1,6 @@
-"""Yan et al. (2004) Figs. 1 and 2: a synthetic set; directions and convergence of IMMC.
+"""Yan et al. (2004) Figs. 1 and 2: directions and convergence of IMMC on a synthetic set.
 
-The printed covariances contradict the printed eigenvectors: see `two_normals`. theta = 85 as
-printed. The paper draws the set once; the picture shows one draw, the numbers are medians of 100.
+theta is 85, as printed. The picture shows one draw; the numbers are medians of 100.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Yan et al. (2004) Fig. 3: Balance Scale; eigenvalues, and convergence of IMMC and CCIPCA.
+"""Yan et al. (2004) Fig. 3: eigenvalues and convergence on Balance Scale.
 
-One pass in random order; the paper shows one order, here medians of 15.
+Medians of 15 orders; the paper shows one.
 """
 
 from __future__ import annotations

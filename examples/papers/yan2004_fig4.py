@@ -1,4 +1,4 @@
-"""Yan et al. (2004) Fig. 4: Ionosphere; IMMC with theta = 0, medians of 15 orders."""
+"""Yan et al. (2004) Fig. 4: IMMC on Ionosphere, medians of 15 orders."""
 
 from __future__ import annotations
 

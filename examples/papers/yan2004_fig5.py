@@ -1,8 +1,6 @@
-"""Yan et al. (2004) Fig. 5: RCV1; F1 of weighted IMMC by number of training documents.
+"""Yan et al. (2004) Fig. 5: F1 of weighted IMMC by number of documents of RCV1.
 
-Five folds. eps = theta = 0 as in the paper: the scatter between the classes alone. The SVM (SMO)
-learns from 4,000 random samples. A truncated SVD replaces IPCA in 500 dimensions, which takes
-hours.
+eps = theta = 0, as in the paper. A truncated SVD replaces IPCA in 500 dimensions.
 """
 
 from __future__ import annotations

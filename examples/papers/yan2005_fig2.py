@@ -1,7 +1,6 @@
-"""Yan et al. (2005) Figs. 2 and 3: the five comp.* groups of 20 Newsgroups; F1 and CPU time.
+"""Yan et al. (2005) Figs. 2 and 3: F1 and CPU time on five groups of 20 Newsgroups (comp.*).
 
-Split by date, as distributed, with the headers of the mails; a linear SVM (SMO) on all training
-samples. The vocabulary is that of the training documents, 66,776 terms; the paper has 131,072.
+The training documents have 66,776 terms; the paper has 131,072.
 """
 
 from __future__ import annotations

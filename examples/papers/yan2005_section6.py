@@ -1,6 +1,6 @@
-"""Yan et al. (2005) section 6, future work: OCFS selects candidates, IG selects among these.
+"""Yan et al. (2005) section 6, future work: OCFS selects candidates for IG.
 
-The paper expects this to be better. R8, five seeded splits, 2,000 candidates.
+R8, five splits, 2,000 candidates.
 """
 
 from __future__ import annotations

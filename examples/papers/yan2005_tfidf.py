@@ -1,13 +1,8 @@
-"""Yan et al. (2005) section 5.1.1, Ye et al. (2005) section 6: TF-IDF as of Salton, and as here.
+"""Yan et al. (2005) section 5.1.1, Ye et al. (2005) section 6: the TF-IDF of Salton.
 
-The papers name TF-IDF without a formula. Salton's weight of a term is tf log(N/df), for tf
-occurrences in a document and df of N documents with the term; the length of a document is then
-often made 1. The other experiments use the variants of scikit-learn, with the length 1:
-`narrows.text.Tfidf` has (1 + log tf) (log((1 + N)/(1 + df)) + 1) on mails, and scikit-learn's
-TfidfTransformer has tf (log((1 + N)/(1 + df)) + 1) on tr41, re0 and re1. On the comp.* mails, OCFS,
-IG and CHI select terms, or OC projects, and a linear SVM (SMO) learns from all training mails,
-which are also counted for df. On the others, 1-NN follows IDR/QR and OCM over ten folds, with df of
-all documents.
+Salton's weight is tf log(N/df), for tf occurrences in a document and df of N documents with the
+term. The other experiments have scikit-learn's log((1 + N)/(1 + df)) + 1, times 1 + log tf on mails
+and tf on the other sets.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Yan et al. (2006) Fig. 2, section 3.2, and (2005) Fig. 1, section 4.3: OCFS on Iris.
-
-The papers score the four features of Iris, select the two best, and show that these separate the
-classes and the other two do not. The printed scores omit the factor n_j/n, and the fourth has two
-digits swapped. Separation is measured by the leave-one-out error of the nearest neighbour.
-"""
+"""Yan et al. (2006) Fig. 2, section 3.2, and (2005) Fig. 1, section 4.3: OCFS on Iris."""
 
 from __future__ import annotations
 

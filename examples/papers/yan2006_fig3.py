@@ -1,8 +1,7 @@
-"""Yan et al. (2006) Fig. 3: two synthetic classes; six directions, and the convergence of IOC.
+"""Yan et al. (2006) Fig. 3: two synthetic classes in six directions, and convergence of IOC.
 
-The paper prints no means or covariances. Used are those of Yan et al. (2004), whose figure looks
-alike (`two_normals`). The paper draws the set once; the picture shows one draw, the numbers are
-medians over 100 draws. The speed of IOC depends on the wide axis, so three variances are tried.
+Means and covariances are those of Yan et al. (2004), with three variances of the wide axis, since
+the paper prints none. The picture shows one draw.
 """
 
 from __future__ import annotations

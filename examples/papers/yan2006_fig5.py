@@ -1,8 +1,6 @@
-"""Yan et al. (2006) Fig. 5, section 4.2.3, and (2005) Fig. 6: ODP, or 20 Newsgroups in its place.
+"""Yan et al. (2006) Fig. 5, section 4.2.3, and (2005) Fig. 6: ODP, or 20 Newsgroups.
 
-`--odp FILE` runs this on ODP, five folds. Without it the claims on ODP are not tested, and each
-has a row for the same question on all 20 classes of 20 Newsgroups, split by date. SMO learns from
-4,000 random samples.
+Without `--odp FILE`, claims on ODP have a row on 20 Newsgroups.
 """
 
 from __future__ import annotations

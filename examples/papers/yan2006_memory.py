@@ -1,7 +1,6 @@
-"""Yan et al. (2006) section 3.1.2: memory of IOC, IIS and IMMC on a stream, by n and d.
+"""Yan et al. (2006) section 3.1.2: memory of IOC, IIS and IMMC on a stream.
 
-Made sparse samples in chunks of 1,000, four classes and three directions, each stream in a process
-of its own. The papers keep the directions, the class means and the counts: d (p + c) numbers.
+The papers store directions, class means and counts: d (p + c) numbers.
 """
 
 from __future__ import annotations

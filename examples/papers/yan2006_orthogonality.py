@@ -1,9 +1,4 @@
-"""Yan et al. (2006) section 3.1.1: how orthogonal the directions of IOC are, by passes.
-
-The largest |u_i'u_j| of two directions, after each pass over the samples in random order, and the
-|cosine| of the directions with those of batch OC. RCV1 has three directions, Iris and Wine have
-two. Wine is standardised.
-"""
+"""Yan et al. (2006) section 3.1.1: orthogonality of the directions of IOC, by passes."""
 
 from __future__ import annotations
 

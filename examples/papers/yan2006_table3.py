@@ -1,8 +1,7 @@
-"""Yan et al. (2006) Table 3: the complexities of IOC and OCFS; (2004), (2006b): IMMC and IIS.
+"""Yan et al. (2006) Table 3: complexities of IOC, OCFS, IMMC and IIS.
 
-The exponent of a size is the slope of log time against log size, the other sizes fixed. The
-iterations are the papers' tables line by line, as the papers count them; for IOC also the
-implementation in narrows, on sparse samples.
+The exponent of a size is the slope of log time against log size. Iterations are those of the
+papers' tables, line by line.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Yan et al. (2006b) Fig. 1: two classes in three dimensions, by PCA, LDA and MMC.
 
-Means (0, 0, 0) and (5, 5, 5), 100 samples each; the paper prints no covariance. With the identity
-the first direction of PCA joins the means and separates the classes. In a second set the two
-directions orthogonal to it have variance 100, as the paper's picture requires.
+Means (0, 0, 0) and (5, 5, 5), 100 samples each. The paper prints no covariance: one set has the
+identity, one a variance of 100 orthogonal to the line of the means.
 """
 
 from __future__ import annotations

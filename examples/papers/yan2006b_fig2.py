@@ -1,7 +1,6 @@
-"""Yan et al. (2006b) Fig. 2: a synthetic set; the directions of IIS, IMMC, LDA and PCA.
+"""Yan et al. (2006b) Fig. 2: directions of IIS, IMMC, LDA and PCA on a synthetic set.
 
-The paper prints no means or covariances. Used are those of Yan et al. (2004), `two_normals`, with
-100 draws.
+The set is that of Yan et al. (2004), since the paper prints no means or covariances.
 """
 
 from __future__ import annotations

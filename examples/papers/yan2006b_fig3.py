@@ -1,7 +1,6 @@
-"""Yan et al. (2006b) Fig. 3: RCV1; F1 of IIS by number of samples, against IG and IPCA.
+"""Yan et al. (2006b) Fig. 3: F1 of IIS by number of samples of RCV1.
 
-Five folds. The sample of RCV1 has 27,613 documents: "all" is 22,090 and stands for the paper's
-100,000.
+"All" is 22,090 documents, in place of 100,000.
 """
 
 from __future__ import annotations

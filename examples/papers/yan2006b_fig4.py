@@ -1,10 +1,8 @@
-"""Yan et al. (2006b) Fig. 4: six UCI sets; convergence of IIS, IMMC and CCIPCA.
+"""Yan et al. (2006b) Fig. 4: convergence of IIS, IMMC and CCIPCA on six UCI sets.
 
-The target of each is its own batch direction. One pass in random order, as in the paper; the
-picture has the medians of 15 orders, and a band from the lowest to the highest of IMMC with
-theta = auto. theta is `"auto"`, and as in the paper: 0.3 on Iris and 2 on Balance Scale as printed,
-elsewhere minus the smallest eigenvalue, by the paper's rule. Wine and Pima are standardised, as one
-feature dominates otherwise. Converged is a |cosine| above 0.95.
+Medians of 15 orders, with a band from the lowest to the highest of IMMC. theta is "auto", and as in
+the paper: 0.3 on Iris, 2 on Balance Scale, elsewhere minus the smallest eigenvalue. Wine and Pima
+are standardised.
 """
 
 from __future__ import annotations

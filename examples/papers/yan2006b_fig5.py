@@ -1,10 +1,7 @@
 """Yan et al. (2006b) Fig. 5: error of the nearest neighbour by number of dimensions.
 
-After IMMC, PCA, LDA and IIS. Twenty random halves (the paper: repeated two-fold); Monk 1 has its
-own split, so its training samples are put in twenty orders. IMMC has theta = "auto". The paper
-promises one pass and prints no number here: IMMC and IIS make 20 passes, and IMMC also one. Beyond
-the directions that gain margin it continues with those that lose least. Wine is
-standardised. The paper omits Waveform and Pima.
+Twenty random halves; of Monk 1, which has its own split, twenty orders. theta is "auto". IMMC and
+IIS make 20 passes, IMMC also one. Wine is standardised.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Yan et al. (2006b) Table 5: the time of each reduction and of the classifier after it, on RCV1.
+"""Yan et al. (2006b) Table 5: time of reductions and of classifiers behind them, on RCV1.
 
-CPU seconds, median of five folds, samples in memory. The runs are those of Fig. 3, and the
-classifier has 4,000 training samples. The paper's times are of an older machine and of more
-samples.
+The runs are those of Fig. 3.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Ye et al. (2005) Fig. 10: the time of one update of IDR/QR against the batch algorithm.
+"""Ye et al. (2005) Fig. 10: time of one update of IDR/QR.
 
-The runs of Fig. 9. An update is one call with one sample; batch is lines 1 to 6 of the batch
-algorithm, as the paper counts. Medians over three orders.
+Batch is lines 1 to 6 of the algorithm, as in the paper.
 """
 
 from __future__ import annotations

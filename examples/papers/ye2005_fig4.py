@@ -1,7 +1,6 @@
-"""Ye et al. (2005) Fig. 4: the error of the nearest neighbour on batch IDR/QR, by mu; ten folds.
+"""Ye et al. (2005) Fig. 4: error of batch IDR/QR by mu, over ten folds.
 
-The paper prints no values of mu. Here mu goes from far below the scatter to far above it. It is on
-the scale of the paper's scatter matrices, which are sums over the samples.
+The paper prints no values of mu. It is on the scale of sums over the samples.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""Ye et al. (2005) Figs. 5 and 6: the error of the nearest neighbour after six reductions.
+"""Ye et al. (2005) Figs. 5 and 6: error of the nearest neighbour after six reductions.
 
-Ten folds. Text is weighted by TF-IDF once, as in the paper. The paper has re0 in its Table 3 and
-re1 in its text; here both. RLDA, which the paper describes and does not run, is added. Dimensions:
-c for IDR/QR and OCM, c - 1 for RLDA, PCA+LDA and LDA/GSVD. The paper prints mu = 0.5 of IDR/QR, but
-neither the number of principal components of PCA+LDA and of PCA nor mu of RLDA: for each fold,
-three folds of its training samples choose them by the error of the nearest neighbour, among 25 to
-400 components (PCA also c) and mu from 0.01 to 10,000.
+RLDA is added. Training folds choose what the paper does not print: 25 to 400 components of PCA+LDA
+and PCA, and mu of RLDA from 0.01 to 10,000.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Ye et al. (2005) Fig. 7: the time to fit five reductions on all samples.
+"""Ye et al. (2005) Fig. 7: time to fit five reductions.
 
-One run after a warm-up run. PCA is scikit-learn's full SVD of dense samples, as in the paper. Text
-is made dense, outside the timing, for the three methods that need it.
+PCA is a full SVD of dense samples, as in the paper. Text is made dense before, for the three
+methods that need it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Ye et al. (2005) Fig. 8: the error of the nearest neighbour on the first dimensions of IDR/QR.
+"""Ye et al. (2005) Fig. 8: error on the first dimensions of IDR/QR.
 
-On AR the paper keeps 20 of 126 dimensions. Here, on ORL with 40 dimensions: 20, and 6, which is
-the paper's share.
+The paper keeps 20 of 126 dimensions on AR; here 20 and 6 of 40 on ORL.
 """
 
 from __future__ import annotations

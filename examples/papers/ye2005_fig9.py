@@ -1,8 +1,7 @@
-"""Ye et al. (2005) Fig. 9: the error of incremental and of batch IDR/QR, sample by sample.
+"""Ye et al. (2005) Fig. 9: error of incremental and of batch IDR/QR.
 
-The first 30% of the samples in random order are learned at once, the others one at a time; the
-samples not yet learned are the test set. The paper has one order; here three: the picture shows
-means, the t-test uses all pairs of errors. The paper's text has re1, its tables re0: here are both.
+30% of the samples are learned at once, the others one at a time, in three orders; the samples not
+yet learned are the test set.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Ye et al. (2005) Table 2, space: peak memory of five reductions by n, d and c.
+"""Ye et al. (2005) Table 2, space: peak memory of five reductions.
 
-Made dense samples, each fit in a process of its own. IDR/QR and OCM read the samples in chunks of
-20, twice and once; the others need all of them in memory, which counts.
+IDR/QR and OCM read chunks of 20 samples; the others need all samples in memory, which counts.
 """
 
 from __future__ import annotations

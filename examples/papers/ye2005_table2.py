@@ -1,7 +1,6 @@
-"""Ye et al. (2005) Table 2: exponents of the time of five reductions in n, d and c.
+"""Ye et al. (2005) Table 2: exponents of the time of five reductions.
 
-Random dense samples. PCA is scikit-learn's full SVD, which takes O(n^2 d) for n < d as the paper's
-does. LDA/GSVD and PCA+LDA are those of narrows.
+PCA is scikit-learn's full SVD, as in the paper.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Ye et al. (2005) Theorems 1 and 2, Remark 1 and Table 3: U of S_b beside Q of the class means.
+"""Ye et al. (2005) Theorems 1 and 2, Remark 1 and Table 3: U of S_b beside Q of the means.
 
-U holds the c - 1 eigenvectors of S_b (OC), Q the c columns of the QR decomposition of the class
-means (OCM). Errors are those of the nearest neighbour over ten folds.
+U is that of `OC`, Q that of `OCM`.
 """
 
 from __future__ import annotations
