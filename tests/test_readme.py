@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.conftest import EVERYTHING, NO_DATA
+from tests.conftest import EVERYTHING
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -31,7 +31,6 @@ SLOW = {
     "tutorials/stream",
 }  # fmt: skip
 ELSEWHERE = {"how_to/spark"}  # in tests/spark
-NEEDS_DATA = "# needs NARROWS_DATA\n"
 MARK = "-- the end of a block"
 
 
@@ -136,10 +135,7 @@ def test_most_pages_that_say_how_have_blocks():
 )
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capfd):
     blocks = blocks_of(page)
-    here = [b for b in blocks if NEEDS_DATA not in b.code or os.environ.get("NARROWS_DATA")]
     alone = EVERYTHING or name_of(page) in SLOW
-    found, _ = run(here, tmp_path) if alone else run_here(here, tmp_path, monkeypatch, capfd)
-    for block, printed in zip(here, found, strict=True):
+    found, _ = run(blocks, tmp_path) if alone else run_here(blocks, tmp_path, monkeypatch, capfd)
+    for block, printed in zip(blocks, found, strict=True):
         assert block.printed in (None, printed), block.code
-    if len(here) < len(blocks):
-        pytest.skip(f"a part of {page.name} {NO_DATA}")
