@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import warnings
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.conftest import EVERYTHING, NO_DATA
+from tests.conftest import EVERYTHING
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -25,12 +26,11 @@ PAGES = sorted(
 # seconds each
 SLOW = {
     "guide/kernel", "guide/online_srda", "how_to/dask", "how_to/export", "how_to/interrupt_resume",
-    "how_to/probes", "how_to/save_update_merge", "how_to/supervised_umap", "reference/cli",
-    "reproducibility/own_study", "tutorials/embeddings", "tutorials/large_files",
-    "tutorials/single_cells", "tutorials/stream",
+    "how_to/save_update_merge", "reference/cli", "reproducibility/own_study",
+    "tutorials/embeddings", "tutorials/large_files", "tutorials/probes", "tutorials/single_cells",
+    "tutorials/stream",
 }  # fmt: skip
 ELSEWHERE = {"how_to/spark"}  # in tests/spark
-NEEDS_DATA = "# needs NARROWS_DATA\n"
 MARK = "-- the end of a block"
 
 
@@ -105,10 +105,10 @@ def test_the_first_screen_has_the_two_commands_a_picture_and_three_short_snippet
 @pytest.mark.slow  # nine commands, each of which imports all anew
 def test_the_blocks_of_the_readme_run(tmp_path):
     blocks = [b for b in blocks_of(README) if not b.code.startswith(("make ", "pip install "))]
-    samples = [
-        b for b in blocks_of(ROOT / "docs" / "reference" / "cli.md") if b.code.startswith("cat > ")
-    ]
-    found, said = run([*samples, *blocks], tmp_path)
+    (tmp_path / "examples").mkdir()
+    for table in (ROOT / "examples").glob("*.csv"):
+        shutil.copy(table, tmp_path / "examples")
+    found, said = run(blocks, tmp_path)
     assert said == ""
     assert found[-1].endswith(" predictions written to predicted.csv\n")
 
@@ -135,10 +135,7 @@ def test_most_pages_that_say_how_have_blocks():
 )
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capfd):
     blocks = blocks_of(page)
-    here = [b for b in blocks if NEEDS_DATA not in b.code or os.environ.get("NARROWS_DATA")]
     alone = EVERYTHING or name_of(page) in SLOW
-    found, _ = run(here, tmp_path) if alone else run_here(here, tmp_path, monkeypatch, capfd)
-    for block, printed in zip(here, found, strict=True):
+    found, _ = run(blocks, tmp_path) if alone else run_here(blocks, tmp_path, monkeypatch, capfd)
+    for block, printed in zip(blocks, found, strict=True):
         assert block.printed in (None, printed), block.code
-    if len(here) < len(blocks):
-        pytest.skip(f"a part of {page.name} {NO_DATA}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from sklearn.datasets import load_diabetes, load_digits
@@ -48,7 +49,9 @@ def shown(lines: Comparison) -> Comparison:
 
 
 def picture(lines: Comparison, of_numbers: Comparison, path: str | os.PathLike[str]) -> None:
-    """Draw the held-out digits in two dimensions of SRDA, and the scores by dimensions.
+    """Draw the held-out digits in two directions of SRDA, and the scores by dimensions.
+
+    Bars are standard errors; for numbers, those of the difference from the best result.
 
     Parameters
     ----------
@@ -67,9 +70,23 @@ def picture(lines: Comparison, of_numbers: Comparison, path: str | os.PathLike[s
     left, middle, right = figure.subplots(1, 3, width_ratios=(1.1, 1, 1))
     srda = SRDA(n_components=2).fit(X, y)
     ScatterDisplay(srda.transform(X_test), np.asarray(y_test), ["SRDA 1", "SRDA 2"]).plot(left)
-    left.set_title("Held-out digits in two directions (SRDA)")
+    left.set_title("Held-out digits, 64 pixels, in two directions")
     ComparisonDisplay(lines).plot(middle, legend="below")
-    middle.set_title("Digits: accuracy by directions or features")
-    ComparisonDisplay(of_numbers).plot(right, legend="below")
-    right.set_title("Diabetes, a number as target: R² by dimensions")
+    middle.set(title="Digits: accuracy on held-out samples", ylabel="accuracy of a linear SVM")
+    whole = next(line for line in lines if line.asked is None)
+    best = next(line for line in lines if (line.method, line.dimensions) == ("srda", 9))
+    middle.text(
+        0.97, 0.04,
+        f"{best.dimensions} directions of SRDA: {best.micro_f1:.3f}\n"
+        f"all {whole.dimensions} features: {whole.micro_f1:.3f}",
+        ha="right", transform=middle.transAxes,
+    )  # fmt: skip
+    differences = zip(of_numbers, of_numbers.differences(), strict=True)
+    paired = [
+        replace(line, standard_error=d.standard_error) for line, d in differences if d is not None
+    ]
+    ComparisonDisplay(paired).plot(right, legend="below")
+    right.set(title="Diabetes, a number as target: R²", ylabel="R² of ridge regression")
+    for ax in (middle, right):
+        ax.set_xlabel("directions or features")
     save_figure(figure, path)
