@@ -42,15 +42,6 @@ def test_every_method_runs_and_is_measured(tmp_path):
     assert len(json.loads((tmp_path / "out" / "a.json").read_text())["results"]) == len(results)
 
 
-def test_the_generator_is_seeded_and_shaped_like_text():
-    X, y = RCV1Like(rows=300, columns=1000).load()
-    again, _ = RCV1Like(rows=300, columns=1000).load()
-    assert (X != again).nnz == 0
-    assert X.shape == (300, 1000)
-    assert set(y) == {0, 1, 2, 3}
-    assert X.has_canonical_format
-
-
 def test_the_page_is_made_of_what_was_measured(tmp_path):
     def result(problem, method, *seconds):
         return harness.Result(problem, method, list(seconds), list(seconds), [1.0] * len(seconds))

@@ -22,6 +22,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*has a positive
 CUTS = [0, 9, 9, 10, 31, 60]  # uneven, empty, and of one sample
 
 
+def parts_of(X, y, cuts=CUTS):
+    return [(X[i:j], y[i:j]) for i, j in pairwise(cuts)]
+
+
 DENSE_5, DENSE_3, SPARSE_5, SPARSE_3 = (
     (form(labelled()[0][:, :width]), labelled()[1])
     for form in (np.asarray, sparse.csr_array)

