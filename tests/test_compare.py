@@ -633,11 +633,13 @@ def test_texts_are_split_by_their_own_key(run):
 
 
 HEAD = "a,b,class\n"
+TABLE = "a,b,kind\n" + "".join(f"{k}.5,{'xyz'[k % 3]},{'uv'[k % 2]}\n" for k in range(60))
 USED = {
     "a__jsonl": "".join(texts(20, None)), "c__jsonl": "".join(texts(3, None)),
     "n__csv": HEAD + "1,0,x\n0,1,y\n" * 10, "one__csv": HEAD + "1,0,x\n0,1,x\n" * 10,
     "few__csv": HEAD + "1,0,x\n0,1,y\n0,2,z\n" * 3, "n__svm": "1 1:1\n2 1:2\n",
-    "bad__csv": HEAD + "1,0,x\noops,1,y\n" * 10, "other__csv": "a,c,class\n1,0,x\n0,1,y\n",
+    "t__csv": TABLE, "bad__csv": TABLE.replace("40.5,", "oops,"),
+    "other__csv": "a,c,class\n1,0,x\n0,1,y\n",
 }  # fmt: skip
 
 
@@ -655,7 +657,7 @@ USED = {
         ("one.csv", 1, "one.csv: expected samples of at least 2 classes"),
         ("few.csv", 1, "few.csv: expected at least 11 samples"),
         ("a.jsonl --test n.svm", 2, "expected texts"),
-        ("n.csv n.csv --test bad.csv --methods srda", 1, "bad.csv:3:"),
+        ("t.csv t.csv --test bad.csv --label kind --methods srda", 1, "bad.csv:42:"),
         ("n.csv other.csv", 1, "other.csv:1:"),
         ("a.jsonl --report r.pdf", 2, "html"),
         ("a.jsonl --report none/r.html", 2, "folder none"),

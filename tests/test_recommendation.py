@@ -173,7 +173,7 @@ def test_the_command_has_the_options_of_texts(run, tmp_path):
 @pytest.mark.slow
 def test_without_a_reduction_of_narrows_there_is_no_command(run):
     X, y = labelled(n=100, d=6)
-    line = "compare a.csv --label kind --repeats 1"
+    line = "compare a.csv --label kind"
     _, out, _ = run(f"{line} --methods sklearn-pca", a__csv=to_csv(X, y))
     assert out.splitlines()[-1].startswith("No command")
     status, out, _ = run(line, a__csv=to_csv(*wide_apart(1)))
@@ -339,6 +339,7 @@ def test_the_chosen_columns_stand_under_the_sentence(run):
 def test_the_better_classifier_of_one_reduction_is_recommended():
     lines = Comparison([scored("oc", 2, 0.79), scored("oc", 2, 0.8, classifier="knn")])
     assert lines.recommendation_.line.classifier == "knn"
+    assert "No reduction has a higher score" in str(lines.recommendation_)
 
 
 def test_a_selection_of_all_columns_of_a_table_is_no_reduction():
