@@ -106,16 +106,6 @@ def test_probabilities_of_samples_that_were_held_back_are_calibrated():
         assert abs(P.max(axis=1).mean() - (P.argmax(axis=1) == y[test]).mean()) < 0.05
 
 
-@every
-def test_float_types_and_forms_of_samples_agree(estimator):
-    X, y = three()
-    X = X.astype(np.float32).astype(np.float64)
-    fitted = clone(estimator).fit(X, y)
-    for form in (X.astype(np.float32), X.tolist(), csr_array(X)):
-        if not (isinstance(estimator, LDA) and isinstance(form, csr_array)):
-            np.testing.assert_allclose(fitted.predict_proba(form), fitted.predict_proba(X), 1e-4)
-
-
 # -- other priors at prediction ------------------------------------------------------------------
 
 
@@ -250,17 +240,6 @@ def test_parameters_can_be_searched(scoring):
     assert search.score(X, y) > (0.9 if scoring != "neg_log_loss" else -0.3)
 
 
-@summed
-def test_several_targets_are_learned_batch_by_batch(estimator):
-    X, y = three("integers", n=120)
-    Y = np.column_stack([y == 40, X[:, 0] > 0]).astype(int)
-    stream = MultiOutputClassifier(clone(estimator))
-    for part in np.array_split(np.arange(len(X)), 4):
-        stream.partial_fit(X[part], Y[part], classes=[np.array([0, 1])] * 2)
-    at_once = MultiOutputClassifier(clone(estimator)).fit(X, Y)
-    np.testing.assert_array_equal(stream.predict(X), at_once.predict(X))
-
-
 @every
 @pytest.mark.parametrize("names", [None, ["bad", "fair", "good"]])
 def test_methods_are_heads_of_setfit(estimator, names, tmp_path):
@@ -282,26 +261,6 @@ def test_methods_are_heads_of_setfit(estimator, names, tmp_path):
 
 
 # -- on a stream ---------------------------------------------------------------------------------
-
-
-@summed
-@pytest.mark.parametrize("half_life", [None, 40.0])
-def test_batches_merging_and_files_change_no_prediction(estimator, half_life, tmp_path):
-    X, y = three(n=150)
-    new = clone(estimator).set_params(half_life=half_life)
-    at_once, stream = clone(new).fit(X, y), clone(new)
-    for part in np.array_split(np.arange(len(X)), 7):
-        stream.partial_fit(X[part], y[part], classes=["no", "maybe", "yes"])
-    assert_same_answers(stream, at_once, X)
-    save(stream, tmp_path / "stream.narrows")
-    loaded = load(tmp_path / "stream.narrows")
-    assert_same_answers(loaded.partial_fit(X[:9], y[:9]), stream.partial_fit(X[:9], y[:9]), X)
-    if half_life is None:
-        halves = [clone(new).partial_fit(X[part], y[part]) for part in (slice(60), slice(60, 150))]
-        assert_same_answers(halves[0].merge(halves[1]), at_once, X)
-        more = clone(new).fit(X[::-1] + 1, y).moments_
-        unlearned = clone(new).fit_moments(at_once.moments_ + more - more)
-        np.testing.assert_array_equal(unlearned.predict(X), at_once.predict(X))
 
 
 @summed

@@ -209,7 +209,7 @@ def added(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error")
-def test_forward_selection_is_a_default_where_its_sums_are_small(added):
+def test_methods_share_sums_which_forward_selection_has_by_default_where_they_are_small(added):
     X, y = labelled(n=100, d=6)
     X[:, 4:] = 1
     lines = compare(X, y, dims=[2, 5], repeats=1, classifiers=["svm"])
@@ -218,36 +218,15 @@ def test_forward_selection_is_a_default_where_its_sums_are_small(added):
     assert [line.dimensions for line in lines if line.method == "forwardfs"] == [2, 4]  # that vary
     of_all = [second for n, second in added if n == 80]  # training samples
     assert sorted(of_all, key=str) == [None, "cross"]  # that of srda serves forwardfs
+    added.clear()
+    compare(X, y, ["oc", "ocm", "ocfs", "mmcfs", "fisherfs", "ig", "chi", "df"], [1, 2], repeats=1)
+    assert [n for n, _ in added].count(80) == 3  # values, their squares, and presence
     wide = sparse.csr_array(X)
     wide.resize(100, 8193)
     found = {line.method for line in compare(wide, y, dims=[2], repeats=1)}
     assert found == {*names} - {"forwardfs"}
     lines = compare(wide, y, ["forwardfs"], [2], ["svm"], repeats=1)
     assert [line.method for line in lines] == ["all columns", "forwardfs"]
-
-
-@pytest.mark.slow
-def test_methods_share_the_sums_that_they_have_in_common(added):
-    X, y = labelled(n=100, d=6, sparse=True)
-    names = ["oc", "ocm", "ocfs", "mmcfs", "fisherfs", "ig", "chi2", "chi", "df"]
-    compare(X, y, names, [1, 2, 4], repeats=1)
-    assert [n for n, _ in added].count(80) == 3  # values, their squares, and presence
-
-
-def test_all_columns_are_trained_once(digits, monkeypatch):
-    X, y, X_test, y_test = digits
-    fits, fit = [], LinearSVC.fit
-
-    def counted(self, Z, *args, **more):
-        fits.append(Z.shape[1])
-        return fit(self, Z, *args, **more)
-
-    monkeypatch.setattr(LinearSVC, "fit", counted)
-    lines = compare(X, y, ["ocfs", "forwardfs", "oc"], [3, 64], test=(X_test, y_test))
-    assert fits.count(64) == 1
-    for every in lines[:3]:
-        mine = [line for line in lines if line.classifier == every.classifier]
-        assert {line.micro_f1 for line in mine if line.dimensions == 64} == {every.micro_f1}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -341,15 +320,6 @@ def test_tables_of_numbers_before_pipelines_have_a_line_of_all_columns():
     assert {line.asked for line in found} == {None, 2}
     with pytest.raises(ValueError, match="got NaN or fractions"):
         compare(X, np.where(np.arange(150) == 3, np.nan, y), ["oc"], dims=[1])
-
-
-@pytest.mark.slow
-def test_a_fifth_is_held_out_if_it_can_have_all_classes():
-    X, y = labelled(n=11, c=3)
-    y = np.arange(11) % 3
-    assert len(compare(X, y, ["oc"], [1], ["svm"])) == 2
-    with pytest.raises(ParameterError, match="at least 11 samples"):
-        compare(X[:10], y[:10], ["oc"], [1])
 
 
 @pytest.mark.slow
@@ -620,16 +590,6 @@ def texts(n, split):
         label = ("sea", "land")[i % 2]
         row = {"label": label, "text": " ".join(rng.choice(words[label].split(), 3)) + " and"}
         yield json.dumps(row | ({"split": split} if split else {})) + "\n"
-
-
-@pytest.mark.slow
-def test_texts_are_split_by_their_own_key(run):
-    rows = "".join([*texts(20, "train"), *texts(6, "test")])
-    status, out, _ = run("compare a.jsonl --methods oc --dims 1 --json", a__jsonl=rows)
-    assert status == 0
-    assert json.loads(out)["lines"][1]["micro_f1"] == 1.0
-    without = "compare b.jsonl --methods oc,onlinesrda,lda --dims 1,2"
-    assert run(without, b__jsonl="".join(texts(20, None)))[0] == 0
 
 
 HEAD = "a,b,class\n"

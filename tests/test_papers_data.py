@@ -44,9 +44,6 @@ def openml(name, version, as_frame, parser):
     """Return what scikit-learn's fetcher does, in its form and with made numbers."""
     assert (version, as_frame, parser) == (1, False, "liac-arff")
     rng = np.random.default_rng(0)
-    if name.endswith(".wc"):
-        X = sparse.csr_matrix(rng.poisson(0.3, (20, 30)).astype(float))
-        return Bunch(data=X, target=np.array(["b", "a"] * 10, dtype=object))
     if name == "monks-problems-1":
         kinds = (3, 3, 2, 3, 4, 2)
         test = np.array(np.meshgrid(*map(range, kinds), indexing="ij")).reshape(6, -1).T
@@ -84,13 +81,6 @@ def test_the_files_of_the_folder_come_first(tmp_path):
     assert papers_data.uci("iris")[0].tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]
 
 
-@pytest.mark.parametrize("key", KEYS)
-def test_a_missing_set_is_named_with_what_to_do(key):
-    said = sources.advice(key)
-    assert said.startswith(f"No data of {sources.SOURCES[key].title}: ")
-    assert ("--download" in said) == (key in downloads.FETCH)
-
-
 def test_the_page_describes_every_file():
     page = (ROOT / sources.PAGE).read_text(encoding="utf-8")
     rows = {row.split(" | ")[1]: row for row in page.splitlines() if row.startswith("| ")}
@@ -126,16 +116,6 @@ def test_uci_sets_are_downloaded(key, monkeypatch):
                          "liac-arff")  # fmt: skip
         np.testing.assert_array_equal(X, fetched.data[:, : 21 if key == "waveform" else None])
         np.testing.assert_array_equal(y, fetched.target)
-
-
-@pytest.mark.parametrize("key", ["tr41", "re0", "re1"])
-def test_word_counts_are_downloaded(key, monkeypatch):
-    monkeypatch.setattr(datasets, "fetch_openml", openml)
-    downloads.download(key)
-    X, y = texts.documents(key)
-    counts = openml(f"{key}.wc", 1, False, "liac-arff").data
-    np.testing.assert_array_equal((X != 0).toarray(), (counts != 0).toarray())
-    assert list(y) == [1, 0] * 10
 
 
 def test_texts_faces_and_topics_are_downloaded(monkeypatch):
