@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -13,7 +11,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
@@ -227,37 +225,6 @@ def test_methods_are_classifiers_of_scikit_learn(estimator):
         several = wrapper(clone(estimator)).fit(X, Y)
         assert several.predict(X).shape == Y.shape
         assert len(several.predict_proba(X)) in (2, len(X))
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss", "roc_auc_ovr", "f1_macro"])
-def test_parameters_can_be_searched(scoring):
-    X, y = load_iris(return_X_y=True)
-    grid = {"srda__n_components": [1, 2], "srda__alpha": [1e-3, 1.0, "scale", "auto"]}
-    piped = make_pipeline(StandardScaler(), SRDA())
-    search = GridSearchCV(piped, grid, cv=3, scoring=scoring).fit(X, y)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert search.score(X, y) > (0.9 if scoring != "neg_log_loss" else -0.3)
-
-
-@every
-@pytest.mark.parametrize("names", [None, ["bad", "fair", "good"]])
-def test_methods_are_heads_of_setfit(estimator, names, tmp_path):
-    """SetFit's trainer fits the head to an array and a list; its model predicts, and pickles it."""
-    rng = np.random.default_rng(0)  # sentence vectors: float32, of unit length, of many features
-    X = rng.normal(size=(48, 384)) + 2 * np.repeat(rng.normal(size=(3, 384)), 16, axis=0)
-    X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
-    labels = [k // 16 if names is None else names[k // 16] for k in range(48)]
-    head = clone(estimator).fit(X[::2], labels[::2])
-    predicted, P = head.predict(X[1::2]), head.predict_proba(X[1::2])
-    assert isinstance(predicted, np.ndarray)
-    assert isinstance(P, np.ndarray)
-    assert P.shape == (24, 3)
-    assert predicted.tolist() == labels[1::2]
-    assert head.predict_proba(X[:1]).shape == (1, 3)  # a single sentence
-    save(head, tmp_path / "head.narrows")
-    for again in (pickle.loads(pickle.dumps(head)), load(tmp_path / "head.narrows")):
-        assert_same_answers(again, head, X, rtol=1e-5)
 
 
 # -- on a stream ---------------------------------------------------------------------------------

@@ -152,15 +152,6 @@ def test_folds_are_averaged():
     assert sum(line.wrong.values()) == pytest.approx(120 * (1 - np.mean(scores)))
 
 
-def test_splits_with_other_largest_classes_are_averaged():
-    X, y = load_digits(return_X_y=True)
-    lines = compare(X, y, ["oc"], dims=[3], classifiers=["knn"], repeats=4)
-    answers = {int(each.predicted[0]) for each in lines.largest_class_.outcomes}
-    assert len(answers) > 1  # or nothing is tested
-    assert lines.n_folds == len(lines.largest_class_.outcomes) == 4
-    assert [len(line.outcomes) for line in lines] == [4, 4]
-
-
 @pytest.mark.slow
 def test_the_error_of_an_accuracy_is_that_of_the_bootstrap(digits):
     X, y, X_test, y_test = digits
@@ -530,17 +521,6 @@ def test_one_feature_that_says_the_target_and_duplicates_are_named(make):
     known = {tuple(row) for row in twice[train]}
     expected = sum(tuple(row) in known for row in twice[test])
     assert f"{expected} of 90 held-out samples are equal" in lines.notes[0]
-
-
-def test_reductions_that_are_all_equally_good_are_said_to_be():
-    rng = np.random.default_rng(0)
-    y = np.arange(600) % 2
-    X = rng.normal(size=(600, 8)) + 2 * y[:, None]
-    lines = compare(X, y, ["srda", "oc", "pca"], [1, 2], repeats=2)
-    reductions = [line for line in lines if line.is_reduction and line.classifier == "svm"]
-    assert f"All {len(reductions)} reductions are equally good" in lines.sentence_
-    X[:, 1:] = 9 * rng.normal(size=(600, 7))
-    assert "equally" not in compare(X, y, ["srda", "pca"], [1, 2], repeats=2).sentence_
 
 
 # -- the command line ----------------------------------------------------------------------------

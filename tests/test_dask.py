@@ -9,15 +9,12 @@ import io
 import json
 import logging
 import os
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import warnings
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 
@@ -56,7 +53,6 @@ from tests.test_tables import NAMES, customers
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
 distributed = pytest.importorskip("distributed", reason="needs the extra `dask`")
 import dask.array as da  # noqa: E402
-import dask.bag as bag  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 from distributed import Client, LocalCluster  # noqa: E402
 
@@ -322,42 +318,6 @@ def test_features_to_start_with_are_found_by_the_names_of_tables(client):
     assert found.ranking_.tolist() == expected.ranking_.tolist()
     with pytest.raises(ParameterError, match="got 'z'"):
         engine.fit(ForwardFS(n_features=3, start=["c", "z"]), tables, client)
-
-
-@pytest.mark.slow
-def test_many_distinct_numbers_as_labels_are_warned_of(at_hand):
-    rows, y = da.from_array(X, chunks=20), np.arange(60.0)
-    with pytest.warns(UserWarning, match="expected classes, got 60 distinct numbers"):
-        OC().fit(rows, da.from_array(y, chunks=20))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        OC().fit(rows, da.from_array(y % 4, chunks=20))
-
-
-@pytest.mark.nightly
-def test_blocks_that_do_not_fit_are_cut_alike_by_what_the_error_says(at_hand):
-    frame, labels = dd.from_pandas(pd.DataFrame(X), npartitions=4), pd.Series(Y)
-    series = dd.from_pandas(labels, npartitions=3)
-    given = [
-        {"X": frame, "y": series},
-        {"X": frame, "y": da.from_array(Y, chunks=7)},
-        {"X": frame, "y": series.to_dask_array()},
-        {"X": frame, "y": Y},
-        {"X": da.from_array(X, chunks=(13, 7)), "y": series},
-        {"X": frame.to_dask_array(), "y": series.to_frame("y")},
-        {"X": frame.to_dask_array(lengths=True), "y": bag.from_sequence(Y.tolist(), npartitions=3)},
-        {"X": frame, "y": Y, "sample_weight": series.map(lambda label: 1.0, meta=("w", float))},
-    ]
-    for samples in given:
-        with pytest.raises(ValueError, match=r"blocks of .* as of X|with the blocks of X") as said:
-            engine.fit(OC(), tuple(samples.values()))
-        calls = re.findall(r"(X|y|sample_weight)\.(\w+)\((lengths)?", str(said.value))
-        assert calls
-        for name, call, with_sizes in calls:
-            cut = getattr(samples[name], call)
-            samples[name] = cut(lengths=True) if with_sizes else cut()
-        spread = engine.fit(OC(), tuple(samples.values()))
-        np.testing.assert_allclose(spread.components_, OC().fit(X, Y).components_)
 
 
 # -- what is wrong ---------------------------------------------------------------------------------
@@ -862,15 +822,6 @@ def test_an_interrupt_while_a_cluster_begins_leaves_none(in_threads, monkeypatch
         engine.fit(OC(), [labelled()])
     assert in_threads[0].status.name == "closed"
     assert levels() == before
-
-
-@pytest.mark.nightly
-@pytest.mark.usefixtures("clusters")
-def test_two_fits_at_once_have_a_cluster_each():
-    with ThreadPoolExecutor() as pool:
-        fits = [pool.submit(engine.fit, OC(), parts_of(X, Y) * times) for times in (1, 20)]
-        for spread in fits:
-            assert_same(spread.result(LIMIT), OC().fit(X, Y), only=["components"])
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -79,19 +78,6 @@ def test_one_dimension_is_shown_as_densities():
     assert "threshold 1.5" in [line.get_label() for line in marked.ax_.lines]
     alone = ScatterDisplay(X[:3, :1], np.array(["b", "a", "a"]), ["x"]).plot()
     alone.figure_.savefig(io.BytesIO(), format="svg")
-
-
-def test_labels_of_sizes_do_not_overlap():
-    X, y = load_digits(return_X_y=True)
-    sizes = [11, 12, 13, 20, 33, 37, 41, 60]
-    lines = compare(X[:150], y[:150], ["pca"], sizes, ["svm"], repeats=1)
-    ax = new_axes((5.4, 4.4))
-    ComparisonDisplay(lines).plot(ax, legend="below")
-    ax.figure.canvas.draw()
-    boxes = [tick.label1.get_window_extent() for tick in ax.xaxis.get_major_ticks()]
-    boxes = sorted((box for box in boxes if box.width), key=lambda box: box.x0)
-    assert len(boxes) >= 3
-    assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
 
 
 def test_energy_and_what_is_kept():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,6 @@ import pytest
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
 from narrows import (
@@ -187,25 +185,6 @@ def test_moments_of_no_samples_are_refused(kind):
 
 
 @pytest.mark.slow
-def test_streams_of_arrays_and_pairs_of_words_are_learned():
-    river = pytest.importorskip("river", reason="the extra river is not installed")
-    from river import compat, feature_extraction, stream
-
-    X, y = labelled()
-    model = OneByOne(OnlineSRDA(), 64)
-    for x, label in stream.iter_array(X, y):
-        model.learn_one(x, label)
-    right = [model.predict_one(x) == label for x, label in stream.iter_array(X, y)]
-    assert np.mean(right) > 0.6
-    assert compat.convert_river_to_sklearn(OneByOne(OnlineSRDA(), 64)).fit(X, y).score(X, y) > 0.6
-    words = feature_extraction.BagOfWords(ngram_range=(1, 2)) | OneByOne(OnlineSRDA(), 64)
-    words.learn_one("a red apple", "fruit")
-    words.learn_one("an old car", "thing")
-    assert words.predict_one("red apple") == "fruit"
-    assert river
-
-
-@pytest.mark.slow
 def test_methods_without_labels_learn_without():
     pytest.importorskip("river", reason="the extra river is not installed")
     from river import compose, linear_model
@@ -285,20 +264,3 @@ def test_memory_of_hidden_features_is_bounded():
         sizes.append(len(bytes_of(model)))
     assert 20 * len(X) > 1000
     assert max(sizes[40:]) < 1.01 * max(sizes[20:40])
-
-
-# -- after Tfidf ---------------------------------------------------------------------------------
-
-
-@pytest.mark.nightly
-def test_umap_and_hdbscan_take_what_tfidf_makes():
-    umap = pytest.importorskip("umap", reason="umap-learn is not installed")
-    hdbscan = pytest.importorskip("hdbscan", reason="hdbscan is not installed")
-    rng = np.random.default_rng(0)
-    words = np.array([f"w{k}" for k in range(60)])
-    texts = [" ".join(rng.choice(words[20 * (i % 3) :][:20], 12)) for i in range(150)]
-    reduced = make_pipeline(Tfidf(), umap.UMAP(n_components=2, random_state=0)).fit_transform(texts)
-    found = hdbscan.HDBSCAN(min_cluster_size=10).fit_predict(reduced)
-    assert reduced.shape == (150, 2)
-    assert len(set(found) - {-1}) == 3
-    assert version("umap-learn")

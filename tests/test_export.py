@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import warnings
 from contextlib import suppress
@@ -305,23 +304,3 @@ def test_of_texts_what_follows_the_vectoriser_is_exported(run, tmp_path):
     model = load(tmp_path / "m.narrows")
     X = source_of(model).tfidf.transform([text for _, text in rows])
     check(model, X)
-
-
-@pytest.mark.nightly
-@pytest.mark.data
-def test_onnxruntime_gives_r8_the_labels_of_the_command(run, data, tmp_path):
-    path = data / "r8.jsonl.gz"
-    assert run(f"fit {path} --split train --method srda -o r8.narrows")[0] == 0
-    assert run(f"predict r8.narrows {path} --split test -o labels.npz")[0] == 0
-    assert run("export r8.narrows -o r8.onnx")[0] == 0
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
-    texts = [row["text"] for row in rows if row["split"] == "test"]
-    X = source_of(load(tmp_path / "r8.narrows")).tfidf.transform(texts)
-    running = InferenceSession(str(tmp_path / "r8.onnx"), providers=["CPUExecutionProvider"])
-    label = np.concatenate([
-        running.run(["label"], {"X": X[start : start + 200].toarray().astype(np.float32)})[0]
-        for start in range(0, len(texts), 200)
-    ])  # fmt: skip
-    with np.load(tmp_path / "labels.npz") as archive:
-        assert label.tolist() == archive["y"].tolist()

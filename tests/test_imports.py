@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
 import subprocess
 import sys
-import tokenize
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
@@ -109,32 +107,6 @@ def test_some_packages_are_imported_in_one_place_or_nowhere():
     for path in FILES:
         assert not any("pickle" in name for name in imports_of(path)), path
         assert "allow_pickle=True" not in path.read_text()
-
-
-def code_lines(text):
-    """The number of lines with a token that is no docstring, comment or blank."""
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    lines = {n for t in tokens if t.type not in NO_CODE for n in range(t.start[0], t.end[0] + 1)}
-    for node in ast.walk(ast.parse(text)):
-        has_one = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-        if has_one and ast.get_docstring(node) is not None:
-            lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
-    return len(lines)
-
-
-NO_CODE = {
-    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
-    tokenize.ENDMARKER,
-}  # fmt: skip
-
-
-@pytest.mark.slow
-def test_no_module_is_long_without_a_reason():
-    """One of more than 700 lines of code says why in the first line of its docstring."""
-    for path in FILES:
-        text = path.read_text()
-        assert code_lines(text) <= 700 or " because " in text.partition("\n")[0], path
-    assert code_lines('"""A\n\nB."""\n\n# c\ndef f():\n    """D."""\n    y = """E\nF"""\n') == 3
 
 
 # -- private names -------------------------------------------------------------------------------

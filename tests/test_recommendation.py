@@ -325,17 +325,6 @@ def test_a_difference_below_the_margin_does_not_decide():
     assert lines.near() == [False, False, True]
 
 
-@pytest.mark.slow
-def test_the_chosen_columns_stand_under_the_sentence(run):
-    X, y = load_digits(return_X_y=True)
-    asked = "compare a.csv --label kind --methods ocfs,forwardfs --dims 1,3,5 --repeats 2"
-    status, out, _ = run(f"{asked} --margin 1", a__csv=to_csv(X[:300, 20:32], y[:300]))
-    first, second, *_ = out.splitlines()
-    assert (status, "with 1 dimension:" in first) == (0, True)
-    assert re.fullmatch(r"Features, best first in the first split: c\d+\.", second)
-    assert run(f"{asked} --margin 0")[1].splitlines()[0] != first
-
-
 def test_the_better_classifier_of_one_reduction_is_recommended():
     lines = Comparison([scored("oc", 2, 0.79), scored("oc", 2, 0.8, classifier="knn")])
     assert lines.recommendation_.line.classifier == "knn"
@@ -463,16 +452,6 @@ def test_a_comparison_writes_its_report(tmp_path):
     assert models["ocfs"]["kept"][0]["name"].startswith("pixel_")
     with pytest.raises(ParameterError, match="html"):
         lines.report(tmp_path / "digits.pdf")
-
-
-@pytest.mark.slow
-def test_the_report_of_texts_shows_terms_and_how_texts_begin(tmp_path):
-    lines = compare(TEXTS, LABELS * 20, ["oc", "ocfs"], [2], ["knn"], preprocess=Tfidf())
-    page, found = reported(lines, tmp_path / "t.html")
-    names = {entry["name"] for model in found["models"] for entry in model.get("kept", [])}
-    assert names <= set(" ".join(TEXTS).split())
-    assert found["data"]["columns_are"] == "terms of texts"
-    assert "sea: salt water ship" in page
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from benchmarks.__main__ import main
 from benchmarks.studies import STUDIES, classifiers, embeddings, refits
 from benchmarks.studies.calibration import calibration_error
 from benchmarks.studies.corpora import Split
-from benchmarks.studies.offsets import ADDED, _moved
 from benchmarks.tables import RESULTS, Table, middle
 from click.testing import CliRunner
 from sklearn.linear_model import LogisticRegression
@@ -100,15 +99,6 @@ def test_calibration_error_is_the_gap_of_confidence_and_accuracy():
     assert calibration_error(confidence, np.array([True, True, True, True])) == 0.25
 
 
-def test_offsets_are_the_same_for_samples_learned_and_held_out():
-    random = np.random.default_rng(0)
-    X, y = random.normal(size=(30, 4)) * [1.0, 2.0, 3.0, 0.0], np.arange(30) % 3
-    for added, by in zip(ADDED, (0.0, 1000.0, 100 * X[:20].std(axis=0)), strict=True):
-        moved = _moved(Split(X[:20], y[:20], X[20:], y[20:]), added)
-        np.testing.assert_allclose(moved.X, X[:20] + by)
-        np.testing.assert_allclose(moved.X_test, X[20:] + by)
-
-
 def _vectors():
     """Vectors of six classes in 12 dimensions, two thirds for training."""
     random = np.random.default_rng(0)
@@ -162,12 +152,6 @@ def test_refits_without_a_change_leave_neighbours_as_they_are():
             assert angle < 1e-3, name
             assert old == new == stored == pytest.approx(aligned), name
     assert list(every) == ["OC(5)", "SRDA(5)", "PCA(12)"]
-
-
-def test_a_first_fit_has_some_samples_or_some_classes():
-    y = np.arange(4000) % 20
-    assert len(refits.more_samples(y, 0)) == refits.FIRST
-    assert len(np.unique(y[refits.new_classes(y, 0)])) == 15
 
 
 def test_scores_by_classifier_are_those_of_scikit_learn():
