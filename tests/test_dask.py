@@ -158,18 +158,18 @@ def test_online_srda_is_the_merge_of_its_parts(client):
 def test_targets_may_be_numbers(at_hand, case, form):
     X, _ = labelled(sparse=form is not np.asarray)
     Y = X[:, :2] + np.random.default_rng(0).normal(size=(60, 2)) + 5
-    X = form(X) if case.takes_sparse else X
+    rows = form(X) if case.takes_sparse else X
     for y in (Y, Y[:, 0]):
-        local = case.new().fit(X, y)
-        fits = [engine.fit(case.new(), parts_of(X, y, [0, 0, 9, 31, 60]), at_hand)]
-        if not sparse.issparse(X):
+        local = case.new().fit(rows, y)
+        fits = [engine.fit(case.new(), parts_of(rows, y, [0, 0, 9, 31, 60]), at_hand)]
+        if not sparse.issparse(rows):
             arrays = (da.from_array(each, chunks=(20, *each.shape[1:])) for each in (X, y))
             fits.append(case.new().fit(*arrays))
         for spread in fits:
             np.testing.assert_allclose(spread.transform(X), local.transform(X), atol=1e-9)
             assert spread.moments_.n_targets == y.reshape(60, -1).shape[1]
     with pytest.raises(ValueError, match="expected 2 targets"):
-        engine.fit(case.new(), [(X, Y), (X, Y[:, 0])], at_hand)
+        engine.fit(case.new(), [(rows, Y), (rows, Y[:, 0])], at_hand)
 
 
 def test_several_labels_and_float32_are_summed_as_on_one_machine(client):
