@@ -119,18 +119,19 @@ def test_a_fit_to_parts_is_a_local_fit(client, case, form):
     X, y = case.labelled(sparse=form != "dense, weighted")
     order = np.argsort(y, kind="stable")  # parts of one class, and classes that come late
     X, y = X[order], y[order]
-    given = [(X, y, np.random.default_rng(0).integers(0, 4, len(y)).astype(float))]
-    if form != "dense, weighted":
-        given = [(case.form(X), y)]
+    if form == "dense, weighted":
+        given = X, y, np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
+    else:
+        given = case.form(X), y
     if form == "non-zeros":
         client.run(begin, form)
     try:
-        parts = [[each[i:j] for each in given[0]] for i, j in pairwise(CUTS)]
-        spread = engine.fit(case.new(), [tuple(part) for part in parts], client)
+        parts = [tuple(each[i:j] for each in given) for i, j in pairwise(CUTS)]
+        spread = engine.fit(case.new(), parts, client)
     finally:
         if form == "non-zeros":
             client.run(end)
-    assert_same(spread, case.new().fit(*given[0]))
+    assert_same(spread, case.new().fit(*given))
 
 
 def test_other_methods_are_refused_with_one_to_use(client):

@@ -16,14 +16,13 @@ from examples.papers import neighbours, page, sources
 from examples.papers.__main__ import main
 from examples.papers.experiments import NAMES, Experiment, load
 from examples.papers.lyrl2004 import N_FEATURES, VECTORS, first_topics, read_lyrl2004
-from examples.papers.measure import best, exponent, seconds
+from examples.papers.measure import exponent, seconds
 from examples.papers.memory import peak
 from examples.papers.verdict import HOLDS, NOT, PAPERS, PART, UNTESTED, Row, judged, untested
 from examples.papers.yan2005_tfidf import salton
 from scipy import sparse
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
-from sklearn.preprocessing import FunctionTransformer
 
 from narrows import LDA
 
@@ -50,20 +49,6 @@ def test_exponents_and_seconds():
 
 
 # -- settings of rivals ------------------------------------------------------------------------
-
-
-def test_training_samples_choose_the_method_after_which_an_svm_predicts_best():
-    X, y = load_iris(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(y))
-    noise = np.random.default_rng(1).normal(size=(len(y), 3))
-    X, y = np.hstack([noise, X])[order], y[order]
-    methods = [FunctionTransformer(first, kw_args={"p": p}) for p in (1, 3, 7)]
-    assert best(methods, X, y).kw_args == {"p": 7}
-    assert best(methods[::-1], X, y).kw_args == {"p": 7}
-
-
-def first(X, p):
-    return X[:, :p]
 
 
 def test_training_folds_choose_the_settings_of_rivals(monkeypatch):

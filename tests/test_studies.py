@@ -107,20 +107,6 @@ def _vectors():
     return Split(X[:160], y[:160], X[160:], y[160:])
 
 
-@pytest.mark.slow
-def test_reducers_return_as_many_dimensions_as_asked_for_or_none():
-    part = _vectors()
-    for name, method in embeddings.METHODS.items():
-        reduce = method(part.X, part.y, 0)
-        for p in (2, 8):
-            Z = reduce(part.X_test, p)
-            few = name in ("SRDA", "KernelSRDA", "LDA of scikit-learn")
-            if (few and p > 5) or (name == "SRDA, PCA of the rest" and p < 6):
-                assert Z is None, name
-            else:
-                assert Z.shape == (80, 12 if name in embeddings.WHOLE else p), name
-
-
 def test_scores_of_embeddings_are_those_of_their_definitions():
     part = _vectors()
     found = embeddings.scores(part.X, part.y, part.X_test, part.y_test)
@@ -129,19 +115,6 @@ def test_scores_of_embeddings_are_those_of_their_definitions():
     near = cosine_similarity(part.X_test, part.X).argsort(axis=1)[:, -10:]
     assert found.same == pytest.approx(np.mean(part.y[near] == part.y_test[:, None]))
     assert found.svm > 0.9
-
-
-@pytest.mark.nightly
-def test_embeddings_are_studied_by_dimension_with_classes_held_out_and_drawn(tmp_path):
-    names = ("all features", *embeddings.STYLES)
-    by_dimension = embeddings._by_dimension(_vectors(), names, (2, 8))
-    unseen = embeddings._unseen(_vectors(), names, (2, 8))
-    assert [len(each) for each in unseen["SRDA"].values()] == [len(embeddings.HALVES)]
-    new, seen, both = unseen["SRDA"][2][0]
-    assert seen.same > new.same
-    assert 0 < both.same <= 1
-    embeddings.draw(by_dimension, unseen, tmp_path / "a.png")
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow

@@ -33,11 +33,3 @@ def test_executors_are_other_processes_with_these_sources(spark):
     assert os.getpid() not in {row.process for row in rows}
     assert {Path(row.source) for row in rows} == {Path(narrows.__file__)}
     assert {row.methods for row in rows} == {len(ALL)}
-
-
-def test_sessions_are_of_both_modes(spark, request):
-    from pyspark.sql.utils import is_remote
-
-    mode = request.node.callspec.params["spark"]
-    assert is_remote() == (mode == "connect")
-    assert spark.conf.get("spark.sql.shuffle.partitions") == "4"
