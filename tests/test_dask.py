@@ -452,6 +452,7 @@ def test_files_are_read_by_the_workers(client, tmp_path, suffix):
         np.testing.assert_allclose(computed(client, lazy), expected, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_all_files_together_show_whether_features_count_from_zero(client, tmp_path):
     (tmp_path / "a.svm").write_text("0 1:1 2:1\n1 2:3\n")
     (tmp_path / "b.svm").write_text("0 0:1 2:1\n1 1:3\n")
@@ -464,6 +465,7 @@ def test_all_files_together_show_whether_features_count_from_zero(client, tmp_pa
         engine.fit(OC(), [tmp_path / "a.svm", tmp_path / "b.svm"], client)
 
 
+@pytest.mark.slow
 def test_shards_without_samples_are_passed_over(client, tmp_path):
     whole = pa.Table.from_pandas(FRAME.assign(label=Y))
     paths = [str(tmp_path / f"s{k}.parquet") for k in range(3)]
@@ -846,6 +848,7 @@ def shards(tmp_path):
         np.savez(tmp_path / f"{name}.npz", X=np.full((4, width), 5.0), y=[0, 0, 1, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shards")
 def test_commands_do_what_they_do_on_one_machine(run, on_dask):
     line = "fit s0.svm s1.svm --method ocfs --n-features 3 -o"

@@ -228,6 +228,7 @@ def test_what_is_wrong_is_an_error_of_the_same_kind():
         SRDA().fit(X, y).transform(moved(X[:, :5]))
 
 
+@pytest.mark.slow
 def test_tensors_of_torch_come_back_as_tensors():
     torch = pytest.importorskip("torch")
     X, y = samples(np.float32)

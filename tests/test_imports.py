@@ -79,6 +79,7 @@ def test_imports_point_down_and_have_no_circle():
         list(TopologicalSorter(wrong).static_order())
 
 
+@pytest.mark.slow
 def test_the_package_has_these_rooms_and_no_others():
     entries = {path.name for path in PACKAGE.iterdir()} - {"__init__.py", "__main__.py"}
     assert entries - {"__pycache__"} == {"py.typed"} | {
@@ -88,6 +89,7 @@ def test_the_package_has_these_rooms_and_no_others():
     assert users <= {"command", "evaluate"}  # import the package for its public names
 
 
+@pytest.mark.slow
 def test_only_methods_and_engines_are_imported_by_their_names():
     """`import_module` would pass by all that is asserted here."""
     dynamic = {"import_module", "__import__"}
@@ -147,6 +149,7 @@ def names_in(tree):
     return defined, set(filter(is_private, used))
 
 
+@pytest.mark.slow
 def test_no_private_name_of_another_package_is_used():
     found = {path.relative_to(PACKAGE).as_posix(): names_in(ast.parse(path.read_text()))
              for path in FILES}  # fmt: skip

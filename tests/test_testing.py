@@ -200,6 +200,7 @@ def test_a_broken_method_is_found_by_the_names_of_the_laws(estimator, law):
     assert differing is None or differing[1] != differing[2]
 
 
+@pytest.mark.slow
 def test_each_estimator_has_the_laws_that_apply():
     reasons = laws(Sum())
     assert reasons["batching"] == "the estimator has no partial_fit"
