@@ -164,17 +164,6 @@ def test_the_error_of_an_accuracy_is_that_of_the_bootstrap(digits):
     assert all(line.standard_error > 0 for line in perfect)
 
 
-@pytest.mark.slow
-def test_a_comparison_can_be_repeated(digits):
-    X, y, *_ = digits
-    found = [
-        compare(X, y, ["onlinesrda", "immc"], [2], ["knn"], repeats=1, seed=seed)
-        for seed in (1, 1, 2)
-    ]
-    scores = [[line.micro_f1 for line in lines] for lines in found]
-    assert scores[0] == scores[1] != scores[2]
-
-
 def test_what_is_asked_for_twice_is_done_once():
     X, y = labelled(n=100, d=6)
     lines = compare(X, y, ["oc", "oc"], [1, 1], ["svm", "svm"])
@@ -233,12 +222,6 @@ RIVALS = (
     "truncatedsvd", "sklearn-pca", "sparserandomprojection", "chi2", "f_classif",
     "lineardiscriminantanalysis",
 )  # fmt: skip
-
-
-def test_a_rival_is_for_comparisons_alone(run):
-    for name in RIVALS:
-        status, _, err = run(f"fit a.svm --method {name} -o m.narrows")
-        assert (status, f"'{name}' is not one of" in err) == (2, True)
 
 
 @pytest.mark.nightly

@@ -181,11 +181,6 @@ def test_without_a_reduction_of_narrows_there_is_no_command(run):
     assert out.startswith("No reduction was compared: the samples have 1 feature.")
 
 
-def test_one_class_is_refused():
-    with pytest.raises(ParameterError, match="at least 2 classes"):
-        compare(np.ones((40, 3)), np.repeat("a", 40))
-
-
 @pytest.mark.nightly
 def test_noise_is_rarely_recommended():
     used = 0

@@ -14,10 +14,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
-from sklearn.decomposition import FactorAnalysis
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from narrows import OCFS
 from narrows.command import cli
@@ -196,10 +192,3 @@ def test_more_classes_are_mapped_by_the_best_method(tmp_path):
     assert "first two dimensions of SRDA" in page
     assert re.search(r'<td title="Spectral regression [^"]+">SRDA</td>', page)
     assert "With 3 dimensions of it" in page
-
-
-def test_transformers_of_other_libraries_are_reported(tmp_path):
-    X, y = load_iris(return_X_y=True)
-    others = [FactorAnalysis(), make_pipeline(StandardScaler(), FactorAnalysis())]
-    page = report_of(tmp_path, X, y, ["oc", *others], [2])
-    assert page.count('title="Factor Analysis (FA)."') >= 2
