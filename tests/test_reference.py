@@ -28,7 +28,8 @@ def rows_of(path):
         arrays = dict(archive)
     if "X" in arrays:
         return arrays["X"], arrays["y"]
-    parts = arrays["data"], arrays["indices"], arrays["indptr"]
+    indices, indptr = (arrays[name].astype(np.int32) for name in ("indices", "indptr"))
+    parts = arrays["data"], indices, indptr  # scikit-learn takes no other indices
     return sparse.csr_array(parts, shape=arrays["shape"]), arrays["y"]
 
 
@@ -59,7 +60,6 @@ def held_out(data, name):
         X = vectorizer.fit_transform(train), vectorizer.transform(test)
         return *X, np.array(y), np.array(y_test)
     X, y = rows_of(data / name)
-    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     train, test = train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=0)
     X, X_test = X[train].astype(float), X[test].astype(float)
     if name == "tr41.npz":  # counts
