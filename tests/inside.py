@@ -256,13 +256,6 @@ def samples_of(vectoriser, texts):
     return vectoriser.samples_of(texts)
 
 
-def encoder_of(model):
-    """Return the encoder of a model of tables, as commands have it."""
-    from narrows.methods.names import source_of
-
-    return source_of(model).encoder
-
-
 def remember(model, source):
     """Let a model know how files became its features, as `narrows fit` does."""
     from narrows.methods.base import remember

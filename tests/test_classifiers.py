@@ -1,8 +1,6 @@
-"""SRDA and LDA as classifiers: in scikit-learn's tools, as a SetFit head, and on a stream."""
+"""SRDA, LDA and OnlineSRDA as classifiers: their answers, priors, and which scores predict."""
 
 from __future__ import annotations
-
-import pickle
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
@@ -32,7 +30,6 @@ METHODS = [
 ONLINE = [OnlineSRDA(random_state=0), OnlineSRDA(random_state=0, polish=False)]
 ADDED_UP = [e for e in METHODS if e.solver in ("auto", "regularized")]
 every = pytest.mark.parametrize("estimator", METHODS + ONLINE, ids=repr)
-exact = pytest.mark.parametrize("estimator", METHODS, ids=repr)
 streamed = pytest.mark.parametrize("estimator", ADDED_UP + ONLINE, ids=repr)
 summed = pytest.mark.parametrize("estimator", ADDED_UP, ids=repr)
 LABELS = {
@@ -49,21 +46,12 @@ def three(labels="strings", n=90):
     return X, LABELS[labels][np.unique(y, return_inverse=True)[1]]
 
 
-def answers(fitted, X):
-    return [
-        fitted.predict_proba(X), fitted.predict_log_proba(X),
-        fitted.decision_function(X).reshape(len(X), -1),
-    ]  # fmt: skip
-
-
 def assert_same_answers(a, b, X, rtol=1e-6):
     assert a.classes_.tolist() == b.classes_.tolist()
     np.testing.assert_array_equal(a.predict(X), b.predict(X))
-    for one, other in zip(answers(a, X), answers(b, X), strict=True):
+    for verb in ("predict_proba", "predict_log_proba", "decision_function"):
+        one, other = getattr(a, verb)(X), getattr(b, verb)(X)
         np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol)
-
-
-# -- what the functions say ----------------------------------------------------------------------
 
 
 @every
@@ -83,21 +71,14 @@ def test_predictions_are_the_most_probable_classes(estimator, labels):
     scores = fitted.decision_function(X)
     if c == 2:
         assert scores.shape == (len(X),)
-        np.testing.assert_array_equal(fitted.classes_[(scores > 0).astype(int)], predicted)
         np.testing.assert_allclose(1 / (1 + np.exp(-scores)), P[:, 1], atol=1e-9)
     else:
-        assert scores.shape == (len(X), c)
         np.testing.assert_array_equal(scores.argmax(axis=1), P.argmax(axis=1))
     assert fitted.score(X, y) == accuracy_score(y, predicted)
     weight = np.linspace(0, 1, len(y))
     assert fitted.score(X, y, weight) == accuracy_score(y, predicted, sample_weight=weight)
-
-
-@every
-def test_components_do_not_matter_for_predictions(estimator):
-    X, y = three()
-    fitted = clone(estimator).fit(X, y)
-    assert_same_answers(clone(estimator).set_params(n_components=1).fit(X, y), fitted, X)
+    few = clone(estimator).set_params(n_components=1).fit(X, y)
+    assert_same_answers(few, fitted, X)  # components do not matter for predictions
 
 
 def test_without_a_ridge_predictions_are_those_of_scikit_learn():
@@ -108,12 +89,19 @@ def test_without_a_ridge_predictions_are_those_of_scikit_learn():
         found = clone(estimator).fit(X, y)
         np.testing.assert_array_equal(found.predict(X), expected.predict(X))
     # theirs are not calibrated, ours are but for a common factor, the same ones
-    theirs = expected.predict_log_proba(X)
-    theirs -= theirs.mean(axis=1, keepdims=True)
-    ours = LDA(solver="pca").fit(X, y).predict_log_proba(X)
-    ours -= ours.mean(axis=1, keepdims=True)
+    theirs, ours = expected.predict_log_proba(X), found.predict_log_proba(X)
+    theirs, ours = (each - each.mean(axis=1, keepdims=True) for each in (theirs, ours))
     slope = (theirs * ours).sum() / (theirs**2).sum()
     np.testing.assert_allclose(ours, slope * theirs, atol=0.03 * np.abs(ours).max())
+
+
+def test_probabilities_of_samples_that_were_held_back_are_calibrated():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(X))
+    train, test = order[:600], order[600:]
+    for method in (SRDA(), LDA()):
+        P = method.fit(X[train], y[train]).predict_proba(X[test])
+        assert abs(P.max(axis=1).mean() - (P.argmax(axis=1) == y[test]).mean()) < 0.05
 
 
 # -- other priors at prediction ------------------------------------------------------------------
@@ -125,59 +113,49 @@ def test_without_a_ridge_predictions_are_those_of_scikit_learn():
 )
 def test_other_priors_multiply_probabilities(estimator, priors):
     X, y = three(n=60)
-    fitted = clone(estimator).fit(X, y, sample_weight=np.where(y == "no", 0.1, 1.0))
-    share = np.array(
-        [np.where(y == c, 0.1 if c == "no" else 1.0, 0).sum() for c in fitted.classes_]
-    )
-    share /= share.sum()
+    weight = np.where(y == "no", 0.1, 1.0)
+    fitted = clone(estimator).fit(X, y, sample_weight=weight)
+    share = np.array([weight[y == c].sum() for c in fitted.classes_]) / weight.sum()
     new = {"balanced": np.ones(3), "sqrt": np.sqrt(share)}.get(str(priors), priors)
     new = np.array([new[c] for c in fitted.classes_] if isinstance(new, dict) else new)
     P = fitted.predict_proba(X)
     expected = P * new / share
     expected /= expected.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(fitted.predict_proba(X, priors=priors), expected, atol=1e-12)
-    found = fitted.classes_[expected.argmax(axis=1)]
     assert np.abs(expected - P).max() > 1e-3
-    np.testing.assert_array_equal(fitted.predict(X, priors=priors), found)
+    np.testing.assert_allclose(fitted.predict_proba(X, priors=priors), expected, atol=1e-12)
     np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X, priors)), expected, atol=1e-12)
-    scores = fitted.decision_function(X, priors)
-    np.testing.assert_array_equal(fitted.classes_[scores.argmax(axis=1)], found)
     np.testing.assert_array_equal(fitted.predict_proba(X, priors="empirical"), P)
+    found = fitted.predict(X, priors=priors)
+    scores = fitted.decision_function(X, priors)
+    for each in (expected, scores):
+        np.testing.assert_array_equal(fitted.classes_[each.argmax(axis=1)], found)
 
 
 @pytest.mark.slow
 @every
 def test_other_priors_give_the_posteriors_of_normal_classes(estimator):
     rng = np.random.default_rng(0)
-    means, fit, new = (
-        rng.normal(size=(3, 4)),
-        np.array([0.85, 0.1, 0.05]),
-        np.array([0.1, 0.2, 0.7]),
-    )
-    y = rng.choice(3, 4000, p=fit)
-    X = means[y] + rng.normal(size=(4000, 4))
-    fitted = clone(estimator).fit(X, y)
-    labels = rng.choice(3, 2000, p=new)
-    X = means[labels] + rng.normal(size=(2000, 4))
+    means, fit, new = rng.normal(size=(3, 4)), [0.85, 0.1, 0.05], np.array([0.1, 0.2, 0.7])
+
+    def drawn(n, priors):
+        y = rng.choice(3, n, p=priors)
+        return means[y] + rng.normal(size=(n, 4)), y
+
+    fitted = clone(estimator).fit(*drawn(4000, fit))
+    X, labels = drawn(2000, new)
     true = new * np.exp(-0.5 * ((X[:, None] - means) ** 2).sum(axis=2))
     true /= true.sum(axis=1, keepdims=True)
     errors = [np.abs(fitted.predict_proba(X, p) - true).mean() for p in (None, "balanced", new)]
     assert errors[2] < errors[1] < errors[0]
-    hits = (true.argmax(axis=1) == labels).mean()
+    hits, score = (true.argmax(axis=1) == labels).mean(), (fitted.predict(X, new) == labels).mean()
     assert fitted.score(X, labels) < hits - 0.1
-    score = (fitted.predict(X, priors=new) == labels).mean()
     assert score > (hits + fitted.score(X, labels)) / 2
     if not getattr(estimator, "polish", True):
         return  # the outputs of single steps are no log posteriors: .70 of .84 here
     assert score > hits - 0.03
-    by_weight = clone(estimator).fit(*_with_priors(rng, means, fit, new))
+    samples, y = drawn(4000, fit)
+    by_weight = clone(estimator).fit(samples, y, sample_weight=(new / fit)[y])
     assert (by_weight.predict(X) == fitted.predict(X, priors=new)).mean() > 0.93
-
-
-def _with_priors(rng, means, fit, new):
-    """Return normal samples with shares `fit` of the classes, and weights that make these `new`."""
-    y = rng.choice(3, 4000, p=fit)
-    return means[y] + rng.normal(size=(4000, 4)), y, (new / fit)[y]
 
 
 @every
@@ -185,8 +163,8 @@ def test_priors_pass_through_a_pipeline_and_of_two_classes_shift_the_score(estim
     X, y = three("booleans", n=60)
     piped = make_pipeline(StandardScaler(), clone(estimator)).fit(X, y)
     P, new = piped.predict_proba(X), [0.01, 0.99]
-    shares = np.array([np.mean(~y), np.mean(y)])
-    expected = (P * new / shares)[:, 1] / (P * new / shares).sum(axis=1)
+    odds = P * new / [np.mean(~y), np.mean(y)]
+    expected = odds[:, 1] / odds.sum(axis=1)
     np.testing.assert_allclose(piped.predict_proba(X, priors=new)[:, 1], expected, atol=1e-12)
     np.testing.assert_array_equal(piped.predict(X, priors=new), expected > 0.5)
     score = piped[-1].decision_function(piped[0].transform(X), priors=new)
@@ -225,151 +203,42 @@ def test_classes_to_come_have_priors_but_no_probability_and_several_labels_have_
         online.predict(X, priors="balanced")
 
 
+# -- in other tools ------------------------------------------------------------------------------
+
+
 @every
-def test_float_types_and_forms_of_samples_agree(estimator):
-    X, y = three()
-    X = X.astype(np.float32).astype(np.float64)
-    fitted = clone(estimator).fit(X, y)
-    np.testing.assert_array_equal(fitted.predict(X.astype(np.float32)), fitted.predict(X))
-    np.testing.assert_array_equal(fitted.predict(X.tolist()), fitted.predict(X))
-    if isinstance(estimator, SRDA):
-        np.testing.assert_allclose(
-            fitted.predict_proba(csr_array(X)), fitted.predict_proba(X), atol=1e-9
-        )
-
-
-# -- in scikit-learn's tools ---------------------------------------------------------------------
-
-
-@exact
-def test_methods_are_classifiers_and_transformers(estimator):
+def test_methods_are_classifiers_of_scikit_learn(estimator):
     X, y = load_iris(return_X_y=True)
+    expected = 0.9 if estimator in METHODS else 0.8
     assert is_classifier(estimator)
-    assert cross_val_score(estimator, X, y, cv=5).mean() > 0.9
+    assert cross_val_score(estimator, X, y, cv=5).mean() > expected
     piped = make_pipeline(StandardScaler(), clone(estimator)).fit(X, y)
-    assert is_classifier(piped)
-    assert piped.score(X, y) > 0.9
-    assert piped.transform(X).shape == (150, 2)
+    assert piped.score(X, y) > expected
     assert piped.predict_proba(X).shape == (150, 3)
     P = cross_val_predict(estimator, X, y, cv=3, method="predict_proba")
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
-
-
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
-@every
-def test_probabilities_can_be_calibrated_further(estimator, method):
-    X, y = three("integers", n=150)
-    calibrated = CalibratedClassifierCV(clone(estimator), method=method, cv=3).fit(X, y)
-    np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1.0)
-    assert calibrated.score(X, y) > 0.7
-
-
-@pytest.mark.nightly
-def test_parameters_can_be_searched():
-    X, y = load_iris(return_X_y=True)
-    search = GridSearchCV(SRDA(), {"alpha": [1e-3, 1.0, "scale", "auto"]}, cv=3).fit(X, y)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert search.best_score_ > 0.9
-    for scoring in ("neg_log_loss", "roc_auc_ovr", "f1_macro"):
-        grid = {"srda__n_components": [1, 2], "srda__alpha": [1.0, "scale"]}
-        piped = make_pipeline(StandardScaler(), SRDA())
-        search = GridSearchCV(piped, grid, cv=3, scoring=scoring).fit(X, y)
-        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
-@every
-def test_several_targets_take_one_classifier_each(estimator):
-    X, y = three("integers", n=120)
-    Y = np.column_stack([y == 40, X[:, 0] > 0]).astype(int)
+    for method in ("sigmoid", "isotonic"):
+        calibrated = CalibratedClassifierCV(clone(estimator), method=method, cv=3).fit(X, y)
+        assert calibrated.score(X, y) > 0.7
+    Y = np.column_stack([y == 2, X[:, 0] > 6]).astype(int)
     for wrapper in (OneVsRestClassifier, MultiOutputClassifier, ClassifierChain):
-        fitted = wrapper(clone(estimator)).fit(X, Y)
-        assert fitted.predict(X).shape == Y.shape
-        assert len(fitted.predict_proba(X)) in (2, len(X))
-
-
-@summed
-def test_several_targets_are_learned_batch_by_batch(estimator):
-    X, y = three("integers", n=120)
-    Y = np.column_stack([y == 40, X[:, 0] > 0]).astype(int)
-    stream = MultiOutputClassifier(clone(estimator))
-    for part in np.array_split(np.arange(len(X)), 4):
-        stream.partial_fit(X[part], Y[part], classes=[np.array([0, 1])] * 2)
-    at_once = MultiOutputClassifier(clone(estimator)).fit(X, Y)
-    np.testing.assert_array_equal(stream.predict(X), at_once.predict(X))
-
-
-# -- as the head of SetFit -----------------------------------------------------------------------
-
-
-def embeddings():
-    """Sentence vectors: float32, of unit length, few samples of many features."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(48, 384)) + 2 * np.repeat(rng.normal(size=(3, 384)), 16, axis=0)
-    X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
-    return X, np.repeat(np.arange(3), 16)
-
-
-@every
-@pytest.mark.parametrize("names", [None, ["bad", "fair", "good"]])
-def test_methods_are_heads_of_setfit(estimator, names, tmp_path):
-    """SetFit's trainer fits the head to an array and a list; its model predicts, and pickles it."""
-    X, y = embeddings()
-    labels = y.tolist() if names is None else [names[i] for i in y]
-    head = clone(estimator)
-    head.fit(X[::2], labels[::2])
-    predicted, P = head.predict(X[1::2]), head.predict_proba(X[1::2])
-    assert isinstance(predicted, np.ndarray)
-    assert isinstance(P, np.ndarray)
-    assert P.shape == (24, 3)
-    assert (predicted == np.array(labels[1::2])).all()
-    assert predicted.tolist() == [head.classes_.tolist()[i] for i in P.argmax(axis=1)]
-    again = pickle.loads(pickle.dumps(head))
-    np.testing.assert_array_equal(again.predict(X), head.predict(X))
-    np.testing.assert_allclose(again.predict_proba(X), head.predict_proba(X), atol=1e-6)
-    assert head.predict_proba(X[:1]).shape == (1, 3)  # a single sentence
-    save(head, tmp_path / "head.narrows")
-    assert_same_answers(load(tmp_path / "head.narrows"), head, X, rtol=1e-5)
+        several = wrapper(clone(estimator)).fit(X, Y)
+        assert several.predict(X).shape == Y.shape
+        assert len(several.predict_proba(X)) in (2, len(X))
 
 
 # -- on a stream ---------------------------------------------------------------------------------
 
 
 @summed
-@pytest.mark.parametrize("half_life", [None, 40.0])
-def test_batches_merging_and_files_change_no_prediction(estimator, half_life, tmp_path):
-    X, y = three(n=150)
-    new = clone(estimator).set_params(half_life=half_life)
-    at_once, stream = clone(new).fit(X, y), clone(new)
-    for part in np.array_split(np.arange(len(X)), 7):
-        stream.partial_fit(X[part], y[part], classes=["no", "maybe", "yes"])
-    assert_same_answers(stream, at_once, X)
-    save(stream, tmp_path / "stream.narrows")
-    loaded = load(tmp_path / "stream.narrows")
-    assert_same_answers(loaded, stream, X)
-    assert_same_answers(loaded.partial_fit(X[:9], y[:9]), stream.partial_fit(X[:9], y[:9]), X)
-    if half_life is None:
-        halves = [clone(new).partial_fit(X[part], y[part]) for part in (slice(60), slice(60, 150))]
-        assert_same_answers(halves[0].merge(halves[1]), at_once, X)
-        more = clone(new).fit(X[::-1] + 1, y).moments_
-        unlearned = clone(new).fit_moments(at_once.moments_ + more - more)
-        np.testing.assert_array_equal(unlearned.predict(X), at_once.predict(X))
-
-
-@summed
 def test_a_class_of_one_label_is_certain_until_another_appears(estimator):
     X, y = three()
-    stream = clone(estimator)
-    with pytest.raises(NotFittedError):
-        stream.predict(X)
-    first = y == "no"
+    stream, first, second = clone(estimator), y == "no", y == "yes"
     stream.partial_fit(X[first], y[first])
-    assert stream.classes_.tolist() == ["no"]
     assert stream.predict(X).tolist() == ["no"] * len(X)
     assert stream.predict_proba(X).tolist() == [[1.0]] * len(X)
     assert stream.decision_function(X).shape == (len(X), 1)
-    second = y == "yes"
     stream.partial_fit(X[second], y[second])
-    assert stream.predict_proba(X).shape == (len(X), 2)
     assert stream.decision_function(X).shape == (len(X),)
     stream.partial_fit(X[~first & ~second], y[~first & ~second])
     assert_same_answers(stream, clone(estimator).fit(X, y), X)
@@ -378,10 +247,10 @@ def test_a_class_of_one_label_is_certain_until_another_appears(estimator):
 @streamed
 def test_a_stream_without_a_sample_cannot_predict(estimator):
     X, y = three()
-    stream = clone(estimator).partial_fit(X[:0], y[:0])
     for verb in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
-        with pytest.raises(NotFittedError, match=r"^expected"):
-            getattr(stream, verb)(X)
+        for stream in (clone(estimator), clone(estimator).partial_fit(X[:0], y[:0])):
+            with pytest.raises(NotFittedError):
+                getattr(stream, verb)(X)
 
 
 @summed
@@ -400,17 +269,6 @@ def test_forgetting_moves_predictions_to_the_newest_samples(estimator):
     stream = clone(estimator).set_params(half_life=20.0)
     stream.partial_fit(X, y).partial_fit(X, swapped)
     assert stream.score(X, swapped) > 0.8
-    assert stream.score(X, y) < 0.2
-
-
-def test_probabilities_of_samples_that_were_held_back_are_calibrated():
-    X, y = load_digits(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(X))
-    train, test = order[:600], order[600:]
-    for method in (SRDA(), LDA()):
-        P = clone(method).fit(X[train], y[train]).predict_proba(X[test])
-        sure, right = P.max(axis=1), P.argmax(axis=1) == y[test]
-        assert abs(sure.mean() - right.mean()) < 0.05
 
 
 @streamed
@@ -422,19 +280,16 @@ def test_classes_that_are_given_have_probability_0_until_they_appear(estimator, 
     assert stream.classes_.tolist() == [*labels.tolist(), "zero"]
     assert stream.class_count_.tolist() == [0.0, *alone.class_count_.tolist(), 0.0]
     P = stream.predict_proba(X)
-    assert P.shape == (len(X), 4)
     np.testing.assert_array_equal(P[:, [0, 3]], 0)
     np.testing.assert_allclose(P[:, 1:3], alone.predict_proba(X), rtol=1e-12)
     # BLAS may add up products with more columns, those of unseen classes, in another order
     np.testing.assert_allclose(stream.components_, alone.components_, rtol=1e-12)
-    np.testing.assert_array_equal(stream.predict(X), alone.predict(X))
     save(stream, tmp_path / "m.narrows")
     loaded = load(tmp_path / "m.narrows")
-    merged = clone(estimator).merge(alone, loaded)
-    for other in (loaded, merged):
+    for other in (loaded, clone(estimator).merge(alone, loaded)):
         assert other.classes_.tolist() == stream.classes_.tolist()
-    stream.partial_fit(X[~first], y[~first])
-    alone.partial_fit(X[~first], y[~first])
+    for each in (stream, alone):
+        each.partial_fit(X[~first], y[~first])
     np.testing.assert_allclose(stream.predict_proba(X)[:, :3], alone.predict_proba(X), rtol=1e-12)
     before = bytes_of(stream)
     with pytest.raises(ValueError, match="among the given classes"):
@@ -442,7 +297,6 @@ def test_classes_that_are_given_have_probability_0_until_they_appear(estimator, 
     with pytest.raises(ValueError, match="NaN"):
         stream.partial_fit(np.full_like(X, np.nan), y, classes=[*labels, "more", "zero"])
     assert bytes_of(stream) == before
-    assert "more" not in stream.classes_
     assert clone(estimator).fit(X, y).classes_.tolist() == labels.tolist()
 
 
@@ -455,14 +309,6 @@ def test_an_interrupted_calibration_is_made_again():
 
 
 # -- which scores predict --------------------------------------------------------------------------
-
-
-def rare_words(n, d, seed):
-    """Counts of rare words in eight classes, that share some of them."""
-    rng = np.random.default_rng(seed)
-    rates = rng.gamma(0.05, 1.0, (8, d)) + rng.gamma(0.05, 1.0, d)
-    y = rng.integers(8, size=n)
-    return rng.poisson(10 * (rates / rates.sum(axis=1, keepdims=True))[y]).astype(float), y
 
 
 def ridge_outputs(X, y, alpha, other):
@@ -501,10 +347,12 @@ def assert_same_but_for_a_factor(found, expected):
 
 @pytest.mark.parametrize("solver", ["auto", "lsqr"])
 def test_words_are_classified_by_regressions(solver):
-    X, y = rare_words(600, 600, seed=0)
+    rng = np.random.default_rng(0)  # counts of rare words in eight classes, that share some
+    rates = rng.gamma(0.05, 1.0, (8, 600)) + rng.gamma(0.05, 1.0, 600)
+    y = rng.integers(8, size=600)
+    X = rng.poisson(10 * (rates / rates.sum(axis=1, keepdims=True))[y]).astype(float)
     other, X, y = X[400:], X[:400], y[:400]
-    given = csr_array(X)
-    model = SRDA(solver=solver, max_iter=500, tol=1e-14).fit(given, y)
+    model = SRDA(solver=solver, max_iter=500, tol=1e-14).fit(csr_array(X), y)
     expected = ridge_outputs(X, y, model.alpha_, other)
     scores = solution_of(model).scores(other)  # before held-out samples improve them
     np.testing.assert_array_equal(scores.argmax(axis=1), expected.argmax(axis=1))
@@ -512,47 +360,35 @@ def test_words_are_classified_by_regressions(solver):
     assert (model.predict(other) == expected.argmax(axis=1)).mean() > 0.95
 
 
-def line(n=600):
+def test_classes_between_others_are_normal():
     """Four classes along a line: those between others have the largest output nowhere."""
     rng = np.random.default_rng(0)
-    y = rng.integers(4, size=n)
-    return rng.normal(size=(n, 5)) * 0.3 + y[:, None] * np.eye(5)[0] * 1.5, y
-
-
-def test_classes_between_others_are_normal():
-    X, y = line()
+    y = rng.integers(4, size=1200)
+    X = rng.normal(size=(1200, 5)) * 0.3 + y[:, None] * np.eye(5)[0] * 1.5
+    X, y, other, labels = X[:600], y[:600], X[600:], y[600:]
     alpha = SRDA().fit(X, y).alpha_
     model = SRDA(alpha=alpha).fit(X, y)
     assert_same_but_for_a_factor(model.decision_function(X), normal_scores(X, y, alpha, X))
-
-
-def test_online_srda_finds_classes_between_others():
-    X, y = line(1200)
-    model = OnlineSRDA(random_state=0).fit(X[:600], y[:600])
-    assert OnlineSRDA(random_state=0, polish=False).fit(X[:600], y[:600]).score(X, y) < 0.7
-    assert model.score(X[600:], y[600:]) > 0.9
-    scores = model.decision_function(X[600:])
+    online = OnlineSRDA(random_state=0).fit(X, y)
+    assert OnlineSRDA(random_state=0, polish=False).fit(X, y).score(other, labels) < 0.7
+    assert online.score(other, labels) > 0.9
+    scores = online.decision_function(other)
     likelihood = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-    assert -likelihood[np.arange(600), y[600:]].mean() < 0.3
+    assert -likelihood[np.arange(600), labels].mean() < 0.3
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_heavy_sample_is_held_out_by_itself():
+def test_weights_far_apart_are_weights():
     rng = np.random.default_rng(0)
     y = np.arange(40) % 3
     X = rng.normal(size=(40, 4)) + 2 * rng.normal(size=(3, 4))[y]
-    for i in range(len(y)):
-        weight = np.ones(len(y))
+    for i in range(40):  # a heavy sample is held out by itself
+        weight = np.ones(40)
         weight[i] = 1000.0
         assert SRDA().fit(X, y, sample_weight=weight).alpha_scores_.all()
-    X, y = np.repeat([[0.0], [1.0]], [5, 6], axis=0), np.repeat([0, 1], [5, 6])
-    assert SRDA().fit(X, y).score(X, y) == 1  # two samples, of the weights 5 and 6
-
-
-@pytest.mark.filterwarnings("error")
-def test_regressions_of_weights_far_apart():
-    rng = np.random.default_rng(0)
     y = np.arange(60) % 4
     X = rng.normal(size=(60, 6)) + 3 * rng.normal(size=(4, 6))[y]
     model = SRDA().fit(X, y, sample_weight=np.where(y == 0, 1e-16, 1.0))
     assert model.score(X[y > 0], y[y > 0]) > 0.9
+    X, y = np.repeat([[0.0], [1.0]], [5, 6], axis=0), np.repeat([0, 1], [5, 6])
+    assert SRDA().fit(X, y).score(X, y) == 1  # two samples, of the weights 5 and 6

@@ -177,68 +177,58 @@ def test_single_precision_is_added_in_double_precision_where_the_device_has_none
     assert found.dtype == np.float64
 
 
-def test_what_leads_back_to_samples_takes_and_returns_such_arrays():
+def test_inverses_pipelines_windows_and_rotations_take_such_arrays():
     X, y = samples()
-    for method in (PCA(2), OCFS(n_features=2)):
-        expected = method.fit(X, y).inverse_transform(method.transform(X))
-        found = method.inverse_transform(method.transform(moved(X)))
+
+    def reduced(move):
+        for method in (PCA(2), OCFS(n_features=2)):
+            fitted = method.fit(move(X), move(y))
+            yield fitted.inverse_transform(fitted.transform(move(X)))
+        for method in (make_pipeline(PCA(5), SRDA(alpha=0.1)), Window(OC(), 200)):
+            learn = getattr(method, "partial_fit", method.fit)
+            yield learn(move(X), move(y)).transform(move(X))
+        turned = align(OC().fit(X, y), OC().fit(X[:300], y[:300]))
+        yield turned.transform(move(X))
+
+    for found, expected in zip(reduced(moved), reduced(np.asarray), strict=True):
         assert_near(found, expected, np.float64, "device")
-
-
-def test_pipelines_windows_and_rotations_take_such_arrays():
-    X, y = samples()
-    chain = make_pipeline(PCA(5), SRDA(alpha=0.1))
-    expected = chain.fit(X, y).transform(X)
-    assert_near(chain.fit(moved(X), moved(y)).transform(moved(X)), expected, np.float64, "device")
-    window = Window(OC(), 200)
-    expected = window.partial_fit(X, y).transform(X)
-    found = Window(OC(), 200).partial_fit(moved(X), y).transform(moved(X))
-    assert_near(found, expected, np.float64, "device")
-    a, b = OC().fit(X, y), OC().fit(X[:300], y[:300])
-    turned = align(a, b)
-    assert_near(turned.transform(moved(X)), turned.transform(X), np.float64, "device")
     np.testing.assert_allclose(Moments.of(moved(X), moved(y)).means, Moments.of(X, y).means)
 
 
-def test_a_model_holds_no_array_of_the_library():
+def test_without_the_setting_models_have_no_array_of_the_library():
     X, y = samples()
     for method in (SRDA(), KernelSRDA(n_hidden=20), OnlineSRDA(random_state=0)):
         model = method.fit(moved(X), moved(y))
         with sklearn.config_context(array_api_dispatch=False):
-            again = pickle.loads(pickle.dumps(model))
-            assert type(again.transform(X)) is np.ndarray
+            assert type(pickle.loads(pickle.dumps(model)).transform(X)) is np.ndarray
+            assert type(model.transform(moved(X, "cpu"))) is np.ndarray
+            with pytest.raises(TypeError, match="array_api_dispatch=True"):
+                model.fit(moved(X), y)
 
 
-def test_without_the_setting_arrays_of_devices_are_errors():
+def wrong_samples():
+    """Yield samples and labels that cannot be learned, the kind of error and a word of it."""
     X, y = samples()
-    with sklearn.config_context(array_api_dispatch=False):
-        assert type(SRDA().fit(moved(X, "cpu"), y).transform(moved(X, "cpu"))) is np.ndarray
-        with pytest.raises(TypeError, match="array_api_dispatch=True"):
-            SRDA().fit(moved(X), y)
-
-
-def test_what_is_wrong_is_said_in_one_line():
-    X, y = samples()
-    model = SRDA().fit(X, y)
     for value in (np.nan, np.inf):
         wrong = X.copy()
         wrong[5, 2] = value
-        with pytest.raises(ValueError, match=r"(?i)nan|infinity") as raised:
-            SRDA().fit(moved(wrong), y)
-        with sklearn.config_context(array_api_dispatch=False), pytest.raises(ValueError) as plain:
-            SRDA().fit(wrong, y)
-        assert str(raised.value) == str(plain.value)
-    with pytest.raises(ValueError, match="Complex"):
-        SRDA().fit(moved(X.astype(complex)), y)
+        yield wrong, y, ValueError, "(?i)nan|infinity"
+    yield X.astype(complex), y, ValueError, "Complex"
+    yield X * 1e160, y, RangeError, "expected"
+    yield X, np.zeros(len(y), int), ValueError, "two classes"
+
+
+def test_what_is_wrong_is_an_error_of_the_same_kind():
+    for X, y, error, word in wrong_samples():
+        for method in (SRDA(), OC()):
+            with pytest.raises(error, match=word):
+                method.fit(moved(X), moved(y))
+    X, y = samples()
     with pytest.raises(ValueError, match="9 features"):
-        model.transform(moved(X[:, :5]))
-    for method in (SRDA(), OC()):
-        with pytest.raises(RangeError):
-            method.fit(moved(X * 1e160), y)
-    with pytest.raises(ValueError, match="two classes"):
-        SRDA().fit(moved(X), moved(np.zeros(len(y), int)))
+        SRDA().fit(X, y).transform(moved(X[:, :5]))
 
 
+@pytest.mark.slow
 def test_tensors_of_torch_come_back_as_tensors():
     torch = pytest.importorskip("torch")
     X, y = samples(np.float32)

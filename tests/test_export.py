@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import warnings
 from contextlib import suppress
@@ -100,16 +99,11 @@ def test_more_directions_than_classes_give_the_same_elsewhere(n_classes, offset)
     assert error.max() < 1e-4
 
 
-@pytest.mark.parametrize("name", ["OCFS", "IG", "OC", "SRDA", "OnlineSRDA"])
-def test_sparse_samples_that_are_made_dense_give_the_same(name, digits):
+@pytest.mark.parametrize("method", [OCFS, OC, *PREDICTING])
+def test_sparse_samples_and_samples_far_from_zero_give_the_same(method, digits):
     X, y = digits
-    check(fitted(METHODS[name], sparse.csr_array(X), y), sparse.csr_array(X))
-
-
-@pytest.mark.parametrize("method", [OC, *PREDICTING])
-def test_features_far_from_zero_keep_their_digits(method, digits):
-    X, y = digits
-    check(fitted(method, X + 1000, y), X + 1000)
+    for given in (X + 1000, sparse.csr_array(X)):
+        check(fitted(method, given, y), given)
 
 
 @pytest.mark.parametrize("method", PREDICTING)
@@ -121,38 +115,27 @@ def test_labels_keep_their_type_with_two_classes_and_three(method):
     check(fitted(method, X, y.astype(float)), X)
 
 
-def test_a_class_that_was_registered_but_not_seen_has_probability_0():
+def test_classes_to_come_and_several_labels_are_predicted():
     X, y = load_iris(return_X_y=True)
     model = SRDA().partial_fit(X, y, classes=[0, 1, 2, 3])
     check(model, X)
     assert (outputs(to_onnx(model), X)["probabilities"][:, 3] == 0).all()
+    check(OnlineSRDA(random_state=0).fit(X, (X[:, :3] > X[:, :3].mean(axis=0)).astype(int)), X)
 
 
-def test_several_labels_a_sample_are_predicted():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 6))
-    Y = (X[:, :3] + 0.1 * rng.normal(size=(200, 3)) > 0).astype(int)
-    check(OnlineSRDA(random_state=0).fit(X, Y), X)
-
-
-def test_models_are_written_to_a_path(digits, tmp_path):
+def test_a_file_takes_any_number_of_samples_and_says_what_it_is(digits, tmp_path):
     X, y = digits
-    path = tmp_path / "digits.onnx"
-    model = to_onnx(SRDA().fit(X, y), path)
-    assert path.read_bytes() == model.SerializeToString()
+    model = to_onnx(SRDA().fit(X, y), tmp_path / "digits.onnx")
+    assert (tmp_path / "digits.onnx").read_bytes() == model.SerializeToString()
+    for n in (0, 1, 7):
+        found = outputs(model, X[:n])
+        assert (found["label"].shape, found["probabilities"].shape) == ((n,), (n, 10))
+    onnx.checker.check_model(model, full_check=True)
+    about = {entry.key: json.loads(entry.value) for entry in model.metadata_props}
+    assert (about["estimator"], about["classes"]) == ("SRDA", list(range(10)))
+    assert about["components"] == [f"srda{k}" for k in range(9)]
     with pytest.raises(OSError, match="nowhere"):
         to_onnx(SRDA().fit(X, y), tmp_path / "nowhere" / "digits.onnx")
-
-
-def test_any_number_of_samples_is_accepted(digits):
-    X, y = digits
-    running = session(to_onnx(SRDA().fit(X, y)))
-    for n in (0, 1, 7):
-        label, probabilities = running.run(
-            ["label", "probabilities"], {"X": X[:n].astype(np.float32)}
-        )
-        assert label.shape == (n,)
-        assert probabilities.shape == (n, 10)
 
 
 def test_relu_features_windows_aligned_projections_and_pipelines_are_exported(digits):
@@ -169,32 +152,28 @@ def test_relu_features_windows_aligned_projections_and_pipelines_are_exported(di
     check(pipeline, X)
 
 
-def test_a_model_says_what_it_is(digits):
+def test_what_cannot_be_exported_is_refused(digits, tmp_path):
     X, y = digits
-    model = to_onnx(SRDA().fit(X, y))
-    onnx.checker.check_model(model, full_check=True)
-    about = {entry.key: json.loads(entry.value) for entry in model.metadata_props}
-    assert about["estimator"] == "SRDA"
-    assert about["classes"] == list(range(10))
-    assert about["components"] == [f"srda{k}" for k in range(9)]
-    assert model.doc_string == "X: samples of 64 features."
-
-
-def test_what_is_not_of_narrows_is_refused(digits):
-    X, y = digits
-    with pytest.raises(TypeError, match="expected an estimator of narrows, or a pipeline of these"):
-        to_onnx(LogisticRegression())
-    with pytest.raises(TypeError, match="expected an estimator of"):
-        to_sentence_transformers(make_pipeline(StandardScaler(), OC()).fit(X, y), "nowhere")
-    with pytest.raises(ValueError, match="not fitted"):
-        to_onnx(SRDA())
+    kernel = KernelSRDA(n_hidden=200, random_state=0).fit(X, y)
+    chain = make_pipeline(StandardScaler(), OC()).fit(X, y)
+    for export, estimator, error, word in (
+        (to_onnx, LogisticRegression(), TypeError, "estimator of narrows"),
+        (to_onnx, SRDA(), ValueError, "not fitted"),
+        (to_sentence_transformers, chain, TypeError, "estimator of"),
+        (to_sentence_transformers, kernel, ParameterError, "linear reduction, got KernelSRDA"),
+    ):
+        with pytest.raises(error, match=word):
+            export(estimator, tmp_path / "m")
+    for classes in (np.array([2**63 + 1, 3], np.uint64), np.array([1e300, 2.0**70])):
+        with pytest.raises(ParameterError, match=r"labels below 2\*\*63"):
+            to_onnx(SRDA().fit(X, classes[y % 2]))
+    assert list(tmp_path.iterdir()) == []
 
 
 # -- skl2onnx ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("text", "dtype"), [(False, np.float64), (True, np.float32)])
 @pytest.mark.parametrize(
     "steps",
     [
@@ -226,27 +205,24 @@ def test_pipelines_with_other_steps_go_through_skl2onnx(steps, dtype, text):
         )
 
 
+@pytest.mark.parametrize("last", [OC(), Window(SRDA(), samples=100)], ids=str)
+def test_a_reduction_behind_a_scaler_goes_through_skl2onnx(last):
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), last).fit(X, y)
+    running = session(to_onnx(pipeline))
+    found = running.run(None, {running.get_inputs()[0].name: X.astype(np.float32)})
+    if isinstance(last, OC):
+        np.testing.assert_allclose(found[0], pipeline.transform(X), rtol=0, atol=1e-5)
+    else:
+        names = [each.name for each in running.get_outputs()]
+        np.testing.assert_array_equal(found[names.index("label")], pipeline.predict(X))
+
+
 def test_a_vectoriser_in_front_of_other_steps_is_left_out():
     texts, y = ["salt of the sea", "a ship at sea", "a tree", "the tree of a hill"], [0, 0, 1, 1]
     pipeline = make_pipeline(Tfidf(), LogisticRegression()).fit(texts, y)
     found = outputs(to_onnx(pipeline), pipeline[0].transform(texts))
     assert found["label"].tolist() == pipeline.predict(texts).tolist()
-
-
-def test_a_window_behind_a_scaler_goes_through_skl2onnx():
-    X, y = load_iris(return_X_y=True)
-    pipeline = make_pipeline(StandardScaler(), Window(SRDA(), samples=100)).fit(X, y)
-    model = InferenceSession(to_onnx(pipeline).SerializeToString())
-    (given,) = model.get_inputs()
-    found = model.run(["label"], {given.name: X.astype(np.float32)})[0]
-    np.testing.assert_array_equal(found, pipeline.predict(X))
-
-
-def test_a_transformer_behind_a_scaler_goes_through_skl2onnx():
-    X, y = load_iris(return_X_y=True)
-    pipeline = make_pipeline(StandardScaler(), OC()).fit(X, y)
-    (found,) = outputs(to_onnx(pipeline), X).values()
-    np.testing.assert_allclose(found, pipeline.transform(X), rtol=0, atol=1e-5)
 
 
 # -- sentence-transformers -----------------------------------------------------------------------
@@ -268,14 +244,6 @@ def test_a_module_for_sentences_is_a_matrix_and_its_shape(estimator, digits, tmp
     assert config["activation_function"] == "torch.nn.modules.linear.Identity"
     expected = estimator.transform(X)
     np.testing.assert_allclose(X @ weight.T, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
-
-
-def test_a_kernel_is_no_matrix(digits, tmp_path):
-    X, y = digits
-    model = KernelSRDA(n_hidden=200, random_state=0).fit(X, y)
-    with pytest.raises(ParameterError, match="expected a linear reduction, got KernelSRDA"):
-        to_sentence_transformers(model, tmp_path)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.nightly
@@ -336,32 +304,3 @@ def test_of_texts_what_follows_the_vectoriser_is_exported(run, tmp_path):
     model = load(tmp_path / "m.narrows")
     X = source_of(model).tfidf.transform([text for _, text in rows])
     check(model, X)
-
-
-@pytest.mark.nightly
-@pytest.mark.data
-def test_onnxruntime_gives_r8_the_labels_of_the_command(run, data, tmp_path):
-    path = data / "r8.jsonl.gz"
-    assert run(f"fit {path} --split train --method srda -o r8.narrows")[0] == 0
-    assert run(f"predict r8.narrows {path} --split test -o labels.npz")[0] == 0
-    assert run("export r8.narrows -o r8.onnx")[0] == 0
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
-    texts = [row["text"] for row in rows if row["split"] == "test"]
-    X = source_of(load(tmp_path / "r8.narrows")).tfidf.transform(texts)
-    running = InferenceSession(str(tmp_path / "r8.onnx"), providers=["CPUExecutionProvider"])
-    label = np.concatenate([
-        running.run(["label"], {"X": X[start : start + 200].toarray().astype(np.float32)})[0]
-        for start in range(0, len(texts), 200)
-    ])  # fmt: skip
-    with np.load(tmp_path / "labels.npz") as archive:
-        assert label.tolist() == archive["y"].tolist()
-
-
-@pytest.mark.parametrize(
-    "classes", [np.array([2**63 + 1, 3], np.uint64), np.array([1e300, 2.0**70])]
-)
-def test_labels_of_graphs_are_those_that_int64_holds(classes):
-    X = np.array([[0, 0], [1, 0.1], [9, 9], [8, 9.5]] * 5)
-    with pytest.raises(ParameterError, match=r"expected labels below 2\*\*63, got"):
-        to_onnx(SRDA().fit(X, classes[[0, 0, 1, 1] * 5]))

@@ -16,17 +16,11 @@ from examples.papers import data as papers_data
 from examples.papers import neighbours, page, sources
 from examples.papers.__main__ import main
 from examples.papers.experiments import NAMES, Experiment, load
-from examples.papers.lyrl2004 import N_FEATURES, VECTORS, first_topics, read_lyrl2004
-from examples.papers.measure import best, exponent, seconds
+from examples.papers.lyrl2004 import N_FEATURES, VECTORS, read_lyrl2004
 from examples.papers.memory import peak
-from examples.papers.verdict import HOLDS, NOT, PAPERS, PART, UNTESTED, Row, f, judged, untested
+from examples.papers.verdict import HOLDS, NOT, PAPERS, PART, UNTESTED, Row, judged, untested
 from examples.papers.yan2005_tfidf import salton
 from scipy import sparse
-from sklearn.datasets import load_digits, load_iris
-from sklearn.decomposition import PCA
-from sklearn.preprocessing import FunctionTransformer
-
-from narrows import LDA
 
 PAGE = Path(__file__).parent.parent / "docs" / "reproducibility" / "papers.md"
 OUT = PAGE.with_suffix("")
@@ -35,13 +29,8 @@ OUT = PAGE.with_suffix("")
 # -- verdicts ---------------------------------------------------------------------------------
 
 
-def test_a_verdict_follows_from_its_parts():
-    assert judged(True, True) == HOLDS
-    assert judged(True, np.False_) == PART
-    assert judged(False) == NOT
-
-
 def test_rows_have_a_paper_a_verdict_and_no_empty_cell():
+    assert [judged(True, True), judged(True, np.False_), judged(False)] == [HOLDS, PART, NOT]
     row = Row("yan2006", "Fig. 1", "it is so", "1", "2", NOT)
     assert row.also("yan2005", "Fig. 2").paper == "yan2005"
     assert untested("ye2005", "Fig. 5", "it is so", "1", "run it").verdict == UNTESTED
@@ -50,45 +39,7 @@ def test_rows_have_a_paper_a_verdict_and_no_empty_cell():
             Row(**(row.as_dict() | wrong))
 
 
-def test_numbers_are_printed_with_a_leading_zero():
-    assert [f(0.8729), f(-0.25, 2), f(10.25, 2), f(0.9996)] == ["0.873", "-0.25", "10.25", "1.000"]
-
-
-def test_exponents_and_seconds():
-    assert exponent([1, 10, 100], [3, 300, 30_000]) == pytest.approx(2)
-    assert set(seconds({"a": int, "b": float}, rounds=2)) == {"a", "b"}
-
-
 # -- settings of rivals ------------------------------------------------------------------------
-
-
-def test_training_samples_choose_the_method_after_which_an_svm_predicts_best():
-    X, y = load_iris(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(y))
-    noise = np.random.default_rng(1).normal(size=(len(y), 3))
-    X, y = np.hstack([noise, X])[order], y[order]
-    methods = [FunctionTransformer(first, kw_args={"p": p}) for p in (1, 3, 7)]
-    assert best(methods, X, y).kw_args == {"p": 7}
-    assert best(methods[::-1], X, y).kw_args == {"p": 7}
-
-
-def first(X, p):
-    return X[:, :p]
-
-
-def test_training_folds_choose_the_settings_of_rivals(monkeypatch):
-    X, y = load_digits(return_X_y=True)
-    X, y = X[:300], y[:300]
-    monkeypatch.setattr(neighbours, "COMPONENTS", (2, 30))
-    monkeypatch.setattr(neighbours, "MU", (1.0,))
-    for name, setting, step in (
-        ("PCA+LDA", 30, LDA(solver="pca", pca_components=30)),
-        ("PCA", 30, PCA(30)),  # of 2, 10 and 30
-        ("RLDA", 1.0, LDA(mu=1.0)),
-    ):
-        error, found = neighbours.chosen(name, X, y)
-        assert set(found) == {setting}
-        assert error == pytest.approx(neighbours.cross_validated([step], X, y).mean())
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -142,12 +93,9 @@ def test_the_page_shows_all_tables_and_the_claims_of_each_paper():
     assert {row[0] for row in Table.read("claims", OUT).rows} == set(papers)
 
 
-def test_every_picture_is_shown_and_small():
+def test_every_picture_is_shown():
     shown = re.findall(r"!\[.+?\]\(papers/(.+?\.png)\)", PAGE.read_text(encoding="utf-8"))
-    found = {path.name for path in OUT.glob("*.png")}
-    assert sorted(shown) == sorted(found)
-    assert all((OUT / name).stat().st_size < 60_000 for name in found)
-    assert {name.removesuffix(".png").replace("_", "-") for name in found} <= set(NAMES)
+    assert sorted(shown) == sorted(path.name for path in OUT.glob("*.png"))
 
 
 def test_the_page_has_the_rows_and_pictures_of_an_experiment():
@@ -203,62 +151,21 @@ def test_the_original_rcv1_is_read_with_the_first_label_of_several(tmp_path, pac
     np.testing.assert_array_equal(dense[0, [6, 47235]], [0.5, 0.25])
     np.testing.assert_array_equal(dense[3, [1, 2]], [0.5, 0.75])
     assert X.nnz == 6
-    assert X.has_sorted_indices
-    X, y = read_lyrl2004(tmp_path, parts=("train",))
-    assert list(y) == ["CCAT", "ECAT", "MCAT"]
-    assert X.shape == (3, N_FEATURES)
+    assert list(read_lyrl2004(tmp_path, parts=("train",))[1]) == ["CCAT", "ECAT", "MCAT"]
+    if packed:  # the file of topics may have the name of scikit-learn
+        (tmp_path / "rcv1-v2.topics.qrels.gz").rename(tmp_path / "rcv1v2.topics.qrels.gz")
+        assert list(read_lyrl2004(tmp_path)[1]) == list(y)
 
 
-def test_the_file_of_topics_may_have_the_name_of_scikit_learn(tmp_path):
-    expected = list(read_lyrl2004(lyrl(tmp_path, ("rcv1-v2.topics.qrels",)))[1])
-    (tmp_path / "rcv1-v2.topics.qrels.gz").rename(tmp_path / "rcv1v2.topics.qrels.gz")
-    assert list(read_lyrl2004(tmp_path)[1]) == expected
-
-
-def test_the_first_of_topics_without_an_order_is_that_of_the_alphabet():
-    names = ["C11", "CCAT", "ECAT", "GCAT", "M11", "MCAT"]
-    has = [["C11", "CCAT"], ["MCAT", "M11", "ECAT"], ["GCAT", "CCAT"], ["M11"], []]
-    Y = sparse.csr_array(np.array([[name in one for name in names] for one in has]))
-    assert list(first_topics(Y, names)) == ["CCAT", "ECAT", "CCAT", "", ""]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        (
-            "lyrl2004_vectors_train.dat",
-            "2286 7:0.5\n2287 x:1\n",
-            r"train\.dat, line 2: expected tid:weight",
-        ),
-        ("lyrl2004_vectors_train.dat", "2286 7\n", r"line 1: expected tid:weight, got '7'"),
-        (
-            "lyrl2004_vectors_train.dat",
-            "2286 0:1\n",
-            r"expected a tid from 1 to 47236, got 0",
-        ),
-        ("lyrl2004_vectors_train.dat", "2286 47237:1\n", r"line 1: expected a tid from 1"),
-        ("lyrl2004_vectors_train.dat", "\nabc 1:1\n", r"line 2: expected a document number"),
-        ("rcv1-v2.topics.qrels", "CCAT 2286\n", r"qrels, line 1: expected 'TOPIC did 1'"),
-        ("rcv1-v2.topics.qrels", "C11 2286 1\n", r"no document in the vectors has a top topic"),
-    ],
-)
-def test_the_message_names_a_malformed_line(tmp_path, name, text, message):
-    lyrl(tmp_path)
-    (tmp_path / name).write_text(text)
-    with pytest.raises(ValueError, match=message):
-        read_lyrl2004(tmp_path)
-
-
-def test_the_message_names_a_missing_or_damaged_file(tmp_path):
-    with pytest.raises(
-        FileNotFoundError, match=r"expected one .*rcv1v2\.topics\.qrels\.gz, got none"
-    ):
+def test_a_broken_or_missing_file_is_named_with_its_line(tmp_path):
+    with pytest.raises(FileNotFoundError, match="expected one"):
         read_lyrl2004(tmp_path)
     lyrl(tmp_path)
-    (tmp_path / "lyrl2004_vectors_train.dat").unlink()
-    (tmp_path / "lyrl2004_vectors_train.dat.gz").write_bytes(b"no gzip")
-    with pytest.raises(ValueError, match=r"train\.dat\.gz is damaged"):
-        read_lyrl2004(tmp_path)
+    for text, message in (("2286 7:0.5\n2287 x:1\n", "line 2: expected tid:weight"),
+                          ("2286 47237:1\n", "line 1: expected a tid from 1")):  # fmt: skip
+        (tmp_path / "lyrl2004_vectors_train.dat").write_text(text)
+        with pytest.raises(ValueError, match=message):
+            read_lyrl2004(tmp_path)
 
 
 def test_the_full_rcv1_replaces_the_sample(tmp_path, monkeypatch):
@@ -322,27 +229,20 @@ def test_without_a_name_the_command_lists_the_experiments(tmp_path, monkeypatch)
     assert all(f"  {name} " in done.output for name in NAMES)
     assert "data: Iris (scikit-learn), Wine (scikit-learn)" in done.output
     assert "data: 20 Newsgroups (--download), ODP (optional, missing)" in done.output
-    assert "2 CPU seconds; holds 3, does not hold 4" in done.output
-    helped = CliRunner().invoke(main, ["--help"])
-    assert all(f"  {name}\n" in helped.output for name in NAMES)
 
 
-def test_the_message_names_an_experiment_like_an_unknown_one():
-    done = CliRunner().invoke(main, ["yan2006-fig44"])
-    assert done.exit_code == 2
-    assert (
-        "expected the name of an experiment, got 'yan2006-fig44'. Did you mean yan2006-fig4?"
-        in (done.output)
-    )
-
-
-def test_the_message_names_missing_data(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "status", "words"),
+    [
+        ("yan2006-fig44", 2, ["'yan2006-fig44'", "Did you mean yan2006-fig4"]),
+        ("yan2006b_fig5", 1, ["No data of Monk 1", "Left out: yan2006b-fig5.\n"]),  # a module
+    ],
+)
+def test_a_wrong_name_and_missing_data_are_named(tmp_path, monkeypatch, name, status, words):
     monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
-    done = CliRunner().invoke(main, ["yan2006b_fig5"])  # the name of the module will do
-    assert done.exit_code == 1
-    assert "No data of Monk 1: add --download, or set NARROWS_DATA to a folder with" in done.output
-    assert "Left out: yan2006b-fig5.\n" in done.output
-    assert "No data of Iris" not in done.output
+    done = CliRunner().invoke(main, [name])
+    assert done.exit_code == status
+    assert all(word in done.output for word in words)
     assert "Traceback" not in done.output
 
 
@@ -353,7 +253,6 @@ def test_the_message_names_the_extra_that_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)  # as where Matplotlib is not installed
     done = CliRunner().invoke(main, ["yan2006-fig2"])
     assert done.exit_code == 1
-    assert "expected the packages of the extra `plots`, got: " in done.output
     assert "pip install '.[plots]'" in done.output
 
 
@@ -364,9 +263,7 @@ def test_the_command_writes_results(tmp_path, monkeypatch):
     monkeypatch.setattr(page, "FOLDER", tmp_path / "papers")
     done = CliRunner().invoke(main, ["yan2006-fig2", "--write"])
     assert done.exit_code == 0, done.output
-    assert "Yan et al. (2006), section 3.2: DOES NOT HOLD" in done.output
-    assert "Data: Iris (scikit-learn); two samples differ" in done.output
-    assert f"Picture: {tmp_path / 'papers' / 'yan2006_fig2.png'}" in done.output
+    assert "section 3.2: DOES NOT HOLD" in done.output
     results = page.load(tmp_path / "papers")
     assert list(results) == ["yan2006-fig2"]
     assert results["yan2006-fig2"]["pictures"] == ["yan2006_fig2.png"]

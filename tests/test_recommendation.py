@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import json
 import pickle
 import re
 import shlex
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_digits
@@ -49,136 +49,76 @@ def one_percent(shift=0.3):
     return X, np.where(np.arange(2000) < 20, "rare", "common")
 
 
+def far():
+    return one_percent(8)
+
+
 def hurting():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 8, 1200)
     return rng.normal(size=(8, 10))[y] + 0.6 * rng.normal(size=(1200, 10)), y
 
 
-def wide_apart(d):
+def wide_apart(d=2):
     y = np.arange(120) % 2
     return np.random.default_rng(0).normal(size=(120, d)) + 3 * y[:, None], y
 
 
-FIGURE = r"-?\d\.\d{3}"
-DIFFERENCE = rf"difference [+-]\d\.\d{{3}} \+- {FIGURE}"
-# data, arguments, the verdict, the sentence, and the line about the metric
-CASES = {
-    "noise": (
-        noise, {}, "nothing",
-        rf"Nothing here beats always answering \w \(accuracy {FIGURE}\) by more than two standard "
-        rf"errors\. The best result is .* \({FIGURE}, svm; {DIFFERENCE}\)\. If you reduce the data "
-        r"all the same, use \w+ with \d+ dimensions?\.",
-        "Metric: accuracy, because",
-    ),
-    "XOR, linear": (
-        xor, {}, "nothing",
-        rf"Nothing here beats always answering \w+ \(accuracy {FIGURE}\) by more than two .*",
-        "Metric: accuracy",
-    ),
-    "XOR, kernel": (
-        xor, {"methods": "ocfs,oc,srda,kernelsrda"}, "use",
-        rf"Use KernelSRDA with 1 dimension: accuracy {FIGURE} \(svm\), better than all 4 "
-        rf"features \({FIGURE}; {DIFFERENCE}\)\. No reduction has a higher score\. The data "
-        rf"become 4\.0 times smaller\. Always answering \w+ has {FIGURE}\.",
-        "Metric: accuracy",
-    ),
-    "XOR, neighbours": (
-        xor, {"methods": "oc,srda", "classifier": "svm,knn"}, "features only",
-        rf"No reduction beats always answering \w+ \(accuracy {FIGURE}\) by more than two standard "
-        rf"errors, but all 4 features do \({FIGURE}, knn; {DIFFERENCE}\)\. If you reduce the data, "
-        r"use \w+ with 1 dimension: .*, worse than all 4 features .*",
-        "Metric: accuracy",
-    ),
-    "a class of 1 %": (
-        one_percent, {}, "nothing",
-        r"Nothing here beats always answering common \(balanced accuracy 0\.500\) by more than .*",
-        "Metric: balanced accuracy, because the largest class has 99 times as many samples as the "
-        "smallest (more than 9).",
-    ),
-    "a class of 1 %, by accuracy": (
-        one_percent, {"metric": "accuracy"}, "nothing",
-        r"Nothing here beats always answering common \(accuracy 0\.990\) by more than .*",
-        "Metric: accuracy, as requested.",
-    ),
-    "a class of 1 %, by macro-F1": (
-        one_percent, {"metric": "macro-f1"}, "nothing",
-        r"Nothing here beats always answering common \(balanced accuracy 0\.500\) by more than .*",
-        "Metric: macro-F1, as requested.",
-    ),
-    "a class of 1 % that is far away": (
-        lambda: one_percent(8), {}, "use",
-        rf"Use \w+ with 1 dimension: balanced accuracy {FIGURE} \(svm\), within one standard error "
-        rf"of all 8 features \({FIGURE}; {DIFFERENCE}\).*",
-        "Metric: balanced accuracy",
-    ),
-    "reduction hurts": (
-        hurting, {"methods": "ocfs,oc", "dims": "1,2,5"}, "worse",
-        r"Every reduction is worse than all 10 features by more than one standard error and the "
-        rf"margin of 0\.005\. If you reduce the data, use OC with 5 dimensions: accuracy {FIGURE} "
-        rf"\(svm\), worse than all 10 features \({FIGURE}; {DIFFERENCE}\)\. No reduction has a "
-        r"higher score\. The data become 2\.0 times smaller\.( OCFS ties\.)?",
-        "Metric: accuracy",
-    ),
-    "noise, and a method of scikit-learn": (
-        noise, {"methods": "f_classif,srda", "dims": "1,2"}, "nothing",
-        r"Nothing here beats .* If you reduce the data all the same, use SRDA with \d dimension.*",
-        "Metric: accuracy",
-    ),
-    "two features": (
-        lambda: wide_apart(2), {}, "use",
-        rf"Use \w+ with 1 dimension: accuracy {FIGURE} \(svm\), (within one standard error of|"
-        rf"better than) all 2 features \({FIGURE}; {DIFFERENCE}\).*",
-        "Metric: accuracy",
-    ),
-    "a method of scikit-learn": (
-        load_digits, {"methods": "ocfs,lineardiscriminantanalysis", "dims": "9", "repeats": "3"},
-        "use",
-        r"Use LinearDiscriminantAnalysis with 9 dimensions: .* LinearDiscriminantAnalysis is a "
-        r"method of scikit-learn\. Of narrows, the best choice is OCFS with 9 dimensions "
-        rf"\({FIGURE}; difference -{FIGURE} \+- {FIGURE}\)\.",
-        "Metric: accuracy",
-    ),
+def digits():
+    return load_digits(return_X_y=True)
+
+
+RARE, KERNEL = "balanced accuracy, because", "ocfs,oc,srda,kernelsrda"
+RIVAL = "lineardiscriminantanalysis"
+CASES = {  # data, options, the verdict, what the sentence says, and what of the metric
+    "noise": (noise, "", "nothing", "Nothing .* If you reduce", "accuracy, because"),
+    "XOR, linear": (xor, "", "nothing", "Nothing here beats always answering", "accuracy"),
+    "XOR, kernel": (xor, f"--methods {KERNEL}", "use", "Use KernelSRDA with 1 dim", "accuracy"),
+    "XOR, neighbours": (xor, "--methods oc,srda --classifier svm,knn", "features only",
+                        "No reduction beats .*, but all 4 features do", "accuracy"),
+    "a class of 1 %": (one_percent, "", "nothing", "Nothing here .*answering common", RARE),
+    "by accuracy": (one_percent, "--metric accuracy", "nothing", "Nothing", "accuracy, as"),
+    "by macro-F1": (one_percent, "--metric macro-f1", "nothing", "Nothing", "macro-F1, as"),
+    "a class of 1 % that is far": (far, "", "use", r"Use \w+ with 1 dimension: balanced", RARE),
+    "reduction hurts": (hurting, "--methods ocfs,oc --dims 1,2,5", "worse",
+                        "Every reduction is worse .* use OC.* with 5 dimensions", "accuracy"),
+    "noise, and a rival": (noise, "--methods f_classif,srda --dims 1,2", "nothing",
+                           "Nothing here .* use SRDA", "accuracy"),
+    "two features": (wide_apart, "", "use", r"Use \w+ with 1 dimension", "accuracy"),
+    "a rival": (digits, f"--methods ocfs,{RIVAL} --dims 9 --repeats 3", "use",
+                "Use LinearDisc.* Of narrows, the best choice is OCFS", "accuracy"),
 }  # fmt: skip
+FAST = ("noise", "a class of 1 %", "reduction hurts", "two features")
 
 
 def to_csv(X, y):
-    names = [*(f"c{k}" for k in range(X.shape[1])), "kind"]
-    rows = [
-        ",".join([*map(repr, map(float, x)), str(label)]) for x, label in zip(X, y, strict=True)
-    ]
-    return "\n".join([",".join(names), *rows]) + "\n"
-
-
-FAST = ("noise", "a class of 1 %", "reduction hurts", "two features")
+    frame = pd.DataFrame(X, columns=[f"c{k}" for k in range(np.shape(X)[1])])
+    return frame.assign(kind=y).to_csv(index=False)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [case if case in FAST else nightly(case) for case in CASES])
 def test_the_sentence_is_true_and_the_command_runs(case, run, tmp_path):
-    data, flags, verdict, sentence, metric = CASES[case]
-    X, y = data(return_X_y=True) if data is load_digits else data()
-    (tmp_path / "a b.csv").write_text(to_csv(X, y))
-    given = [word for flag, value in flags.items() for word in (f"--{flag}", value)]
-    words = ["compare", "a b.csv", "--label", "kind", *given]
+    data, options, verdict, sentence, metric = CASES[case]
+    (tmp_path / "a b.csv").write_text(to_csv(*data()))
+    words = ["compare", "a b.csv", "--label", "kind", *options.split()]
     assert main([*words, "--report", "r.html"]) == 0
     out = run("info none")[1]  # what was printed so far
-    first, second, *_ = out.splitlines()
-    assert re.fullmatch(sentence, first), first
-    assert second.startswith(metric)
+    first, *rows = out.splitlines()
+    assert re.match(sentence, first), first
+    second = next(row for row in rows if row.startswith(f"Metric: {metric}"))
     assert "\nalways answering " in out
-    command = shlex.split(next(row for row in out.splitlines() if row.startswith("narrows fit")))
+    command = shlex.split(next(row for row in rows if row.startswith("narrows fit")))
     assert command[:5] == ["narrows", "fit", "a b.csv", "--label", "kind"]
     assert main(command[1:]) == 0
     assert (tmp_path / "model.narrows").exists()
     found = json.loads((tmp_path / "r.json").read_text())
-    assert found["recommendation"]["verdict"] == verdict
-    assert found["sentence"] == first
-    assert found["metric_because"] == second
+    assert (found["sentence"], found["metric_because"]) == (first, second)
     assert shlex.split(found["fit"]) == command
     page = (tmp_path / "r.html").read_text()
     assert first in page
     assert found["largest_class"]["method"] in page
+    assert found["recommendation"]["verdict"] == verdict
     assert_said_by_differences(found, verdict)
 
 
@@ -186,25 +126,23 @@ def assert_said_by_differences(found, verdict):
     """The verdict is that of the scores and differences in the JSON."""
     d = max(line["features"] for line in found["lines"])
     field = {"accuracy": "micro_f1"}.get(found["metric"], found["metric"])
-    chosen = found["recommendation"]
-    [line] = [x for x in found["lines"] if all(x[k] == chosen[k] for k in WHICH)]
+    chosen, which = found["recommendation"], ("method", "dimensions", "classifier")
+    [line] = [x for x in found["lines"] if all(x[k] == chosen[k] for k in which)]
     assert line["dimensions"] < d
-    apart = chosen["differences"]
-    ranks = (found["ranked_by"] or line["classifier"] for line in found["lines"])
-    lines = [x for x, by in zip(found["lines"], ranks, strict=True) if x["classifier"] == by]
+    ranked = (found["ranked_by"] or line["classifier"] for line in found["lines"])
+    lines = [x for x, by in zip(found["lines"], ranked, strict=True) if x["classifier"] == by]
     every = max((x[field] for x in lines if x["method"] == "all columns"), default=0)
-    assert apart["all_columns"]["mean"] == pytest.approx(line[field] - every)
-    assert apart["largest_class"]["mean"] == pytest.approx(
-        line[field] - found["largest_class"][field]
-    )
+    constant, (to_all, to_constant, to_best) = found["largest_class"][field], (
+        (chosen["differences"][key]["mean"], chosen["differences"][key]["standard_error"])
+        for key in ("all_columns", "largest_class", "best_reduction")
+    )  # fmt: skip
+    assert to_all[0] == pytest.approx(line[field] - every)
+    assert to_constant[0] == pytest.approx(line[field] - constant)
+    assert to_best[0] >= -to_best[1]
     if verdict == "use":
-        assert apart["largest_class"]["mean"] > 2 * apart["largest_class"]["standard_error"]
+        assert to_constant[0] > 2 * to_constant[1]
     if verdict in ("worse", "features only"):
-        assert apart["all_columns"]["mean"] < -apart["all_columns"]["standard_error"]
-    assert apart["best_reduction"]["mean"] >= -apart["best_reduction"]["standard_error"]
-
-
-WHICH = "method", "dimensions", "classifier"
+        assert to_all[0] < -to_all[1]
 
 
 @pytest.mark.parametrize("method", [name.lower() for name in METHODS if name != "LEACE"])
@@ -221,31 +159,26 @@ def test_the_command_of_every_method_runs(method, run):
 
 
 @pytest.mark.slow
-def test_there_is_no_command_without_a_method_of_narrows(run):
-    X, y = labelled(n=100, d=6)
-    status, out, _ = run("compare a.csv --label kind --methods sklearn-pca", a__csv=to_csv(X, y))
-    assert status == 0
-    assert out.splitlines()[-1].startswith("No command: narrows fit has none of these methods.")
+def test_the_command_has_the_options_of_texts(run, tmp_path):
+    texts = ["sea salt of the sea", "hill of the trees", "sea ship of salt", "hill and trees"] * 5
+    rows = [json.dumps({"text": text, "label": text[0]}) for text in texts]
+    given = "--ngram-range 1,2 --max-df 0.9"
+    line = f"compare t.jsonl {given} --dims 1 --classifier knn"
+    out = run(line, t__jsonl="\n".join(rows))[1]
+    command = next(row for row in out.splitlines() if row.startswith("narrows fit"))
+    assert command.startswith(f"narrows fit t.jsonl {given}")
+    assert run(command.removeprefix("narrows "))[0] == 0
 
 
 @pytest.mark.slow
-def test_one_feature_cannot_be_reduced(run):
-    X, y = wide_apart(1)
-    status, out, _ = run("compare a.csv --label kind", a__csv=to_csv(X, y))
-    assert (status, out.splitlines()[0]) == (
-        0, "No reduction was compared: the samples have 1 feature."
-    )  # fmt: skip
-    assert "narrows fit" not in out
-    assert compare(X, y).recommendation_ is None
-
-
-def test_one_class_is_refused(run):
-    X, y = np.ones((40, 3)), np.repeat("a", 40)
-    with pytest.raises(ParameterError, match="samples of at least 2 classes to compare, got only"):
-        compare(X, y)
-    (status, out, err) = run("compare a.csv --label kind", a__csv=to_csv(X, y))
-    assert (status, out) == (1, "")
-    assert "a.csv: expected samples of at least 2 classes to compare, got only class 'a'" in err
+def test_without_a_reduction_of_narrows_there_is_no_command(run):
+    X, y = labelled(n=100, d=6)
+    line = "compare a.csv --label kind"
+    _, out, _ = run(f"{line} --methods sklearn-pca", a__csv=to_csv(X, y))
+    assert out.splitlines()[-1].startswith("No command")
+    status, out, _ = run(line, a__csv=to_csv(*wide_apart(1)))
+    assert (status, "narrows fit" in out) == (0, False)
+    assert out.startswith("No reduction was compared: the samples have 1 feature.")
 
 
 @pytest.mark.nightly
@@ -264,9 +197,9 @@ def test_all_features_are_no_reduction():
     lines = compare(X, y, ["ocfs", "pca"], [3, 50], ["svm"])
     assert [line.dimensions for line in lines] == [3, 3, 3]
     assert lines.recommendation_ is None
-    assert lines.sentence_ == "No reduction was compared: every result has all 3 features."
-    chosen = compare(X, y, ["ocfs"], [1, 3]).recommendation_
-    assert chosen.line.dimensions == 1
+    assert lines.sentence_.startswith("No reduction was compared")
+    assert compare(X, y, ["ocfs"], [1, 3]).recommendation_.line.dimensions == 1
+    assert compare(X, y, [StandardScaler], [5], repeats=1).recommendation_ is None
 
 
 @pytest.mark.parametrize(
@@ -292,22 +225,17 @@ def test_all_splits_have_the_same_sizes(run):
     assert (status, found["splits"], len(found["lines"])) == (0, 5, 4)
 
 
-@pytest.mark.slow
 def test_differences_are_those_of_scikit_learn_by_hand():
     X, y = hurting()
     lines = compare(X, y, ["oc"], [3], ["svm"], repeats=4, seed=2)
-    apart, ratio = [], None
+    apart = []
     for train, test in StratifiedShuffleSplit(4, test_size=0.2, random_state=2).split(X, y):
-        oc = OC(3).fit(X[train], y[train])
-        scores = [
-            LinearSVC(random_state=0).fit(Z(X[train]), y[train]).score(Z(X[test]), y[test])
-            for Z in (oc.transform, lambda rows: rows)
-        ]
+        machine, Z = LinearSVC(random_state=0), OC(3).fit(X[train], y[train]).transform(X)
+        scores = [machine.fit(A[train], y[train]).score(A[test], y[test]) for A in (Z, X)]
         apart.append(scores[0] - scores[1])
-        ratio = len(test) / len(train)
     found = lines.differences()[1]
     assert found.mean == pytest.approx(np.mean(apart))
-    between = np.var(apart, ddof=1) * (1 / 4 + ratio)
+    between = np.var(apart, ddof=1) * (1 / 4 + len(test) / len(train))
     assert found.standard_error >= between**0.5 - 1e-12
     assert found.standard_error == pytest.approx(between**0.5, rel=0.5)
     assert lines[1].spread["micro_f1"] > 0
@@ -317,11 +245,11 @@ def test_differences_are_those_of_scikit_learn_by_hand():
 # -- the rule, on lines that are made up ---------------------------------------------------------
 
 
-def scored(method, dimensions, accuracy, seconds=1.0, classifier="svm", seed=0):
-    """A line of 1,000 of 5,000 features; errors of other lines are independent."""
-    true = np.arange(2000) % 2
-    name = sum(map(ord, f"{method}{dimensions}{classifier}"))
-    wrong = np.random.default_rng(name).permutation(2000)[: round(2000 * (1 - accuracy))]
+def scored(method, dimensions, accuracy, seconds=1.0, classifier="svm", n=2000, seed=None):
+    """A line of 5,000 features; errors of other lines are independent, of the same seed nested."""
+    true = np.arange(n) % 2
+    seed = sum(map(ord, f"{method}{dimensions}{classifier}")) if seed is None else seed
+    wrong = np.random.default_rng(seed).permutation(n)[: round(n * (1 - accuracy))]
     predicted = true.copy()
     predicted[wrong] = 1 - predicted[wrong]
     size = 1000 if method == "all columns" else 8 * dimensions
@@ -333,49 +261,41 @@ def scored(method, dimensions, accuracy, seconds=1.0, classifier="svm", seed=0):
 
 
 @pytest.mark.parametrize(
-    ("lines", "chosen", "ties", "said"),
+    ("lines", "chosen", "ties", "words"),
     [
         (  # the smallest within one standard error, then the fastest
             [("srda", 19, 0.895, 2.0), ("onlinesrda", 19, 0.893), ("oc", 50, 0.9)],
             ("onlinesrda", 19), ("srda",),
-            r"Use OnlineSRDA with 19 dimensions: accuracy 0\.893 \(svm\), within one standard "
-            r"error of all 5,000 features \(0\.896; difference -0\.003 \+- 0\.0\d\d\), and within "
-            r"one standard error of the best reduction, OC with 50 dimensions \(0\.900; difference "
-            r"-0\.007 \+- 0\.0\d\d\)\. The data become 6\.6 times smaller\. SRDA ties\.",
+            ("Use OnlineSRDA with 19 dimensions: accuracy 0.893 (svm), within one standard error "
+             "of all 5,000 features (0.896; difference -0.003 +- ", "OC with 50 dimensions (0.900",
+             "The data become 6.6 times smaller. SRDA ties."),
         ),
         (
             [("srda", 9, 0.96), ("oc", 3, 0.93), ("ocfs", 9, 0.958), ("lda", 9, 0.957)],
             ("srda", 9), ("ocfs", "lda"),
-            r"Use SRDA with 9 dimensions: accuracy 0\.960 \(svm\), better than all 5,000 features "
-            r"\(0\.896; difference \+0\.064 \+- 0\.00\d\)\. No reduction has a higher score\. The "
-            r"data become 14 times smaller\. OCFS, LDA tie\.",
+            ("better than all", "No reduction has a higher score", "14 times", "OCFS, LDA tie."),
         ),
         (
             [("ocfs", 1, 0.5), ("oc", 5, 0.86), ("chi2", 200, 0.86)],
-            ("oc", 5), (),
-            r"Every reduction is worse than all 5,000 features by more than one standard error and "
-            r"the margin of 0\.005\. If you reduce the data, use OC with 5 dimensions: .* The data "
-            r"become 25 times smaller\.",
+            ("oc", 5), (), ("Every reduction is worse", "use OC with 5", "25 times smaller."),
         ),
         (  # of two that tie, the one that narrows can fit, although it is slower
             [("f_classif", 9, 0.9, 0.1), ("ocfs", 9, 0.9, 5.0)], ("ocfs", 9), ("f_classif",),
-            r"Use OCFS with 9 dimensions: .* SelectKBest\(f_classif\) ties\.",
+            ("Use OCFS", "SelectKBest(f_classif) ties."),
         ),
         (
             [("f_classif", 9, 0.9), ("ocfs", 20, 0.89)], ("f_classif", 9), (),
-            r"Use SelectKBest\(f_classif\) with 9 dimensions: .* SelectKBest\(f_classif\) is a "
-            r"method of scikit-learn\. Of narrows, the best choice is OCFS with 20 dimensions "
-            r"\(0\.890; difference -0\.010 \+- 0\.0\d\d\)\.",
+            ("Use SelectKBest(f_classif)", "Of narrows, the best choice is OCFS with 20"),
         ),
     ],
 )  # fmt: skip
-def test_a_reduction_is_recommended_by_one_standard_error(lines, chosen, ties, said):
+def test_a_reduction_is_recommended_by_one_standard_error(lines, chosen, ties, words):
     lines = Comparison([scored("all columns", 5000, 0.896), *(scored(*line) for line in lines)])
     lines.append(Line("ilda", "svm", 4, skipped="too few samples"))
     found = lines.recommendation_
     assert (found.line.method, found.line.dimensions) == chosen
     assert found.ties == ties
-    assert re.fullmatch(said, str(found)), str(found)
+    assert [word for word in words if word not in str(found)] == []
     assert str(lines).startswith(str(found))
     assert found.as_dict()["sentence"] == str(found)
     assert found.is_within == (found.verdict == "use")
@@ -383,46 +303,21 @@ def test_a_reduction_is_recommended_by_one_standard_error(lines, chosen, ties, s
 
 def test_a_difference_below_the_margin_does_not_decide():
     """Standard errors go to zero on large files: of 400,000 rows, one in a thousand is sure."""
-    true = np.arange(400_000) % 2
-    lines = []
-    for method, dimensions, accuracy in (
-        ("all columns", 5000, 0.724), ("srda", 1, 0.7236), ("forwardfs", 399, 0.7252),
-    ):  # fmt: skip
-        wrong = np.random.default_rng(0).permutation(400_000)[: round(400_000 * (1 - accuracy))]
-        predicted = true.copy()
-        predicted[wrong] = 1 - predicted[wrong]
-        outcomes = (HeldOutPredictions(true, predicted, 400_000),)
-        lines.append(
-            Line(method, "svm", dimensions, dimensions, micro_f1=accuracy, features=5000,
-                 row_bytes=8 * dimensions, outcomes=outcomes)
-        )  # fmt: skip
+    large = {"n": 400_000, "seed": 0}
+    lines = Comparison([
+        scored("all columns", 5000, 0.724, **large), scored("srda", 1, 0.7236, **large),
+        scored("forwardfs", 399, 0.7252, **large),
+    ])  # fmt: skip
     lines[2].columns, lines[2].chosen = 10, ("age", "income")
-    found = Comparison(lines)
-    chosen = found.recommendation_
+    chosen = lines.recommendation_
     assert (chosen.line.method, chosen.verdict) == ("srda", "use")
-    said = str(chosen)
-    assert "0.724" in said
-    assert "0.725; difference -0.002 +- 0.000" in said
-    assert (said.count("margin of 0.005"), said.count("better")) == (2, 0)
+    assert (str(chosen).count("margin of 0.005"), str(chosen).count("better")) == (2, 0)
     assert chosen.as_dict()["margin"] == 0.005
-    assert found.near() == [True, True, True]
-    found.margin = 0.001
-    assert found.recommendation_.line.method == "forwardfs"
-    assert str(found).splitlines()[1] == "Columns, best first: age, income."
-    assert found.near() == [False, False, True]
-
-
-def test_margins_are_checked_and_the_chosen_columns_stand_under_the_sentence(run):
-    X, y = load_digits(return_X_y=True)
-    with pytest.raises(ParameterError, match="margin"):
-        compare(X, y, ["oc"], margin=-0.1)
-    rows = to_csv(X[:300, 20:32], y[:300])
-    asked = "compare a.csv --label kind --methods ocfs,forwardfs --dims 1,3,5 --repeats 2"
-    status, out, _ = run(f"{asked} --margin 1", a__csv=rows)
-    first, second, *_ = out.splitlines()
-    assert (status, "with 1 dimension:" in first) == (0, True)
-    assert re.fullmatch(r"Features, best first in the first split: c\d+\.", second)
-    assert run(f"{asked} --margin 0")[1].splitlines()[0] != first
+    assert lines.near() == [True, True, True]
+    lines.margin = 0.001
+    assert lines.recommendation_.line.method == "forwardfs"
+    assert str(lines).splitlines()[1] == "Columns, best first: age, income."
+    assert lines.near() == [False, False, True]
 
 
 def test_the_better_classifier_of_one_reduction_is_recommended():
@@ -440,27 +335,22 @@ def test_a_selection_of_all_columns_of_a_table_is_no_reduction():
     lines[1].all_columns = False
     assert lines.recommendation_.line is lines[1]
     assert "forwardfs    15 columns, 237  " in str(lines)
-
-
-def test_the_first_twenty_columns_are_shown_in_order():
-    lines = Comparison([scored("all columns", 260, 0.9), scored("forwardfs", 37, 0.9)])
     lines.columns_in_order_ = [f"c{k}" for k in range(30)]
     shown = ", ".join(lines.columns_in_order_[:20])
-    expected = f"(the first 20 of 30, training samples): {shown}"
-    assert str(lines).endswith(f"columns in the order of ForwardFS {expected}")
+    assert str(lines).endswith(f"(the first 20 of 30, training samples): {shown}")
 
 
 def test_nothing_is_recommended_where_nothing_was_compared():
     assert Comparison([scored("all columns", 5000, 0.9)]).recommendation_ is None
     skipped = Comparison([Line("lda", "svm", 2, skipped="no")])
     assert skipped.recommendation_ is None
-    assert skipped.sentence_ == "No reduction was compared: every method was skipped."
+    assert "every method was skipped" in skipped.sentence_
     assert "accuracy" in str(Comparison())
-    with pytest.raises(ParameterError, match="expected the result of compare to report"):
+    with pytest.raises(ParameterError, match="expected the result of compare"):
         skipped.report("r.html")
 
 
-# -- preprocessing, pipelines and reports --------------------------------------------------------
+# -- preprocessing and pipelines -----------------------------------------------------------------
 
 
 class Counting(TransformerMixin, BaseEstimator):
@@ -495,16 +385,16 @@ def test_a_pipeline_scores_as_its_steps_by_hand():
     X, y = labelled(n=150, d=6)
     X = X * 10.0 ** np.arange(6)
     X[::7, 2] = np.nan
-    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), OC())
-    every, line = compare(X, y, [pipeline], [2], ["svm"], repeats=2)
+    before = SimpleImputer(), StandardScaler()
+    every, line = compare(X, y, [make_pipeline(*before, OC())], [2], ["svm"], repeats=2)
     assert every.skipped  # what all features are is not said
     assert line.method == "SimpleImputer() + StandardScaler() + OC()"
     scores = []
     for train, test in StratifiedShuffleSplit(2, test_size=0.2, random_state=0).split(X, y):
-        steps = make_pipeline(SimpleImputer(), StandardScaler(), OC(2), LinearSVC(random_state=0))
+        steps = make_pipeline(*before, OC(2), LinearSVC(random_state=0))
         scores.append(steps.fit(X[train], y[train]).score(X[test], y[test]))
     assert line.micro_f1 == pytest.approx(np.mean(scores))
-    before = make_pipeline(SimpleImputer(), StandardScaler())
+    before = make_pipeline(*before)
     [first, also] = compare(X, y, ["oc"], [2], ["svm"], repeats=2, preprocess=before)
     assert also.micro_f1 == pytest.approx(line.micro_f1)
     assert first.dimensions == 6
@@ -513,72 +403,63 @@ def test_a_pipeline_scores_as_its_steps_by_hand():
     assert (scaled.dimensions, scaled.skipped, scaled.is_reduction) == (6, "", False)
 
 
+TEXTS, LABELS = ["salt water ship", "tree hill sand", "moon star sky"] * 20, ["sea", "land", "air"]
+
+
 @pytest.mark.slow
-def test_frames_and_texts_are_preprocessed():
-    pandas = pytest.importorskip("pandas")
-    y = np.arange(60) % 2
-    rng = np.random.default_rng(0)
-    words = ["salt water ship", "tree hill sand"]
-    texts = [f"{words[label]} {rng.choice(['a', 'the'])}" for label in y]
-    frame = pandas.DataFrame({"body": texts, "size": rng.normal(size=60)})
-    for X, steps in ((texts, Tfidf()), (np.array(texts), Tfidf()), (frame["body"], Tfidf())):
-        lines = compare(X, y, ["ocfs"], [1], ["svm"], preprocess=steps)
-        assert [line.micro_f1 for line in lines] == [1.0, 1.0]
-    held_out = compare(texts[:40], y[:40], ["oc"], [1], test=(texts[40:], y[40:]), preprocess=steps)
-    assert held_out[3].micro_f1 == 1.0
+@pytest.mark.parametrize("form", [list, np.array, pd.Series])
+def test_texts_are_preprocessed(form):
+    X, y = form(TEXTS), LABELS * 20
+    lines = compare(X, y, ["ocfs"], [1], ["svm"], preprocess=Tfidf())
+    assert lines[0].micro_f1 == 1.0
+    test = form(TEXTS[:15]), LABELS * 5
+    assert compare(X, y, ["oc"], [2], test=test, preprocess=Tfidf())[3].micro_f1 == 1.0
 
 
 @pytest.mark.parametrize("X", [["a b", "c d"] * 20, [[np.nan], [1.0]] * 20])
 def test_what_is_no_number_needs_preprocessing(X):
-    with pytest.raises(ValueError, match="Set `preprocess`, such as Tfidf") as raised:
+    with pytest.raises(ValueError, match="Set `preprocess`, such as Tfidf"):
         compare(X, [0, 1] * 20)
-    assert "make_pipeline" not in str(raised.value)
+
+
+# -- reports of comparisons in Python ------------------------------------------------------------
+
+
+def reported(lines, path):
+    """The report of a comparison, and its JSON."""
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    pickle.loads(pickle.dumps(lines)).report(path)
+    return path.read_text("utf-8"), json.loads(path.with_suffix(".json").read_text("utf-8"))
 
 
 @pytest.mark.slow
 def test_a_comparison_writes_its_report(tmp_path):
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("jinja2")
     X, y = load_digits(return_X_y=True, as_frame=True)
     steps = make_pipeline(StandardScaler(), OCFS())
-    lines = compare(X[:400], y[:400], ["srda", "ocfs", steps, "sklearn-pca"], [2, 9], repeats=2)
-    pickle.loads(pickle.dumps(lines)).report(tmp_path / "digits.html")
-    found = json.loads((tmp_path / "digits.json").read_text())
-    page = (tmp_path / "digits.html").read_text()
+    lines = compare(X[:300], y[:300], ["srda", "ocfs", steps, "sklearn-pca"], [2, 9], repeats=1)
+    page, found = reported(lines, tmp_path / "digits.html")
     assert found["sentence"] == lines.sentence_
-    assert found["sentence"] in html.unescape(page)
     assert "<h2>Command</h2>" not in page
     assert [line["micro_f1"] for line in found["lines"]] == [line.micro_f1 for line in lines]
     models = {model["name"]: model for model in found["models"]}
     assert set(models) == {"srda", "ocfs", "StandardScaler() + OCFS()"}
     assert models["ocfs"]["kept"][0]["name"].startswith("pixel_")
-    with pytest.raises(ParameterError, match=r"expected a report that ends in \.html"):
+    with pytest.raises(ParameterError, match="html"):
         lines.report(tmp_path / "digits.pdf")
 
 
 @pytest.mark.slow
-def test_the_report_of_texts_shows_terms_and_how_texts_begin(tmp_path):
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("jinja2")
-    texts = ["salt water ship", "tree hill sand", "moon star sky"] * 20
-    y = ["sea", "land", "air"] * 20
-    lines = compare(texts, y, ["oc", "ocfs"], [2], preprocess=Tfidf())
-    lines.report(tmp_path / "t.html")
-    found = json.loads((tmp_path / "t.json").read_text())
-    names = {entry["name"] for model in found["models"] for entry in model.get("kept", [])}
-    assert names <= set(" ".join(texts).split())
-    assert found["data"]["columns_are"] == "terms of texts"
-    assert "sea: salt water ship" in (tmp_path / "t.html").read_text()
-
-
-@pytest.mark.slow
-def test_the_command_has_the_options_of_texts(run, tmp_path):
-    texts = ["sea salt of the sea", "hill of the trees", "sea ship of salt", "hill and trees"] * 5
-    rows = [json.dumps({"text": text, "label": text[0]}) for text in texts]
-    (tmp_path / "t.jsonl").write_text("\n".join(rows) + "\n")
-    given = ["--ngram-range", "1,2", "--max-df", "0.9"]
-    assert main(["compare", "t.jsonl", *given, "--dims", "1", "--classifier", "knn"]) == 0
-    out = run("info none")[1]
-    command = shlex.split(next(row for row in out.splitlines() if row.startswith("narrows fit")))
-    assert command[3:7] == given
-    assert main(command[1:]) == 0
+def test_the_report_shows_how_reliable_probabilities_are(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, 600, p=[0.9, 0.07, 0.03])
+    X = rng.normal(size=(600, 10)) + 2 * np.eye(3, 10)[y]
+    parameters = ["srda", OCFS(priors=np.float32([0.2, 0.3, 0.5]))]  # of any type
+    lines = compare(X, y, parameters, np.array([2]), ["logistic"], repeats=1, seed=np.int64(3))
+    page, found = reported(lines, tmp_path / "r.html")
+    (outcome,) = lines.recommendation_.line.outcomes
+    P = outcome.probabilities
+    order = np.argsort(P.max(axis=1), kind="stable")
+    tenths = np.array_split((P.argmax(axis=1) == outcome.true)[order], 10)
+    np.testing.assert_allclose(found["reliability"]["share"], [each.mean() for each in tenths])
+    assert "Reliability of " in page

@@ -28,7 +28,8 @@ def rows_of(path):
         arrays = dict(archive)
     if "X" in arrays:
         return arrays["X"], arrays["y"]
-    parts = arrays["data"], arrays["indices"], arrays["indptr"]
+    indices, indptr = (arrays[name].astype(np.int32) for name in ("indices", "indptr"))
+    parts = arrays["data"], indices, indptr  # scikit-learn takes no other indices
     return sparse.csr_array(parts, shape=arrays["shape"]), arrays["y"]
 
 
@@ -38,9 +39,38 @@ def kept_by(Z, y, Z_test, y_test):
     return max(each.fit(Z, y).score(Z_test, y_test) for each in classifiers)
 
 
+NEWS = "20news_bydate.jsonl.gz"
+VECTORIZER = {"sublinear_tf": True, "token_pattern": r"(?u)\b\w+\b"}
+
+
+def texts_of(path):
+    """Texts and labels by split."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    for split in ("train", "test"):
+        found = [(row["text"], row["label"]) for row in rows if row["split"] == split]
+        yield tuple(map(list, zip(*found, strict=True)))
+
+
+def held_out(data, name):
+    """Rows to learn from and held out: by their own split, or a stratified fifth at random."""
+    if name.endswith(".gz"):
+        (train, y), (test, y_test) = texts_of(data / name)
+        vectorizer = TfidfVectorizer(**VECTORIZER)
+        X = vectorizer.fit_transform(train), vectorizer.transform(test)
+        return *X, np.array(y), np.array(y_test)
+    X, y = rows_of(data / name)
+    train, test = train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=0)
+    X, X_test = X[train].astype(float), X[test].astype(float)
+    if name == "tr41.npz":  # counts
+        weigh = TfidfTransformer(sublinear_tf=True).fit(X)
+        X, X_test = weigh.transform(X), weigh.transform(X_test)
+    return X, X_test, y[train], y[test]
+
+
 @pytest.fixture(scope="module")
-def mails(data):
-    return data / "20news_bydate.jsonl.gz"
+def terms(data):
+    return held_out(data, NEWS)
 
 
 @pytest.mark.parametrize(
@@ -54,34 +84,20 @@ def mails(data):
         ("ocfs", "--n-features=10000", 0.850),
     ],
 )
-def test_micro_f1_of_20_newsgroups(mails, tmp_path, method, size, reference, capsys):
+def test_micro_f1_of_20_newsgroups(data, tmp_path, method, size, reference, capsys):
     """Default vectoriser: sublinear tf, smooth idf, L2, tokens of one letter and more."""
-    model = str(tmp_path / "m.narrows")
-    fit = ["fit", str(mails), "--split", "train", "--method", method, size, "-o", model, "--json"]
+    model, mails = str(tmp_path / "m.narrows"), str(data / NEWS)
+    fit = ["fit", mails, "--split", "train", "--method", method, size, "-o", model, "--json"]
     assert cli.main(fit) == 0
     summary = json.loads(capsys.readouterr().out)
     assert (summary["rows"], summary["columns"]) == (11_314, 130_152)
     for split in ("train", "test"):
         out = str(tmp_path / f"{split}.npz")
-        assert cli.main(["transform", model, str(mails), "--split", split, "-o", out]) == 0
+        assert cli.main(["transform", model, mails, "--split", split, "-o", out]) == 0
     X, y = rows_of(tmp_path / "train.npz")
     X_test, y_test = rows_of(tmp_path / "test.npz")
     assert X.shape[1] == int(size.split("=")[1])
     assert kept_by(X, y, X_test, y_test) == pytest.approx(reference, abs=0.01)
-
-
-@pytest.fixture(scope="module")
-def terms(mails):
-    """TF-IDF rows and labels, to learn from and held out."""
-    with gzip.open(mails, "rt", encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
-    texts, labels = (
-        {split: [row[key] for row in rows if row["split"] == split] for split in ("train", "test")}
-        for key in ("text", "label")
-    )
-    vectorizer = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
-    X = vectorizer.fit_transform(texts["train"]), vectorizer.transform(texts["test"])
-    return *X, labels["train"], labels["test"]
 
 
 def test_19_directions_of_srda_keep_nearly_all_there_is_to_know(terms):
@@ -89,40 +105,17 @@ def test_19_directions_of_srda_keep_nearly_all_there_is_to_know(terms):
     everything = LinearSVC(random_state=0).fit(X, y).score(X_test, y_test)
     srda = narrows.SRDA().fit(X, y)
     assert srda.components_.shape == (19, 130_152)
-    kept = kept_by(srda.transform(X), y, srda.transform(X_test), y_test)
-    assert kept >= 0.99 * everything
+    Z, Z_test = srda.transform(X), srda.transform(X_test)
+    assert kept_by(Z, y, Z_test, y_test) >= 0.99 * everything
     # the first ten are the best ten by their ratio
-    svm = LinearSVC(random_state=0).fit(srda.transform(X)[:, :10], y)
-    assert svm.score(srda.transform(X_test)[:, :10], y_test) > 0.6
-
-
-def held_out(data, name):
-    """Rows to learn from and held out: by their own split, or a stratified fifth at random."""
-    if name.endswith(".gz"):
-        with gzip.open(data / name, "rt", encoding="utf-8") as file:
-            rows = [json.loads(line) for line in file]
-        train, test = ([r for r in rows if r["split"] == split] for split in ("train", "test"))
-        vectorizer = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
-        X = vectorizer.fit_transform(row["text"] for row in train)
-        X_test = vectorizer.transform(row["text"] for row in test)
-        return X, X_test, *(np.array([row["label"] for row in part]) for part in (train, test))
-    file = np.load(data / name)
-    X = sparse.csr_array((file["data"], file["indices"], file["indptr"]), file["shape"])
-    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    train, test = train_test_split(
-        np.arange(X.shape[0]), test_size=0.2, stratify=file["y"], random_state=0
-    )
-    X, X_test = X[train].astype(float), X[test].astype(float)
-    if name == "tr41.npz":  # counts
-        weigh = TfidfTransformer(sublinear_tf=True).fit(X)
-        X, X_test = weigh.transform(X), weigh.transform(X_test)
-    return X, X_test, file["y"][train], file["y"][test]
+    svm = LinearSVC(random_state=0).fit(Z[:, :10], y)
+    assert svm.score(Z_test[:, :10], y_test) > 0.6
 
 
 @pytest.mark.parametrize(
     ("name", "one_pass"),
     [
-        ("20news_bydate.jsonl.gz", 0.863),
+        (NEWS, 0.863),
         ("r8.jsonl.gz", 0.975),
         ("tr41.npz", None),  # 176 samples held out: one is worth 0.006
         ("rcv1_4class.npz", 0.963),
@@ -131,25 +124,24 @@ def held_out(data, name):
 def test_one_pass_keeps_nearly_all_there_is_to_know(data, name, one_pass):
     X, X_test, y, y_test = held_out(data, name)
 
-    def f1(Z, Z_test):
-        return kept_by(Z, y, Z_test, y_test)
+    def f1(fitted):
+        return kept_by(fitted.transform(X), y, fitted.transform(X_test), y_test)
 
     everything = LinearSVC(random_state=0).fit(X, y).score(X_test, y_test)
     online = narrows.OnlineSRDA(random_state=1).fit(X, y)
-    kept = f1(online.transform(X), online.transform(X_test))
+    kept = f1(online)
     assert kept >= 0.99 * everything
     if one_pass:
         assert kept == pytest.approx(one_pass, abs=0.005)
     order = np.argsort(y, kind="stable")
     ordered = narrows.OnlineSRDA(random_state=1).partial_fit(X[order], y[order])
-    assert f1(ordered.transform(X), ordered.transform(X_test)) > kept - 0.01
+    assert f1(ordered) > kept - 0.01
     few = narrows.OnlineSRDA(random_state=0, keep=len(y) // 10).partial_fit(X[order], y[order])
     assert few.score(X_test, y_test) > online.score(X_test, y_test) - 0.02
 
 
 def test_few_texts_are_predicted_as_well_as_by_an_svm(terms):
     X, X_test, y, y_test = terms
-    y = np.array(y)
     for seed in range(3):
         rows = np.random.default_rng(seed).permutation(len(y))[:1000]
         online = narrows.OnlineSRDA(random_state=seed).partial_fit(X[rows], y[rows])
@@ -159,7 +151,7 @@ def test_few_texts_are_predicted_as_well_as_by_an_svm(terms):
 
 def test_shards_of_20_newsgroups_merge_with_little_loss(terms):
     X, X_test, y, y_test = terms
-    y, order = np.array(y), np.random.default_rng(0).permutation(len(y))
+    order = np.random.default_rng(0).permutation(len(y))
     for parts, reference in ((2, 0.863), (4, 0.859), (8, 0.855)):
         shards = [
             narrows.OnlineSRDA(random_state=0).partial_fit(X[rows], y[rows])
@@ -168,6 +160,18 @@ def test_shards_of_20_newsgroups_merge_with_little_loss(terms):
         merged = narrows.OnlineSRDA(random_state=0).merge(*shards)
         kept = kept_by(merged.transform(X), y, merged.transform(X_test), y_test)
         assert kept > reference - 0.005
+
+
+def test_the_command_line_learns_what_python_does(data, tmp_path):
+    model, mails = tmp_path / "m.narrows", data / NEWS
+    fit = ["fit", str(mails), "--split", "train", "--method", "oc", "-o", str(model)]
+    assert cli.main(fit) == 0
+    (texts, y), _ = texts_of(mails)
+    vectorizer = TfidfVectorizer(**VECTORIZER)
+    oc = narrows.OC().fit(vectorizer.fit_transform(texts), y)
+    loaded = narrows.load(model)
+    np.testing.assert_allclose(loaded.components_, oc.components_, atol=1e-9)
+    assert source_of(loaded).names.tolist() == vectorizer.get_feature_names_out().tolist()
 
 
 MEASURED = """
@@ -215,26 +219,9 @@ def test_memory_stays_within_a_few_times_the_answer(terms, tmp_path, method, cor
     np.savez(path, y=np.unique(y, return_inverse=True)[1], **parts)
     done = subprocess.run(
         [sys.executable, "-c", MEASURED.format(method=method), str(path)],
-        env=os.environ | RETURNED | {"OMP_NUM_THREADS": cores},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=540,
-    )
+        env=os.environ | RETURNED | {"OMP_NUM_THREADS": cores}, capture_output=True, text=True,
+        check=False, timeout=540,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     used, allowed = map(int, done.stdout.split())
     assert used < allowed
-
-
-def test_the_command_line_learns_what_python_does(mails, tmp_path):
-    model = tmp_path / "m.narrows"
-    fit = ["fit", str(mails), "--split", "train", "--method", "oc", "-o", str(model)]
-    assert cli.main(fit) == 0
-    with gzip.open(mails, "rt", encoding="utf-8") as file:
-        train = [row for row in map(json.loads, file) if row["split"] == "train"]
-    vectorizer = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
-    X = vectorizer.fit_transform(row["text"] for row in train)
-    oc = narrows.OC().fit(X, [row["label"] for row in train])
-    loaded = narrows.load(model)
-    np.testing.assert_allclose(loaded.components_, oc.components_, atol=1e-9)
-    assert source_of(loaded).names.tolist() == vectorizer.get_feature_names_out().tolist()

@@ -10,9 +10,6 @@ from benchmarks.__main__ import main
 from benchmarks.studies import STUDIES, classifiers, embeddings, refits
 from benchmarks.studies.calibration import calibration_error
 from benchmarks.studies.corpora import Split
-from benchmarks.studies.minilm import _body
-from benchmarks.studies.offsets import ADDED, _moved
-from benchmarks.studies.online import reservoir
 from benchmarks.tables import RESULTS, Table, middle
 from click.testing import CliRunner
 from sklearn.linear_model import LogisticRegression
@@ -108,8 +105,6 @@ def test_cells_are_text_that_markdown_and_csv_show():
     assert table.cell("samples", "digits") == "1797"
     assert table.only("digits").header == ["score", "samples"]
 
-
-def test_the_median_has_its_range_where_values_differ():
     assert middle([0.5, 0.25, 1.0]) == "0.500 (0.250 to 1.000)"
     assert middle([0.5, 0.5001, 0.4999]) == "0.500"
 
@@ -122,46 +117,12 @@ def test_calibration_error_is_the_gap_of_confidence_and_accuracy():
     assert calibration_error(confidence, np.array([True, True, True, True])) == 0.25
 
 
-def test_calibration_error_vanishes_for_true_probabilities():
-    random = np.random.default_rng(0)
-    confidence = random.uniform(0.3, 1.0, 200_000)
-    assert calibration_error(confidence, random.uniform(size=200_000) < confidence) < 0.01
-
-
-def test_reservoirs_are_the_default_and_a_tenth():
-    assert reservoir("2,000", 300) == 2000
-    assert [reservoir("n/10", n) for n in (100, 5000)] == [20, 500]
-
-
-def test_offsets_are_the_same_for_samples_learned_and_held_out():
-    random = np.random.default_rng(0)
-    X, y = random.normal(size=(30, 4)) * [1.0, 2.0, 3.0, 0.0], np.arange(30) % 3
-    for added, by in zip(ADDED, (0.0, 1000.0, 100 * X[:20].std(axis=0)), strict=True):
-        moved = _moved(Split(X[:20], y[:20], X[20:], y[20:]), added)
-        np.testing.assert_allclose(moved.X, X[:20] + by)
-        np.testing.assert_allclose(moved.X_test, X[20:] + by)
-
-
 def _vectors():
     """Vectors of six classes in 12 dimensions, two thirds for training."""
     random = np.random.default_rng(0)
     y = np.arange(240) % 6
     X = (random.normal(size=(240, 12)) + 3 * random.normal(size=(6, 12))[y]).astype(np.float32)
     return Split(X[:160], y[:160], X[160:], y[160:])
-
-
-@pytest.mark.slow
-def test_reducers_return_as_many_dimensions_as_asked_for_or_none():
-    part = _vectors()
-    for name, method in embeddings.METHODS.items():
-        reduce = method(part.X, part.y, 0)
-        for p in (2, 8):
-            Z = reduce(part.X_test, p)
-            few = name in ("SRDA", "KernelSRDA", "LDA of scikit-learn")
-            if (few and p > 5) or (name == "SRDA, PCA of the rest" and p < 6):
-                assert Z is None, name
-            else:
-                assert Z.shape == (80, 12 if name in embeddings.WHOLE else p), name
 
 
 def test_scores_of_embeddings_are_those_of_their_definitions():
@@ -174,22 +135,6 @@ def test_scores_of_embeddings_are_those_of_their_definitions():
     assert found.svm > 0.9
 
 
-@pytest.mark.nightly
-def test_embeddings_are_studied_by_dimension_with_classes_held_out_and_drawn(tmp_path):
-    names = ("all features", *embeddings.STYLES)
-    by_dimension = embeddings._by_dimension(_vectors(), names, (2, 8))
-    assert {p: len(each) for p, each in by_dimension["PCA"].items()} == {2: 1, 8: 1}
-    assert len(by_dimension["random projection"][8]) == len(embeddings.SEEDS)
-    assert list(by_dimension["all features"]) == [12]
-    unseen = embeddings._unseen(_vectors(), names, (2, 8))
-    assert [len(each) for each in unseen["SRDA"].values()] == [len(embeddings.HALVES)]
-    new, seen, both = unseen["SRDA"][2][0]
-    assert seen.same > new.same
-    assert 0 < both.same <= 1
-    embeddings.draw(by_dimension, unseen, tmp_path / "a.png")
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-
-
 @pytest.mark.slow
 def test_refits_without_a_change_leave_neighbours_as_they_are():
     every = refits.refits(_vectors(), lambda y, seed: np.arange(len(y)))
@@ -200,16 +145,6 @@ def test_refits_without_a_change_leave_neighbours_as_they_are():
     assert list(every) == ["OC(5)", "SRDA(5)", "PCA(12)"]
 
 
-def test_a_first_fit_has_some_samples_or_some_classes():
-    y = np.arange(4000) % 20
-    assert len(refits.more_samples(y, 0)) == refits.FIRST
-    assert len(np.unique(y[refits.new_classes(y, 0)])) == 15
-
-
-def test_mails_are_embedded_without_their_headers():
-    assert _body("From: me\nSubject: tin\nLines: 2\n\nold\n\nnew") == "tin\nold\n\nnew"
-
-
 def test_scores_by_classifier_are_those_of_scikit_learn():
     part = _vectors()
     found = classifiers.f1(part.X, part.y, part.X_test, part.y_test, "micro", "macro")
@@ -218,8 +153,3 @@ def test_scores_by_classifier_are_those_of_scikit_learn():
     for scores, kind in zip(found, ("micro", "macro"), strict=True):
         expected = [f1_score(part.y_test, each, average=kind) for each in predicted]
         np.testing.assert_allclose(scores, expected)
-    rows = classifiers.by_classifier(["a"], [[0.1, 0.2, 0.3]], ["of all"])
-    assert rows == [
-        ["a", "linear SVM", 0.1, "of all"], ["a", "logistic regression", 0.2, ""],
-        ["a", "5-NN", 0.3, ""],
-    ]  # fmt: skip

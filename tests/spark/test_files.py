@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +10,7 @@ from pyspark.sql import functions
 from sklearn.datasets import dump_svmlight_file
 
 import narrows
-from narrows import IG, OC, SRDA, load
-from narrows.command import cli
+from narrows import OC, SRDA, load
 from narrows.errors import DataError
 from narrows.read import source_of
 from narrows.spark import fit, fit_files, predict, transform, transform_files
@@ -42,10 +39,6 @@ def test_files_are_fitted_and_reduced_as_on_one_machine(spark, shards, tmp_path)
     got = [z for path in written for z, _ in narrows.read.iter_chunks(path, label="label")]
     expected = [fitted.transform(each) for each in X]
     np.testing.assert_allclose(np.vstack(got), np.vstack(expected), atol=1e-12)
-
-
-def test_a_damaged_file_is_named_with_its_line(spark, shards, tmp_path):
-    pattern, *_ = shards
     with open(tmp_path / "1.svm", "a") as file:
         file.write("1 1:x\n")
     with pytest.raises(DataError, match=r"1\.svm:31: "):
@@ -63,20 +56,6 @@ def test_files_of_vectors_and_lists(spark, tmp_path):
     ]
     for each in (*files, fit(OC(), df), fit(OC(), spark.read.parquet(vectors))):
         assert_same(each, OC().fit(*labelled(n=90, d=6)))
-
-
-def test_texts_of_files_are_counted_first(spark, tmp_path):
-    docs = [f"red word{k % 5} green{k % 3}" for k in range(30)]
-    for k in range(2):
-        samples = [{"text": doc, "label": "ab"[i % 3 == 0]} for i, doc in enumerate(docs)][k::2]
-        lines = [json.dumps(sample) + "\n" for sample in samples]
-        (tmp_path / f"{k}.jsonl").write_text("".join(lines))
-    pattern = str(tmp_path / "*.jsonl")
-    fitted = fit_files(IG(n_features=4), [pattern], spark)
-    assert cli.main(["fit", pattern, "--method", "ig", "--n-features", "4", "-o",
-                     str(tmp_path / "local.narrows")]) == 0  # fmt: skip
-    local = load(tmp_path / "local.narrows")
-    assert set(fitted.get_feature_names_out()) == set(local.get_feature_names_out())
 
 
 def test_tables_are_encoded_by_the_workers(spark, run, tmp_path):

@@ -186,16 +186,16 @@ def test_what_is_overwritten_is_gone(spark, tmp_path):
     assert_same(ReducerModel.load(str(path)).getEstimator(), model.getEstimator())
 
 
-DAMAGED = [
+DAMAGED = [  # the text of the metadata, or a word of it that becomes another, and what is said
     ("{", "got none"),
     ("", "got none"),
-    ('{"class": "narrows.spark.reducer.Reducer"}', "got damaged metadata .*uid"),
-    ('"outputCol"', "got damaged metadata .*nosuch"),
-    ('"OC"', "expected an estimator of narrows, got 'nosuch'"),
+    ('{"class": "narrows.spark.reducer.Reducer"}', "damaged metadata .*uid"),
+    ('"outputCol"', "damaged metadata .*nosuch"),
+    ('"OC"', "got 'nosuch'"),
 ]
 
 
-def test_damaged_metadata_are_named(spark, tmp_path):
+def test_damaged_folders_are_named(spark, tmp_path):
     Reducer(estimator=OC()).save(str(tmp_path / "reducer"))
     (file,) = (tmp_path / "reducer" / "metadata").glob("part-*")
     for checksum in file.parent.glob(".*.crc"):
@@ -205,38 +205,27 @@ def test_damaged_metadata_are_named(spark, tmp_path):
         file.write_text(good.replace(text, '"nosuch"') if text in ('"outputCol"', '"OC"') else text)
         with pytest.raises(DataError, match=f"reducer: expected a saved .*{message}"):
             Reducer.load(str(tmp_path / "reducer"))
-
-
-def test_wrong_folders_are_named(spark, tmp_path):
-    df = frame(spark, *labelled())
-    model, path = Reducer(estimator=OC()).fit(df), tmp_path / "model"
+    model, path = Reducer(estimator=OC()).fit(frame(spark, *labelled())), tmp_path / "model"
     model.save(str(path))
-    with pytest.raises(DataError, match=r"expected a saved .*Reducer, got a .*ReducerModel"):
-        Reducer.load(str(path))
-    with pytest.raises(
-        DataError, match=r"expected a saved narrows.spark.reducer.Reducer, got none"
-    ):
-        Reducer.load(str(tmp_path / "nothing"))
+    for folder, got in ((path, "got a .*ReducerModel"), (tmp_path / "nothing", "got none")):
+        with pytest.raises(DataError, match=f"expected a saved .*Reducer, {got}"):
+            Reducer.load(str(folder))
     file = path / FILE
     file.write_bytes(file.read_bytes()[:200])
     for stale in path.glob(".*.crc"):  # of Hadoop
         stale.unlink()
-    with pytest.raises(DataError, match=r"estimator\.narrows: expected"):
-        ReducerModel.load(str(path))
-    file.unlink()
-    with pytest.raises(DataError, match=r"estimator\.narrows: expected a model file, got none"):
-        ReducerModel.load(str(path))
+    for damage in (lambda: None, file.unlink):
+        damage()
+        with pytest.raises(DataError, match=r"estimator\.narrows: expected"):
+            ReducerModel.load(str(path))
 
 
 WRONG = [
-    ({}, "expected an estimator of narrows, such as SRDA.., got NoneType"),
-    ({"estimator": OC(), "predictionCol": "p"}, "expected an .* predicts.*predictionCol"),
-    (
-        {"estimator": OC(), "probabilityCol": "p"},
-        "expected an .* predicts.*probabilityCol",
-    ),
-    ({"estimator": IOC()}, "expected .*Use OC"),
-    ({"estimator": OC(), "labelCol": "y"}, "expected a column 'y'.*label_col"),
+    ({}, "got NoneType"),
+    ({"estimator": OC(), "predictionCol": "p"}, "predictionCol"),
+    ({"estimator": OC(), "probabilityCol": "p"}, "probabilityCol"),
+    ({"estimator": IOC()}, "Use OC"),
+    ({"estimator": OC(), "labelCol": "y"}, "expected a column 'y'"),
 ]
 
 
@@ -248,15 +237,14 @@ def test_wrong_stages_say_what_to_do(spark, given, message):
 
 def test_stages_without_a_fitted_estimator_say_so(spark, tmp_path):
     df, path = frame(spark, *labelled()), str(tmp_path / "stage")
-    for do in (ReducerModel().transform, lambda _: ReducerModel().save(path)):
-        with pytest.raises(ParameterError, match=r"expected an estimator .*NoneType"):
-            do(df)
-    for do in (
-        ReducerModel(estimator=OC()).transform,
-        lambda _: ReducerModel(estimator=OC()).save(path),
+    for stage, error in (
+        (ReducerModel(), ParameterError),
+        (ReducerModel(estimator=OC()), NotFittedError),
+        (Reducer(estimator="OC"), ParameterError),
     ):
-        with pytest.raises(NotFittedError, match="This OC instance is not fitted"):
-            do(df)
-    with pytest.raises(ParameterError, match=r"expected an estimator .*got str"):
-        Reducer(estimator="OC").save(path)
+        with pytest.raises(error):
+            stage.save(path)
+        if isinstance(stage, ReducerModel):
+            with pytest.raises(error):
+                stage.transform(df)
     assert not (tmp_path / "stage").exists()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 import narrows
@@ -34,27 +33,3 @@ def test_executors_are_other_processes_with_these_sources(spark):
     assert os.getpid() not in {row.process for row in rows}
     assert {Path(row.source) for row in rows} == {Path(narrows.__file__)}
     assert {row.methods for row in rows} == {len(ALL)}
-
-
-def test_executors_fit(spark):
-    X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0], [0.0, 5.0]])
-    y = [0, 0, 1, 1]
-
-    def means(batches):
-        for batch in batches:
-            for _ in range(batch.num_rows):
-                yield batch_of(means=narrows.OC(1).fit(X, y).components_.ravel().tolist())
-
-    found = spark.range(0, 2, 1, 2).mapInArrow(means, "means array<double>").collect()
-    expected = narrows.OC(1).fit(X, y).components_.ravel()
-    for row in found:
-        np.testing.assert_allclose(row.means, expected, rtol=1e-15)
-    assert len(found) == 2
-
-
-def test_sessions_are_of_both_modes(spark, request):
-    from pyspark.sql.utils import is_remote
-
-    mode = request.node.callspec.params["spark"]
-    assert is_remote() == (mode == "connect")
-    assert spark.conf.get("spark.sql.shuffle.partitions") == "4"
