@@ -57,7 +57,10 @@ def test_merge_names_the_exact_method_to_use(case):
 @every
 def test_each_sample_has_one_label_and_no_weight(case):
     X, y = labelled()
-    for several in (np.eye(3, dtype=int)[np.arange(60) % 3], sparse.csr_array((60, 3), dtype=int)):
+    for several in (
+        np.eye(3, dtype=int)[np.arange(60) % 3],
+        sparse.csr_array(np.eye(3)[np.arange(60) % 3]),
+    ):
         with pytest.raises(ValueError, match="one label per sample"):
             case.new().fit(X, several)
     with pytest.raises(TypeError, match="sample_weight"):
@@ -155,30 +158,31 @@ def test_eigenvalues_are_those_of_the_printed_iterations():
 
 
 @every
-@pytest.mark.parametrize("is_sparse", [False, True])
-def test_learning_and_reducing_at_once(case, is_sparse):
+@pytest.mark.parametrize("orthonormalize", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_learning_and_reducing_at_once(case, form, orthonormalize):
     """y(i) = W(i)'x(i), with the W of the table, or made orthonormal."""
-    X, y = labelled(n=90, sparse=is_sparse)
+
+    def new():
+        return case.new().set_params(orthonormalize=orthonormalize)
+
+    X, y = labelled(n=60, sparse=True)
     X = X + 3.0 * (X != 0)
-    form = sparse.csr_array if is_sparse else np.asarray
-    learner, step = case.new(), case.new()
-    reduced = np.vstack([
-        learner.transform_while_learning(form(X[:37]), y[:37]),
-        learner.transform_while_learning(form(X[37:]), y[37:]),
-    ])  # fmt: skip
-    assert_same(learner, case.new().partial_fit(form(X), y), rtol=1e-12)
-    for i in range(90):
+    learner, step = new(), new()
+    parts = [learner.transform_while_learning(form(X[k]), y[k]) for k in (slice(37), slice(37, 60))]
+    reduced = np.vstack(parts)
+    assert_same(learner, new().partial_fit(form(X), y), rtol=1e-12)
+    for i in range(60):
         W = unit(vectors(step.partial_fit(form(X[i : i + 1]), y[i : i + 1])))
-        if step.orthonormalize:
+        if orthonormalize:
             live = W.any(axis=1)
             Q, R = np.linalg.qr(W[live].T)
             W[live] = (Q * np.sign(np.diag(R))).T
         np.testing.assert_allclose(reduced[i], W @ X[i], atol=1e-9 * np.abs(X[i]).max())
-    assert case.new().transform_while_learning(form(X).astype("f4"), y).dtype == np.float32
-    fresh = case.new()
-    assert fresh.transform_while_learning(form(X)[:0], y[:0]).shape[0] == 0
+    assert new().transform_while_learning(form(X).astype("f4"), y).dtype == np.float32
+    assert new().transform_while_learning(form(X)[:0], y[:0]).shape[0] == 0
     with pytest.raises(ValueError, match="inconsistent"):
-        fresh.transform_while_learning(form(X), y[:-1])
+        new().transform_while_learning(form(X), y[:-1])
 
 
 # -- stillness -----------------------------------------------------------------------------------
