@@ -57,10 +57,8 @@ def test_merge_names_the_exact_method_to_use(case):
 @every
 def test_each_sample_has_one_label_and_no_weight(case):
     X, y = labelled()
-    for several in (
-        np.eye(3, dtype=int)[np.arange(60) % 3],
-        sparse.csr_array(np.eye(3)[np.arange(60) % 3]),
-    ):
+    Y = np.eye(3, dtype=int)[np.arange(60) % 3]
+    for several in (Y, sparse.csr_array(Y)):
         with pytest.raises(ValueError, match="one label per sample"):
             case.new().fit(X, several)
     with pytest.raises(TypeError, match="sample_weight"):
