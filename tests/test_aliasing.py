@@ -38,25 +38,16 @@ def test_what_is_read_off_an_estimator_does_not_change_it(case):
         np.testing.assert_array_equal(after[key], before[key], err_msg=key)
 
 
-@pytest.mark.parametrize("name", ["components_", "eigenvalues_"])
-def test_directions_are_read_only(name):
-    oc = OC().fit(*labelled())
-    with pytest.raises(ValueError, match="read-only"):
-        getattr(oc, name)[0] = 1.0
-
-
 @pytest.mark.parametrize("case", ADDITIVE, **by_name)
-def test_what_is_read_off_a_state_does_not_change_it(case):
+def test_what_is_read_off_moments_does_not_change_them(case):
     X, y = case.labelled()
-    stats = case.new().fit(case.form(X), y).moments_
-    stats = getattr(stats, "stats", stats)  # of coordinates, behind a map
-    p = stats.priors()
+    m = case.new().fit(case.form(X), y).moments_
+    m = getattr(m, "stats", m)  # of coordinates, behind a map
 
     def read():
-        arrays = [stats.classes, stats.counts, stats.sums, stats.means, stats.mean, stats.total]
-        arrays += [stats.centre(p), stats.rounding(p), stats.priors()]
-        arrays += [] if stats.squares is None else [stats.squares, stats.variances(p)]
-        return arrays
+        p = m.priors()
+        arrays = [m.classes, m.counts, m.sums, m.means, m.mean, m.total, m.centre(p), m.rounding(p)]
+        return arrays + ([] if m.squares is None else [m.squares, m.variances(p)])
 
     before = [array.copy() for array in read()]
     for array in read():
@@ -64,9 +55,6 @@ def test_what_is_read_off_a_state_does_not_change_it(case):
             array[...] = array[::-1].copy()
     for was, now in zip(before, read(), strict=True):
         np.testing.assert_array_equal(now, was)
-    for array in (stats.classes, stats.counts):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = array[-1]
 
 
 @pytest.mark.parametrize("kind", [np.array, list])
@@ -85,12 +73,6 @@ def test_priors_that_are_changed_in_place_change_the_answer(method, kind):
         np.testing.assert_allclose(getattr(fitted, read), expected, atol=1e-12)
 
 
-def with_indices(X, of_indices, of_ends):
-    X = sparse.csr_array(X)
-    X.indices, X.indptr = X.indices.astype(of_indices), X.indptr.astype(of_ends)
-    return X
-
-
 def shuffled_twice(X):
     """Every entry as two halves, in no order."""
     halves = sparse.coo_array(X)
@@ -102,59 +84,50 @@ def shuffled_twice(X):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("of_ends", [np.int32, np.int64])
-@pytest.mark.parametrize("of_indices", [np.int32, np.int64])
-@pytest.mark.parametrize("tidy", [True, False])
+@pytest.mark.parametrize(
+    ("tidy", "of_indices", "of_ends"),
+    [(True, "i4", "i8"), (False, "i8", "i4"), (False, "i8", "i8")],
+)
 @pytest.mark.parametrize("case", [case for case in ALL if case.takes_sparse], **by_name)
 def test_indices_may_be_of_any_types(case, tidy, of_indices, of_ends):
     X, y = case.labelled(sparse=True)
-    given = with_indices(X if tidy else shuffled_twice(X), of_indices, of_ends)
+    given = sparse.csr_array(X if tidy else shuffled_twice(X))
+    given.indices, given.indptr = given.indices.astype(of_indices), given.indptr.astype(of_ends)
     types = given.indices.dtype, given.indptr.dtype
     expected = case.streamed(sparse.csr_array(X), y)
     learner = case.streamed(given, y)
     assert_same(learner, expected, rtol=1e-7)
-    np.testing.assert_allclose(
-        (lambda Z: Z.toarray() if sparse.issparse(Z) else Z)(learner.transform(given)),
-        (lambda Z: Z.toarray() if sparse.issparse(Z) else Z)(expected.transform(X)),
-        rtol=1e-6,
-        atol=1e-6,
-    )
+    found, right = map(dense, (learner.transform(given), expected.transform(X)))
+    np.testing.assert_allclose(found, right, rtol=1e-6, atol=1e-6)
     assert (given.indices.dtype, given.indptr.dtype) == types  # it is the caller's
 
 
-def line_of(call):
-    """The warnings of a call, as (file, line) relative to the one where it is made."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        call()
-    return [(w.filename, w.lineno) for w in caught if "narrows" not in w.category.__module__]
+def dense(Z):
+    return Z.toarray() if sparse.issparse(Z) else Z
 
 
-def warned_here(call, least=1):
+def warned_here(call):
     """Whether all warnings of `call`, a lambda of one line, point at that line.
 
     Before Python 3.12, warnings cannot skip the files of a package, and point into it.
     """
-    found = line_of(call)
-    if sys.version_info < (3, 12):
-        return len(found) >= least
-    return len(found) >= least and set(found) == {
-        (call.__code__.co_filename, call.__code__.co_firstlineno)
-    }
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    found = {(w.filename, w.lineno) for w in caught if "narrows" not in w.category.__module__}
+    here = call.__code__.co_filename, call.__code__.co_firstlineno
+    return found == {here} if sys.version_info >= (3, 12) else bool(found)
 
 
 def test_warnings_point_at_the_line_of_the_caller(monkeypatch):
     X, y = labelled()
     constant = np.ones_like(X)
-    assert warned_here(lambda: MMC(3, eps=9.0).fit(X, y))
+    streamed = OCFS().partial_fit(constant, y)
     assert warned_here(lambda: MMC(3, eps=9.0).fit_transform(X, y))
     assert warned_here(lambda: make_pipeline(MMC(3, eps=9.0), OC()).fit(X, y))
     assert warned_here(lambda: IMMC(3, eps=9.0).fit(X, y))
     assert warned_here(lambda: MMCFS(5, eps=9.0).fit(X, y))
-    assert warned_here(lambda: OCFS().fit(constant, y))
-    streamed = OCFS().partial_fit(constant, y)
     assert warned_here(lambda: clone(streamed).partial_fit(constant, y).scores_)
     assert warned_here(lambda: clone(streamed).partial_fit(constant, y).transform(constant))
-    assert warned_here(lambda: clone(streamed).partial_fit(constant, y).get_support())
     pretend(monkeypatch, "inner products have errors")
     assert warned_here(lambda: CCIPCA().fit(X))

@@ -1,10 +1,9 @@
-"""Ctrl-C at any moment leaves a model that has learned a whole number of blocks, and goes on."""
+"""Interrupts, errors and threads: a model has learned whole blocks or batches, and goes on."""
 
 from __future__ import annotations
 
 import copy
 import signal
-import sys
 import threading
 import time
 
@@ -12,16 +11,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.pipeline import make_pipeline
 
-from narrows import IDRQR, IOC, OC, PLS, SRDA, ForwardFS, KernelSRDA, OnlineSRDA, Window
+from narrows import IDRQR, IOC, OC, OCFS, PLS, SRDA, KernelSRDA, OnlineSRDA, Window, load, save
 from narrows.river import OneByOne
 from narrows.text import HashedTfidf, Tfidf
-from tests.cases import bytes_of
+from tests.cases import STREAMED, arrays_of, assert_same, bytes_of
 from tests.conftest import EVERYTHING, slow
+from tests.forks import holds_in_a_fork
 from tests.inside import pretend
-from tests.traced import AtLine, run_traced
+from tests.traced import interleaved, run_traced
 
 MOMENTS = 200 if EVERYTHING else 12
 
@@ -120,9 +118,9 @@ CASES = {
     "IDRQR": (IDRQR, samples),
     "KernelSRDA": (lambda: KernelSRDA(n_hidden=20, alpha=1.0), samples),
     "PLS": (lambda: PLS(n_components=2), numbers),
-    "ForwardFS": (lambda: ForwardFS(n_features=3), samples),
     "Window": (lambda: Window(OC(), samples=500), samples),
     "Tfidf": (Tfidf, texts),
+    "HashedTfidf": (lambda: HashedTfidf(n_features=256), texts),
 }
 
 
@@ -156,60 +154,13 @@ def test_a_model_that_is_interrupted_has_learned_whole_blocks(name, monkeypatch)
     assert min(found) < 1
 
 
-@pytest.mark.slow
-def test_a_loop_over_a_pipeline_goes_on_where_it_was_interrupted(monkeypatch):
-    pretend(monkeypatch, "small blocks")
-    given, _ = texts(1000)
-    labels = np.array(["sea", "land"])[[int("word7 " in text) for text in given]]
+class Full:
+    """Samples for which there is no memory."""
 
-    def loop(pipeline):
-        counts, oc, machine = (step for _, step in pipeline.steps)
-        for end in range(200, 1001, 200):
-            counts.partial_fit(given[seen(counts) : end])
-            if seen(oc) < end:
-                rows = slice(seen(oc), end)
-                oc.partial_fit(counts.transform(given[rows]), labels[rows])
-        machine.fit(oc.transform(counts.transform(given)), labels)
+    shape = (150, 3)
 
-    def new():
-        return make_pipeline(HashedTfidf(n_features=256), OC(), LinearDiscriminantAnalysis())
-
-    whole, start = new(), time.perf_counter()
-    loop(whole)
-    lasted, rng = time.perf_counter() - start, np.random.default_rng(0)
-    for _ in range(MOMENTS):
-        pipeline = new()
-        interrupted(lambda p=pipeline: loop(p), rng.uniform(0, lasted))
-        loop(pipeline)
-        np.testing.assert_allclose(pipeline.transform(given), whole.transform(given), rtol=1e-10)
-        assert seen(pipeline[0]) == seen(pipeline[1]) == 1000
-
-
-@pytest.mark.parametrize("learned", [30, slow(0)])
-@pytest.mark.parametrize(
-    "estimator", [OnlineSRDA(keep=9), IOC(n_components=1), slow(IDRQR()), slow(OC())], ids=repr
-)
-def test_an_interrupt_waits_for_the_block_at_hand(estimator, learned, monkeypatch):
-    pretend(monkeypatch, "tiny blocks")
-    X, y = samples(n=150, d=3)
-    begun = clone(estimator)
-    if learned:
-        begun.partial_fit(X[:learned], y[:learned])
-    lines = run_traced(lambda: copy.deepcopy(begun).partial_fit(X, y))
-    found = set()
-    for number in np.linspace(1, lines, 12 if EVERYTHING else 6).astype(int).tolist():
-        model, expected = copy.deepcopy(begun), copy.deepcopy(begun)
-        run_traced(lambda model=model: model.partial_fit(X, y), number)
-        done = seen(model) - learned
-        found.add(done)
-        if done:
-            expected.partial_fit(X[:done], y[:done])
-            assert_alike(model, expected, X)
-        assert_alike(
-            model.partial_fit(X[done:], y[done:]), expected.partial_fit(X[done:], y[done:]), X
-        )
-    assert {0, 150} <= found
-    assert len(found) > 2 or isinstance(estimator, OC)  # which adds all of them at once
+    def __array__(self, dtype=None, copy=None):
+        raise MemoryError
 
 
 @pytest.mark.parametrize(
@@ -219,22 +170,13 @@ def test_an_interrupt_waits_for_the_block_at_hand(estimator, learned, monkeypatc
 def test_an_error_in_a_later_block_leaves_everything_as_it_was(estimator, wrong, monkeypatch):
     pretend(monkeypatch, "tiny blocks")
     X, y = samples(n=150, d=3)
-
-    class Full:
-        shape = (150, 3)
-
-        def __array__(self, dtype=None, copy=None):
-            raise MemoryError
-
     bad, labels = X.copy(), y
     if wrong == "nan":
         bad[140, 1] = np.nan
     elif wrong == "label":
         labels = np.where(np.arange(150) < 140, y.astype(object), 7)
     elif wrong == "length":
-        bad[140] = 1e200
-        if not isinstance(estimator, IOC | IDRQR | OnlineSRDA):
-            pytest.skip("such sums are finite")
+        bad[140] = 1e200 if isinstance(estimator, IOC | IDRQR | OnlineSRDA) else np.inf
     else:
         bad = Full()
     fresh, begun = clone(estimator), clone(estimator).partial_fit(X[:30], y[:30])
@@ -249,24 +191,22 @@ def test_an_error_in_a_later_block_leaves_everything_as_it_was(estimator, wrong,
 def test_a_handler_of_ones_own_is_called_after_the_block():
     """Also one that raises no error, and only once for an impatient user."""
     X, y = samples(n=200, d=3)
-    model, counts = OC().partial_fit(X, y).partial_fit(X, y), []
+    model, counts = OC().partial_fit(X, y), []
     handler = signal.signal(signal.SIGINT, lambda *given: counts.append(seen(model)))
+
+    def thrice():
+        for _ in range(3):
+            signal.raise_signal(signal.SIGINT)
+
     try:
         ours = signal.getsignal(signal.SIGINT)
-        lines = run_traced(lambda: model.partial_fit(X, y))
-        at = AtLine(lines - 12, lambda: [signal.raise_signal(signal.SIGINT) for _ in range(3)])
-        before = sys.gettrace()
-        sys.settrace(at)
-        try:
-            model.partial_fit(X, y)
-        finally:
-            sys.settrace(before)
+        interleaved(model, lambda model: model.partial_fit(X, y), 0.9, thrice)
         assert signal.getsignal(signal.SIGINT) is ours
     finally:
         signal.signal(signal.SIGINT, handler)
-    assert seen(model) == 800
+    assert seen(model) == 400
     assert counts
-    assert set(counts) <= {600, 800}
+    assert set(counts) <= {200, 400}
 
 
 @pytest.mark.parametrize("estimator", [OC(), slow(SRDA(alpha=1.0)), slow(IDRQR())])
@@ -282,24 +222,170 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(estimator):
         assert bytes_of(again) == bytes_of(done)
 
 
-def test_an_interrupt_of_dicts_learns_none_twice(monkeypatch):
-    """The call is made again unless `n_samples_seen_` says that its sample was learned."""
-    rows = [({"sea": 1.0, "salt": k % 7}, "water") for k in range(40)]
-    one = OneByOne(OC(), n_features=16, batch=10)
-    for row in rows[:20]:
-        one.learn_one(*row)
-    lines = run_traced(lambda: [copy.deepcopy(one).learn_one(*row) for row in rows[20:30]])
-    for number in np.linspace(1, lines - 1, 20).astype(int).tolist():
-        model, done = copy.deepcopy(one), 20
+# -- a batch is learned wholly or not at all -----------------------------------------------------
 
-        def learn(model=model):
-            nonlocal done
-            for row in rows[done:30]:
-                model.learn_one(*row)
-                done += 1
+FORMS = {"dense": np.asarray, "sparse": sparse.csr_array}
 
-        run_traced(learn, number)
-        if seen(model.estimator_) == 30:
-            done = 30
-        learn()
-        assert seen(model.estimator_) == 30
+
+def everything(estimator):
+    """What an estimator has learned and its attributes, to the bit."""
+    arrays = {name: array.tobytes() for name, array in arrays_of(estimator).items()}
+    arena = {f"state.{name}": b"" for name in ("arena", "arena_of")}  # behind it is room
+    names = getattr(estimator, "feature_names_in_", None)
+    held = {name: arena.get(name, content) for name, content in arrays.items()}
+    return held, estimator.n_features_in_, None if names is None else list(names)
+
+
+def batches(form, n=90, d=12):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((n, d)) < 0.6, rng.normal(size=(n, d)) + 1.0, 0.0)
+    y = np.array(["ant", "bee", "cat"])[np.arange(n) % 3]
+    y[-5:] = "dog"  # a class of its own in the last batch
+    return [(FORMS[form](X[k : k + 30]), y[k : k + 30]) for k in range(0, n, 30)]
+
+
+@pytest.mark.slow
+@pytest.mark.more
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
+def test_an_interrupt_at_any_line_leaves_all_of_a_batch_or_nothing(case, form):
+    if form == "sparse" and not case.takes_sparse:
+        pytest.skip("dense samples only")
+    first, second, third = batches(form)
+    for begun, batch in (([first], second), ([first, second], third)):  # with a new class, too
+
+        def new(begun=begun):
+            estimator = case.new()
+            for each in begun:
+                estimator.partial_fit(*each)
+            return estimator
+
+        for _ in range(2):  # the first may import and compile
+            read, done = new(), new()
+            lines = run_traced(lambda done=done, batch=batch: done.partial_fit(*batch))
+        before, after = everything(read), everything(done)
+        after_reading = everything(read.partial_fit(*batch))  # which adds samples up that waited
+        rng = np.random.default_rng(len(begun))
+        some = min(12 if EVERYTHING else 4, lines - 1)
+        for number in sorted(rng.choice(np.arange(1, lines), some, replace=False)):
+            estimator = new()
+            run_traced(lambda e=estimator, batch=batch: e.partial_fit(*batch), int(number))
+            left = everything(estimator)
+            assert left in (before, after), number
+            if left == before:
+                assert everything(estimator.partial_fit(*batch)) == after_reading
+
+
+class Interrupted(OC):
+    """The first batch is interrupted before anything is learned."""
+
+    interrupted = False
+
+    def partial_fit(self, *args, **named):
+        if not self.interrupted:
+            self.interrupted = True
+            raise KeyboardInterrupt
+        return super().partial_fit(*args, **named)
+
+
+def test_an_interrupt_of_one_dict_at_a_time_loses_none():
+    rows = [({"sea": 1.0, "salt": k % 7}, "water") for k in range(20)]
+    one = OneByOne(Interrupted(), n_features=16, batch=10)
+    interrupts = 0
+    for x, y in rows:
+        try:
+            one.learn_one(x, y)
+        except KeyboardInterrupt:
+            interrupts += 1
+            one.learn_one(x, y)
+    assert interrupts == 1
+    assert one.estimator_.n_samples_seen_ == 20
+
+
+# -- threads -------------------------------------------------------------------------------------
+
+
+def in_threads(functions):
+    """Run each in a thread of its own; all have to come to an end."""
+    threads = [threading.Thread(target=function, daemon=True) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
+def test_threads_that_learn_with_one_estimator_lose_nothing(case):
+    first, *_ = batches("dense")
+    estimator, times = case.new(), 8
+
+    def learn():
+        for _ in range(times):
+            estimator.partial_fit(*first)
+
+    in_threads([learn] * 4)
+    once = case.new()
+    for _ in range(4 * times):
+        once.partial_fit(*first)
+    assert estimator.n_samples_seen_ == once.n_samples_seen_ == 30 * 4 * times
+    assert_same(estimator, once, rtol=1e-7)
+
+
+def test_two_estimators_that_merge_each_other_do_not_wait_for_each_other():
+    (X, y), *_ = batches("dense")
+    a, b = OC().fit(X, y), OC().fit(X, y)
+    both = threading.Barrier(2, timeout=60)
+
+    def merge(one, other):
+        for _ in range(50):
+            both.wait(timeout=60)
+            one.merge(other)
+
+    in_threads([lambda: merge(a, b), lambda: merge(b, a)])
+
+
+class Waiting:
+    """Samples that another thread waits for."""
+
+    def __init__(self, X, wait):
+        self.X, self.wait, self.shape = X, wait, X.shape
+
+    def __array__(self, dtype=None, copy=None):
+        self.wait()
+        return self.X
+
+
+def test_a_fork_while_another_thread_learns_can_learn():
+    (X, y), *_ = batches("dense")
+    estimator = OCFS().fit(X, y)
+    assert holds_in_a_fork(
+        lambda wait: estimator.partial_fit(Waiting(X, wait), y),
+        lambda: estimator.partial_fit(X, y).n_samples_seen_ == 60,
+    )
+
+
+@pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
+def test_a_model_that_is_saved_waits_for_the_thread_that_learns(case, tmp_path):
+    first, *_ = batches("dense")
+    estimator = case.new().partial_fit(*first)
+    held, go_on, saved = threading.Event(), threading.Event(), threading.Event()
+
+    def wait():
+        held.set()
+        go_on.wait(timeout=60)
+        time.sleep(0.05)
+        assert not saved.is_set()
+
+    def hold():
+        X, y = first
+        estimator.partial_fit(Waiting(X, wait), y)
+
+    def write():
+        held.wait(timeout=60)
+        go_on.set()
+        save(estimator, tmp_path / "model")
+        saved.set()
+
+    in_threads([hold, write])
+    assert load(tmp_path / "model").n_samples_seen_ == 60

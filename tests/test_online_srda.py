@@ -556,6 +556,16 @@ def test_sparse_samples_that_become_wide_are_learned_about_0():
     assert narrow.score_ > 0.4
 
 
+def test_samples_may_get_more_features():
+    X, y = labelled(n=120, d=9, sparse=True)
+    X[:60, 5:] = 0.0
+    grown = new().partial_fit(sparse.csr_array(X[:60, :5]), y[:60])
+    widened(grown, 9).partial_fit(sparse.csr_array(X[60:]), y[60:])
+    whole = new().partial_fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(sums_of(grown), sums_of(whole), atol=1e-10)
+    np.testing.assert_allclose(grown.components_, whole.components_, rtol=1e-7, atol=1e-9)
+
+
 def test_dense_samples_after_wide_sparse_ones_are_learned_about_0():
     X, y = wide()
     first = OnlineSRDA(random_state=0).partial_fit(sparse.csr_array(X[:60]), y[:60])
