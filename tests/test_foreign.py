@@ -87,7 +87,7 @@ class Brain(Exported):
         return Exported(self.array)
 
 
-@pytest.mark.parametrize("wrapped", [Exported, Packed, Brain])
+@pytest.mark.parametrize("wrapped", [Exported, Packed, Brain, lambda X: Packed(X, device=3)])
 def test_an_array_is_that_of_numpy_and_is_not_copied(wrapped):
     found = as_numpy(wrapped(X), "X")
     assert type(found) is np.ndarray
@@ -101,6 +101,7 @@ def test_float16_becomes_float32():
         found = samples_as_numpy(each)
         assert found.dtype == np.float32
         np.testing.assert_array_equal(found, half)
+    assert OC().fit(half, y).transform(pd.DataFrame(half)).dtype == np.float32
 
 
 def test_other_things_stay_what_they_are():
@@ -112,18 +113,16 @@ def test_other_things_stay_what_they_are():
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
 @pytest.mark.parametrize("wrapped", [Exported, Packed])
 def test_estimators_accept_arrays_of_other_libraries(method, wrapped):
-    named = type(method).__name__
     expected = method.fit(X, y).transform(X)
-    assert expected.dtype == np.float32
     found = method.fit(wrapped(X), wrapped(y)).transform(wrapped(X))
-    assert found.dtype == np.float32, named
+    assert found.dtype == expected.dtype == np.float32
     np.testing.assert_array_equal(found, expected)
     if hasattr(method, "predict"):
         np.testing.assert_array_equal(method.predict(wrapped(X)), method.predict(X))
     if hasattr(method, "partial_fit"):
-        known = method.fit(X[:30], y[:30]).partial_fit(X[30:], y[30:]).transform(X)
+        expected = method.fit(X[:30], y[:30]).partial_fit(X[30:], y[30:]).transform(X)
         method.fit(X[:30], y[:30]).partial_fit(wrapped(X[30:]), wrapped(y[30:]))
-        np.testing.assert_array_equal(method.transform(wrapped(X)), known)
+        np.testing.assert_array_equal(method.transform(X), expected)
 
 
 def test_weights_indicators_states_and_rotations_accept_them():
@@ -136,33 +135,20 @@ def test_weights_indicators_states_and_rotations_accept_them():
     np.testing.assert_array_equal(Moments.of(Packed(X), Packed(y)).sums, Moments.of(X, y).sums)
 
 
-def test_float16_is_learned_as_float32():
-    half = X.astype(np.float16)
-    assert OC().fit(half, y).transform(pd.DataFrame(half)).dtype == np.float32
-    assert SRDA().fit(half, y).transform(half).dtype == np.float32
-
-
-def test_a_tensor_with_gradients_says_detach():
-    with pytest.raises(TypeError, match=r"^expected X without gradients, got Detachable w"):
-        SRDA().fit(Detachable(X), y)
-    with pytest.raises(TypeError, match=r"^expected y .+ Pass y\.detach\(\)\.$"):
-        OC().fit(X, Detachable(y))
-
-
-def test_an_array_on_another_device_says_cpu():
-    expected = r"^expected X in the memory of the CPU, got Elsewhere on 2\. Pass X\.cpu\(\), or "
-    with pytest.raises(TypeError, match=expected):
-        OCFS().fit(Elsewhere(X, device=2), y)
-    with pytest.raises(TypeError, match=r"^.+ Pass y\.cpu\(\), or "):
-        OCFS().fit(X, Elsewhere(y, device=2))
-    with pytest.raises(TypeError, match=r"Pass a copy of it, or "):
-        OCFS().fit(X, y).transform(Packed(X, device=8))
-    assert as_numpy(Packed(X, device=3), "X") is not None
-
-
-def test_an_array_that_numpy_cannot_read_says_why():
-    with pytest.raises(TypeError, match=r"^expected X to be an .+ got Unreadable: sparse l"):
-        SRDA().fit(Unreadable(X), y)
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda: SRDA().fit(Detachable(X), y), r"X\.detach\(\)"),
+        (lambda: OC().fit(X, Detachable(y)), r"y\.detach\(\)"),
+        (lambda: OCFS().fit(Elsewhere(X, device=2), y), r"X\.cpu\(\)"),
+        (lambda: OCFS().fit(X, Elsewhere(y, device=2)), r"y\.cpu\(\)"),
+        (lambda: OCFS().fit(X, y).transform(Packed(X, device=8)), "Pass a copy"),
+        (lambda: SRDA().fit(Unreadable(X), y), "sparse layouts"),
+    ],
+)
+def test_arrays_that_cannot_be_read_say_what_to_pass(call, word):
+    with pytest.raises(TypeError, match=word):
+        call()
 
 
 @pytest.mark.nightly
@@ -173,23 +159,9 @@ def test_estimators_accept_tensors(method):
     T, t = torch.from_numpy(X), torch.from_numpy(y)
     found = method.fit(T, t).transform(T)
     assert type(found) is np.ndarray
-    assert found.dtype == np.float32
     np.testing.assert_array_equal(found, expected)
-    if hasattr(method, "predict"):
-        assert method.score(T, t) == method.score(X, y)
-    for kind in (torch.float16, torch.bfloat16):
-        assert method.fit(T.to(kind), t).transform(T.to(kind)).dtype == np.float32
-    assert method.fit(T.double(), t).transform(T.double()).dtype == np.float64
-
-
-@pytest.mark.nightly
-def test_tensors_that_numpy_cannot_read_are_errors():
-    torch = pytest.importorskip("torch")
-    T = torch.from_numpy(X)
-    assert np.shares_memory(as_numpy(T, "X"), X)
-    with pytest.raises(TypeError, match=r"^.+ got Tensor .+ Pass X\.detach\(\)\.$"):
-        SRDA().fit(T.clone().requires_grad_(True), y)
-    with pytest.raises(TypeError, match=r"^.+ Tensor: .+to_dense"):
-        SRDA().fit(T.to_sparse_coo(), y)
-    with pytest.raises(TypeError, match=r"^expected X .+ got Tensor"):
-        SRDA().fit(T.to("meta"), y)
+    for kind, name in ((torch.float16, "f4"), (torch.bfloat16, "f4"), (torch.float64, "f8")):
+        assert method.fit(T.to(kind), t).transform(T.to(kind)).dtype == name
+    for tensor in (T.clone().requires_grad_(True), T.to_sparse_coo(), T.to("meta")):
+        with pytest.raises(TypeError, match="Tensor"):
+            method.fit(tensor, y)

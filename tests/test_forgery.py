@@ -96,7 +96,8 @@ def rewritten(path, arrays=(), **changes):
     found = load_file(path) | dict(arrays)
     found = {name: array for name, array in found.items() if array is not None}
     header |= {"checksums": {name: crc_of(a) for name, a in found.items()}} | changes
-    header = {key: value for key, value in header.items() if value is not None and key != "crc32"}
+    for key in ("crc32", *(key for key, value in changes.items() if value is None)):
+        del header[key]
     header["crc32"] = zlib.crc32(json.dumps(header).encode())
     save_file(found, path, metadata={"narrows": json.dumps(header)})
 

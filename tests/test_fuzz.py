@@ -69,50 +69,40 @@ def of_json(labels, **options):
     return make
 
 
-def of_numpy(**arrays):
+def saved(save, *arrays, **named):
+    """What a function that writes to a file makes of arrays or of a table."""
+
     def make(folder):
         buffer = io.BytesIO()
-        np.savez(buffer, **arrays)
+        args = (buffer, *arrays) if save in (np.save, np.savez) else (*arrays, buffer)
+        save(*args, **named)
         return buffer.getvalue()
 
     return make
+
+
+def of_numpy(**arrays):
+    return saved(np.savez, **arrays)
 
 
 def of_array(array):
-    def make(folder):
-        buffer = io.BytesIO()
-        np.save(buffer, array)
-        return buffer.getvalue()
-
-    return make
+    return saved(np.save, array)
 
 
 def of_pyarrow(columns, **options):
-    def make(folder):
-        buffer = io.BytesIO()
-        pq.write_table(pa.table(columns), buffer, row_group_size=2, **options)
-        return buffer.getvalue()
-
-    return make
-
-
-def of_ipc(columns, make=pa.ipc.new_file, **options):
-    def made(folder):
-        buffer, whole = io.BytesIO(), pa.table(columns)
-        with make(buffer, whole.schema, options=pa.ipc.IpcWriteOptions(**options)) as file:
-            file.write_table(whole, 2)
-        return buffer.getvalue()
-
-    return made
+    return saved(pq.write_table, pa.table(columns), row_group_size=2, **options)
 
 
 def of_orc(columns, **options):
-    def made(folder):
-        buffer = io.BytesIO()
-        orc.write_table(pa.table(columns), buffer, **options)
-        return buffer.getvalue()
+    return saved(orc.write_table, pa.table(columns), **options)
 
-    return made
+
+def of_ipc(columns, make=pa.ipc.new_file, **options):
+    def write(whole, buffer):
+        with make(buffer, whole.schema, options=pa.ipc.IpcWriteOptions(**options)) as file:
+            file.write_table(whole, 2)
+
+    return saved(write, pa.table(columns))
 
 
 S = sparse.csr_array(X)

@@ -280,7 +280,7 @@ def test_no_row_of_a_csv_lies_in_the_model(method, run, tmp_path):
     X, y = samples()
     write_csv("a.csv", X, y)
     status, _, err = run(f"fit a.csv --label class --method {method} --keep none -o m")
-    assert (status, "no samples kept" in err) == (0, method in ("srda", "forwardfs"))  # then srda
+    assert (status, "ridge follows a rule" in err) == (0, method in ("srda", "forwardfs"))
     assert not holds_rows(tmp_path / "m", X)
     assert "rows of the data in the file: none\n" in run("info m")[1]
     assert run("update m a.csv -o m --label class")[0] == 0

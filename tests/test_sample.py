@@ -41,13 +41,6 @@ def test_each_law_has_some_estimators_and_each_estimator_some_laws():
         assert len(fast) >= len(laws) * CASES["slow"] // len(ESTIMATORS) > 0  # evenly
 
 
-def test_the_sample_is_the_same_each_time():
-    first, second = cases("test_law[a"), cases("test_law[a")
-    mark_all_but_a_sample(first)
-    mark_all_but_a_sample(second[::-1])
-    assert [item.marks for item in first] == [item.marks for item in second]
-
-
 def test_other_cases_are_left_as_they_are():
     few = cases("test_few[1", ESTIMATORS[: CASES["slow"]])
     others = [Item("test_one"), *(Item(f"test_table[{k}-PCArt-word]") for k in range(50))]
