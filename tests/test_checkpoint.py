@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from signal import SIGTERM
 
@@ -388,57 +386,6 @@ def test_a_file_of_stop_words_is_utf_8(run):
     assert run(fit)[0] == 1
     status, _, err = run("fit a.jsonl --method oc --min-df 10000 -o m")
     assert (status, "min_df=10,000" in err) == (1, True)
-
-
-@pytest.mark.nightly
-def test_killed_twenty_times_it_ends_with_the_same_bytes(tmp_path, monkeypatch):
-    """A state of 48 MB, so that most of the time goes into writing it."""
-    rng, random_moment = np.random.default_rng(0), random.Random(0)
-    lines = [
-        f"{j} {a + 1}:{x:.3f} {b + 500_000}:1\n"
-        for j, a, b, x in zip(
-            rng.integers(0, 4, 100_000), rng.integers(0, 400_000, 100_000),
-            rng.integers(0, 900_000, 100_000), rng.normal(size=100_000), strict=True,
-        )
-    ]  # fmt: skip
-    (tmp_path / "a.svm").write_text("".join(lines))
-    monkeypatch.chdir(tmp_path)
-    fit = "fit a.svm --method oc --width 1500000 --one-based --chunk-rows 500 -o "
-    assert cli.main((fit + "whole.narrows").split()) == 0
-    kept = f"{fit}m.narrows --checkpoint c.narrows --every 500 --resume"
-    checkpoint, model, whole = (tmp_path / f"{name}.narrows" for name in ("c", "m", "whole"))
-    killed = writing = 0
-    last = False
-    while not last:
-        last = killed >= 20 and writing >= 5
-        assert killed < 60, "the writes are never met"
-        process = forked(lambda: cli.main(kept.split()))
-        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and process.is_alive():  # one write at least
-            if checkpoint.exists() and checkpoint.stat().st_mtime_ns != before:
-                break
-            time.sleep(0.005)
-        time.sleep(random_moment.uniform(0, 0.3))
-        if writing < 5:  # wait until one is under way
-            while process.is_alive() and not list(tmp_path.glob(".c.narrows.*.part")):
-                assert time.monotonic() < deadline + 60
-                time.sleep(0.0005)
-        if not last:
-            process.kill()
-        code = exit_code(process)
-        assert code in (0, -signal.SIGKILL)
-        killed += code != 0
-        writing += bool(list(tmp_path.glob(".c.narrows.*.part")))
-        if model.exists():  # it was done, and is begun again
-            assert model.read_bytes() == whole.read_bytes()
-            assert load(model).n_samples_seen_ == 100_000
-            model.rename(tmp_path / "done.narrows")
-        else:
-            load(checkpoint)  # whole, whenever it was
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "a.svm", "done.narrows", "whole.narrows"
-    ]  # fmt: skip
 
 
 @pytest.mark.nightly

@@ -136,23 +136,6 @@ def test_each_row_is_answered_before_the_next(folder, monkeypatch, talk, name, v
 
 
 @pytest.mark.slow
-def test_probabilities_and_a_file_that_is_no_pipe(folder, monkeypatch, talk):
-    rows = answers(folder, monkeypatch, "predict", "iris.csv", "--proba")
-    status, rest, _ = talk("predict", "iris.csv.narrows", "iris.csv", "--flush", "--proba").end()
-    assert (status, len(rest.splitlines())) == (0, len(rows))
-    for found, expected in zip(rest.splitlines(), rows, strict=True):
-        assert_alike(found, expected)
-
-
-@pytest.mark.slow
-def test_a_row_of_one_character_is_answered(talk):
-    command = talk("transform", "iris.svm.narrows", "-", "--flush", "-o", "-")
-    command.say("1")
-    assert command.answer().endswith("label")
-    assert command.answer().endswith(",1")
-
-
-@pytest.mark.slow
 def test_a_wrong_row_ends_the_answers(talk):
     command = talk("predict", "iris.csv.narrows", "-", "--flush")
     for line in ("a,b,c,d", "5,3,1.5,0.2"):

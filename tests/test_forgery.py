@@ -20,7 +20,7 @@ from safetensors.numpy import load_file, save_file
 from scipy import sparse
 
 import narrows
-from narrows import IOC, OC, OnlineSRDA
+from narrows import OC
 from narrows.command import cli
 from narrows.errors import DataError
 from tests.cases import labelled
@@ -169,15 +169,6 @@ def test_a_small_file_asks_for_no_large_array(model):
     })  # fmt: skip
     with pytest.raises(DataError, match=r"m\.narrows: .*tx: expected shape"):
         narrows.load(model)
-
-
-def test_parameters_of_columns_to_come_are_loaded(tmp_path):
-    path = tmp_path / "m.narrows"
-    narrows.save(OnlineSRDA(n_components=9).partial_fit(*labelled()), path)
-    assert narrows.load(path).n_components == 9
-    narrows.save(IOC(n_components=2).partial_fit(*labelled()).set_params(n_components=4), path)
-    with pytest.raises(ValueError, match="expected n_components=2 as at the start, got 4"):
-        narrows.load(path).partial_fit(*labelled())
 
 
 def test_places_of_non_zeros_are_looked_at(tmp_path, monkeypatch):

@@ -104,16 +104,6 @@ def test_moments_that_cannot_be_fitted_are_refused():
         PLS(n_components="cv").fit(X[:1], X[:1, 0])
 
 
-@pytest.mark.parametrize("size", [None, 2])
-def test_kernel_srda_of_no_samples_is_saved(size, tmp_path):
-    path, fitted = tmp_path / "m.narrows", KernelSRDA(n_components=size).fit(X, y)
-    for model in (KernelSRDA(n_components=size, random_state=0).partial_fit(X[:0], y[:0]),
-                  fitted.emptied()):  # fmt: skip
-        save(model, path)
-        loaded = load(path).partial_fit(X, y)
-        np.testing.assert_array_equal(loaded.transform(X), model.partial_fit(X, y).transform(X))
-
-
 @pytest.mark.parametrize("first", [y[:0], y[:0] + 0.5, np.array([], str)], ids=["i", "f", "U"])
 def test_forward_selection_finds_its_targets_in_the_first_samples(first, tmp_path):
     model = ForwardFS(2).partial_fit(X[:0], first)

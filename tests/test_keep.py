@@ -31,7 +31,6 @@ from narrows import (
     save,
 )
 from narrows.errors import ParameterError
-from narrows.text import Tfidf
 from tests.inside import before_chunk
 
 CLASSIFIERS = [
@@ -209,26 +208,6 @@ def test_probabilities_are_those_of_normal_classes_with_one_covariance(method):
     assert np.abs(method().fit(X, y).predict_proba(X) - expected).max() > 1e-4
 
 
-@pytest.mark.parametrize("estimator", ADDITIVE, ids=repr)
-def test_a_loaded_model_answers_the_same_and_goes_on(estimator, tmp_path):
-    X, y = samples()
-    t = targets(estimator, X, y)
-    model = type(estimator)(**estimator.get_params()).fit(X[:80], t[:80])
-    again = load(saved(model, tmp_path / "m"))
-    assert again.keep == 0
-    np.testing.assert_allclose(again.transform(X), model.transform(X), rtol=1e-7, atol=1e-9)
-    for each in (model, again):
-        each.partial_fit(X[80:], t[80:])
-    np.testing.assert_allclose(again.transform(X), model.transform(X), rtol=1e-7, atol=1e-9)
-    for name in ("predict", "predict_proba"):
-        if hasattr(model, name):
-            a, b = (getattr(each, name)(X) for each in (model, again))
-            np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-12)
-    if not isinstance(estimator, KernelSRDA):  # whose map is that of the first fit
-        whole = learned(estimator, X, y)
-        np.testing.assert_allclose(again.transform(X), whole.transform(X), rtol=1e-6, atol=1e-8)
-
-
 def test_a_kernel_before_its_map_is_saved_with_the_map_of_the_samples_so_far(tmp_path):
     X, y = samples()
     kernel = KernelSRDA(n_hidden=20, keep=0).partial_fit(X, y)
@@ -295,40 +274,6 @@ def test_info_counts_the_rows_in_a_model(run):
         assert f"rows of the data in the file: {n}\n" in run("info m")[1]
     status, _, err = run("fit a.csv --label class --method oc --keep 0 -o m")
     assert (status, "Methods with --keep" in err) == (2, True)
-
-
-@pytest.mark.nightly
-def test_no_row_of_sparse_files_and_texts_lies_in_the_model(run, tmp_path):
-    X, y = sparse_samples()
-    with open("a.svm", "w") as file:
-        for k in range(120):
-            row = X[k : k + 1].tocoo()
-            entries = zip(row.coords[1].tolist(), row.data.tolist(), strict=True)
-            file.write(f"{y[k]} {' '.join(f'{i + 1}:{x!r}' for i, x in entries)}\n")
-    rng = np.random.default_rng(0)
-    words = np.array([f"word{letter}" for letter in "abcdefghij"])
-    texts = [" ".join(rng.choice(words, rng.integers(4, 30))) for _ in range(120)]
-    with open("a.jsonl", "w") as file:
-        for text, label in zip(texts, y.tolist(), strict=True):
-            file.write(json.dumps({"text": text, "label": label}) + "\n")
-    vectors = sparse.csr_array(Tfidf().fit(texts).transform(texts))
-    for method in ("srda", "lda", "kernelsrda", "onlinesrda", "mmc"):
-        for path, rows in (("a.svm", X), ("a.jsonl", vectors)):
-            assert run(f"fit {path} --method {method} --keep 0 -o m")[0] == 0
-            assert not holds_rows(tmp_path / "m", rows)
-    assert run("fit a.jsonl --method srda -o m")[0] == 0
-    assert holds_rows(tmp_path / "m", vectors)
-
-
-def test_a_checkpoint_holds_no_rows(run, tmp_path):
-    X, y = samples()
-    write_csv("a.csv", X, y)
-    (tmp_path / "bad.csv").write_text((tmp_path / "a.csv").read_text() + "c1,oops\n")
-    fit = "fit bad.csv --label class --method srda -o m --checkpoint c --every 50 --chunk-rows 50"
-    for keep, found in ((0, False), (2000, True)):
-        assert run(f"{fit} --keep {keep}")[0] == 1
-        assert holds_rows(tmp_path / "c", X) == found
-        (tmp_path / "c").unlink()
 
 
 @pytest.mark.parametrize("method", ["srda", "kernelsrda", "pca"])

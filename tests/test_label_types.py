@@ -20,7 +20,6 @@ from narrows.read import iter_chunks
 from tests.cases import STREAMED, assert_same
 from tests.conftest import slow
 from tests.inside import fit_in_parts, kind_of_state, pretend, transform_in_parts
-from tests.test_checkpoint import assert_resumed_is_whole, stop_after
 
 # what a label is the label of: 1 and 01 have the same samples
 PLACES = {
@@ -288,23 +287,6 @@ def test_rows_whose_label_does_not_fit_are_skipped(run, tmp_path, target):
 # -- both types in one input -----------------------------------------------------------------------
 
 
-def test_integers_beyond_64_bits_are_text(run, tmp_path, monkeypatch):
-    files, large = Files(run, tmp_path), [str(2**63 + k) for k in (5, 6)]
-    for k, label in enumerate(large):
-        monkeypatch.setitem(PLACES, label, k)
-    labels = of_each(*large)
-    table = {**columns_of(labels, False), "label": pa.array(list(map(int, labels)), pa.uint64())}
-    pq.write_table(pa.table(table), tmp_path / "u.parquet")
-    files.fit("csv", labels)
-    assert run("update m.narrows u.parquet -o m.narrows")[::2] == (0, "")
-    assert files.counts() == dict.fromkeys(large, 2 * EACH)
-    assert run("fit u.parquet --method srda -o m.narrows")[0] == 0
-    assert files.counts() == dict.fromkeys(map(int, large), EACH)
-    assert_refused(files("predict m.narrows {} -o p.npz", "csv", labels), False, large[0])
-    assert files.update("csv", labels, " --labels text")[0] == 0
-    assert files.counts() == dict.fromkeys(large, 2 * EACH)
-
-
 def test_the_first_of_several_files_decides(run, tmp_path):
     files, fit = Files(run, tmp_path), "fit {} --method oc -o m.narrows"
     (tmp_path / "i.csv").write_bytes(as_csv({"x": [1, 2, 3], "y": [3, 1, 2], "label": [1, 2, 1]}))
@@ -344,29 +326,6 @@ def test_text_that_comes_late_on_a_pipe(run, tmp_path):
         assert_refused(run(command, stdin=MIXED), False, "'a'")  # a model decides before all chunks
         assert run(command + few + " --labels text", stdin=MIXED)[0] == 0
     assert files.counts() == {"1": 20, "2": 20, "a": 5}
-
-
-@pytest.mark.slow
-def test_a_run_that_is_resumed_has_labels_of_one_type(run, monkeypatch, tmp_path):
-    (tmp_path / "i.csv").write_bytes(MIXED[: MIXED.index(b"9,9")])
-    (tmp_path / "t.csv").write_bytes(MIXED)
-    (tmp_path / "b.csv").write_bytes(MIXED.replace(b",1\n", b",b\n").replace(b",2\n", b",c\n"))
-    assert run("fit i.csv --method oc -o base.narrows")[0] == 0
-    for command, chunks in (
-        ("fit i.csv t.csv --method oc --labels text", 1),
-        ("update base.narrows i.csv t.csv --labels text", 11),  # after the first text
-        ("fit b.csv --method pca", 1),  # which ignores labels
-        ("fit b.csv --method variancefs", 1),
-    ):
-        assert_resumed_is_whole(run, monkeypatch, command + " --chunk-rows 4", chunks)
-        for name in ("whole.narrows", "m.narrows"):
-            (tmp_path / name).unlink()
-    stopped = "fit i.csv --method oc -o m.narrows --chunk-rows 4 --checkpoint c.narrows"
-    with monkeypatch.context() as patch:
-        stop_after(patch, 2)
-        assert run(stopped + " --labels text")[0] == 130
-    status, _, err = run(stopped + " --resume")
-    assert (status, "labels" in err) == (2, True)
 
 
 # -- classes of a model that become text -----------------------------------------------------------
@@ -472,17 +431,6 @@ def test_svmlight_holds_integers_alone(run, tmp_path):
         assert (status, word in err) == (2, True)
     assert run("convert i.npz a.svm --labels integer")[0] == 0
     assert [y.tolist() for _, y in iter_chunks("a.svm")] == [[1, 2, 3]]
-
-
-@pytest.mark.parametrize("labels", ["12a", "123"])
-def test_reduced_samples_have_labels_of_the_type_of_the_model(run, tmp_path, labels):
-    files = Files(run, tmp_path)
-    files.fit("csv", of_each(*labels))
-    for form in ("csv", "parquet"):
-        ran = files("transform m.narrows {} -o r.npz", form, of_each("1", "2"))
-        assert ran[::2] == (0, "")
-        with np.load("r.npz") as reduced:
-            assert reduced["y"].dtype.kind == ("U" if "a" in labels else "i")
 
 
 @pytest.mark.slow

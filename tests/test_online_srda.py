@@ -27,9 +27,7 @@ from tests.solvers import (
     DiagonalRLS,
     RegressionReading,
     from_arrays,
-    held_samples,
     is_odd,
-    left_by_steps,
     resolved,
     to_arrays,
 )
@@ -261,39 +259,6 @@ def test_classes_share_the_reservoir():
     assert 1000 < np.mean(ages) < 4000
 
 
-def test_with_several_labels_every_sample_has_the_same_chance():
-    rng = np.random.default_rng(0)
-    Y = (rng.random((4000, 3)) < 0.3).astype(int)
-    X = np.arange(1.0, 4001.0)[:, None]
-    ages = []
-    for seed in range(30):
-        learner = OnlineSRDA(keep=50, random_state=seed).partial_fit(X, Y)
-        rows, labels, _ = held_by(learner)
-        ages.append(rows.toarray()[:, 0] - 1)
-        np.testing.assert_array_equal(labels.toarray(), Y[ages[-1].astype(int)])
-        assert core_of(learner).clock[REPLAYS] == 0
-    assert abs(np.mean(ages) - 2000) < 4 * 1155 / np.sqrt(1500)
-
-
-@pytest.mark.slow
-def test_samples_are_kept_whole_when_room_is_made():
-    """Samples of very different length, one at a time."""
-    rng = np.random.default_rng(0)
-    X = np.where(rng.random((600, 40)) < rng.random((600, 1)) ** 3, rng.normal(size=(600, 40)), 0)
-    X[:, 0] = rng.normal(size=600)  # no two samples alike
-    y = rng.integers(0, 3, 600)
-    learner, X = OnlineSRDA(keep=30), sparse.csr_array(X)
-    for i in range(600):
-        learner.partial_fit(X[i : i + 1], y[i : i + 1])
-    rows, labels, _ = held_by(learner)
-    where = {row.tobytes(): label for row, label in zip(X.toarray(), y, strict=True)}
-    found = state_of(learner).classes[
-        np.argsort(state_of(learner).column)[labels.toarray().argmax(axis=1)]
-    ]
-    assert [where[row.tobytes()] for row in rows.toarray()] == found.tolist()
-    assert len(core_of(learner).reservoir.arena) < 4 * 30 * 41
-
-
 @pytest.mark.parametrize("weight", [1e-4, 1.0, 100.0])
 def test_samples_are_repeated_only_where_the_order_is_suspicious(weight):
     X, y = labelled(n=2000, d=20, c=5)
@@ -336,19 +301,6 @@ def test_samples_that_are_kept_decay_as_all_others():
     X[:1000] *= 100
     late = OnlineSRDA(half_life=100.0, random_state=0).partial_fit(X, y)
     assert np.mean(late.predict(X[1000:]) == y[1000:]) > 0.95
-
-
-def test_forgetting_in_single_precision_goes_on_too():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 30_000)
-    X = 1e4 * (rng.normal(size=(30_000, 4)) + np.column_stack([y, 1 - y, y, y]))
-    parameters = {"half_life": 100.0, "random_state": 0, "polish": False}
-    single = OnlineSRDA(**parameters).partial_fit(X.astype(np.float32), y)
-    double = OnlineSRDA(**parameters).partial_fit(X, y)
-    np.testing.assert_allclose(core_of(single).energy, core_of(double).energy, rtol=1e-4)
-    np.testing.assert_allclose(single.components_, double.components_, rtol=1e-2, atol=1e-8)
-    small = OnlineSRDA(**parameters).partial_fit((1e-30 * X).astype(np.float32), y)
-    assert small.score_ == pytest.approx(double.score_, abs=1e-3)
 
 
 def test_going_on_after_a_save_repeats_the_same_samples(tmp_path):
@@ -402,15 +354,6 @@ def test_merging_adds_what_each_knows_by_its_energy():
     assert core_of(merged).reservoir.used == 300
 
 
-def test_merging_adds_decayed_sums_of_classes():
-    parts = thirds(half_life=50.0, keep=40)
-    X, y = labelled(n=300, d=8, c=4)
-    T = indicators(y)
-    expected = sum(expected_sums(X[k::3], T[k::3], half_life=50.0) for k in range(3))
-    merged = new(half_life=50.0, keep=40).merge(*parts)
-    np.testing.assert_allclose(sums_of(merged), expected, rtol=1e-11, atol=1e-12)
-
-
 @pytest.mark.parametrize("keep", [pytest.param(2000, marks=pytest.mark.slow), 60])
 def test_merging_is_associative_and_commutative(keep):
     X, y = load_digits(return_X_y=True)
@@ -437,19 +380,6 @@ def test_merging_with_nothing_changes_nothing():
     before = a.components_.copy()
     a.merge(empty)
     np.testing.assert_array_equal(a.components_, before)
-
-
-def test_classes_may_differ_between_parts():
-    X, y = labelled(n=300, d=8, c=4)
-    first, rest = np.isin(y, ["ant", "dog"]), np.isin(y, ["bee", "cat", "dog"])
-    a, b = (new().partial_fit(X[rows], y[rows]) for rows in (first, rest))
-    merged = new().merge(a, b)
-    assert merged.classes_.tolist() == ["ant", "bee", "cat", "dog"]
-    assert merged.predict(X).shape == (300,)
-    np.testing.assert_allclose(
-        merged.components_, new().merge(b, a).components_, rtol=1e-11, atol=1e-13
-    )
-    assert np.mean(merged.predict(X) == y) > 0.6
 
 
 def test_samples_kept_by_merged_parts_are_balanced_again():
@@ -674,19 +604,6 @@ def test_the_order_is_mended_as_the_problem_says(form, keep):
     assert np.array_equal(RegressionReading(core).directions, W)
 
 
-def test_with_all_samples_and_directions_it_is_the_ridge_regression(monkeypatch):
-    pretend(monkeypatch, "the scatter within classes is not shrunk")
-    X, y = by_label(*labelled(n=200, d=6, c=3))
-    y = np.unique(y, return_inverse=True)[1]
-    core = learned(sparse.csr_array(X), y, 200)
-    W, b, _ = resolved(core)
-    Z, T = X - core.origin, np.eye(3)[y]
-    alpha = np.mean(np.sum(Z**2, axis=1))
-    ridge = np.linalg.solve(Z.T @ Z + alpha * np.eye(6), Z.T @ T)
-    np.testing.assert_allclose(W, ridge, atol=1e-9 * np.abs(ridge).max())
-    np.testing.assert_allclose(b, np.mean(T - Z @ ridge, axis=0), atol=1e-9)
-
-
 @pytest.mark.parametrize("c", [2, 6])
 def test_a_stream_that_is_sorted_by_label_loses_little(c):
     (X, y), (X_test, y_test) = topics(1500, c), topics(1500, c, seed=1)
@@ -781,21 +698,6 @@ def test_the_polish_is_the_ridge_regression_of_residuals(form, weighted):
     assert raw.b is core.b
 
 
-def test_outputs_without_a_sample_are_those_of_a_regression_without_it():
-    X, y = topics(60, d=30)
-    core = learned(X, y, 60)
-    held = held_samples(core)
-    left = left_by_steps(core, held)
-    R = np.hstack([core.samples()[0].toarray(), np.ones((60, 1))])
-    L = np.diag(np.append(core.clock[S2] + core.energy, 1 + core.clock[QB]))
-    T = held.targets
-    whole = T - R @ np.linalg.solve(R.T @ R + L, R.T @ T)
-    for i in range(0, 60, 7):
-        others = np.arange(60) != i
-        W = np.linalg.solve(R[others].T @ R[others] + L, R[others].T @ T[others])
-        np.testing.assert_allclose(whole[i] / left[i, i], T[i] - R[i] @ W, atol=1e-10)
-
-
 @forms
 def test_samples_that_are_all_stored_are_fitted_exactly(form):
     X, y = topics(300, d=90)
@@ -816,14 +718,6 @@ def test_samples_that_are_all_stored_are_fitted_exactly(form):
     for other in (ordered, OnlineSRDA().merge(*parts)):
         same = 0.02 if form is np.asarray else 1e-9  # dense samples are about another origin
         np.testing.assert_allclose(other.transform(X), mixed.transform(X), atol=same)
-
-
-def test_samples_held_stand_for_all_of_their_class():
-    X, y = topics(500, shares=[0.7, 0.2, 0.08, 0.02])
-    held = held_samples(learned(X, y))
-    np.testing.assert_allclose(np.bincount(held.code, held.stands), np.bincount(y))
-    Y = np.random.default_rng(0).integers(0, 2, (500, 3))
-    assert held_samples(learned(X, Y), True).stands == pytest.approx(5.0)
 
 
 def test_where_the_polish_does_not_help_it_is_left_out():
@@ -863,28 +757,6 @@ def test_a_rare_class_is_found_without_weights():
         return (online.predict(X[others])[rare] == 3).mean()
 
     assert found() > found(polish=False) + 0.2  # of outputs alone
-
-
-def test_dimensions_of_small_parts_that_are_merged_are_no_better_for_what_was_learned():
-    (X, y), (X_test, y_test) = topics(640), topics(2000, seed=1)
-    parts = [OnlineSRDA(keep=500).partial_fit(X[i::8], y[i::8]) for i in range(8)]
-    merged = OnlineSRDA(keep=500).merge(*parts)
-    assert is_odd(core_of(merged))
-    Z, Z_test = merged.transform(X), merged.transform(X_test)
-    machine = LinearSVC(random_state=0).fit(Z, y)
-    whole = OnlineSRDA(keep=500, random_state=0).fit(X, y)
-    best = LinearSVC(random_state=0).fit(whole.transform(X), y)
-    assert machine.score(Z_test, y_test) > best.score(whole.transform(X_test), y_test) - 0.02
-    assert merged.score(X_test, y_test) > whole.score(X_test, y_test) - 0.02
-
-
-def test_few_samples_with_much_variation_that_classes_share():
-    rng = np.random.default_rng(0)
-    y = np.tile(np.arange(30), 20)
-    means, shared = rng.normal(size=(30, 128)), 3 * rng.normal(size=(20, 128))
-    X = means[y] + rng.normal(size=(600, 20)) @ shared + rng.normal(size=(600, 128))
-    online = OnlineSRDA(random_state=0).fit(X[:300], y[:300])
-    assert online.score(X[300:], y[300:]) > 0.95  # SRDA: 1
 
 
 # -- probabilities -------------------------------------------------------------------------------
@@ -927,20 +799,6 @@ def test_without_samples_held_the_temperature_is_a_constant():
     assert RegressionReading(alone).model.temperature == 0.1
     nothing = DiagonalRLS(5, 10)
     assert RegressionReading(nothing).model.temperature == 0.1
-
-
-def test_probabilities_are_those_of_outputs_over_the_temperature():
-    X, y = labelled(n=200, c=4)
-    learner = OnlineSRDA(random_state=0).partial_fit(X, y)
-    b = learner.decision_function(np.zeros((1, X.shape[1])))
-    scores = X @ (learner.decision_function(np.eye(X.shape[1])) - b) + b
-    np.testing.assert_allclose(learner.decision_function(X), scores, rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(np.diff(learner.predict_log_proba(X)), np.diff(scores), atol=1e-9)
-    Y = (y[:, None] == np.unique(y)[:3]).astype(int)
-    several = OnlineSRDA(random_state=0).partial_fit(X, Y)
-    odds = several.decision_function(X)
-    np.testing.assert_allclose(several.predict_proba(X), 1 / (1 + np.exp(-odds)))
-    np.testing.assert_array_equal(several.predict(X), odds > 0)
 
 
 def test_several_labels_are_read_after_all_of_them_decayed():
@@ -1044,18 +902,6 @@ def test_more_samples_than_a_file_can_count_are_refused():
             call()
     assert learner.n_samples_seen_ == 2**53
     np.testing.assert_array_equal(learner.predict(X), before)
-
-
-def test_models_without_class_sums_go_on(tmp_path):
-    X, y = labelled()
-    learner, whole = (OnlineSRDA(keep=20, random_state=0).partial_fit(X, y) for _ in range(2))
-    core_of(learner).sums = None  # as in a file of 0.1.0
-    assert not is_odd(core_of(learner))
-    narrows.save(learner, tmp_path / "m.narrows")
-    loaded = narrows.load(tmp_path / "m.narrows").partial_fit(X, y)
-    assert core_of(loaded).sums is None
-    np.testing.assert_array_equal(core_of(loaded).W, core_of(whole.partial_fit(X, y)).W)
-    assert core_of(loaded.merge(whole)).sums is None
 
 
 @pytest.mark.parametrize("name", ["sums", "first", "origin"])

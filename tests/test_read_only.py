@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 
 import joblib
 import numpy as np
@@ -90,14 +89,6 @@ def test_the_file_of_a_mapped_model_does_not_change(mapped, tmp_path):
         before = (tmp_path / "value").read_bytes()
         there.partial_fit(sparse.csr_array(X), y)
         assert (tmp_path / "value").read_bytes() == before
-
-
-def test_buffers_of_another_process_are_copied():
-    X, y = labelled()
-    buffers = []
-    whole = pickle.dumps(OC().fit(X, y), protocol=5, buffer_callback=buffers.append)
-    there = pickle.loads(whole, buffers=[bytes(buffer.raw()) for buffer in buffers])
-    assert_reduces(there.partial_fit(X, y), OC().fit(X, y).partial_fit(X, y), X)
 
 
 TEXTS = ["a b c", "b c d d", "e f é", "a a g"] * 3

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
@@ -34,30 +31,6 @@ def run(run):
             file.write(rows(n, seed=n))
         assert run(f"fit {name}.csv --method oc -o {name}.narrows")[0] == 0
     return run
-
-
-@pytest.mark.nightly
-def test_of_two_updates_at_once_one_is_refused(run):
-    command = [sys.executable, "-m", "narrows", "update", "m.narrows", "-", "-o", "m.narrows"]
-    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    both = [subprocess.Popen(command, **pipes) for _ in range(2)]
-    try:
-        limit = time.monotonic() + WAIT
-        while all(each.poll() is None for each in both) and time.monotonic() < limit:
-            time.sleep(0.05)
-        (ended,) = [each for each in both if each.returncode is not None]  # before any row came
-        assert ended.returncode == 1
-        assert "m.narrows: expected a model that no other process writes" in ended.stderr.read()
-        (other,) = [each for each in both if each is not ended]
-        other.communicate(rows(7), timeout=WAIT)
-        assert other.returncode == 0
-    finally:
-        for each in both:
-            each.kill()
-            each.communicate(timeout=WAIT)
-    assert load("m.narrows").n_samples_seen_ == 27
-    assert run("update m.narrows one.csv -o m.narrows")[0] == 0  # no lock is left
-    assert load("m.narrows").n_samples_seen_ == 57
 
 
 @pytest.mark.parametrize(("locks", "output"), [(True, "m.narrows"), (False, "link")])

@@ -70,15 +70,6 @@ def test_one_by_one_is_partial_fit(batch):
     assert one.estimator_.n_samples_seen_ == learned
 
 
-def test_selectors_keep_entries_of_the_dict():
-    one = OneByOne(OCFS(n_features=3), 4096, 50)
-    for row, label in stream():
-        one.learn_one(row, label)
-    kept = one.transform_one({"salt": 2.0, "ship": 1.0, "and": 1.0, "colour": "blue"})
-    assert kept == {"salt": 2.0}
-    assert one.transform_one({}) == {}
-
-
 @pytest.mark.parametrize("value", [[1], {"b": 1}, 1j, b"x", 10**400])
 def test_dicts_of_something_else_are_refused(value):
     with pytest.raises(ValueError, match="got 'a': "):
@@ -310,22 +301,6 @@ def test_selectors_keep_columns_of_a_frame():
         assert {k: v for k, v in reduced.items() if v not in (0, None)} == one.transform_one(row)
     name = next(name for name in kept.columns if name != "colour")
     assert one.transform_one({name: 0.0, "else": 1}) == {name: 0.0}
-
-
-def test_frames_stand_in_pipelines_of_river():
-    pytest.importorskip("river")
-    from river import naive_bayes, preprocessing
-
-    rows = list(phishing(100))
-    X, y = pd.DataFrame([x for x, _ in rows]), pd.Series([label for _, label in rows])
-    for made in (
-        preprocessing.StandardScaler() | OneByOne(SRDA(), 64),
-        preprocessing.StandardScaler() | OneByOne(OC(), 64) | naive_bayes.GaussianNB(),
-        (preprocessing.StandardScaler() + OneByOne(OC(), 64)) | naive_bayes.GaussianNB(),
-    ):
-        for start in range(0, 100, 20):
-            made.learn_many(X[start : start + 20], y[start : start + 20])
-        assert (made.predict_many(X) == y).mean() > 0.7
 
 
 def test_frames_of_something_else_are_refused():

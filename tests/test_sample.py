@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
-
 from tests.conftest import CASES, mark_all_but_a_sample
 
 ESTIMATORS = [f"OC(n_components={k})" for k in range(20)] + ["Window(estimator=OCFS())", "PCA"]
@@ -48,13 +46,3 @@ def test_other_cases_are_left_as_they_are():
     mark_all_but_a_sample([*few, *others, *skipped])
     assert not any(item.marks for item in few + others)
     assert all(item.marks == ["skip"] for item in skipped)
-
-
-@pytest.mark.parametrize("marks", [["slow"], ["slow", "nightly"]])
-def test_cases_that_are_marked_stay_so_and_count_apart(marks):
-    marked = cases("test_law[c", ESTIMATORS[:10], *marks)
-    plain = cases("test_law[c", ESTIMATORS[10:])
-    mark_all_but_a_sample(marked + plain)
-    assert all(item.marks[: len(marks)] == marks for item in marked)
-    assert sum(not item.marks for item in plain) == CASES["slow"]
-    assert sum(item.marks == ["slow"] for item in marked + plain) == CASES["nightly"]

@@ -10,10 +10,6 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -230,25 +226,6 @@ def test_what_a_killed_cleaner_left_goes_with_the_next_one(tmp_path, left, momen
     assert not left.exists()
 
 
-def test_a_writer_in_another_thread_keeps_its_room(tmp_path, monkeypatch):
-    replace, held, go_on = os.replace, threading.Event(), threading.Event()
-
-    def waiting(source, target):
-        if Path(target).name == "a":
-            held.set()
-            go_on.wait(timeout=60)
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", waiting)
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(save_any, tmp_path / "a")
-        assert held.wait(timeout=60)
-        save_any(tmp_path / "b")
-        go_on.set()
-        first.result(timeout=60)
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
 def test_nothing_else_is_removed(tmp_path):
     """Links, files, other names, and folders that have no lock."""
     elsewhere, folder = tmp_path / "elsewhere", tmp_path / "folder"
@@ -311,10 +288,3 @@ def test_a_file_may_have_any_name(tmp_path, name):
     save_any(tmp_path / name)
     assert_same(narrows.load(tmp_path / name), OC().fit(*labelled()))
     assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-def test_what_waits_for_a_pipe_is_removed_where_its_process_is_gone(tmp_path, left, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    left.rename(tmp_path / ".narrows.0123456789abcdef.part")
-    save_any(os.devnull)
-    assert list(tmp_path.iterdir()) == []
