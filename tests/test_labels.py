@@ -349,7 +349,9 @@ def test_classes_that_are_meant_do_not_warn():
         assert not warnings_of(method.fit, X, Y)
     for method in (OC(), Window(OC())):
         assert not warnings_of(method.fit, X, several)
-    assert not warnings_of(OC().partial_fit, X, Y, classes=np.unique(Y))
+    for stream in (OC(), IOC(), OnlineSRDA()):
+        for rows in (slice(300), slice(300, 442)):
+            assert not warnings_of(stream.partial_fit, X[rows], Y[rows], classes=np.unique(Y))
     assert not warnings_of(OC().partial_fit, X[:30], np.arange(30))  # each in a batch of its own
 
 

@@ -99,3 +99,11 @@ def test_what_a_model_has_decided_is_not_given_again(run, options, word):
             assert run(f"fit a.svm --method {method} -o {name}.narrows")[0] == 0
     status, out, err = run(f"fit b.svm {options}")
     assert (status, out, word in err) == (2, "", True)
+
+
+def test_models_that_do_not_merge_are_named(run):
+    for d in (30, 25):
+        write_svmlight(d)
+        assert run(f"fit a.svm --method srda --param solver=lsqr -o m{d}.narrows")[0] == 0
+    status, _, err = run("merge m30.narrows m25.narrows -o m.narrows")
+    assert (status, "SRDA does not support merge" in err) == (2, True)

@@ -69,6 +69,8 @@ def test_ccipca_needs_no_labels():
     alone = CCIPCA().fit(X)
     assert_same(alone, CCIPCA().fit(X, y), only={"components", "eigenvalues"})
     assert alone.class_count_.tolist() == [60]
+    with pytest.raises(ValueError, match="one label per sample"):
+        CCIPCA().fit(X, np.eye(3)[np.arange(60) % 3])
 
 
 def test_the_number_of_components_does_not_change():
