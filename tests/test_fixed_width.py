@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from narrows import IDRQR, OC, OCM, OnlineSRDA, Window, load, save
+from narrows import IDRQR, OC, OCM, OnlineSRDA
 from tests.cases import labelled
 
 P = 4
@@ -79,21 +77,3 @@ def test_priors_of_classes_to_come_leave_the_columns_zeros(method):
         assert learner.components_.any() == (len(learner.classes_) == 5)
     with pytest.raises(NotFittedError, match="expected 5 classes, one for each of the priors"):
         method(priors=given).partial_fit(X[:5], y[:5]).transform(X)
-
-
-@methods
-def test_the_width_is_kept_by_files_merges_and_windows(method, tmp_path, run):
-    X, y = by_class()
-    learner = method(n_components=P).partial_fit(X[:5], y[:5])
-    save(learner, tmp_path / "m.narrows")
-    assert_width(load(tmp_path / "m.narrows"), X)
-    np.savez(tmp_path / "X.npz", X=X, y=y)
-    assert run("transform m.narrows X.npz -o out.npz")[0] == 0
-    with np.load("out.npz") as reduced:
-        np.testing.assert_allclose(reduced["X"], learner.transform(X))
-    assert len(json.loads(run("info m.narrows --top 2 --json")[1])["top"]) == P
-    if method is OC:
-        other = OC(n_components=P).partial_fit(X[5:10], y[5:10])
-        assert_width(OC(n_components=P).merge(learner, other), X)
-        window = Window(OC(n_components=P), samples=20).partial_fit(X[:20], y[:20])
-        assert window.transform(X).shape == (len(X), P)

@@ -254,24 +254,6 @@ def test_what_is_no_integer_is_named_with_its_line(tmp_path, label):
         list(iter_chunks(tmp_path / "a.csv", labels="number"))
 
 
-def test_numbers_with_fractions_are_text_if_asked(tmp_path):
-    """The same in every format: one line names the row, and what it names works."""
-    X, y = np.eye(3), [1.0, 2.5, 2.0]
-    np.savez(tmp_path / "a.npz", X=X, y=y)
-    np.save(tmp_path / "a.npy", X)
-    np.save(tmp_path / "y.npy", y)
-    pq.write_table(pa.table({"x": X[0], "label": y}), tmp_path / "a.parquet")
-    (tmp_path / "a.svm").write_text("1 1:1\n2.5 1:1\n2.0 1:1\n")
-    (tmp_path / "a.jsonl").write_bytes(as_jsonl({"text": ["w"] * 3, "label": y}))
-    for name in "a.npz", "a.npy", "a.parquet", "a.svm", "a.jsonl":
-        more = {"label": str(tmp_path / "y.npy")} if name == "a.npy" else {}
-        for asked in {}, {"labels": "integer"}:
-            with pytest.raises(DataError, match=r":2: .*2\.5.*`labels` to text.*target"):
-                list(iter_chunks(tmp_path / name, **more, **asked))
-        read = [y for _, y in iter_chunks(tmp_path / name, labels="text", **more)]
-        assert np.concatenate(read).tolist() == ["1", "2.5", "2"]
-
-
 @pytest.mark.parametrize("target", ["csv", "jsonl"])
 def test_rows_whose_label_does_not_fit_are_skipped(run, tmp_path, target):
     files = Files(run, tmp_path, of_texts=target == "jsonl")

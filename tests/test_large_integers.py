@@ -27,53 +27,48 @@ def as_decimals(ids):
     return pa.array(ids, pa.int64()).cast(pa.decimal128(25, 0))
 
 
-TYPES = {
-    "pandas": lambda ids, kind: pd.Series(ids, dtype={"int64": "Int64"}.get(kind, "UInt64")),
-    "pandas arrow": lambda ids, kind: pd.Series(ids, dtype=f"{kind}[pyarrow]"),
-    "pandas objects": lambda ids, kind: pd.Series(ids, dtype=object),
-    "pandas categories": lambda ids, kind: pd.Series(
-        pd.Categorical(pd.array(ids, f"{kind}[pyarrow]"))
-    ),
-    "pandas dictionary": lambda ids, kind: pd.Series(
-        pd.arrays.ArrowExtensionArray(pa.array(ids, kind).dictionary_encode())
-    ),
-    "polars": lambda ids, kind: pl.Series(ids, dtype=pl.Int64 if kind == "int64" else pl.UInt64),
-    "polars of 128 bits": lambda ids, kind: pl.Series(ids, dtype=pl.Int128),
-    "polars decimals": lambda ids, kind: pl.Series(ids, dtype=pl.Decimal(25, 0)),
-    "polars categories": lambda ids, kind: pl.Series(
-        [i if i is None else str(i) for i in ids], dtype=pl.Categorical
-    ),
-    "arrow": lambda ids, kind: pa.array(ids, kind),
-    "arrow chunks": lambda ids, kind: pa.chunked_array(
-        [pa.array(ids[:7], kind), pa.array(ids[7:], kind)]
-    ),
-    "arrow dictionary": lambda ids, kind: pa.chunked_array(
-        [pa.array(part, kind).dictionary_encode() for part in (ids[:7], ids[7:])]
-    ),
-    "arrow runs": lambda ids, kind: pc.run_end_encode(pa.array(ids, kind)),
-    "list": lambda ids, kind: ids,
-    "list of NaN": lambda ids, kind: [np.nan if i is None else i for i in ids],
-    "list of NumPy": lambda ids, kind: [i if i is None else np.dtype(kind).type(i) for i in ids],
-    "decimals": lambda ids, kind: [i if i is None else Decimal(i) for i in ids],
-}  # fmt: skip
+def with_missing(kind, name, ids):
+    """A column of integers and missing values."""
+    arrow = pa.array(ids, kind)
+    return {
+        "pandas": lambda: pd.Series(ids, dtype={"int64": "Int64"}.get(kind, "UInt64")),
+        "pandas objects": lambda: pd.Series(ids, dtype=object),
+        "pandas categories": lambda: pd.Series(pd.Categorical(pd.array(ids, f"{kind}[pyarrow]"))),
+        "polars decimals": lambda: pl.Series(ids, dtype=pl.Decimal(25, 0)),
+        "polars categories": lambda: pl.Series([i and str(i) for i in ids], dtype=pl.Categorical),
+        "arrow chunks": lambda: pa.chunked_array([arrow[:7], arrow[7:]]),
+        "arrow dictionary": lambda: arrow.dictionary_encode(),
+        "arrow runs": lambda: pc.run_end_encode(arrow),
+        "list of NaN": lambda: [np.nan if i is None else i for i in ids],
+        "list of NumPy": lambda: [i and np.dtype(kind).type(i) for i in ids],
+        "decimals": lambda: [i and Decimal(i) for i in ids],
+    }[name]()
+
+
+NAMES = [
+    "pandas", "pandas objects", "pandas categories", "polars decimals", "polars categories",
+    "arrow chunks", "arrow dictionary", "arrow runs", "list of NaN", "list of NumPy", "decimals",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", IDS)
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", NAMES)
 def test_integers_beside_missing_values_stay_as_they_are(name, kind):
     ids = [IDS[kind][k] if row % 10 else None for row, k in enumerate(WHICH)]
     expected = [*(f"id={i}" for i in IDS[kind]), "id=(missing)"]
     found = np.array([3 if i is None else IDS[kind].index(i) for i in ids])
     for parameters in ({"categories": ["id"]}, {}):
         encoder = TableEncoder(**parameters)
-        table = {"id": TYPES[name](ids, kind)}
+        table = {"id": with_missing(kind, name, ids)}
         X = encoder.fit_transform(table)
         assert encoder.get_feature_names_out().tolist() == expected
         assert X.toarray().argmax(axis=1).tolist() == found.tolist()
         plain = encoder.transform({"id": ids})
         assert (encoder.transform(table) != plain).nnz == 0
         # another integer of the same float is none of the known ones
-        assert encoder.transform({"id": TYPES[name]([None, IDS[kind][2] + 1], kind)}).sum() == 1
+        assert (
+            encoder.transform({"id": with_missing(kind, name, [None, IDS[kind][2] + 1])}).sum() == 1
+        )
 
 
 def test_ids_that_floats_do_not_hold_apart_are_no_numbers():

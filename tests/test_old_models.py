@@ -17,9 +17,7 @@ import narrows
 from narrows import IDRQR, LDA, MMC, SRDA, KernelSRDA, OnlineSRDA
 from narrows.command.cli import main
 from narrows.errors import DataError
-from tests.models_0_3_0.before import answer, samples
-from tests.models_0_3_0.checkpoints import WHEN, command_of
-from tests.models_0_3_0.make import FILES, MODELS, RUNS
+from tests.models_0_3_0.make import FILES, MODELS, RUNS, WHEN, answer, command_of, samples
 from tests.test_forgery import rewritten
 
 FOLDER = Path(__file__).parent / "models_0_3_0"
@@ -121,7 +119,7 @@ def test_an_interrupted_fit_goes_on(name, tmp_path, monkeypatch, capsys):
         shutil.copy(FOLDER / file, tmp_path)
     monkeypatch.chdir(tmp_path)
     os.utime(data, (WHEN, WHEN))
-    assert main([*command_of(name, RUNS), "--resume"]) == 0
+    assert main([*command_of(name), "--resume"]) == 0
     assert "narrows: resuming after " in capsys.readouterr().err
     assert main(["transform", "m.narrows", data, "-o", "reduced.npz"]) == 0
     whole, found = arrays_of("checkpoints"), np.load("reduced.npz")
