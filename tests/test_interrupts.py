@@ -18,7 +18,7 @@ from narrows.text import HashedTfidf, Tfidf
 from tests.cases import STREAMED, arrays_of, assert_same, bytes_of
 from tests.conftest import EVERYTHING, slow
 from tests.forks import holds_in_a_fork
-from tests.inside import pretend
+from tests.inside import Moments, pretend
 from tests.traced import interleaved, run_traced
 
 MOMENTS = 60 if EVERYTHING else 8
@@ -111,6 +111,28 @@ def test_a_model_that_is_interrupted_has_learned_whole_blocks(name, before, monk
         assert_alike(learn(model, X, y, then), learn(expected, X, y, then), X[:50])
     assert before in found
     assert len(found) > 1
+
+
+@pytest.mark.parametrize("estimator", [OC(), SRDA(alpha=1.0), Window(OC(), 50)], ids=repr)
+@pytest.mark.parametrize("before", [0, 30])
+def test_an_interrupt_waits_until_sums_are_added(estimator, before, monkeypatch):
+    pretend(monkeypatch, "tiny blocks")
+    X, y = samples()
+    model, add = clone(estimator).partial_fit(X[:before], y[:before]), Moments.add
+
+    def interrupted(self, *args, **named):
+        signal.raise_signal(signal.SIGINT)
+        return add(self, *args, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Moments, "add", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X[before:], y[before:])
+    done = seen(model)
+    assert done in (before, 150)
+    model.partial_fit(X[done:], y[done:])
+    whole = clone(estimator).partial_fit(X[:before], y[:before]).partial_fit(X[before:], y[before:])
+    assert_alike(model, whole, X)
 
 
 class Full:

@@ -277,15 +277,6 @@ def test_the_sums_of_the_iterates_are_those_of_exact_oc(method):
 # -- theta found ---------------------------------------------------------------------------------
 
 
-def test_theta_follows_the_scale_of_the_data():
-    """Times a power of two everything is, but for the start, the same to the bit."""
-    X, y = labelled(n=500, d=6, c=3)
-    how = {"passes": 30, "shuffle": True, "random_state": 0}
-    one, other = (IMMC(1, **how).fit(s * X, y) for s in (16.0, 1024.0))
-    np.testing.assert_allclose(one.components_, other.components_, atol=0.02)
-    np.testing.assert_allclose(one.eigenvalues_ * 64**2, other.eigenvalues_, rtol=0.05)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["iris", "wine"])
 def test_the_automatic_theta_of_immc_finds_the_leading_direction(data, name):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 import tracemalloc
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
-from sklearn.svm import LinearSVC
 
 import narrows
 from narrows import OC, OnlineSRDA
@@ -32,7 +30,6 @@ from tests.solvers import (
     to_arrays,
 )
 from tests.solvers import RuleOfRegression as Rule
-from tests.traced import interleaved
 
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 
@@ -377,22 +374,10 @@ def test_merging_with_nothing_changes_nothing():
     for merged in (new().merge(a), new().merge(empty, a), new().merge(a, empty)):
         assert_same(merged, a, rtol=0, atol=0)
         merged.partial_fit(X, y)
+    assert new(keep=0).merge(*thirds(keep=0)).n_samples_seen_ == 300
     before = a.components_.copy()
     a.merge(empty)
     np.testing.assert_array_equal(a.components_, before)
-
-
-def test_samples_kept_by_merged_parts_are_balanced_again():
-    rng = np.random.default_rng(0)
-    parts = []
-    for share in (0.95, 0.5):
-        y = (rng.random(500) > share).astype(int)
-        parts.append(OnlineSRDA(keep=60).partial_fit(rng.normal(size=(500, 3)) + y[:, None], y))
-    merged, again = (OnlineSRDA(keep=60).merge(*parts) for _ in range(2))
-    assert held_by(merged)[1].sum(axis=0).tolist() == [30, 30]
-    np.testing.assert_array_equal(again.components_, merged.components_)  # seeded
-    X, y = labelled(d=3, c=2)
-    assert merged.partial_fit(X, (y == "ant").astype(int)).n_samples_seen_ == 1060
 
 
 def test_what_cannot_be_merged():
@@ -590,23 +575,6 @@ def test_the_order_is_mended_as_the_problem_says(form, keep):
     assert np.array_equal(RegressionReading(core).directions, W)
 
 
-@pytest.mark.parametrize("c", [2, 6])
-def test_a_stream_that_is_sorted_by_label_loses_little(c):
-    (X, y), (X_test, y_test) = topics(1500, c), topics(1500, c, seed=1)
-    mixed, core = learned(X, y, 400), learned(*by_label(X, y), 400)
-    reading = RegressionReading(core)
-
-    def outputs(model):
-        return X_test @ model.W + model.b
-
-    def right(W):
-        return LinearSVC(random_state=0).fit(X @ W, y).score(X_test @ W, y_test)
-
-    assert right(reading.directions) > right(mixed.W) - 0.015
-    assert np.mean(outputs(reading.model).argmax(axis=1) == y_test) > right(mixed.W) - 0.02
-    assert np.mean(outputs(core).argmax(axis=1) == y_test) < right(mixed.W) - 0.02
-
-
 def test_wide_data_take_no_more_than_a_few_arrays_of_the_size_of_W():
     X = sparse.random_array((400, 300_000), density=2e-4, rng=np.random.default_rng(0)).tocsr()
     core = learned(X, np.repeat(np.arange(4), 100), 100)
@@ -705,20 +673,6 @@ def test_where_the_polish_does_not_help_it_is_left_out():
     assert RegressionReading(few).model.W is few.W
 
 
-def test_the_polish_mends_features_that_go_together():
-    rng = np.random.default_rng(0)
-    mix, means = rng.normal(size=(30, 300)), 0.7 * rng.normal(size=(12, 30))
-    y = rng.permutation(np.arange(600) % 12)
-    X = (means[y] + rng.normal(size=(600, 30))) @ mix
-    scores = [
-        np.mean(
-            OnlineSRDA(polish=p, random_state=0).fit(X[:240], y[:240]).predict(X[240:]) == y[240:]
-        )
-        for p in (False, True)
-    ]
-    assert scores[1] > scores[0] + 0.02
-
-
 def test_a_rare_class_is_found_without_weights():
     rng = np.random.default_rng(0)
     y = rng.choice(4, 6000, p=[0.66, 0.22, 0.10, 0.02])
@@ -786,27 +740,6 @@ def test_several_labels_are_read_after_all_of_them_decayed():
         assert np.isfinite(P).all()
     _, _, weight = core_of(stream).samples()
     assert np.median(weight) > 1e-9  # samples of late are held
-
-
-@pytest.mark.slow
-def test_probabilities_and_classes_are_of_one_moment():
-    """Another thread learns a new class while samples are classified."""
-    X, y = labelled(n=90)
-    shared = OnlineSRDA(random_state=0).partial_fit(X[y != "ant"], y[y != "ant"])
-    expected = shared.predict_proba(X)
-    samples = X[y == "ant"], y[y == "ant"]
-    for share in (0.3, 0.5, 0.7, 0.9):  # before, it is not read yet
-        model = copy.deepcopy(shared)
-        learner = threading.Thread(target=model.partial_fit, args=samples)
-
-        def meanwhile(learner=learner):
-            learner.start()
-            learner.join(0.2)  # it may have to wait
-
-        found = interleaved(model, lambda model: model.predict_proba(X), share, meanwhile)
-        learner.join(30)
-        np.testing.assert_array_equal(found, expected)
-        assert "ant" in model.classes_
 
 
 # -- what its users see --------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import clone
 
@@ -17,7 +16,7 @@ from narrows import OC, OCFS, PLS, SRDA, Moments, OnlineSRDA, Window
 from narrows.river import OneByOne
 from narrows.table import TableEncoder
 from narrows.text import HashedTfidf, Tfidf
-from tests.cases import ALL, NUMERIC, STREAMED, labelled
+from tests.cases import ALL, NUMERIC, labelled
 from tests.inside import pretend
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(gain margin|positive score|gains margin)")
@@ -128,31 +127,6 @@ def test_encoders_windows_and_moments_may_be_read_only(mapped):
         there -= mapped(stats)
         expected = copy.deepcopy(stats).update(X, given)
         assert_reduces(clone(method).fit_moments(there), clone(method).fit_moments(expected), X)
-
-
-def learned(model, X, y):
-    """Update a model in a worker, and reduce."""
-    model.partial_fit(X, y)
-    if hasattr(model, "merge"):
-        model.merge(copy.deepcopy(model))
-    return dense(model.transform(X))
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("options", [{"max_nbytes": 1000}, {"max_nbytes": None}], ids=str)
-@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
-def test_workers_of_joblib_update_models(backend, options):
-    jobs = []
-    for case in STREAMED + NUMERIC:
-        X, y = samples_of(case, case in NUMERIC)
-        X = case.form(np.tile(X, (3, 1)))
-        y = np.concatenate([y] * 3)
-        jobs.append((case.new().fit(X, y), X, y))
-    expected = [learned(*copy.deepcopy(job)) for job in jobs]
-    given = copy.deepcopy(jobs) if backend == "threading" else jobs
-    run = Parallel(n_jobs=2, backend=backend, timeout=300, **options)
-    for found, right in zip(run(delayed(learned)(*job) for job in given), expected, strict=True):
-        np.testing.assert_allclose(found, right, rtol=1e-9, atol=1e-12)
 
 
 METHODS = [OC(), OCFS(), SRDA(alpha=1.0), OnlineSRDA(), narrows.IOC(), narrows.IDRQR(), PLS()]
