@@ -165,9 +165,6 @@ def test_what_does_not_fit_together_is_refused():
             align(*pair)
 
 
-# -- drift ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("p", [1, 3])
 def test_drift_of_equal_spaces_is_zero(p):
     A = basis(9, p)

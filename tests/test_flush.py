@@ -47,9 +47,6 @@ def folder(tmp_path_factory):
     return folder
 
 
-# -- a row at a time -----------------------------------------------------------------------------
-
-
 class Conversation:
     """A command whose standard input stays open while its answers are read."""
 

@@ -82,9 +82,6 @@ def test_what_was_learned_is_what_is_loaded(kind, tmp_path):
     assert (tmp_path / "a.narrows").read_bytes() == (tmp_path / "b.narrows").read_bytes()
 
 
-# -- cases that were found, one by one ------------------------------------------------------------
-
-
 def header_of(path):
     with safe_open(path, framework="numpy") as file:
         return json.loads(file.metadata()["narrows"])

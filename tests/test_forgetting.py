@@ -112,9 +112,6 @@ def test_the_smallest_half_life_leaves_the_last_sample():
         OC(half_life=0).fit(*rows())
 
 
-# -- windows -------------------------------------------------------------------------------------
-
-
 METHODS = [OC(), OCM(), IG(), VarianceFS(), SRDA(), LDA(n_components=5), MMC(), PCA(2)]
 
 
@@ -165,9 +162,6 @@ def test_a_window_of_too_many_features_is_an_error(verb):
 @parametrize_with_checks([Window(OCFS(n_features=1), 10_000)])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
-
-
-# -- what broke once -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [1000, 1030, 1070, 2000])

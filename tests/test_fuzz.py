@@ -89,9 +89,6 @@ FILES[".npy"] += [written(".npy", X, None), written(".npy", S, None)]
 FILES[".orc"] += [written(".orc", X, WORDS)]
 
 
-# -- the references ------------------------------------------------------------------------------
-
-
 def as_csv(data):
     rows = [row for row in csv.reader(io.StringIO(data.decode("utf-8-sig"), newline="")) if row]
     header, *rows = rows
@@ -166,9 +163,6 @@ REFERENCES = {
     ".csv": as_csv, ".jsonl": as_json, ".npz": as_npz, ".npy": as_npy, ".parquet": as_parquet,
     ".arrow": as_arrow, ".orc": as_orc,
 }  # fmt: skip
-
-
-# -- the law -------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -76,9 +76,6 @@ def test_labels_that_may_occur_are_renamed(method):
     assert model.class_count_.tolist() == [50, 0, 50, 50]
 
 
-# -- moments ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("method", [IG, CHI, MI, DF], ids=lambda method: method.__name__)
 @pytest.mark.parametrize("second", [None, "class", "cross"])
 def test_moments_of_presence_are_those_of_zeros_and_ones(method, second):

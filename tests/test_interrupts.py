@@ -203,8 +203,6 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(estimator):
         assert bytes_of(again) == bytes_of(done)
 
 
-# -- a batch is learned wholly or not at all -----------------------------------------------------
-
 FORMS = {"dense": np.asarray, "sparse": sparse.csr_array}
 
 
@@ -281,9 +279,6 @@ def test_an_interrupt_of_one_dict_at_a_time_loses_none():
             one.learn_one(x, y)
     assert interrupts == 1
     assert one.estimator_.n_samples_seen_ == 20
-
-
-# -- threads -------------------------------------------------------------------------------------
 
 
 def in_threads(functions):

@@ -115,9 +115,6 @@ def saved(estimator, path):
     return path
 
 
-# -- the file ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("shape", "size"), [((120, 7), 50), ((20, 40), None), ((20, 40), 1)])
 @pytest.mark.parametrize("estimator", KEEPERS, ids=repr)
 def test_no_sample_lies_in_the_file(estimator, shape, size, tmp_path):
@@ -176,9 +173,6 @@ def test_a_fitted_model_drops_its_samples(tmp_path):
     save(again, tmp_path / "again")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "again").read_bytes()
     assert again.merge(srda).n_samples_seen_ == 240
-
-
-# -- what it does instead ------------------------------------------------------------------------
 
 
 def test_the_ridge_is_the_mean_squared_length_of_the_centred_samples():
@@ -242,9 +236,6 @@ def test_a_state_that_kept_samples_is_fitted_without_them(tmp_path):
     assert not model.moments_.keep
     np.testing.assert_array_equal(model.components_, SRDA(keep=0).fit(X, y).components_)
     assert not holds_rows(saved(model, tmp_path / "m"), X)
-
-
-# -- the command line ----------------------------------------------------------------------------
 
 
 def write_csv(path, X, y):

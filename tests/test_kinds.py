@@ -162,8 +162,6 @@ def test_texts_are_the_same_in_every_kind(tmp_path, name, write):
     assert gathered(tmp_path / name, text="text", chunk_rows=9) == texts()
 
 
-# -- what Arrow and ORC files do as Parquet files do ----------------------------------------------
-
 TYPED = ["parquet", "arrow", "orc", "arrow stream"]
 
 

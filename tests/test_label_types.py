@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 import re
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -67,17 +67,11 @@ def columns_of(labels, of_texts):
 
 
 def as_csv(columns):
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(columns)
-    rows.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue().encode()
+    return pd.DataFrame(columns).to_csv(index=False).encode()
 
 
 def as_jsonl(columns):
-    rows = zip(*columns.values(), strict=True)
-    lines = [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
-    return ("\n".join(lines) + "\n").encode()
+    return pd.DataFrame(columns).to_json(orient="records", lines=True).encode()
 
 
 class Files:
@@ -96,10 +90,8 @@ class Files:
             path, stdin = "-", as_csv({**columns, "label": labels})
         elif form == "- jsonl":
             path, stdin = "-", as_jsonl(table)
-        elif suffix.startswith("csv"):
-            opened = gzip.open if suffix.endswith("gz") else open
-            with opened(path, "wb") as file:
-                file.write(as_csv({**columns, "label": labels}))
+        elif suffix == "csv":
+            path.write_bytes(as_csv({**columns, "label": labels}))
         elif suffix == "jsonl":
             path.write_bytes(as_jsonl(table))
         elif suffix == "parquet":
@@ -150,9 +142,6 @@ def every_pair():
 pairs = pytest.mark.parametrize(
     ("files", "source", "target"), list(every_pair()), indirect=["files"]
 )
-
-
-# -- the table -------------------------------------------------------------------------------------
 
 
 @pairs
@@ -266,9 +255,6 @@ def test_rows_whose_label_does_not_fit_are_skipped(run, tmp_path, target):
     assert load(tmp_path / "u.narrows").class_count_.tolist() == [2 * EACH] * 2
 
 
-# -- both types in one input -----------------------------------------------------------------------
-
-
 def test_the_first_of_several_files_decides(run, tmp_path):
     files, fit = Files(run, tmp_path), "fit {} --method oc -o m.narrows"
     (tmp_path / "i.csv").write_bytes(as_csv({"x": [1, 2, 3], "y": [3, 1, 2], "label": [1, 2, 1]}))
@@ -289,28 +275,6 @@ def test_the_first_of_several_files_decides(run, tmp_path):
 
 
 MIXED = b"a,b,label\n" + b"1,2,1\n3,1,2\n" * 10 + b"9,9,a\n" * 5
-
-
-def test_text_that_comes_late_on_a_pipe(run, tmp_path):
-    files, few = Files(run, tmp_path), " --chunk-rows 4"
-    (tmp_path / "late.csv").write_bytes(MIXED)  # a file is read as a pipe is
-    for path in ("-", "late.csv"):
-        status, _, err = run(f"fit {path} --method oc -o m.narrows{few}", stdin=MIXED)
-        assert (status, ":22: expected an integer label" in err) == (1, True)
-    for more in (few + " --labels text", ""):  # or in one chunk
-        assert run("fit - --method oc -o m.narrows" + more, stdin=MIXED)[0] == 0
-        assert files.counts() == {"1": 10, "2": 10, "a": 5}
-    (tmp_path / "i.csv").write_bytes(MIXED[: MIXED.index(b"9,9")])
-    assert run("fit i.csv --method srda -o m.narrows")[0] == 0
-    for command in "predict", "transform", "update":
-        command = f"{command} m.narrows - -o {'m.narrows' if command == 'update' else 'p.csv'}"
-        assert_refused(run(command + few, stdin=MIXED), False, "standard input:22: ")
-        assert_refused(run(command, stdin=MIXED), False, "'a'")  # a model decides before all chunks
-        assert run(command + few + " --labels text", stdin=MIXED)[0] == 0
-    assert files.counts() == {"1": 20, "2": 20, "a": 5}
-
-
-# -- classes of a model that become text -----------------------------------------------------------
 
 
 def one_of_each_state():
@@ -383,28 +347,6 @@ def test_a_model_that_ignores_labels_learns_any(run, tmp_path):
             assert load(tmp_path / "m.narrows").n_samples_seen_ == 45
 
 
-# -- other commands --------------------------------------------------------------------------------
-
-
-LABELS = {"text of integers": "12", "text and integers": "12a", "integers": "12"}
-
-
-@pytest.mark.parametrize("kind", [*LABELS, "leading zeros"])
-@pytest.mark.parametrize(
-    ("source", "target"), [("csv", "parquet"), slow("parquet", "npz"), slow("npz", "csv")]
-)
-def test_a_conversion_there_and_back_means_the_same(run, tmp_path, kind, source, target):
-    labels, files = of_each(*LABELS.get(kind, ("01", "02"))), Files(run, tmp_path)
-    files.fit(source + " text" * (kind == "text of integers" and source != "csv"), labels)
-    assert run(f"convert {tmp_path / 'fit.'}{source} there.{target}")[::2] == (0, "")
-    assert run(f"convert there.{target} back.{source}")[::2] == (0, "")
-    for name in (f"there.{target}", f"back.{source}"):
-        _, out, err = run(f"predict m.narrows {name} -o p.csv --json")
-        assert (json.loads(out)["accuracy"], err) == (1.0, "")
-        read = np.concatenate([y for _, y in iter_chunks(name, labels="text")])
-        assert read.tolist() == labels
-
-
 def test_svmlight_holds_integers_alone(run, tmp_path):
     for name, labels in {"i": ["1", "02", "3"], "t": ["1", "2", "a"]}.items():
         np.savez(tmp_path / f"{name}.npz", X=np.ones((3, 2)), y=np.array(labels))
@@ -445,8 +387,7 @@ def test_parts_of_a_data_set_have_labels_of_one_type(tmp_path, monkeypatch, kind
     """The first chunk of the first part decides, whatever a worker reads first."""
     paths = [str(tmp_path / f"{name}.csv") for name in "ab"]
     for path, labels in zip(paths, (of_each("1", "2"), of_each("1", "2", "a")), strict=True):
-        with open(path, "wb") as file:
-            file.write(as_csv({**columns_of(labels, False), "label": labels}))
+        Path(path).write_bytes(as_csv({**columns_of(labels, False), "label": labels}))
     if kind == "parts":
         pretend(monkeypatch, "large files", 500)
     with pytest.raises(DataError, match=r"b\.csv:4: .*integer.*'a'"):

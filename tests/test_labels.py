@@ -147,8 +147,6 @@ def test_windows_dicts_and_comparisons_expect_labels_of_one_type():
         compare(few(), TEXT, ["oc"], [1], test=(few(), WHICH))
 
 
-# -- classes= of partial_fit, as of scikit-learn's classifiers -------------------------------------
-
 streamed = pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
 
 
@@ -202,8 +200,6 @@ def test_classes_of_an_indicator_matrix_are_the_numbers_of_its_columns():
         with pytest.raises(ValueError, match="given classes 0, 1, got 2"):
             OnlineSRDA().partial_fit(X, y, classes=[0, 1])
 
-
-# -- labels of every type ------------------------------------------------------------------------
 
 WORDS = ["b", "a", "cc"]
 LARGE = [2**62 + 1, 2**62 + 2, 2**62 + 3]  # of one float
@@ -313,8 +309,6 @@ def test_signed_and_unsigned_integers_are_one_type(size):
     with pytest.raises(ValueError, match="one type"):
         OC().fit(X, [-1, 2, 3, 4]).partial_fit(X, large)
 
-
-# -- numbers that are passed as classes ----------------------------------------------------------
 
 X, Y = load_diabetes(return_X_y=True)  # 214 distinct whole numbers as floats
 

@@ -77,9 +77,6 @@ def test_ids_that_floats_do_not_hold_apart_are_no_numbers():
     assert [kind for _, kind, *_ in encoder.decisions_] == ["category", "number", "identifier"]
 
 
-# -- files ---------------------------------------------------------------------------------------
-
-
 def written(folder, form, ids):
     """Write a file whose labels are integers; return its path, and options to read it."""
     X, path = np.eye(3)[WHICH] + 0.25, str(folder / f"ids.{form.split()[-1]}")

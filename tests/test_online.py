@@ -29,9 +29,6 @@ def unit(v):
     return np.divide(v, length, out=np.zeros_like(v), where=length > 0)
 
 
-# -- learning ------------------------------------------------------------------------------------
-
-
 @every
 def test_passes_are_partial_fits_one_after_the_other(case):
     X, y = labelled()
@@ -119,9 +116,6 @@ def test_files_are_learned_in_their_order_and_may_grow_wider():
         local.fit(IOC(shuffle=True), chunks)
 
 
-# -- what is read --------------------------------------------------------------------------------
-
-
 @every
 def test_components_are_unit_vectors_of_the_iterates(case):
     X, y = labelled()
@@ -184,9 +178,6 @@ def test_learning_and_reducing_at_once(case, form, orthonormalize):
         new().transform_while_learning(form(X), y[:-1])
 
 
-# -- stillness -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("p", "tol", "patience"), [(2, 0.06, 5), (3, 0.02, 20), (1, 1e-3, 2)])
 def test_still_is_when_the_directions_moved_little_for_long(p, tol, patience):
     X, y = labelled(n=700, d=6, c=3)
@@ -230,9 +221,6 @@ def test_what_comes_after_a_stop_is_reduced_but_not_learned():
     assert state_of(learner).core.drift() < 1e-12
 
 
-# -- what the iterates tend to -------------------------------------------------------------------
-
-
 def leading(A, p):
     return np.linalg.eigh(A)[1][:, ::-1].T[:p]
 
@@ -274,9 +262,6 @@ def test_the_sums_of_the_iterates_are_those_of_exact_oc(method):
         method().partial_fit(X[:1], y[:1]).exact()
 
 
-# -- theta found ---------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["iris", "wine"])
 def test_the_automatic_theta_of_immc_finds_the_leading_direction(data, name):
@@ -294,9 +279,6 @@ def test_the_automatic_theta_of_immc_finds_the_leading_direction(data, name):
 def test_components_that_gain_no_margin_are_named(n_components, eps):
     with pytest.warns(UserWarning, match=f"expected {n_components} components that gain"):
         IMMC(n_components, eps=eps).fit(*labelled(n=300))
-
-
-# -- ILDA ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -330,9 +312,6 @@ def test_the_gain_of_ilda_is_bounded_so_that_nothing_diverges():
             fitted = ILDA(3, eta=eta).fit(scale * X, y)
             assert np.isfinite(fitted.components_).all()
             assert np.isfinite(fitted.eigenvalues_).all()
-
-
-# -- keeping -------------------------------------------------------------------------------------
 
 
 @every
