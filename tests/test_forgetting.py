@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from narrows import DF, IG, LDA, MMC, OC, OCFS, OCM, PCA, SRDA, OnlineSRDA, VarianceFS, Window
 from narrows.errors import ParameterError
-from tests.cases import ADDITIVE, labelled
+from tests.cases import labelled
 from tests.conftest import EVERYTHING, slow
 
 BATCHES = [[], [1, 2, 40], list(range(1, 300, 7 if EVERYTHING else 35)), [150], [299]]
@@ -37,28 +37,6 @@ def assert_same(a, b, rtol=1e-9):
     assert a.classes_.tolist() == b.classes_.tolist()
     for mine, theirs in zip(answers(a), answers(b), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.more
-@pytest.mark.parametrize("case", ADDITIVE, ids=lambda case: case.name)
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
-@pytest.mark.parametrize("half_life", [5, np.float16(80.5)])
-def test_a_half_life_is_a_weight(case, kind, half_life):
-    if kind == "sparse" and not case.takes_sparse:
-        pytest.skip("dense samples only")
-    X, y = rows(kind)
-    given = np.random.default_rng(0).random(len(y))
-    weight = given * 0.5 ** (np.arange(len(y))[::-1] / float(half_life))
-    expected = clone(case.estimator).fit(X, y, sample_weight=weight)
-    made = clone(case.estimator).set_params(half_life=half_life)
-    assert_same(made.fit(X, y, sample_weight=given), expected)
-    for cuts in BATCHES:
-        stream = clone(made)
-        for part in np.split(np.arange(len(y)), cuts):
-            stream.partial_fit(X[part], y[part], sample_weight=given[part])
-        assert_same(stream, expected)
-        assert stream.n_samples_seen_ == len(y)
 
 
 def test_streams_that_ran_side_by_side_are_added():

@@ -11,14 +11,13 @@ from examples.papers.printed.immc import immc
 from examples.papers.printed.ioc import ioc
 from scipy import linalg, sparse
 
-import narrows
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC, OC
 from narrows.engines import local
 from narrows.errors import ParameterError
-from tests.cases import ONLINE, answer, assert_same, bytes_of, labelled
+from tests.cases import ONLINE, answer, assert_same, labelled
 from tests.inside import state_of
 from tests.oracles.dense import scatters
-from tests.test_span import assert_near, stream, uci, vectors
+from tests.test_span import assert_near, uci, vectors
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin")
 every = pytest.mark.parametrize("case", ONLINE, ids=lambda case: case.name)
@@ -312,19 +311,3 @@ def test_the_gain_of_ilda_is_bounded_so_that_nothing_diverges():
             fitted = ILDA(3, eta=eta).fit(scale * X, y)
             assert np.isfinite(fitted.components_).all()
             assert np.isfinite(fitted.eigenvalues_).all()
-
-
-@every
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-def test_a_loaded_model_learns_the_same_to_the_bit(case, form, tmp_path):
-    """Across block edges, new classes and new bases."""
-    X, y = labelled(n=900, c=4)
-    order = stream(X, y, 900, late="dog")
-    X, y = np.where(np.abs(X) > 0.5, X, 0.0)[order], y[order]
-    learner, loaded = case.new(), case.new()
-    for start, end in pairwise([0, 1, 2, 7, 64, 100, 255, 300, 470, 900]):
-        for each in (learner, loaded):
-            each.partial_fit(form(X[start:end]), y[start:end])
-        assert bytes_of(loaded) == bytes_of(learner)
-        narrows.save(loaded, tmp_path / "m.narrows")
-        loaded = narrows.load(tmp_path / "m.narrows")

@@ -300,18 +300,6 @@ def test_samples_that_are_kept_decay_as_all_others():
     assert np.mean(late.predict(X[1000:]) == y[1000:]) > 0.95
 
 
-def test_going_on_after_a_save_repeats_the_same_samples(tmp_path):
-    X, y = by_label(*labelled(n=600, d=8, c=4))
-    whole = OnlineSRDA(keep=40, random_state=5).partial_fit(X, y)
-    part = OnlineSRDA(keep=40, random_state=5).partial_fit(X[:250], y[:250])
-    narrows.save(part, tmp_path / "m.narrows")
-    loaded = narrows.load(tmp_path / "m.narrows").partial_fit(X[250:], y[250:])
-    assert_same(loaded, whole, rtol=0, atol=0)
-    assert loaded.score_window_ == whole.score_window_
-    another = OnlineSRDA(keep=40, random_state=6).partial_fit(X, y)
-    assert np.abs(another.components_ - whole.components_).max() > 1e-6
-
-
 # -- merging -------------------------------------------------------------------------------------
 
 
