@@ -55,7 +55,7 @@ def theirs(suffix, labels):
         path = folder / f"b{suffix}"
         whole = pa.table({"a": X[:, 0], "b": X[:, 1].astype(np.int8), "label": labels})
         if suffix == ".csv":
-            whole.to_pandas().to_csv(path, index=False)
+            whole.to_pandas().to_csv(path, index=False, lineterminator="\r\n")
         elif suffix == ".jsonl":
             rows = zip(TEXTS, labels.tolist(), strict=True)
             lines = [json.dumps({"id": None, "label": j, "text": t}) for t, j in rows]

@@ -291,7 +291,7 @@ def test_estimators_accept_tensors(method):
 METHODS = [OC(), OCFS(), SRDA(alpha=1.0), OnlineSRDA(), IOC(), IDRQR(), PLS()]
 
 
-@pytest.mark.parametrize("method", METHODS, ids=repr)
+@pytest.mark.parametrize("method", METHODS, ids=[str(k) for k in range(len(METHODS))])
 def test_masked_arrays_are_refused(method):
     X, y = labelled()
     y = X[:, 0] if isinstance(method, PLS) else y
@@ -312,6 +312,15 @@ def test_masked_arrays_are_refused(method):
     for call in calls:
         with pytest.raises(ValueError, match="mask"):
             call()
+
+
+@pytest.mark.parametrize("method", [OC(), OCFS(), OnlineSRDA(random_state=0)], ids=repr)
+def test_indices_of_sparse_samples_may_be_of_two_types(method):
+    X, y = labelled(sparse=True)
+    given = sparse.csr_array(X)
+    given.indices = given.indices.astype(np.int64)
+    assert_reduces(method.fit(given, y), clone(method).fit(sparse.csr_array(X), y), X)
+    assert given.indices.dtype != given.indptr.dtype  # they are the caller's
 
 
 def test_masked_priors_texts_and_columns_are_refused():
