@@ -39,6 +39,15 @@ def assert_same(a, b, rtol=1e-9):
         np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=1e-12)
 
 
+def test_weights_and_half_life_multiply():
+    X, y = rows()
+    given = np.random.default_rng(0).random(len(y))
+    weight = given * 0.5 ** (np.arange(len(y))[::-1] / 50)
+    expected = OC().fit(X, y, sample_weight=weight)
+    for half_life in (50, np.float16(50)):
+        assert_same(OC(half_life=half_life).fit(X, y, sample_weight=given), expected)
+
+
 def test_streams_that_ran_side_by_side_are_added():
     X, y = rows()
     a, b = OCFS(half_life=30).fit(X[:200], y[:200]), OCFS(half_life=30).fit(X[200:], y[200:])

@@ -12,10 +12,10 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from narrows import IDRQR, IOC, OC, OCFS, PLS, SRDA, KernelSRDA, OnlineSRDA, Window, load, save
+from narrows import IDRQR, IOC, OC, OCFS, PLS, SRDA, OnlineSRDA, Window, load, save
 from narrows.river import OneByOne
 from narrows.text import HashedTfidf, Tfidf
-from tests.cases import STREAMED, arrays_of, assert_same, bytes_of
+from tests.cases import STREAMED, assert_same, bytes_of
 from tests.conftest import EVERYTHING, slow
 from tests.forks import holds_in_a_fork
 from tests.inside import Moments, pretend
@@ -71,13 +71,8 @@ def learn(model, X, y, rows):
 
 
 CASES = {
-    "OC": (OC, sparse_samples),
-    "SRDA": (lambda: SRDA(alpha=1.0), samples),
-    "OnlineSRDA": (lambda: OnlineSRDA(keep=30, polish=False), samples),
+    "OnlineSRDA, dense": (lambda: OnlineSRDA(keep=30, polish=False), samples),
     "OnlineSRDA, sparse": (lambda: OnlineSRDA(polish=False, half_life=500), sparse_samples),
-    "IOC": (lambda: IOC(n_components=2), samples),
-    "IDRQR": (IDRQR, samples),
-    "KernelSRDA": (lambda: KernelSRDA(n_hidden=20, alpha=1.0), samples),
     "PLS": (lambda: PLS(n_components=2), numbers),
     "Window": (lambda: Window(OC(), samples=50), samples),
     "Tfidf": (Tfidf, texts),
@@ -85,14 +80,23 @@ CASES = {
 }
 
 
+def each():
+    """Yield what makes a model, and what makes its samples."""
+    for name, (make, data) in CASES.items():
+        yield pytest.param(make, data, id=name)
+    for case in STREAMED:
+        X, y = case.labelled(n=150)
+        yield pytest.param(case.new, lambda case=case, X=X, y=y: (case.form(X), y), id=case.name)
+
+
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*(gain margin|positive score|gains margin)")
 @pytest.mark.parametrize("before", [0, 30])
-@pytest.mark.parametrize("name", CASES)
-def test_a_model_that_is_interrupted_has_learned_whole_blocks(name, before, monkeypatch):
+@pytest.mark.parametrize(("make", "data"), list(each()))
+def test_a_model_that_is_interrupted_has_learned_whole_blocks(make, data, before, monkeypatch):
     """Of the first call or a later one; compared with one fed what was learned."""
     pretend(monkeypatch, "small blocks")  # of texts
     pretend(monkeypatch, "tiny blocks")
-    make, data = CASES[name]
     X, y = data()
     begun, handler = make(), signal.getsignal(signal.SIGINT)
     if before:
@@ -203,58 +207,6 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(estimator):
         assert bytes_of(again) == bytes_of(done)
 
 
-FORMS = {"dense": np.asarray, "sparse": sparse.csr_array}
-
-
-def everything(estimator):
-    """What an estimator has learned and its attributes, to the bit."""
-    arrays = {name: array.tobytes() for name, array in arrays_of(estimator).items()}
-    arena = {f"state.{name}": b"" for name in ("arena", "arena_of")}  # behind it is room
-    names = getattr(estimator, "feature_names_in_", None)
-    held = {name: arena.get(name, content) for name, content in arrays.items()}
-    return held, estimator.n_features_in_, None if names is None else list(names)
-
-
-def batches(form, n=90, d=12):
-    rng = np.random.default_rng(0)
-    X = np.where(rng.random((n, d)) < 0.6, rng.normal(size=(n, d)) + 1.0, 0.0)
-    y = np.array(["ant", "bee", "cat"])[np.arange(n) % 3]
-    y[-5:] = "dog"  # a class of its own in the last batch
-    return [(FORMS[form](X[k : k + 30]), y[k : k + 30]) for k in range(0, n, 30)]
-
-
-@pytest.mark.slow
-@pytest.mark.more
-@pytest.mark.parametrize("form", FORMS)
-@streamed
-def test_an_interrupt_at_any_line_leaves_all_of_a_batch_or_nothing(case, form):
-    if form == "sparse" and not case.takes_sparse:
-        pytest.skip("dense samples only")
-    first, second, third = batches(form)
-    for begun, batch in (([first], second), ([first, second], third)):  # with a new class, too
-
-        def new(begun=begun):
-            estimator = case.new()
-            for each in begun:
-                estimator.partial_fit(*each)
-            return estimator
-
-        for _ in range(2):  # the first may import and compile
-            read, done = new(), new()
-            lines = run_traced(lambda done=done, batch=batch: done.partial_fit(*batch))
-        before, after = everything(read), everything(done)
-        after_reading = everything(read.partial_fit(*batch))  # which adds samples up that waited
-        rng = np.random.default_rng(len(begun))
-        some = min(12 if EVERYTHING else 4, lines - 1)
-        for number in sorted(rng.choice(np.arange(1, lines), some, replace=False)):
-            estimator = new()
-            run_traced(lambda e=estimator, batch=batch: e.partial_fit(*batch), int(number))
-            left = everything(estimator)
-            assert left in (before, after), number
-            if left == before:
-                assert everything(estimator.partial_fit(*batch)) == after_reading
-
-
 class Interrupted(OC):
     """The first batch is interrupted before anything is learned."""
 
@@ -293,7 +245,7 @@ def in_threads(functions):
 
 @streamed
 def test_threads_that_learn_with_one_estimator_lose_nothing(case):
-    first, *_ = batches("dense")
+    first = samples()
     estimator, times = case.new(), 8
 
     def learn():
@@ -304,12 +256,12 @@ def test_threads_that_learn_with_one_estimator_lose_nothing(case):
     once = case.new()
     for _ in range(4 * times):
         once.partial_fit(*first)
-    assert estimator.n_samples_seen_ == once.n_samples_seen_ == 30 * 4 * times
+    assert estimator.n_samples_seen_ == once.n_samples_seen_ == 150 * 4 * times
     assert_same(estimator, once, rtol=1e-7)
 
 
 def test_two_estimators_that_merge_each_other_do_not_wait_for_each_other():
-    (X, y), *_ = batches("dense")
+    X, y = samples()
     a, b = OC().fit(X, y), OC().fit(X, y)
     both = threading.Barrier(2, timeout=60)
 
@@ -333,17 +285,17 @@ class Waiting:
 
 
 def test_a_fork_while_another_thread_learns_can_learn():
-    (X, y), *_ = batches("dense")
+    X, y = samples()
     estimator = OCFS().fit(X, y)
     assert holds_in_a_fork(
         lambda wait: estimator.partial_fit(Waiting(X, wait), y),
-        lambda: estimator.partial_fit(X, y).n_samples_seen_ == 60,
+        lambda: estimator.partial_fit(X, y).n_samples_seen_ == 300,
     )
 
 
 @streamed
 def test_a_model_that_is_saved_waits_for_the_thread_that_learns(case, tmp_path):
-    first, *_ = batches("dense")
+    first = samples()
     estimator = case.new().partial_fit(*first)
     held, go_on, saved = threading.Event(), threading.Event(), threading.Event()
 
@@ -364,4 +316,4 @@ def test_a_model_that_is_saved_waits_for_the_thread_that_learns(case, tmp_path):
         saved.set()
 
     in_threads([hold, write])
-    assert load(tmp_path / "model").n_samples_seen_ == 60
+    assert load(tmp_path / "model").n_samples_seen_ == 300
