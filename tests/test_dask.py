@@ -50,9 +50,9 @@ from tests.cases import (
 )
 from tests.conftest import slow
 from tests.inside import begin, end, pretend
-from tests.test_aliasing import warned_here
 from tests.test_cross import METHODS, real
 from tests.test_engines import CUTS, DENSE_3, DENSE_5, SPARSE_5, WIDTHS
+from tests.test_given_arrays import warned_here
 from tests.test_tables import NAMES, customers
 
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
