@@ -1,4 +1,4 @@
-"""Streams that go on: with other parameters, labels that may occur, without weights."""
+"""Streams that go on: other parameters, labels that may occur, a fixed number of components."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import load_file
 from scipy import sparse
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 
 from narrows import (
     CCIPCA,
@@ -24,6 +25,7 @@ from narrows import (
     MI,
     OC,
     OCFS,
+    OCM,
     PCA,
     PLS,
     SRDA,
@@ -34,6 +36,7 @@ from narrows import (
     save,
 )
 from narrows.errors import DataError
+from tests.cases import labelled
 from tests.inside import (
     Moments,
     local,
@@ -135,3 +138,73 @@ def test_labels_that_may_occur_are_read_of_old_files(name, tmp_path):
         save(load(path), path)
         stored = load_file(path).get("known.labels.text", np.array([], np.uint8))
         assert bytes(stored).decode() == "".join(labels[known])
+
+
+P = 4  # components, from the first batch of a stream on
+METHODS = [OC, OCM, IDRQR, OnlineSRDA]
+methods = pytest.mark.parametrize("method", METHODS)
+
+
+def by_class():
+    """Rows of five classes, one class after the other."""
+    X, y = labelled(n=150, d=9, c=5)
+    order = np.argsort(y, kind="stable")
+    return X[order], y[order]
+
+
+def batches(size=10):
+    X, y = by_class()
+    for start in range(0, len(X), size):
+        yield X[start : start + size], y[start : start + size]
+
+
+def assert_width(learner, X, p=P):
+    assert learner.components_.shape == (p, X.shape[1])
+    if not isinstance(learner, OnlineSRDA):
+        assert not learner.eigenvalues_[~learner.components_.any(axis=1)].any()
+    assert len(learner.get_feature_names_out()) == p
+    reduced = learner.transform(X)
+    np.testing.assert_allclose(reduced, X @ learner.components_.T, rtol=1e-4, atol=1e-4)
+
+
+@methods
+def test_columns_are_as_many_as_asked_for_at_every_moment(method):
+    fixed, follows = method(n_components=P), method()
+    X, _ = by_class()
+    for X_part, y_part in batches():
+        fixed.partial_fit(X_part, y_part)
+        follows.partial_fit(X_part, y_part)
+        assert_width(fixed, X)
+        found = len(follows.components_)
+        if found <= P:  # all there are, and zeros
+            np.testing.assert_allclose(fixed.components_[:found], follows.components_, atol=1e-12)
+            assert not fixed.components_[found:].any()
+    assert found > P or method is OC
+    assert fixed.components_.any(axis=1).all()
+
+
+@methods
+def test_columns_without_a_class_are_zeros(method):
+    X, y = by_class()
+    for rows in (0, 1, 5):  # of one class or none
+        learner = method(n_components=P).partial_fit(X[:rows], y[:rows])
+        assert_width(learner, X)
+        assert method is not OC or not learner.transform(X).any()
+    learner = method(n_components=8).partial_fit(X, y)
+    assert_width(learner, X, 8)
+    assert not learner.components_[5:].any()
+    with pytest.raises(NotFittedError, match="without a direction"):
+        OC().partial_fit(X[:5], y[:5]).transform(X)
+
+
+@pytest.mark.parametrize("method", [OC, OCM])
+def test_priors_of_classes_to_come_leave_the_columns_zeros(method):
+    X, y = by_class()
+    given = [0.1, 0.2, 0.3, 0.2, 0.2]
+    learner = method(n_components=P, priors=given)
+    for X_part, y_part in batches(70):
+        learner.partial_fit(X_part, y_part)
+        assert_width(learner, X)
+        assert learner.components_.any() == (len(learner.classes_) == 5)
+    with pytest.raises(NotFittedError, match="expected 5 classes, one for each of the priors"):
+        method(priors=given).partial_fit(X[:5], y[:5]).transform(X)

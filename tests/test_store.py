@@ -1,4 +1,4 @@
-"""Model files: whole, checked, replaced at once, and never a pickle."""
+"""Model files: whole, checked, replaced at once and by one process, and never a pickle."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from scipy import sparse
 
 import narrows
 from narrows import OC, OCFS, SRDA, ForwardFS, KernelSRDA
+from narrows.command import cli
 from narrows.errors import DataError
 from narrows.read import Source, source_of
 from narrows.table import TableEncoder
 from narrows.text import Tfidf
 from tests.cases import assert_same, labelled
 from tests.forks import exit_code, forked
-from tests.inside import remember, replacing
+from tests.inside import before_chunk, remember, replacing, reserved, without_locks
 
 
 @pytest.fixture
@@ -288,3 +289,112 @@ def test_a_file_may_have_any_name(tmp_path, name):
     save_any(tmp_path / name)
     assert_same(narrows.load(tmp_path / name), OC().fit(*labelled()))
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def csv_of(n, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n, 3))
+    lines = [",".join(map(str, row)) + f",{k % 2}" for k, row in enumerate(X.tolist())]
+    return "a,b,c,label\n" + "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def command(run):
+    """The command line, in a folder with three models."""
+    for name, n in (("m", 20), ("one", 30), ("two", 50)):
+        with open(f"{name}.csv", "w") as file:
+            file.write(csv_of(n, seed=n))
+        assert run(f"fit {name}.csv --method oc -o {name}.narrows")[0] == 0
+    return run
+
+
+@pytest.mark.parametrize(("locks", "output"), [(True, "m.narrows"), (False, "link")])
+def test_a_model_that_has_changed_since_it_was_read_stays(command, monkeypatch, locks, output):
+    os.symlink("m.narrows", "link")
+    if not locks:
+        without_locks(monkeypatch)
+    update = f"update m.narrows one.csv -o {output}"
+    with monkeypatch.context() as patch:
+        before_chunk(patch, lambda number, size: os.replace("two.narrows", "m.narrows"))
+        status, out, err = command(update)
+    assert (status, out, "another process wrote" in err) == (1, "", True)
+    assert narrows.load("m.narrows").n_samples_seen_ == 50
+    names = {"link", "m.csv", "m.narrows", "one.csv", "one.narrows", "two.csv"}
+    assert set(os.listdir()) == names
+    assert command(update)[0] == 0
+    assert narrows.load("m.narrows").n_samples_seen_ == 80
+
+
+def test_models_are_merged_into_one_of_them_by_one_process(command, monkeypatch):
+    statuses = []
+
+    def merged_meanwhile(number, size):
+        for output in ("m", "new"):
+            merge = f"merge one.narrows m.narrows -o {output}.narrows".split()
+            statuses.append(exit_code(forked(lambda merge=merge: cli.main(merge))))
+
+    with monkeypatch.context() as patch:
+        before_chunk(patch, merged_meanwhile)
+        assert command("update m.narrows two.csv -o m.narrows")[0] == 0
+    assert statuses == [1, 0]
+    assert narrows.load("m.narrows").n_samples_seen_ == 70
+    assert narrows.load("new.narrows").n_samples_seen_ == 50
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("m", "fit --like one.narrows"), ("m", "update m.narrows"), ("new", "fit"), ("new", "save")],
+)
+def test_a_model_is_written_by_one_process(command, monkeypatch, name, other):
+    """The other one is refused before it reads samples, and nothing is lost or left."""
+    output, statuses = f"{name}.narrows", []
+
+    def write():
+        if other != "save":
+            return cli.main(f"{other} two.csv -o {output}".split())
+        try:
+            narrows.save(narrows.load("two.narrows"), output)
+        except DataError:
+            return 1
+
+    def written_meanwhile(number, size):
+        before = narrows.load(output).n_samples_seen_ if name == "m" else None
+        statuses.append(exit_code(forked(write)))
+        assert (narrows.load(output).n_samples_seen_ if name == "m" else None) == before
+
+    files = {*os.listdir(), output}
+    with monkeypatch.context() as patch:
+        before_chunk(patch, written_meanwhile)
+        assert command(f"fit one.csv --method oc -o {output}")[0] == 0
+    assert statuses == [1]
+    assert narrows.load(output).n_samples_seen_ == 30
+    assert set(os.listdir()) == files
+    assert write() in (0, None)
+    assert narrows.load(output).n_samples_seen_ > 30
+
+
+def test_a_reservation_ends_with_its_process(command):
+    def killed():
+        with reserved("m.narrows"), reserved("m.narrows"):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    files = sorted(os.listdir())
+    assert exit_code(forked(killed)) == -signal.SIGKILL
+    assert len(os.listdir()) == len(files) + 1
+    assert command("update m.narrows one.csv -o m.narrows")[0] == 0
+    assert sorted(os.listdir()) == files
+
+
+@pytest.mark.parametrize(("chunk", "status"), [(2, 1), (3, 0)])
+def test_a_checkpoint_of_another_run_stays(command, monkeypatch, chunk, status):
+    """The other one is written before the second checkpoint, or after the last."""
+    fit = "fit one.csv --method oc --chunk-rows 10 --checkpoint c.narrows -o new.narrows"
+
+    def other_fit(number, size):
+        if number == chunk:
+            os.replace("two.narrows", "c.narrows")
+
+    with monkeypatch.context() as patch:
+        before_chunk(patch, other_fit)
+        assert command(f"{fit} --every {10 if status else 1000}")[0] == status
+    assert narrows.load("c.narrows").n_samples_seen_ == 50
+    assert os.path.exists("new.narrows") == (not status)
