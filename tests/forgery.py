@@ -10,6 +10,7 @@ Before each forgery its number is written to FOLDER/at, so that a crash has a na
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import json
 import os
@@ -349,7 +350,7 @@ def _forge_header(header, rng):
         if not isinstance(header, dict) or not header:
             return
     what = rng.integers(8)
-    junk = JUNK[rng.integers(len(JUNK))]
+    junk = copy.deepcopy(JUNK[rng.integers(len(JUNK))])
     if what == 0:
         del header[rng.choice(sorted(header))]
     elif what == 1:
