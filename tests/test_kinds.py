@@ -37,11 +37,11 @@ def texts():
     return [f'sea "{k}", ü' for k in range(N)], [f"k {k % 3}" for k in range(N)]
 
 
-def table(of_texts=False, several=1):
+def table(of_texts):
     X, y = texts() if of_texts else samples()
     columns = {"text": X} if of_texts else dict(zip(NAMES, X.T, strict=True))
     whole = pa.table({**columns, "label": y})
-    return pa.concat_tables([whole.slice(k * N // several, N // several) for k in range(several)])
+    return pa.concat_tables([whole.slice(start, 10) for start in range(0, N, 10)])
 
 
 COMPRESSIONS = {
@@ -64,19 +64,20 @@ def of_text(path, of_texts, compress=bytes):
     path.write_bytes(compress(content.encode()))
 
 
-def of_parquet(path, of_texts, **options):
-    pq.write_table(table(of_texts), path, row_group_size=7, **options)
+def write_table(whole, path, stream=False, size=7, **options):
+    """Write a table to a file of the kind of its name, in several pieces."""
+    if path.suffix == ".parquet":
+        pq.write_table(whole, path, row_group_size=size, **options)
+    elif path.suffix == ".orc":
+        orc.write_table(whole, str(path), **options)
+    else:
+        make = pa.ipc.new_stream if stream else pa.ipc.new_file
+        with make(str(path), whole.schema, options=pa.ipc.IpcWriteOptions(**options)) as file:
+            file.write_table(whole, size)
 
 
-def of_ipc(path, of_texts, make=pa.ipc.new_file, compression=None, size=7):
-    whole = table(of_texts)
-    options = pa.ipc.IpcWriteOptions(compression=compression)
-    with make(str(path), whole.schema, options=options) as file:
-        file.write_table(whole, size)
-
-
-def of_orc(path, of_texts, **options):
-    orc.write_table(table(of_texts, 5), str(path), **options)
+def of_table(path, of_texts, **options):
+    write_table(table(of_texts), path, **options)
 
 
 def of_npz(path, of_texts, save=np.savez):
@@ -108,19 +109,19 @@ FILES = [
     ("a.svmlight", of_text, False),
     ("a.libsvm", of_text, False),
     *(
-        ("a.parquet", partial(of_parquet, compression=codec), True)
+        ("a.parquet", partial(of_table, compression=codec), True)
         for codec in ("none", "snappy", "gzip", "zstd", "lz4", "brotli")
     ),
     *(
-        ("a.arrow", partial(of_ipc, make=make, compression=codec), True)
-        for make in (pa.ipc.new_file, pa.ipc.new_stream)
+        ("a.arrow", partial(of_table, stream=stream, compression=codec), True)
+        for stream in (False, True)
         for codec in (None, "lz4", "zstd")
     ),
-    ("a.arrow", partial(of_ipc, size=1000), True),
+    ("a.arrow", partial(of_table, size=1000), True),
     ("a.feather", lambda path, of_texts: feather.write_feather(table(of_texts), path), True),
     ("a.feather", lambda path, of_texts: pl.from_arrow(table(of_texts)).write_ipc(path), True),
     *(
-        ("a.orc", partial(of_orc, compression=codec), True)
+        ("a.orc", partial(of_table, compression=codec), True)
         for codec in ("uncompressed", "snappy", "zlib", "zstd", "lz4")
     ),
     ("a.npz", of_npz, False),
@@ -166,16 +167,10 @@ TYPED = ["parquet", "arrow", "orc", "arrow stream"]
 
 
 def write(kind, folder, columns):
-    """Write columns to a file of a kind, in several pieces."""
-    whole, path = pa.table(columns), folder / f"t.{kind.split()[0]}"
-    if kind == "parquet":
-        pq.write_table(whole, path, row_group_size=7)
-    elif kind == "orc":
-        orc.write_table(whole, str(path))
-    else:
-        make = pa.ipc.new_stream if "stream" in kind else pa.ipc.new_file
-        with make(str(path), whole.schema) as file:
-            file.write_table(whole, 7)
+    """Write columns to a file of a kind."""
+    path = folder / f"t.{kind.split()[0]}"
+    stream = {"stream": True} if "stream" in kind else {}
+    write_table(pa.table(columns), path, **stream)
     return path
 
 

@@ -399,19 +399,6 @@ def test_dense_samples_have_an_origin_and_wide_sparse_ones_have_none():
         np.testing.assert_allclose(core.energy, Q, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("ordered", [False, True])
-@pytest.mark.parametrize("half_life", [None, 40.0])
-def test_an_offset_changes_nothing(ordered, half_life):
-    X, y = by_label(*labelled(n=300, d=9)) if ordered else labelled(n=300, d=9)
-    parameters = {"random_state": 0, "half_life": half_life}
-    plain = OnlineSRDA(**parameters).partial_fit(X, y)
-    far = OnlineSRDA(**parameters).partial_fit(X + 1e6, y)
-    np.testing.assert_allclose(far.components_, plain.components_, rtol=1e-6, atol=1e-8)
-    np.testing.assert_array_equal(far.predict(X + 1e6), plain.predict(X))
-    np.testing.assert_allclose(far.predict_proba(X + 1e6), plain.predict_proba(X), atol=1e-6)
-    assert far.score_ == plain.score_
-
-
 def test_merging_with_samples_about_0_is_about_0():
     X, y = wide(240)
     X[:120] += 3.0
