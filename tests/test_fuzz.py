@@ -237,3 +237,9 @@ def test_what_is_damaged_is_read_as_by_the_reference_or_refused(files, suffix, d
         content = content[:at] + data.draw(odd) + content[at + gone :]
     assume(content not in contents[suffix])
     check(folder / f"damaged{suffix}", content, suffix)
+
+
+def test_numbers_that_only_python_allows_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("a,label\n1_0,1\n")
+    with pytest.raises(DataError, match=r"a\.csv:2: .*'1_0'"):
+        list(iter_chunks(tmp_path / "a.csv"))

@@ -788,3 +788,7 @@ def test_arrays_of_a_file_are_checked(name):
     for wrong in (array[..., 1:], np.full_like(array, np.nan), array.astype(np.float32)):
         with pytest.raises(ValueError, match=name):
             from_arrays(DiagonalRLS, arrays | {name: wrong})
+    if name == "origin":
+        del arrays[name]
+        with pytest.raises(ValueError, match=name):
+            from_arrays(DiagonalRLS, arrays)
