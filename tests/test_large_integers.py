@@ -146,3 +146,10 @@ def test_ids_in_tables_of_files_are_categories(tmp_path, run, kind, suffix):
         assert names[:4] == [*(f"id={i}" for i in IDS[kind]), "id=(missing)"]
         found = json.loads(run(f"predict ids.narrows {path} -o out.csv --json")[1])
         assert found["accuracy"] > 0.9
+
+
+def test_text_of_a_number_has_no_underscores():
+    encoder = TableEncoder().fit({"a": np.arange(60) / 7})
+    assert encoder.transform({"a": ["10.5"]}).nnz
+    with pytest.raises(ValueError, match="1_0"):
+        encoder.transform({"a": ["1_0"]})
