@@ -10,6 +10,7 @@ Before each forgery its number is written to FOLDER/at, so that a crash has a na
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import json
 import os
@@ -18,6 +19,7 @@ import signal
 import sys
 import warnings
 import zlib
+from functools import partial
 
 import numpy as np
 from safetensors import safe_open
@@ -83,43 +85,33 @@ def _fitted(case):
 
 
 def _online(multi=False, **parameters):
-    def make():
-        X, y = labelled(sparse=True)
-        X[::5] = 0.0
-        y = np.eye(3, dtype=int)[np.unique(y, return_inverse=True)[1]] if multi else y
-        if multi:
-            y[::7, 0], y[::10] = 1, 0
-        model = OnlineSRDA(random_state=0, **parameters)
-        return model.partial_fit(X.astype(np.float32), y).partial_fit(X[::-1], y[::-1])
-
-    return make
+    X, y = labelled(sparse=True)
+    X[::5] = 0.0
+    y = np.eye(3, dtype=int)[np.unique(y, return_inverse=True)[1]] if multi else y
+    if multi:
+        y[::7, 0], y[::10] = 1, 0
+    model = OnlineSRDA(random_state=0, **parameters)
+    return model.partial_fit(X.astype(np.float32), y).partial_fit(X[::-1], y[::-1])
 
 
 def _as_non_zeros(model):
     """A model whose tables are kept as non-zeros, some of which came later."""
-
-    def make():
-        X, y = labelled(d=40, sparse=True)
-        X[:, 5:] = 0.0
-        y = X[:, 1] if isinstance(model, CorrelationFS) else y
-        begin("non-zeros, many of which wait")
-        try:
-            rows = sparse.csr_array(X)
-            return model.fit(rows, y).partial_fit(rows[:1], y[:1])
-        finally:
-            end()
-
-    return make
+    X, y = labelled(d=40, sparse=True)
+    X[:, 5:] = 0.0
+    y = X[:, 1] if isinstance(model, CorrelationFS) else y
+    begin("non-zeros, many of which wait")
+    try:
+        rows = sparse.csr_array(X)
+        return model.fit(rows, y).partial_fit(rows[:1], y[:1])
+    finally:
+        end()
 
 
 def _of_texts(vectoriser):
-    def make():
-        texts, y = ["the sea", "a tree", "the sea of trees", "sand"] * 3, ["w", "l", "l", "w"] * 3
-        vectoriser.update(texts)
-        model = OC().fit(vectoriser.transform(texts), y)
-        return remember(model, Source(label="l", text="t", tfidf=vectoriser))
-
-    return make
+    texts, y = ["the sea", "a tree", "the sea of trees", "sand"] * 3, ["w", "l", "l", "w"] * 3
+    vectoriser.update(texts)
+    model = OC().fit(vectoriser.transform(texts), y)
+    return remember(model, Source(label="l", text="t", tfidf=vectoriser))
 
 
 def _named():
@@ -135,51 +127,31 @@ def _minus():
 
 def _crossed(n, form=np.asarray, gone=0, later=0, **parameters):
     """A model of cross products, some of whose samples may still wait to be added."""
-
-    def make():
-        X, y = labelled(n=n, sparse=form is not np.asarray)
-        model = SRDA(**parameters).partial_fit(form(X), y)
-        if later:
-            model.partial_fit(form(X[:later]), y[:later])
-        if gone:
-            model.fit_moments(
-                model.moments_ - SRDA().partial_fit(form(X[:gone]), y[:gone]).moments_
-            )
-        return model
-
-    return make
+    X, y = labelled(n=n, sparse=form is not np.asarray)
+    model = SRDA(**parameters).partial_fit(form(X), y)
+    if later:
+        model.partial_fit(form(X[:later]), y[:later])
+    if gone:
+        model.fit_moments(model.moments_ - SRDA().partial_fit(form(X[:gone]), y[:gone]).moments_)
+    return model
 
 
 def _of_numbers(model, n=60, q=2, d=D, form=np.asarray, gone=0):
     """A model of numeric targets, of which some samples may be gone."""
-
-    def make():
-        X, _ = labelled(n=n, d=d, sparse=form is not np.asarray)
-        Y = np.round(X[:, :q] + 1)
-        fitted = clone(model).fit(form(X), Y)
-        if gone:
-            fitted.fit_moments(
-                fitted.moments_ - clone(model).fit(form(X[:gone]), Y[:gone]).moments_
-            )
-        return fitted
-
-    return make
+    X, _ = labelled(n=n, d=d, sparse=form is not np.asarray)
+    Y = np.round(X[:, :q] + 1)
+    fitted = clone(model).fit(form(X), Y)
+    if gone:
+        fitted.fit_moments(fitted.moments_ - clone(model).fit(form(X[:gone]), Y[:gone]).moments_)
+    return fitted
 
 
 def _wide(model, numeric=True):
     """A model of more features than there are products for, of numbers or of classes."""
-
-    def make():
-        rng = np.random.default_rng(0)
-        X = sparse.random_array((20, MOST + 1), density=0.01, rng=rng, format="csr")
-        y = rng.normal(size=(20, 2)) if numeric else np.arange(20) % 3
-        return clone(model).fit(sparse.csr_array(X), y)
-
-    return make
-
-
-def _in_the_making(estimator, passes):
-    return lambda: (estimator, passes)
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((20, MOST + 1), density=0.01, rng=rng, format="csr")
+    y = rng.normal(size=(20, 2)) if numeric else np.arange(20) % 3
+    return clone(model).fit(sparse.csr_array(X), y)
 
 
 KERNEL = KernelSRDA(n_hidden=9)
@@ -187,29 +159,21 @@ KERNEL = KernelSRDA(n_hidden=9)
 
 def _kernel(form=np.asarray, fitted=20, **parameters):
     """A model with a map, of several labels, to which samples were added."""
-
-    def make():
-        X, y = labelled(sparse=True)
-        Y = np.eye(3, dtype=int)[np.unique(y, return_inverse=True)[1]]
-        Y[::5, 1] = 1
-        model = KernelSRDA(n_hidden=9, **parameters)
-        if fitted:
-            model.fit(form(X[:fitted]), Y[:fitted])
-        return model.partial_fit(form(X[fitted:]), Y[fitted:])
-
-    return make
+    X, y = labelled(sparse=True)
+    Y = np.eye(3, dtype=int)[np.unique(y, return_inverse=True)[1]]
+    Y[::5, 1] = 1
+    model = KernelSRDA(n_hidden=9, **parameters)
+    if fitted:
+        model.fit(form(X[:fitted]), Y[:fitted])
+    return model.partial_fit(form(X[fitted:]), Y[fitted:])
 
 
 def _pipeline(vectoriser, *estimators):
     """A pipeline, or a vectoriser alone, fitted to texts."""
-
-    def make():
-        texts, y = [f"{word} of the {word}" for word in TEXTS for _ in range(4)], labelled()[1][:12]
-        if not estimators:
-            return clone(vectoriser).fit(texts)
-        return clone(make_pipeline(vectoriser, *estimators)).fit(texts, y)
-
-    return make
+    texts, y = [f"{word} of the {word}" for word in TEXTS for _ in range(4)], labelled()[1][:12]
+    if not estimators:
+        return clone(vectoriser).fit(texts)
+    return clone(make_pipeline(vectoriser, *estimators)).fit(texts, y)
 
 
 KINDS = {
@@ -224,54 +188,56 @@ KINDS = {
     "widened": lambda: widened(OC().fit(*labelled()), 9),
     "merged": lambda: OC().fit(*labelled()).merge(OC().fit(*labelled(seed=1, c=4))),
     "minus": _minus,
-    "first pass": _in_the_making(IDRQR(), 1),
-    "second pass": _in_the_making(IDRQR(), 2),
-    "candidates": _wide(ForwardFS(n_features=2, head=3), numeric=False),
-    "first pass of a kernel": _in_the_making(KERNEL, 1),
-    "second pass of a kernel": _in_the_making(KERNEL, 2),
-    "kernel, before the map": _kernel(fitted=0),
-    "kernel, before the map, sparse": _kernel(sparse.csr_array, fitted=0, kernel="relu"),
-    "kernel, updated": _kernel(half_life=30, n_components=2, standardize=[0, 2]),
-    "kernel, updated, sparse": _kernel(sparse.csr_array, alpha=0.5),
+    "first pass": lambda: (IDRQR(), 1),
+    "second pass": lambda: (IDRQR(), 2),
+    "candidates": partial(_wide, ForwardFS(n_features=2, head=3), numeric=False),
+    "first pass of a kernel": lambda: (KERNEL, 1),
+    "second pass of a kernel": lambda: (KERNEL, 2),
+    "kernel, before the map": partial(_kernel, fitted=0),
+    "kernel, before the map, sparse": partial(_kernel, sparse.csr_array, fitted=0, kernel="relu"),
+    "kernel, updated": partial(_kernel, half_life=30, n_components=2, standardize=[0, 2]),
+    "kernel, updated, sparse": partial(_kernel, sparse.csr_array, alpha=0.5),
     "kernel, emptied": lambda: clone(KERNEL).fit(*labelled()).emptied(),
-    "checkpoint": _in_the_making(OnlineSRDA(keep=20), 1),
+    "checkpoint": lambda: (OnlineSRDA(keep=20), 1),
     "columns": _named,
-    "products": _crossed(600),
-    "products, less some": _crossed(600, gone=300),
-    "samples that wait": _crossed(50),
-    "sparse samples that wait": _crossed(50, sparse.csr_array),
-    "products and samples that wait": _crossed(600, later=20),
-    "products, faded": _crossed(600, half_life=200),
-    "texts": _of_texts(Tfidf(stop_words=["of"])),
-    "hashed texts": _of_texts(HashedTfidf(32, "english")),
-    "texts by settings": _of_texts(Tfidf(None, 0.1, 0.9, 9, (1, 2), r"\w\w+", "char_wb")),
-    "pipeline": _pipeline(Tfidf(min_df=2), SRDA()),
-    "pipeline of three": _pipeline(HashedTfidf(64), "passthrough", OCFS(), OC()),
-    "vectoriser": _pipeline(Tfidf("english")),
+    "products": partial(_crossed, 600),
+    "products, less some": partial(_crossed, 600, gone=300),
+    "samples that wait": partial(_crossed, 50),
+    "sparse samples that wait": partial(_crossed, 50, sparse.csr_array),
+    "products and samples that wait": partial(_crossed, 600, later=20),
+    "products, faded": partial(_crossed, 600, half_life=200),
+    "texts": partial(_of_texts, Tfidf(stop_words=["of"])),
+    "hashed texts": partial(_of_texts, HashedTfidf(32, "english")),
+    "texts by settings": partial(_of_texts, Tfidf(None, 0.1, 0.9, 9, (1, 2), r"\w\w+", "char_wb")),
+    "pipeline": partial(_pipeline, Tfidf(min_df=2), SRDA()),
+    "pipeline of three": partial(_pipeline, HashedTfidf(64), "passthrough", OCFS(), OC()),
+    "vectoriser": partial(_pipeline, Tfidf("english")),
     "encoder": lambda: TableEncoder(3, 0.1, drop=["key"]).fit(TABLE),
     "pipeline of tables": lambda: make_pipeline(TableEncoder(max_terms=9), SRDA()).fit(
         TABLE, ["w", "l", "l"] * 20
     ),
     "folds": lambda: FisherFS(n_features="cv").fit(*labelled()),
     "folds, faded": lambda: OCFS(n_features="cv", half_life=9).partial_fit(*labelled()),
-    "folds of non-zeros": _as_non_zeros(IG(n_features="cv")),
-    "non-zeros": _as_non_zeros(OC()),
-    "non-zeros, squared": _as_non_zeros(FisherFS(priors="balanced")),
-    "non-zeros, counted": _as_non_zeros(IG()),
-    **{f"numbers, {case.name}": _of_numbers(case.estimator) for case in NUMERIC},
+    "folds of non-zeros": partial(_as_non_zeros, IG(n_features="cv")),
+    "non-zeros": partial(_as_non_zeros, OC()),
+    "non-zeros, squared": partial(_as_non_zeros, FisherFS(priors="balanced")),
+    "non-zeros, counted": partial(_as_non_zeros, IG()),
+    **{f"numbers, {case.name}": partial(_of_numbers, case.estimator) for case in NUMERIC},
     "numbers, fresh": lambda: PLS().partial_fit(labelled()[0][:0], np.zeros(0)),
     "numbers, fresh correlations": lambda: CorrelationFS().partial_fit(labelled()[0][:0], []),
-    "numbers, folds": _of_numbers(PLS(n_components="cv"), 600),
-    "numbers, folds of one target": _of_numbers(ReducedRank("cv"), q=1, form=sparse.csr_array),
-    "numbers, less some": _of_numbers(CorrelationFS(), gone=9),
-    "numbers, sparse": _of_numbers(CorrelationFS(half_life=9), form=sparse.csr_array),
-    "numbers, non-zeros": _as_non_zeros(CorrelationFS()),
-    "numbers, all at once": _wide(PLS()),
-    "numbers, all at once, ridge": _wide(ReducedRank()),
-    "online": _online(keep=30),
-    "online, short": _online(keep=9),
-    "online, faded": _online(keep=12, half_life=3),
-    "online, several": _online(multi=True, keep=20),
+    "numbers, folds": partial(_of_numbers, PLS(n_components="cv"), 600),
+    "numbers, folds of one target": partial(
+        _of_numbers, ReducedRank("cv"), q=1, form=sparse.csr_array
+    ),
+    "numbers, less some": partial(_of_numbers, CorrelationFS(), gone=9),
+    "numbers, sparse": partial(_of_numbers, CorrelationFS(half_life=9), form=sparse.csr_array),
+    "numbers, non-zeros": partial(_as_non_zeros, CorrelationFS()),
+    "numbers, all at once": partial(_wide, PLS()),
+    "numbers, all at once, ridge": partial(_wide, ReducedRank()),
+    "online": partial(_online, keep=30),
+    "online, short": partial(_online, keep=9),
+    "online, faded": partial(_online, keep=12, half_life=3),
+    "online, several": partial(_online, multi=True, keep=20),
 }
 
 
@@ -384,7 +350,7 @@ def _forge_header(header, rng):
         if not isinstance(header, dict) or not header:
             return
     what = rng.integers(8)
-    junk = JUNK[rng.integers(len(JUNK))]
+    junk = copy.deepcopy(JUNK[rng.integers(len(JUNK))])
     if what == 0:
         del header[rng.choice(sorted(header))]
     elif what == 1:

@@ -14,6 +14,7 @@ from importlib import import_module
 import pytest
 
 from narrows.engines import local as local
+from narrows.errors import DataError
 from narrows.io.atomic import replacing as replacing
 from narrows.io.atomic import reserved as reserved
 from narrows.methods.base import emptied_copy as emptied_copy
@@ -225,6 +226,8 @@ def goes_on(path, samples_of, expected):
     if not is_checkpoint(path):
         return None
     estimator, progress = load_checkpoint(path)
+    if not isinstance(progress, dict):  # as `narrows fit --resume` refuses it
+        raise DataError(path, "expected progress")
     learned, at = estimator._learned, progress.get("passes", 0)
     over = progress.get("base") or at + 1 == most_passes(estimator, learned.n_features)
     with suppress(*expected):

@@ -19,8 +19,7 @@ from narrows.command import cli
 TEXTS = ["the sea, the SEA and the salt", "a ship at sea", "salt of the land", "a hill on the land"]
 SECONDS = 60  # that a program may take on a busy machine
 OPTIONS = {
-    "iris.csv": "", "iris.svm": "", "iris.npy": "--label y.npy", "texts.jsonl": "",
-    "texts.csv": "--text body",
+    "iris.csv": "", "iris.svm": "", "texts.jsonl": "", "texts.csv": "--text body",
 }  # fmt: skip
 
 
@@ -34,8 +33,6 @@ def folder(tmp_path_factory):
     (folder / "iris.csv").write_text("\n".join(["a,b,c,d,class", *rows]) + "\n")
     rows = [f"{k} 1:{a} 3:{c} 4:{d}" for k, (a, _, c, d) in zip(number, X.tolist(), strict=True)]
     (folder / "iris.svm").write_text("\n".join(rows) + "\n")
-    np.save(folder / "iris.npy", X)
-    np.save(folder / "y.npy", y)
     labelled = list(zip(TEXTS, "ssll", strict=True)) * 3
     lines = [json.dumps({"text": text, "label": label}) for text, label in labelled]
     (folder / "texts.jsonl").write_text("\n".join(lines) + "\n")
@@ -48,9 +45,6 @@ def folder(tmp_path_factory):
     finally:
         os.chdir(before)
     return folder
-
-
-# -- a row at a time -----------------------------------------------------------------------------
 
 
 class Conversation:
@@ -116,8 +110,11 @@ def assert_alike(found, expected):
         assert a == b or float(a) == pytest.approx(float(b), rel=1e-9)
 
 
-@pytest.mark.parametrize("verb", ["predict", "transform"])
-@pytest.mark.parametrize("name", ["iris.csv", "iris.svm", "texts.jsonl", "texts.csv"])
+@pytest.mark.parametrize(
+    ("verb", "name"),
+    [("predict", "iris.csv"), ("transform", "iris.svm"), ("predict", "texts.jsonl"),
+     ("transform", "texts.csv")],
+)  # fmt: skip
 @pytest.mark.slow
 def test_each_row_is_answered_before_the_next(folder, monkeypatch, talk, name, verb):
     header, *rows = answers(folder, monkeypatch, verb, name)
@@ -136,50 +133,26 @@ def test_each_row_is_answered_before_the_next(folder, monkeypatch, talk, name, v
 
 
 @pytest.mark.slow
-def test_probabilities_and_a_file_that_is_no_pipe(folder, monkeypatch, talk):
-    rows = answers(folder, monkeypatch, "predict", "iris.csv", "--proba")
-    status, rest, _ = talk("predict", "iris.csv.narrows", "iris.csv", "--flush", "--proba").end()
-    assert (status, len(rest.splitlines())) == (0, len(rows))
-    for found, expected in zip(rest.splitlines(), rows, strict=True):
-        assert_alike(found, expected)
-
-
-@pytest.mark.slow
-def test_a_row_of_one_character_is_answered(talk):
-    command = talk("transform", "iris.svm.narrows", "-", "--flush", "-o", "-")
-    command.say("1")
-    assert command.answer().endswith("label")
-    assert command.answer().endswith(",1")
-
-
-@pytest.mark.slow
 def test_a_wrong_row_ends_the_answers(talk):
     command = talk("predict", "iris.csv.narrows", "-", "--flush")
-    command.say("a,b,c,d")
-    command.say("5,3,1.5,0.2")
+    for line in ("a,b,c,d", "5,3,1.5,0.2"):
+        command.say(line)
     assert command.answer() == "probability,label"
     assert command.answer().endswith("setosa")
     command.say("5,3,x,0.2")
     status, rest, messages = command.end()
-    assert (status, rest) == (1, "")
-    assert messages.startswith("narrows: standard input:3: column 'c': expected a number, got 'x'.")
+    assert (status, rest, "standard input:3" in messages) == (1, "", True)
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("command", "word"),
     [
-        ("", "Missing option '-o' / '--output'."),
-        ("--flush -o out.csv", "--flush: expected -o -, got out.csv. Leave out one of them."),
+        ("predict iris.csv.narrows iris.csv", "--output"),
+        ("predict iris.csv.narrows iris.csv --flush -o out.csv", "-o"),
+        ("transform iris.csv.narrows iris.csv -o new --engine dask --flush", "--engine"),
     ],
 )
-def test_an_output_is_required_without_flush(folder, monkeypatch, capfd, more, message):
+def test_only_standard_output_is_flushed(folder, monkeypatch, capfd, command, word):
     monkeypatch.chdir(folder)
-    assert cli.main(f"predict iris.csv.narrows iris.csv {more}".split()) == 2
-    assert message in capfd.readouterr().err
-
-
-def test_a_cluster_does_not_flush(folder, monkeypatch, capfd):
-    monkeypatch.chdir(folder)
-    command = "transform iris.csv.narrows iris.csv -o new --engine dask --flush"
     assert cli.main(command.split()) == 2
-    assert "--flush: expected --engine local, got --engine dask" in capfd.readouterr().err
+    assert word in capfd.readouterr().err

@@ -1,4 +1,4 @@
-"""Streams that go on: with other parameters, labels that may occur, without weights."""
+"""Streams that go on: other parameters, labels that may occur, a fixed number of components."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import load_file
 from scipy import sparse
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 
 from narrows import (
     CCIPCA,
@@ -24,6 +25,7 @@ from narrows import (
     MI,
     OC,
     OCFS,
+    OCM,
     PCA,
     PLS,
     SRDA,
@@ -34,12 +36,9 @@ from narrows import (
     save,
 )
 from narrows.errors import DataError
+from tests.cases import labelled
 from tests.inside import (
     Moments,
-    Pass,
-    SchemaError,
-    emptied_copy,
-    labels_of,
     local,
     rename_classes,
 )
@@ -80,85 +79,29 @@ def test_labels_that_may_occur_are_renamed(method):
     assert model.class_count_.tolist() == [50, 0, 50, 50]
 
 
-def test_labels_that_may_occur_are_labels_of_a_model(tmp_path):
-    model = SRDA().partial_fit(X[:0], y[:0], classes=[3, 1])
-    assert labels_of(model).tolist() == model.classes_.tolist() == [1, 3]
-    save(model, tmp_path / "m.narrows")
-    assert load(tmp_path / "m.narrows").classes_.tolist() == [1, 3]
-
-
-@pytest.mark.parametrize("size", [None, 2])
-def test_kernel_srda_shows_no_directions_of_no_samples(size):
-    model = KernelSRDA(n_components=size).partial_fit(X[:0], y[:0])
-    assert len(model.components_) == len(model.eigenvalues_) == (size or 0)
-    assert model.alpha_ == 0
-    assert model.partial_fit(X, y).score(X, y) > 0.9
-
-
-# -- moments ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("method", [IG, CHI, MI, DF], ids=lambda method: method.__name__)
-def test_moments_of_presence_are_those_of_zeros_and_ones(method):
+@pytest.mark.parametrize("second", [None, "class", "cross"])
+def test_moments_of_presence_are_those_of_zeros_and_ones(method, second):
     weight = np.linspace(0, 1e6, len(X))
     Z = np.where(X > 2, X, 0)
-    for second in (None, "total", "class", "cross"):
-        m = Moments.of(Z != 0, y, weight, second=second)
-        of_sparse = Moments.of(sparse.csr_array(Z) != 0, y, weight, second=second)
-        expected = method(2).fit(Z, y, weight).scores_
-        for each in (m, of_sparse):
-            found = method(2).fit_moments(each).scores_
-            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-        if second is not None:
-            with pytest.raises(ValueError, match="expected moments of zeros"):
-                method(2).fit_moments(Moments.of(Z / 100, y, second=second))
+    expected = method(2).fit(Z, y, weight).scores_
+    for form in (np.asarray, sparse.csr_array):
+        found = method(2).fit_moments(Moments.of(form(Z != 0), y, weight, second=second)).scores_
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    if second is not None:
+        with pytest.raises(ValueError, match="expected moments of zeros"):
+            method(2).fit_moments(Moments.of(Z / 100, y, second=second))
 
 
-def test_a_list_of_moments_has_some_of_one_kind():
-    with pytest.raises(ValueError, match="expected the moments of at least one fold"):
+def test_moments_that_cannot_be_fitted_are_refused():
+    with pytest.raises(ValueError, match="at least one fold"):
         OC().fit_moments([])
-    with pytest.raises(ValueError, match="expected moments of one kind, got n_features"):
+    with pytest.raises(ValueError, match="n_features"):
         OC(n_components="cv").fit_moments([Moments.of(X, y), Moments.of(X[:, :3], y)])
-
-
-def test_moments_of_no_samples_with_numbers_have_no_weight():
-    m = Moments.of(X[:0], X[:0, 0], second="cross", numeric=True)
-    with pytest.raises(ValueError, match="expected samples with a non-zero weight, got none"):
-        PLS().fit_moments(m)
-
-
-def test_one_sample_is_too_few_to_choose_components():
-    with pytest.raises(ValueError, match=r'.* in each fold for n_components="cv", got 1'):
+    with pytest.raises(ValueError, match="non-zero weight"):
+        PLS().fit_moments(Moments.of(X[:0], X[:0, 0], second="cross", numeric=True))
+    with pytest.raises(ValueError, match="in each fold"):
         PLS(n_components="cv").fit(X[:1], X[:1, 0])
-
-
-def test_errors_of_stored_folds_name_the_fold():
-    step = Pass(n_folds=2)
-    arrays = step.to_arrays(step.add(step.empty(4), X, y))
-    arrays["fold1_tt"] = -arrays["fold1_tt"]
-    with pytest.raises(SchemaError, match=r"^fold 1: tt"):
-        Pass.of_arrays(arrays, step)
-
-
-def test_moments_of_later_samples_are_not_copied(monkeypatch):
-    step = Pass(second="cross", keep=5)
-    a, b = (step.add(step.empty(4), X[half], y[half]) for half in HALVES)
-    expected = Moments.summed([a[0], b[0].later(75)])
-    monkeypatch.setattr(Moments, "later", None)  # which copies
-    (found,) = step.joined(a, b)
-    np.testing.assert_array_equal(found.samples.when, expected.samples.when)
-    np.testing.assert_array_equal(found.cross, expected.cross)
-    np.testing.assert_array_equal(b[0].counts, [25, 25, 25])
-
-
-@pytest.mark.parametrize("size", [None, 2])
-def test_kernel_srda_of_no_samples_is_saved(size, tmp_path):
-    path, fitted = tmp_path / "m.narrows", KernelSRDA(n_components=size).fit(X, y)
-    for model in (KernelSRDA(n_components=size, random_state=0).partial_fit(X[:0], y[:0]),
-                  fitted.emptied()):  # fmt: skip
-        save(model, path)
-        loaded = load(path).partial_fit(X, y)
-        np.testing.assert_array_equal(loaded.transform(X), model.partial_fit(X, y).transform(X))
 
 
 @pytest.mark.parametrize("first", [y[:0], y[:0] + 0.5, np.array([], str)], ids=["i", "f", "U"])
@@ -172,11 +115,6 @@ def test_forward_selection_finds_its_targets_in_the_first_samples(first, tmp_pat
         assert not hasattr(found, "classes_")
 
 
-def test_emptied_models_of_numbers_learn_numbers():
-    model = emptied_copy(ForwardFS(2).fit(X, X[:, 0] + 0.5)).partial_fit(X, y)
-    np.testing.assert_allclose(model.scores_, ForwardFS(2, target="numeric").fit(X, y).scores_)
-
-
 def test_a_forged_number_of_targets_of_an_old_file_is_named(tmp_path):
     path = tmp_path / "m.narrows"
     shutil.copy(OLD_FILES / "pls.narrows", path)
@@ -185,21 +123,88 @@ def test_a_forged_number_of_targets_of_an_old_file_is_named(tmp_path):
         load(path)
 
 
-def test_labels_that_may_occur_are_read_of_old_files(tmp_path):
+@pytest.mark.parametrize("name", ["srda", "onlinesrda"])
+def test_labels_that_may_occur_are_read_of_old_files(name, tmp_path):
     """Version 0.3 stored which labels of the state were registered."""
-    for name in ("srda", "onlinesrda"):
-        path = tmp_path / "m.narrows"
+    path = tmp_path / "m.narrows"
+    labels = load(OLD_FILES / f"{name}.narrows").classes_
+    for known in ([False] * 3, [False, True, False], [True]):
         shutil.copy(OLD_FILES / f"{name}.narrows", path)
-        labels = load(path).classes_
-        found = np.zeros(len(labels), bool)
-        for known in (False, True):
-            found[1] = known
-            shutil.copy(OLD_FILES / f"{name}.narrows", path)
-            rewritten(path, {"state.registered": found})
-            save(load(path), path)
-            stored = load_file(path).get("known.labels.text", np.array([], np.uint8))
-            assert bytes(stored).decode() == "".join(labels[found])
-        shutil.copy(OLD_FILES / f"{name}.narrows", path)
-        rewritten(path, {"state.registered": found[1:]})
-        with pytest.raises(DataError, match="registered: expected"):
-            load(path)
+        rewritten(path, {"state.registered": np.array(known)})
+        if len(known) < 3:
+            with pytest.raises(DataError, match="registered: expected"):
+                load(path)
+            continue
+        save(load(path), path)
+        stored = load_file(path).get("known.labels.text", np.array([], np.uint8))
+        assert bytes(stored).decode() == "".join(labels[known])
+
+
+P = 4  # components, from the first batch of a stream on
+METHODS = [OC, OCM, IDRQR, OnlineSRDA]
+methods = pytest.mark.parametrize("method", METHODS)
+
+
+def by_class():
+    """Rows of five classes, one class after the other."""
+    X, y = labelled(n=150, d=9, c=5)
+    order = np.argsort(y, kind="stable")
+    return X[order], y[order]
+
+
+def batches(size=10):
+    X, y = by_class()
+    for start in range(0, len(X), size):
+        yield X[start : start + size], y[start : start + size]
+
+
+def assert_width(learner, X, p=P):
+    assert learner.components_.shape == (p, X.shape[1])
+    if not isinstance(learner, OnlineSRDA):
+        assert not learner.eigenvalues_[~learner.components_.any(axis=1)].any()
+    assert len(learner.get_feature_names_out()) == p
+    reduced = learner.transform(X)
+    np.testing.assert_allclose(reduced, X @ learner.components_.T, rtol=1e-4, atol=1e-4)
+
+
+@methods
+def test_columns_are_as_many_as_asked_for_at_every_moment(method):
+    fixed, follows = method(n_components=P), method()
+    X, _ = by_class()
+    for X_part, y_part in batches():
+        fixed.partial_fit(X_part, y_part)
+        follows.partial_fit(X_part, y_part)
+        assert_width(fixed, X)
+        found = len(follows.components_)
+        if found <= P:  # all there are, and zeros
+            np.testing.assert_allclose(fixed.components_[:found], follows.components_, atol=1e-12)
+            assert not fixed.components_[found:].any()
+    assert found > P or method is OC
+    assert fixed.components_.any(axis=1).all()
+
+
+@methods
+def test_columns_without_a_class_are_zeros(method):
+    X, y = by_class()
+    for rows in (0, 1, 5):  # of one class or none
+        learner = method(n_components=P).partial_fit(X[:rows], y[:rows])
+        assert_width(learner, X)
+        assert method is not OC or not learner.transform(X).any()
+    learner = method(n_components=8).partial_fit(X, y)
+    assert_width(learner, X, 8)
+    assert not learner.components_[5:].any()
+    with pytest.raises(NotFittedError, match="without a direction"):
+        OC().partial_fit(X[:5], y[:5]).transform(X)
+
+
+@pytest.mark.parametrize("method", [OC, OCM])
+def test_priors_of_classes_to_come_leave_the_columns_zeros(method):
+    X, y = by_class()
+    given = [0.1, 0.2, 0.3, 0.2, 0.2]
+    learner = method(n_components=P, priors=given)
+    for X_part, y_part in batches(70):
+        learner.partial_fit(X_part, y_part)
+        assert_width(learner, X)
+        assert learner.components_.any() == (len(learner.classes_) == 5)
+    with pytest.raises(NotFittedError, match="expected 5 classes, one for each of the priors"):
+        method(priors=given).partial_fit(X[:5], y[:5]).transform(X)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from narrows import SRDA, Moments, load
+from narrows import load
 from narrows.errors import DataError
 from narrows.read import iter_chunks, source_of
 from narrows.table import TableEncoder
@@ -27,88 +27,54 @@ def as_decimals(ids):
     return pa.array(ids, pa.int64()).cast(pa.decimal128(25, 0))
 
 
-TYPES = {
-    "pandas": lambda ids, kind: pd.Series(ids, dtype={"int64": "Int64"}.get(kind, "UInt64")),
-    "pandas arrow": lambda ids, kind: pd.Series(ids, dtype=f"{kind}[pyarrow]"),
-    "pandas objects": lambda ids, kind: pd.Series(ids, dtype=object),
-    "pandas categories": lambda ids, kind: pd.Series(
-        pd.Categorical(pd.array(ids, f"{kind}[pyarrow]"))
-    ),
-    "pandas dictionary": lambda ids, kind: pd.Series(
-        pd.arrays.ArrowExtensionArray(pa.array(ids, kind).dictionary_encode())
-    ),
-    "polars": lambda ids, kind: pl.Series(ids, dtype=pl.Int64 if kind == "int64" else pl.UInt64),
-    "polars of 128 bits": lambda ids, kind: pl.Series(ids, dtype=pl.Int128),
-    "polars decimals": lambda ids, kind: pl.Series(ids, dtype=pl.Decimal(25, 0)),
-    "polars categories": lambda ids, kind: pl.Series(
-        [i if i is None else str(i) for i in ids], dtype=pl.Categorical
-    ),
-    "arrow": lambda ids, kind: pa.array(ids, kind),
-    "arrow chunks": lambda ids, kind: pa.chunked_array(
-        [pa.array(ids[:7], kind), pa.array(ids[7:], kind)]
-    ),
-    "arrow dictionary": lambda ids, kind: pa.chunked_array(
-        [pa.array(part, kind).dictionary_encode() for part in (ids[:7], ids[7:])]
-    ),
-    "arrow runs": lambda ids, kind: pc.run_end_encode(pa.array(ids, kind)),
-    "list": lambda ids, kind: ids,
-    "list of NaN": lambda ids, kind: [np.nan if i is None else i for i in ids],
-    "list of NumPy": lambda ids, kind: [i if i is None else np.dtype(kind).type(i) for i in ids],
-    "decimals": lambda ids, kind: [i if i is None else Decimal(i) for i in ids],
-}  # fmt: skip
+def with_missing(kind, name, ids):
+    """A column of integers and missing values."""
+    arrow = pa.array(ids, kind)
+    return {
+        "pandas": lambda: pd.Series(ids, dtype={"int64": "Int64"}.get(kind, "UInt64")),
+        "pandas objects": lambda: pd.Series(ids, dtype=object),
+        "pandas categories": lambda: pd.Series(pd.Categorical(pd.array(ids, f"{kind}[pyarrow]"))),
+        "polars decimals": lambda: pl.Series(ids, dtype=pl.Decimal(25, 0)),
+        "polars categories": lambda: pl.Series([i and str(i) for i in ids], dtype=pl.Categorical),
+        "arrow chunks": lambda: pa.chunked_array([arrow[:7], arrow[7:]]),
+        "arrow dictionary": lambda: arrow.dictionary_encode(),
+        "arrow runs": lambda: pc.run_end_encode(arrow),
+        "list of NaN": lambda: [np.nan if i is None else i for i in ids],
+        "list of NumPy": lambda: [i and np.dtype(kind).type(i) for i in ids],
+        "decimals": lambda: [i and Decimal(i) for i in ids],
+    }[name]()
+
+
+NAMES = [
+    "pandas", "pandas objects", "pandas categories", "polars decimals", "polars categories",
+    "arrow chunks", "arrow dictionary", "arrow runs", "list of NaN", "list of NumPy", "decimals",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", IDS)
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", NAMES)
 def test_integers_beside_missing_values_stay_as_they_are(name, kind):
     ids = [IDS[kind][k] if row % 10 else None for row, k in enumerate(WHICH)]
     expected = [*(f"id={i}" for i in IDS[kind]), "id=(missing)"]
     found = np.array([3 if i is None else IDS[kind].index(i) for i in ids])
-    for parameters in ({"categories": ["id"]}, {}, {"text": ["id"]}):
+    for parameters in ({"categories": ["id"]}, {}):
         encoder = TableEncoder(**parameters)
-        table = {"id": TYPES[name](ids, kind)}
+        table = {"id": with_missing(kind, name, ids)}
         X = encoder.fit_transform(table)
         assert encoder.get_feature_names_out().tolist() == expected
         assert X.toarray().argmax(axis=1).tolist() == found.tolist()
         plain = encoder.transform({"id": ids})
         assert (encoder.transform(table) != plain).nnz == 0
         # another integer of the same float is none of the known ones
-        assert encoder.transform({"id": TYPES[name]([None, IDS[kind][2] + 1], kind)}).sum() == 1
+        assert (
+            encoder.transform({"id": with_missing(kind, name, [None, IDS[kind][2] + 1])}).sum() == 1
+        )
 
 
 def test_ids_that_floats_do_not_hold_apart_are_no_numbers():
     same, apart = np.array(IDS["int64"])[WHICH], 2**53 + 4 * np.arange(60) ** 2
     encoder = TableEncoder().fit({"same": same, "apart": apart, "unlike": 2**62 + np.arange(60)})
     assert [kind for _, kind, *_ in encoder.decisions_] == ["category", "number", "identifier"]
-
-
-@pytest.mark.parametrize("name", [name for name in TYPES if "categories" not in name])
-def test_labels_are_the_integers_that_were_given(name):
-    if "decimals" in name:
-        pytest.skip("no labels")
-    X = np.eye(3)[WHICH] + np.arange(180).reshape(60, 3) / 1000
-    for kind, ids in IDS.items():
-        y = TYPES[name]([ids[k] for k in WHICH], kind)
-        model = SRDA().fit(X, y)
-        assert model.classes_.tolist() == ids
-        assert model.predict(X).tolist() == [ids[k] for k in WHICH]
-        assert model.score(X, y) == 1
-        assert model.score(X, TYPES[name]([ids[k - 1] for k in WHICH], kind)) == 0
-
-
-def test_classes_of_signed_and_unsigned_integers_are_integers():
-    X = np.eye(3)[WHICH]
-    y = np.array([-1, 2, 3])[WHICH]
-    stats = Moments(3).update(X, y).update(X[:2], np.array([2, 5], np.uint64))
-    assert stats.classes.dtype == np.int64
-    assert stats.classes.tolist() == [-1, 2, 3, 5]
-    close = Moments(3).update(X, y).update(X[:3], np.array(CLOSE[:3], np.uint64))
-    assert close.classes.tolist() == [-1, 2, 3, *CLOSE[:3]]
-    with pytest.raises(ValueError, match="one type"):
-        Moments(3).update(X, y).update(X[:1], np.array([2**63 + 1], np.uint64))
-
-
-# -- files ---------------------------------------------------------------------------------------
 
 
 def written(folder, form, ids):
@@ -155,44 +121,35 @@ def test_labels_of_files_are_their_integers(tmp_path, form, ids):
     assert np.concatenate(texts).tolist() == [str(ids[k]) for k in WHICH]
 
 
-def test_labels_that_no_integer_type_holds_are_refused(tmp_path):
-    for form, label in (
-        ("svm", 2**63),
-        ("point svm", 2**63 + 1),
-        ("svm", -(2**63) - 1),
-        ("jsonl", 2**63),
-    ):
-        path, _ = written(tmp_path, form, [label] * 3)
-        with pytest.raises(DataError, match=str(label)):
-            list(iter_chunks(path))
+@pytest.mark.parametrize(
+    ("form", "label"),
+    [("svm", 2**63), ("point svm", 2**63 + 1), ("svm", -(2**63) - 1), ("jsonl", 2**63)],
+)
+def test_labels_that_no_integer_type_holds_are_refused(tmp_path, form, label):
+    path, _ = written(tmp_path, form, [label] * 3)
+    with pytest.raises(DataError, match=str(label)):
+        list(iter_chunks(path))
 
 
-@pytest.mark.parametrize("form", FORMS[:1] + FORMS[3:4] + FORMS[5:7])
-def test_commands_keep_labels(tmp_path, run, form):
-    path, _ = written(tmp_path, form, IDS["int64"])
-    run(f"fit {path} --method srda -o ids.narrows")
-    assert load("ids.narrows").classes_.tolist() == IDS["int64"]
-    for output in "found.csv", "found.parquet", "found.svm", "found.npz":
-        run(f"predict ids.narrows {path} -o {output}")
-        y = np.concatenate([y for _, y in iter_chunks(output)])
-        assert y.tolist() == [IDS["int64"][k] for k in WHICH]
+@pytest.mark.parametrize(("kind", "suffix"), [("int64", "csv"), ("uint64", "parquet")])
+def test_ids_in_tables_of_files_are_categories(tmp_path, run, kind, suffix):
+    cells = [IDS[kind][k] if row > 5 else None for row, k in enumerate(WHICH)]
+    table = {"id": cells, "x": np.arange(60) / 7, "label": np.array(["a", "b", "c"])[WHICH]}
+    path = str(tmp_path / f"ids.{suffix}")
+    if suffix == "csv":
+        pd.DataFrame({**table, "id": pd.Series(cells, dtype=object)}).to_csv(path, index=False)
+    else:
+        pq.write_table(pa.table({**table, "id": pa.array(cells, kind)}), path, row_group_size=10)
+    for more in "--categories id", "":
+        run(f"fit {path} --table --method srda {more} -o ids.narrows")
+        names = source_of(load("ids.narrows")).names.tolist()
+        assert names[:4] == [*(f"id={i}" for i in IDS[kind]), "id=(missing)"]
+        found = json.loads(run(f"predict ids.narrows {path} -o out.csv --json")[1])
+        assert found["accuracy"] > 0.9
 
 
-@pytest.mark.parametrize("kind", ["int64", "uint64", "decimals"])
-def test_ids_in_tables_of_files_are_categories(tmp_path, run, kind):
-    ids = IDS["uint64" if kind == "uint64" else "int64"]
-    for missing, name in (True, "parquet"), (False, "parquet"), (True, "csv"):
-        cells = [ids[k] if row > 5 or not missing else None for row, k in enumerate(WHICH)]
-        table = {"id": cells, "x": np.arange(60) / 7, "label": [["a", "b", "c"][k] for k in WHICH]}
-        path = str(tmp_path / f"ids.{name}")
-        if name == "csv":
-            pd.DataFrame({**table, "id": pd.Series(cells, dtype=object)}).to_csv(path, index=False)
-        else:
-            column = as_decimals(cells) if kind == "decimals" else pa.array(cells, kind)
-            pq.write_table(pa.table({**table, "id": column}), path, row_group_size=10)
-        for more in "--categories id", "":
-            run(f"fit {path} --table --method srda {more} -o ids.narrows")
-            names = source_of(load("ids.narrows")).names.tolist()
-            assert names[: 3 + missing] == [f"id={i}" for i in ids] + ["id=(missing)"] * missing
-            found = json.loads(run(f"predict ids.narrows {path} -o out.csv --json")[1])
-            assert found["accuracy"] > 0.9
+def test_text_of_a_number_has_no_underscores():
+    encoder = TableEncoder().fit({"a": np.arange(60) / 7})
+    assert encoder.transform({"a": ["10.5"]}).nnz
+    with pytest.raises(ValueError, match="1_0"):
+        encoder.transform({"a": ["1_0"]})

@@ -9,20 +9,15 @@ import pytest
 from examples.papers.printed.ccipca import ccipca
 from examples.papers.printed.immc import immc
 from examples.papers.printed.ioc import ioc
-from examples.papers.texts import documents
 from scipy import linalg, sparse
-from sklearn.datasets import load_digits
-from sklearn.decomposition import PCA
-from sklearn.svm import LinearSVC
 
-import narrows
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC, OC
 from narrows.engines import local
 from narrows.errors import ParameterError
-from tests.cases import ONLINE, answer, arrays_of, assert_same, labelled
+from tests.cases import ONLINE, answer, assert_same, labelled
 from tests.inside import state_of
 from tests.oracles.dense import scatters
-from tests.test_span import assert_near, stream, uci, vectors
+from tests.test_span import assert_near, uci, vectors
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin")
 every = pytest.mark.parametrize("case", ONLINE, ids=lambda case: case.name)
@@ -31,9 +26,6 @@ every = pytest.mark.parametrize("case", ONLINE, ids=lambda case: case.name)
 def unit(v):
     length = np.linalg.norm(v, axis=-1, keepdims=True)
     return np.divide(v, length, out=np.zeros_like(v), where=length > 0)
-
-
-# -- learning ------------------------------------------------------------------------------------
 
 
 @every
@@ -50,94 +42,63 @@ def test_passes_are_partial_fits_one_after_the_other(case):
 
 
 @every
-def test_fit_begins_anew_and_partial_fit_goes_on(case):
-    X, y = labelled()
-    again = case.new().fit(X[:30], y[:30]).fit(X, y)
-    assert_same(again, case.new().fit(X, y), rtol=0, atol=0)
-    assert case.new().fit(X[:30], y[:30]).partial_fit(X[30:], y[30:]).n_samples_seen_ == 60
+def test_merge_names_the_exact_method_to_use(case):
+    fitted = case.new().fit(*labelled())
+    assert not hasattr(fitted, "merge")
+    with pytest.raises(AttributeError, match=r"Use .*(OC|PCA|LDA|MMC).* merge"):
+        fitted.merge(fitted)
 
 
 @every
-def test_there_is_no_merge_and_it_is_said_what_is_exact(case):
+def test_each_sample_has_one_label_and_no_weight(case):
     X, y = labelled()
-    fitted = case.new().fit(X, y)
-    for verb in ("merge", "fit_moments"):
-        assert not hasattr(fitted, verb)
-        with pytest.raises(AttributeError, match=r"Use .*(OC|PCA|LDA|MMC).* merge") as error:
-            getattr(fitted, verb)(fitted)
-        assert type(fitted).__name__ in str(error.value)
-
-
-@every
-def test_there_is_no_sample_weight(case):
-    X, y = labelled()
-    with pytest.raises(TypeError, match="sample_weight"):
-        case.new().fit(X, y, sample_weight=np.ones(60))
-
-
-@every
-def test_one_label_a_row(case):
-    X, _ = labelled()
     Y = np.eye(3, dtype=int)[np.arange(60) % 3]
     for several in (Y, sparse.csr_array(Y)):
-        with pytest.raises(ValueError, match=r"one label per sample, got y of shape \(60, 3\)"):
+        with pytest.raises(ValueError, match="one label per sample"):
             case.new().fit(X, several)
-    with pytest.warns(UserWarning, match="column-vector"):
-        column = case.new().fit(X, Y.argmax(axis=1)[:, None])
-    assert_same(column, case.new().fit(X, Y.argmax(axis=1)))
+    with pytest.raises(TypeError, match="sample_weight"):
+        case.new().fit(X, y, sample_weight=np.ones(60))
 
 
 def test_ccipca_needs_no_labels():
     X, y = labelled()
     alone = CCIPCA().fit(X)
     assert_same(alone, CCIPCA().fit(X, y), only={"components", "eigenvalues"})
-    assert alone.classes_.tolist() == [0]
     assert alone.class_count_.tolist() == [60]
-    assert CCIPCA().fit(X, y).class_count_.sum() == 60
+    with pytest.raises(ValueError, match="one label per sample"):
+        CCIPCA().fit(X, np.eye(3)[np.arange(60) % 3])
 
 
-def test_the_number_of_components_is_for_good():
+def test_the_number_of_components_does_not_change():
     X, y = labelled()
     learner = IOC(2).fit(X, y).set_params(n_components=3)
-    with pytest.raises(ParameterError, match="expected n_components=2 as at the start, got 3"):
+    with pytest.raises(ParameterError, match="n_components=2"):
         learner.partial_fit(X, y)
     assert learner.n_samples_seen_ == 60
     assert IOC(None).fit(X, y).components_.shape == (2, 7)
     assert IOC(None).fit(X[:, :1], y).components_.shape == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("learner", "message"),
-    [
-        (IOC(8), "expected n_components<=7, the number of features in the data, got 8. Use fewer"),
-        (IOC(0), "expected `n_components` to be an integer >= 1"),
-        (IIS(tol=0.0), "expected `tol` to be a number > 0 or None"),
-        (IIS(tol="x"), "expected `tol` to be a number > 0 or None"),
-        (IIS(early_stopping=True), "expected a tol for early_stopping=True, got None"),
-        (IOC(patience=0), "expected `patience` to be an integer >= 1"),
-        (IOC(passes=1.5), "expected `passes` to be an integer >= 1"),
-        (IMMC(theta=-1.0), 'expected `theta` to be "auto", a number >= 0, or 2 of them'),
-        (IMMC(theta=[1.0, 2.0, 3.0]), 'expected `theta` to be "auto", a number >= 0, or 2 of them'),
-        (IMMC(theta="much"), 'expected `theta` to be "auto"'),
-        (IMMC(theta=[np.nan, 1]), 'expected `theta` to be "auto"'),
-        (IMMC(theta="0.5"), 'expected `theta` to be "auto"'),
-        (IMMC(theta=1e160), 'expected `theta` to be "auto"'),
-        (IMMC(eps=1e160), "expected `eps` to be a finite number"),
-        (IOC(shuffle="no"), "expected `shuffle` to be True or False"),
-        (IMMC(eps=-0.1), "expected `eps` to be a finite number >= 0"),
-        (IMMC(deflate_shift="no"), 'expected `deflate_shift` to be "auto", True or False'),
-        (ILDA(eta=0.0), 'expected `eta` to be "auto" or a number > 0'),
-        (ILDA(eta="fast"), 'expected `eta` to be "auto" or a number > 0'),
-        (CCIPCA(amnesic=-1), "expected `amnesic` to be a finite number >= 0"),
-        (IOC(random_state=-1), "expected `random_state` to be None, a RandomState, or an integer"),
-    ],
-)
-def test_parameters_out_of_range(learner, message):
-    X, y = labelled()
-    for verb in (learner.fit, learner.partial_fit):
-        with pytest.raises(ParameterError, match=message):
-            verb(X, y)
-    assert not hasattr(learner, "n_features_in_")
+BAD = [
+    (IOC, {"n_components": [8, 0], "patience": [0], "passes": [1.5], "shuffle": ["no"]}),
+    (IOC, {"random_state": [-1]}),
+    (IIS, {"tol": [0.0, "x"], "early_stopping": [True]}),
+    (IMMC, {"theta": [-1.0, [1.0, 2.0, 3.0], "much", [np.nan, 1], "0.5", 1e160]}),
+    (IMMC, {"eps": [1e160, -0.1], "deflate_shift": ["no"]}),
+    (ILDA, {"eta": [0.0, "fast"]}),
+    (CCIPCA, {"amnesic": [-1]}),
+]
+
+
+@pytest.mark.parametrize(("method", "parameters"), BAD)
+def test_parameters_out_of_range(method, parameters):
+    for name, values in parameters.items():
+        for value in values:
+            learner = method(**{name: value})
+            for verb in (learner.fit, learner.partial_fit):
+                with pytest.raises(ParameterError, match=name):
+                    verb(*labelled())
+            assert not hasattr(learner, "n_features_in_")
 
 
 def test_files_are_learned_in_their_order_and_may_grow_wider():
@@ -152,9 +113,6 @@ def test_files_are_learned_in_their_order_and_may_grow_wider():
     assert_same(twice, IOC(passes=2).fit(X[30:], y[30:]))
     with pytest.raises(ParameterError, match="a file is read in its own order"):
         local.fit(IOC(shuffle=True), chunks)
-
-
-# -- what is read --------------------------------------------------------------------------------
 
 
 @every
@@ -176,17 +134,7 @@ def test_components_are_unit_vectors_of_the_iterates(case):
     np.testing.assert_allclose(apart, 0.0, atol=1e-10)
 
 
-def test_the_first_rows_come_one_a_sample():
-    X, y = labelled(d=9)
-    learner = IOC(4)
-    for n in range(1, 7):
-        learner.partial_fit(X[n - 1 : n], y[n - 1 : n])
-        started = np.linalg.norm(learner.components_, axis=1)
-        np.testing.assert_allclose(started, np.arange(1, 5) <= n)
-        assert learner.transform(X).shape == (60, 4)
-
-
-def test_eigenvalues():
+def test_eigenvalues_are_those_of_the_printed_iterations():
     X, y = labelled(n=300)
     *_, v = ioc(X, list(y), 2)
     np.testing.assert_allclose(IOC().fit(X, y).eigenvalues_, np.linalg.norm(v, axis=1))
@@ -202,40 +150,31 @@ def test_eigenvalues():
 
 
 @every
-@pytest.mark.parametrize("is_sparse", [False, True])
-def test_learning_and_reducing_at_once(case, is_sparse):
+@pytest.mark.parametrize("orthonormalize", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_learning_and_reducing_at_once(case, form, orthonormalize):
     """y(i) = W(i)'x(i), with the W of the table, or made orthonormal."""
-    X, y = labelled(n=90, sparse=is_sparse)
+
+    def new():
+        return case.new().set_params(orthonormalize=orthonormalize)
+
+    X, y = labelled(n=60, sparse=True)
     X = X + 3.0 * (X != 0)
-    form = sparse.csr_array if is_sparse else np.asarray
-    learner, step = case.new(), case.new()
-    reduced = np.vstack([
-        learner.transform_while_learning(form(X[:37]), y[:37]),
-        learner.transform_while_learning(form(X[37:]), y[37:]),
-    ])  # fmt: skip
-    assert_same(learner, case.new().partial_fit(form(X), y), rtol=1e-12)
-    for i in range(90):
+    learner, step = new(), new()
+    parts = [learner.transform_while_learning(form(X[k]), y[k]) for k in (slice(37), slice(37, 60))]
+    reduced = np.vstack(parts)
+    assert_same(learner, new().partial_fit(form(X), y), rtol=1e-12)
+    for i in range(60):
         W = unit(vectors(step.partial_fit(form(X[i : i + 1]), y[i : i + 1])))
-        if step.orthonormalize:
+        if orthonormalize:
             live = W.any(axis=1)
             Q, R = np.linalg.qr(W[live].T)
             W[live] = (Q * np.sign(np.diag(R))).T
         np.testing.assert_allclose(reduced[i], W @ X[i], atol=1e-9 * np.abs(X[i]).max())
-
-
-def test_learning_and_reducing_follows_the_table_and_keeps_the_float_type():
-    X, y = labelled(n=80)
-    expected = [unit(v) @ x for v, x in zip(ioc(X, list(y), 3), X, strict=True)]
-    np.testing.assert_allclose(IOC(3).transform_while_learning(X, y), expected, atol=1e-12)
-    assert IOC(3).transform_while_learning(X.astype(np.float32), y).dtype == np.float32
-    assert IOC(3).transform_while_learning(X[:0], y[:0]).shape == (0, 3)
-    fresh = IOC(3)
+    assert new().transform_while_learning(form(X).astype("f4"), y).dtype == np.float32
+    assert new().transform_while_learning(form(X)[:0], y[:0]).shape[0] == 0
     with pytest.raises(ValueError, match="inconsistent"):
-        fresh.transform_while_learning(X, y[:-1])
-    assert vars(fresh) == vars(IOC(3))
-
-
-# -- stillness -----------------------------------------------------------------------------------
+        new().transform_while_learning(form(X), y[:-1])
 
 
 @pytest.mark.parametrize(("p", "tol", "patience"), [(2, 0.06, 5), (3, 0.02, 20), (1, 1e-3, 2)])
@@ -281,19 +220,6 @@ def test_what_comes_after_a_stop_is_reduced_but_not_learned():
     assert state_of(learner).core.drift() < 1e-12
 
 
-@pytest.mark.slow
-def test_small_motions_are_told_from_rounding():
-    X, y = labelled(n=4000, d=6, c=3)
-    steps = [unit(v) for v in ioc(X, list(y), 1)]
-    moved = [np.linalg.norm(b - a) for a, b in pairwise(steps)]
-    least = float(np.median(moved[-500:]))
-    learner = IOC(1, tol=least, patience=1).fit(X, y)
-    assert learner.n_samples_still_ == next(n for n, d in enumerate(moved, 2) if d < least)
-
-
-# -- what the iterates tend to -------------------------------------------------------------------
-
-
 def leading(A, p):
     return np.linalg.eigh(A)[1][:, ::-1].T[:p]
 
@@ -335,88 +261,23 @@ def test_the_sums_of_the_iterates_are_those_of_exact_oc(method):
         method().partial_fit(X[:1], y[:1]).exact()
 
 
-def test_ccipca_tends_to_scikit_learns_pca():
-    X, _ = labelled(n=300, d=6)
-    X *= [3, 2, 1, 1, 1, 1]
-    pca = PCA(2).fit(X)
-    fitted = CCIPCA(2, passes=50, shuffle=True, random_state=0).fit(X)
-    assert (np.abs((fitted.components_ * pca.components_).sum(axis=1)) > 0.99).all()
-    np.testing.assert_allclose(fitted.eigenvalues_, pca.explained_variance_, rtol=0.05)
-
-
-# -- theta found ---------------------------------------------------------------------------------
-
-
-def test_the_printed_shift_lets_a_component_fall_back_onto_an_earlier_one(data):
-    """The second eigenvalue of 2 S_b - C on Iris is negative: documented, and mended by default."""
-    X, y = uci(data, "iris")
-    how = {"passes": 20, "shuffle": True, "random_state": 0}
-    literal = IMMC(eps=1.0, theta=0.3, **how).fit(X, y).components_
-    deflated = IMMC(eps=1.0, theta=0.3, deflate_shift=True, **how).fit(X, y).components_
-    assert abs(literal[0] @ literal[1]) > 0.9
-    assert abs(deflated[0] @ deflated[1]) < 0.1
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "standard", "least"),
-    [
-        ("iris", False, 0.99),
-        ("wine", True, 0.99),
-        ("balance_scale", False, 0.99),
-        ("waveform", False, 0.99),
-        ("pima_diabetes", True, 0.99),
-        ("ionosphere", False, 0.99),
-    ],
-)
-def test_theta_is_found_where_the_papers_found_none(data, name, standard, least):
-    """Medians of five orders after 20 passes; and components live by their shifts.
-
-    But for the second of Balance Scale: where v_2 has come near v_1, whose eigenvalue in the
-    deflated matrix is 0, its Rayleigh quotient no longer says that all else is at -2.
-    """
+@pytest.mark.parametrize("name", ["iris", "wine"])
+def test_the_automatic_theta_of_immc_finds_the_leading_direction(data, name):
     X, y = uci(data, name)
-    X = (X - X.mean(axis=0)) / X.std(axis=0) if standard else X
-    S_b, S_w, C = scatters(X, y)
-    L = np.linalg.eigvalsh(S_b - S_w)[::-1]
-    target = leading(S_b - S_w, 1)[0]
-    cosines, thetas = [], []
+    X = (X - X.mean(axis=0)) / X.std(axis=0) if name == "wine" else X
+    S_b, S_w, _ = scatters(X, y)
+    target, cosines = leading(S_b - S_w, 1)[0], []
     for seed in range(5):
         learner = IMMC(2, eps=1.0, passes=20, shuffle=True, random_state=seed).fit(X, y)
         cosines.append(abs(learner.components_[0] @ target))
-        rho = arrays_of(learner)["state.rho"]
-        thetas.append(np.maximum(0, -rho) + 0.05 * np.trace(C) / X.shape[1])
-    kept = 1 if name == "balance_scale" else 2
-    assert (L[:kept] + np.median(thetas, axis=0)[:kept] > 0).all()
-    assert np.median(cosines) > least, cosines
+    assert np.median(cosines) > 0.99, cosines
 
 
-def test_theta_follows_the_scale_of_the_data():
-    """Times a power of two everything is, but for the start, the same to the bit."""
-    X, y = labelled(n=500, d=6, c=3)
-    how = {"passes": 30, "shuffle": True, "random_state": 0}
-    one, other = (IMMC(1, **how).fit(s * X, y) for s in (16.0, 1024.0))
-    np.testing.assert_allclose(one.components_, other.components_, atol=0.02)
-    np.testing.assert_allclose(one.eigenvalues_ * 64**2, other.eigenvalues_, rtol=0.05)
-
-
-def test_components_that_gain_no_margin_are_named():
-    X, y = labelled(n=300)
-    expected = r"expected 5 components that gain margin at eps=1 .*, got \d so far"
-    with pytest.warns(UserWarning, match=expected):
-        IMMC(5, eps=1.0).fit(X, y)
-    with pytest.warns(UserWarning, match="expected 2 components that gain .*, got 0 so far"):
-        IMMC(2, eps=50.0).fit(X, y)
-
-
-# -- ILDA ----------------------------------------------------------------------------------------
-
-
-def fisher_directions(X, y):
-    """Eigenvalues and unit eigenvectors of S_w^-1 S_b, the largest first."""
-    S_b, S_w, _ = scatters(X, y)
-    L, V = linalg.eigh(S_b, S_w)
-    return L[::-1], unit(V.T[::-1])
+@pytest.mark.parametrize(("n_components", "eps"), [(5, 1.0), (2, 50.0)])
+def test_components_that_gain_no_margin_are_named(n_components, eps):
+    with pytest.warns(UserWarning, match=f"expected {n_components} components that gain"):
+        IMMC(n_components, eps=eps).fit(*labelled(n=300))
 
 
 @pytest.mark.slow
@@ -426,13 +287,13 @@ def fisher_directions(X, y):
 def test_ilda_tends_to_the_discriminant_directions(data, name, cosines):
     X, y = uci(data, name)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    L, V = fisher_directions(X, y)
-    found = [
-        ILDA(2, passes=20, shuffle=True, random_state=s).fit(X, y) for s in range(3)
-    ]  # fmt: skip
-    apart = np.median([np.abs((e.components_ * V[:2]).sum(axis=1)) for e in found], axis=0)
+    S_b, S_w, _ = scatters(X, y)
+    L, V = linalg.eigh(S_b, S_w)
+    L, V = L[:-3:-1], unit(V.T[:-3:-1])
+    found = [ILDA(2, passes=20, shuffle=True, random_state=seed).fit(X, y) for seed in range(3)]
+    apart = np.median([np.abs((e.components_ * V).sum(axis=1)) for e in found], axis=0)
     assert (apart > cosines).all(), apart
-    np.testing.assert_allclose(found[0].eigenvalues_, L[:2], rtol=0.2)
+    np.testing.assert_allclose(found[0].eigenvalues_, L, rtol=0.2)
 
 
 @pytest.mark.parametrize("unit", [0.01, 100.0])
@@ -443,25 +304,6 @@ def test_the_automatic_gain_of_ilda_suits_any_unit(unit):
     assert (np.abs((found * expected).sum(axis=1)) > 0.99).all()
 
 
-def test_the_automatic_gain_of_ilda_waits_for_a_second_class():
-    X, _ = labelled(n=100, d=6)
-    y = np.zeros(100, dtype=int)
-    first = ILDA(2).partial_fit(X[:2], y[:2]).components_
-    np.testing.assert_allclose(ILDA(2).partial_fit(X, y).components_, first, atol=1e-12)
-
-
-@pytest.mark.data
-@pytest.mark.slow
-@pytest.mark.parametrize("order", range(3))
-def test_one_pass_of_ilda_separates_texts_and_dense_features(data, order):
-    for X, y, least in ((*documents("re1"), 0.5), (*load_digits(return_X_y=True), 0.8)):
-        rows = np.random.default_rng(order).permutation(len(y))
-        X, y = X[rows], y[rows]
-        ilda = ILDA(5).fit(X[:1000], y[:1000])
-        machine = LinearSVC(random_state=0).fit(ilda.transform(X[:1000]), y[:1000])
-        assert machine.score(ilda.transform(X[1000:]), y[1000:]) > least
-
-
 def test_the_gain_of_ilda_is_bounded_so_that_nothing_diverges():
     X, y = labelled(n=2000, d=6, c=3)
     for scale in (1e-3, 1.0, 1e3):
@@ -469,28 +311,3 @@ def test_the_gain_of_ilda_is_bounded_so_that_nothing_diverges():
             fitted = ILDA(3, eta=eta).fit(scale * X, y)
             assert np.isfinite(fitted.components_).all()
             assert np.isfinite(fitted.eigenvalues_).all()
-
-
-# -- keeping -------------------------------------------------------------------------------------
-
-
-@every
-@pytest.mark.parametrize("is_sparse", [False, True])
-def test_a_saved_one_goes_on_to_the_bit(case, is_sparse, tmp_path):
-    """Across block edges, new classes and new bases."""
-    X, y = labelled(n=900, c=4)
-    order = stream(X, y, 900, late="dog")
-    X, y = X[order] * (np.abs(X[order]) > 0.5 * is_sparse), y[order]
-    form = sparse.csr_array if is_sparse else np.asarray
-    learner = case.new()
-    ends = [0, 1, 2, 7, 64, 100, 255, 300, 470, 900]
-    for start, end in pairwise(ends):
-        path = tmp_path / f"{end}.narrows"
-        learner.partial_fit(form(X[start:end]), y[start:end])
-        narrows.save(learner, path)
-        if start:
-            loaded = narrows.load(tmp_path / f"{start}.narrows")
-            loaded.partial_fit(form(X[start:end]), y[start:end])
-            assert_same(loaded, learner, rtol=0, atol=0)
-            narrows.save(loaded, tmp_path / "again.narrows")
-            assert (tmp_path / "again.narrows").read_bytes() == path.read_bytes()
