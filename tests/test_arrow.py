@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -68,9 +66,6 @@ SPARSE = {
 WRITERS = {
     "polars": lambda table, path: pl.DataFrame(table).write_parquet(path, row_group_size=11),
     "pandas": lambda table, path: pd.DataFrame(table).to_parquet(path),
-    "pandas, any index": lambda table, path: pd.DataFrame(
-        table, index=np.arange(60)[::-1] * 7 % 60
-    ).to_parquet(path),
     "pyarrow": lambda table, path: pq.write_table(pa.table(table), path, row_group_size=7),
 }
 
@@ -86,7 +81,7 @@ def gathered(table, **options):
 # -- chunks --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rows", [1, 7, 60, 1000])
+@pytest.mark.parametrize("rows", [7, 60])
 @pytest.mark.parametrize("make", DENSE.values(), ids=list(DENSE))
 def test_tables_of_a_column_a_feature(make, rows):
     X, y = gathered(make(), chunk_rows=rows)
@@ -96,7 +91,7 @@ def test_tables_of_a_column_a_feature(make, rows):
     assert sizes == [rows] * (60 // rows) + [60 % rows] * (60 % rows > 0)
 
 
-@pytest.mark.parametrize("rows", [1, 7, 60, 1000])
+@pytest.mark.parametrize("rows", [7, 60])
 @pytest.mark.parametrize("make", SPARSE.values(), ids=list(SPARSE))
 def test_tables_of_lists(make, rows):
     X, y = gathered(make(), chunk_rows=rows)
@@ -135,6 +130,7 @@ def test_lists_of_any_type(kind, values, indices):
     [(X, _)] = iter_chunks(table)
     assert X.toarray().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
     assert X.dtype == (np.float32 if values == pa.float32() else np.float64)
+    assert X.indices.dtype == X.indptr.dtype == np.int32
     X.sum_duplicates()  # which writes into its arrays
     assert X.nnz == 3
 
@@ -167,130 +163,57 @@ def nan_that_signals(kind):
     return np.array([0, bits], f"u{kind[1]}").view(kind)
 
 
-def in_dictionary(*values):
-    return pa.DictionaryArray.from_arrays(np.arange(len(values)), pa.array(values))
-
-
 def two(**columns):
     return pa.table({"a": [1.0, 2.0], "label": [0, 1]} | columns)
 
 
-WRONG = [
-    (two(a=[1.0, None]), "Table:2: column 'a': expected no nulls"),
-    (two(label=[1, None]), "Table:2: column 'label': expected no nulls"),
-    (
-        two(label=pa.array(["a", None]).dictionary_encode()),
-        "Table:2: column 'label': expected no nulls",
-    ),
-    (two(a=[1.0, np.nan]), "Table:2: expected finite values, got NaN"),
-    (
-        two(a=pa.array([1, 2], pa.timestamp("s"))),
-        r"column 'a': expected numbers, got timestamp\[s\]",
-    ),
-    (
-        two(a=pa.array([1, 2]).cast(pa.decimal128(25, 2))),
-        r"column 'a': expected numbers, got decimal128\(25, 2\)",
-    ),
-    (two(a=[{"b": 1}, {"b": 2}]), "column 'a': expected numbers, got struct"),
-    (two(label=[0.5, 1.0]), "Table:1: expected an integer label under .*, got 0.5"),
-    (two(label=[1.0, np.nan]), "Table:2: 'label': expected a label, got nan"),
-    (two(label=[b"a", b"b"]), "column 'label': expected text or integers, got binary"),
-    (two(label=["a", "b\0"]), "Table:2: expected a label without NUL characters"),
-    (two(label=[["a"], []]), "column 'label': expected lists of integers from 0 to 16777215, got"),
-    (
-        two(label=[[0], [-1]]),
-        "Table:2: column 'label': expected lists of integers from 0 to 16777215, got",
-    ),
-    (
-        two(label=[[0], [10**12]]),
-        "Table:2: column 'label': expected lists of integers from 0 to 16777215, got",
-    ),
-    (two(label=[[0], [None]]), "column 'label': expected lists without nulls"),
-    (two(**{"class": [1, 2]}), "expected one label column, got 'class' and 'label'"),
-    (pa.table({"label": [1, 2]}), "expected features, got no column beside 'label'"),
-    (
-        two(indices=[[0], [1]], values=[[1.0], []]),
-        "Table:2: column 'values': expected as many as 'indices' has",
-    ),
-    (
-        two(indices=[[0], [10**12]], values=[[1.0], [1.0]]),
-        r"Table:2: column 'indices': expected lists of integers from 0 to 2147483646, got 10+\.",
-    ),
-    (
-        two(indices=[[0], [-1]], values=[[1.0], [1.0]]),
-        r"Table:2: column 'indices': expected lists of integers from 0 to 2147483646, got -1",
-    ),
-    (two(indices=[[0], None], values=[[1.0], []]), "Table:2: column 'indices': expected no nulls"),
-    (
-        two(indices=[[0], [1]], values=[[1.0], [None]]),
-        "column 'values': expected lists without nulls",
-    ),
-    (two(indices=[[0], [1]], values=[[1.0], [np.inf]]), "Table:2: expected finite values, got NaN"),
-    (
-        two(indices=[[0.5], [1]], values=[[1.0], [1.0]]),
-        "column 'indices': expected lists of integers",
-    ),
-    (
-        two(indices=[["0"], ["1"]], values=[[1.0], [1.0]]),
-        "column 'indices': expected lists of integers",
-    ),
-    (two(indices=[[0], [1]], values=[1.0, 2.0]), "column 'values': expected lists, got double"),
-    *(
-        (two(a=nan_that_signals(kind)), "Table:2: expected finite values, got NaN")
-        for kind in ("f2", "f4", "f8")
-    ),
-    (two(a=nan_that_signals("f4"), b=[1.0, 2.0]), "Table:2: expected finite values, got NaN"),
-    *(
-        (
-            two(label=nan_that_signals(kind)),
-            "Table:2: 'label': expected a label, got nan",
-        )
-        for kind in ("f2", "f4", "f8")
-    ),
-    (
-        two(indices=[[0], [1]], values=pa.ListArray.from_arrays([0, 1, 2], nan_that_signals("f4"))),
-        "Table:2: expected finite values, got NaN",
-    ),
-    (
-        two(label=[1.0, np.inf]),
-        "Table:2: 'label': expected a label, got inf",
-    ),
-    (
-        two(label=[1.0, -1e300]),
-        r"Table:2: expected an integer label under .*, got -1e\+300",
-    ),
-    (two(label=in_dictionary("a", None)), "Table:2: column 'label': expected no nulls"),
-    (two(label=in_dictionary(1, None)), "Table:2: column 'label': expected no nulls"),
-    (
-        two(label=pa.array([[0], [2**64 - 1]], pa.list_(pa.uint64()))),
-        "Table:2: column 'label': expected lists of integers from 0 to 16777215, got",
-    ),
-    (
-        two(a=[{"b\n\x1b[1m": 1}] * 2),
-        r"column 'a': expected numbers, got struct<b\\n\\x1b\[1m: int64>",
-    ),
-    (
-        two(label=[{"b\n": 1}] * 2),
-        r"'label': expected text or integers, got struct<b\\n: int64>",
-    ),
-    (
-        two(indices=[{"b\n": 1}] * 2, values=[[1]] * 2),
-        "column 'indices': expected lists, got st",
-    ),
-    (
-        two(label=pa.array([b"a", b"\xff"]).view(pa.string())),
-        "Table:2: column 'label': expected UTF-8, got other bytes: 'utf-8' codec",
-    ),
-    (
-        pd.DataFrame({"a": [1, "b"]}),
-        "expected a table that Arrow can read, got",
-    ),
-    (pl.Series([1.0]), "expected a table that Arrow can read, got another one"),
+def pairs(indices, values=((1.0,), (1.0,))):
+    return two(indices=indices, values=values)
+
+
+SIGNALS = ("f2", "f4", "f8")
+WRONG = [  # and words of the message
+    (two(a=[1.0, None]), ":2: column 'a'.* nulls"),
+    (two(label=[1, None]), ":2: column 'label'.* nulls"),
+    (two(label=pa.array(["a", None]).dictionary_encode()), ":2: column 'label'.* nulls"),
+    (two(a=[1.0, np.nan]), ":2: .*NaN"),
+    *((two(a=nan_that_signals(kind)), ":2: .*NaN") for kind in SIGNALS),
+    *((two(label=nan_that_signals(kind)), ":2: .*label, got nan") for kind in SIGNALS),
+    (two(a=pa.array([1, 2], pa.timestamp("s"))), "column 'a'.*timestamp"),
+    (two(a=pa.array([1, 2]).cast(pa.decimal128(25, 2))), "column 'a'.*decimal128"),
+    (two(a=[{"b\n\x1b[1m": 1}] * 2), r"column 'a'.*struct<b\\n\\x1b\[1m"),
+    (two(label=[{"b\n": 1}] * 2), r"'label'.*struct<b\\n"),
+    (two(label=[0.5, 1.0]), ":1: .*integer label .*0.5"),
+    (two(label=[1.0, np.inf]), ":2: .*label, got inf"),
+    (two(label=[1.0, -1e300]), ":2: .*integer label"),
+    (two(label=[b"a", b"b"]), "column 'label'.*binary"),
+    (two(label=["a", "b\0"]), ":2: .*NUL"),
+    (two(label=pa.array([b"a", b"\xff"]).view(pa.string())), ":2: column 'label'.*UTF-8"),
+    (two(label=[["a"], []]), "column 'label'.*lists of integers"),
+    (two(label=[[0], [-1]]), ":2: column 'label'.*lists of integers"),
+    (two(label=[[0], [10**12]]), ":2: column 'label'.*lists of integers"),
+    (two(label=pa.array([[0], [2**64 - 1]], pa.list_(pa.uint64()))), ":2: column 'label'.*lists"),
+    (two(label=[[0], [None]]), "column 'label'.* without nulls"),
+    (two(**{"class": [1, 2]}), "'class' and 'label'"),
+    (pa.table({"label": [1, 2]}), "features"),
+    (pairs([[0], [1]], [[1.0], []]), ":2: column 'values'.*as many"),
+    (pairs([[0], [10**12]]), ":2: column 'indices'.* got 10+"),
+    (pairs([[0], [-1]]), ":2: column 'indices'.* got -1"),
+    (pairs([[0], None], [[1.0], []]), ":2: column 'indices'.* nulls"),
+    (pairs([[0], [1]], [[1.0], [None]]), "column 'values'.* without nulls"),
+    (pairs([[0], [1]], [[1.0], [np.inf]]), ":2: .*NaN"),
+    (pairs([[0.5], [1]]), "column 'indices'.*lists of integers"),
+    (pairs([["0"], ["1"]]), "column 'indices'.*lists of integers"),
+    (pairs([{"b\n": 1}] * 2), "column 'indices'.*lists"),
+    (pairs([[0], [1]], [1.0, 2.0]), "column 'values'.*lists, got double"),
+    (pairs([[0], [1]], pa.ListArray.from_arrays([0, 1, 2], nan_that_signals("f4"))), ":2: .*NaN"),
+    (pd.DataFrame({"a": [1, "b"]}), "Arrow can read"),
+    (pl.Series([1.0]), "Arrow can read"),
 ]
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(("table", "message"), WRONG, ids=[message for _, message in WRONG])
+@pytest.mark.parametrize(("table", "message"), WRONG, ids=range(len(WRONG)))
 def test_what_is_wrong_in_a_table_is_named(table, message):
     with pytest.raises(DataError, match=message) as caught:
         list(iter_chunks(table))
@@ -372,76 +295,46 @@ def test_a_width_that_is_none(tmp_path, width):
 def test_half_a_file(tmp_path):
     pq.write_table(pa.table(columns()), tmp_path / "a.parquet")
     whole = (tmp_path / "a.parquet").read_bytes()
-    for part in (
-        b"",
-        b"PAR1",
-        whole[:-1],
-        whole[: len(whole) // 2],
-        b"PAR0" + whole[4:-4] + b"PAR0",
-    ):
+    for part in (b"", whole[: len(whole) // 2], b"PAR0" + whole[4:-4] + b"PAR0"):
         (tmp_path / "b.parquet").write_bytes(part)
-        with pytest.raises(DataError, match=r"b\.parquet: expected a Parquet file, got another"):
+        with pytest.raises(DataError, match=r"b\.parquet: expected a Parquet file"):
             list(iter_chunks(tmp_path / "b.parquet"))
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-@pytest.mark.parametrize("form", ["dense", "sparse"])
-def test_a_page_with_another_checksum_is_damaged(run, form, version):
-    table = pa.table(columns() if form == "dense" else lists())
+def test_a_page_with_another_checksum_is_damaged(tmp_path, version):
+    table = pa.table(columns())
     pq.write_table(
-        table, "a.parquet", write_page_checksum=True, compression="none", use_dictionary=False,
-        data_page_version=version,
+        table, tmp_path / "a.parquet", write_page_checksum=True, compression="none",
+        use_dictionary=False, data_page_version=version,
     )  # fmt: skip
-    assert run("fit a.parquet --method oc -o m.narrows")[0] == 0
-    with open("a.parquet", "rb") as file:
-        whole = file.read()
-    value = np.array([data()[0][5, 2]]).tobytes()  # in the middle of a page
-    at = whole.index(value) + 2
-    with open("b.parquet", "wb") as file:
-        file.write(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-    found = pq.read_table("b.parquet")  # nothing but the checksum shows it
-    assert found.schema == table.schema
-    assert not found.equals(table)
-    status, out, err = run("fit b.parquet --method oc -o n.narrows")
-    assert (status, out, err.count("\n")) == (1, "", 1)
-    assert err.startswith(
-        "narrows: b.parquet: expected a Parquet file, got another file, or a damaged"
-    )
-    assert "CRC checksum verification failed" in err
+    gathered(tmp_path / "a.parquet")
+    whole = (tmp_path / "a.parquet").read_bytes()
+    at = whole.index(np.array([data()[0][5, 2]]).tobytes()) + 2  # in the middle of a page
+    (tmp_path / "b.parquet").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    assert not pq.read_table(tmp_path / "b.parquet").equals(table)  # only the checksum shows it
+    with pytest.raises(DataError, match=r"b\.parquet: .*CRC"):
+        gathered(tmp_path / "b.parquet")
 
 
 # -- estimators ----------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:.*gains? margin", "ignore:.*more passes")
-@pytest.mark.parametrize("method", ["OCFS", "OC", "SRDA", "IDRQR", "IOC", "OnlineSRDA"])
+@pytest.mark.parametrize("method", ["OCFS", "SRDA", "IDRQR", "OnlineSRDA"])
 @pytest.mark.parametrize("library", ["polars", "pandas", "pyarrow"])
 def test_estimators_take_tables(method, library):
     X, y = data()
     labels = {"polars": pl.Series(y), "pandas": pd.Series(y), "pyarrow": pa.array(y)}[library]
-    table = DENSE[library]()
-    table = table.drop("class") if library == "polars" else (
-        table.drop(columns="class") if library == "pandas" else table.drop_columns(["class"])
-    )  # fmt: skip
+    table = DENSE[library]()[COLUMNS] if library != "pyarrow" else DENSE[library]().select(COLUMNS)
     seeded = {"random_state": 0} if method == "OnlineSRDA" else {}
-    make = getattr(narrows, method)
-    learners = [lambda model, X, y: model.fit(X, y)]
-    if hasattr(make(), "partial_fit"):
-        learners.append(lambda model, X, y: model.partial_fit(X, y).partial_fit(X, y))
-    for learn in learners:
-        expected = learn(make(**seeded), X, y)
-        found = learn(make(**seeded), table, labels)
-        np.testing.assert_allclose(found.transform(table), expected.transform(X), atol=1e-12)
-        assert found.classes_.tolist() == expected.classes_.tolist()
-        if library != "pyarrow":
-            assert found.feature_names_in_.tolist() == COLUMNS
-
-
-def test_a_model_of_a_table_goes_on_with_chunks_of_another():
-    model, expected = narrows.OC(), narrows.OC().fit(*data())
-    for X, y in iter_chunks(DENSE["polars"](), chunk_rows=13):
-        model.partial_fit(X, y)
-    np.testing.assert_allclose(model.components_, expected.components_)
+    expected = getattr(narrows, method)(**seeded).fit(X, y)
+    found = getattr(narrows, method)(**seeded).fit(table, labels)
+    if hasattr(found, "partial_fit"):
+        found, expected = found.partial_fit(table, labels), expected.partial_fit(X, y)
+    np.testing.assert_allclose(found.transform(table), expected.transform(X), atol=1e-12)
+    assert found.classes_.tolist() == expected.classes_.tolist()
+    if library != "pyarrow":
+        assert found.feature_names_in_.tolist() == COLUMNS
 
 
 # -- the command line ----------------------------------------------------------------------------
@@ -451,45 +344,21 @@ def test_a_model_of_a_table_goes_on_with_chunks_of_another():
 @pytest.mark.parametrize("library", list(WRITERS))
 def test_the_command_line_takes_parquet_of_any_library(run, library, form):
     X, y = data()
-    table = columns() if form == "dense" else lists()
-    X = X if form == "dense" else X[:, :6]
+    table, X = (columns(), X) if form == "dense" else (lists(), X[:, :6])
     WRITERS[library](table, "a.parquet")
-    status, out, err = run("fit a.parquet --method oc -o m.narrows --chunk-rows 7 --json")
+    status, _, err = run("fit a.parquet --method oc -o m.narrows --chunk-rows 7")
     assert (status, err) == (0, "")
-    assert json.loads(out)["columns"] == X.shape[1]
     expected = narrows.OC().fit(X, y)
-    np.testing.assert_allclose(narrows.load("m.narrows").components_, expected.components_)
     assert run("transform m.narrows a.parquet -o r.parquet --chunk-rows 7")[0] == 0
-    reduced = pq.read_table("r.parquet")
-    assert reduced.column_names == [*expected.get_feature_names_out(), "label"]
-    assert reduced.column("label").to_pylist() == y.tolist()
-    found = np.column_stack([reduced.column(k) for k in range(reduced.num_columns - 1)])
+    found, labels = gathered("r.parquet")
     np.testing.assert_allclose(found, expected.transform(X), atol=1e-12)
+    assert labels.tolist() == y.tolist()
     assert run("update m.narrows a.parquet -o u.narrows")[0] == 0
     assert run("merge m.narrows m.narrows -o w.narrows")[0] == 0
-    for name in ("u.narrows", "w.narrows"):
-        assert narrows.load(name).n_samples_seen_ == 120
+    for name in ("m.narrows", "u.narrows", "w.narrows"):
         np.testing.assert_allclose(narrows.load(name).components_, expected.components_)
     assert run("convert a.parquet b.npz")[0] == 0
-    [(found, labels)] = iter_chunks("b.npz")
-    np.testing.assert_array_equal(found.toarray() if form == "sparse" else found, X)
-    assert labels.tolist() == y.tolist()
-
-
-@pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.parametrize("kind", ["f2", "f4", "f8"])
-@pytest.mark.parametrize("column", ["a", "label", "infinite label"])
-def test_numbers_that_are_none_are_one_line_at_the_command_line(run, column, kind):
-    values = np.array([1, np.inf], kind) if "inf" in column else nan_that_signals(kind)
-    columns = {"a": [1.0, 2.0], "b": [3.0, 4.0], "label": ["x", "y"], column.split()[-1]: values}
-    pq.write_table(pa.table(columns), "a.parquet")
-    fit = "fit a.parquet --method ocfs -o m.narrows"
-    if column == "a":  # which is a missing cell of a table
-        assert run(fit)[0] == 0
-    for line in ("convert a.parquet b.svm", *([] if column == "a" else [fit])):
-        status, out, err = run(line)
-        assert (status, out, err.count("\n")) == (1, "", 1)
-        assert err.startswith("narrows: a.parquet:2: ")
+    np.testing.assert_array_equal(gathered("b.npz")[0], X)
 
 
 def test_names_of_columns_and_their_order(run):
@@ -520,23 +389,8 @@ def test_sparse_rows_that_are_written_are_read_by_other_libraries(run, dtype):
     X = sparse.csr_array(np.array([[0, 2.5, 0], [0, 0, 0], [1, 0, -7]], dtype=dtype))
     np.savez("a.npz", data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=[4, 4, 5])
     assert run("convert a.npz a.parquet --chunk-rows 2")[0] == 0
-    rows = {
-        "indices": [[1], [], [0, 2]],
-        "values": [[2.5], [], [1, -7]],
-        "label": [4, 4, 5],
-    }
+    rows = {"indices": [[1], [], [0, 2]], "values": [[2.5], [], [1, -7]], "label": [4, 4, 5]}
     assert pl.read_parquet("a.parquet").to_dict(as_series=False) == rows
-    found = pd.read_parquet("a.parquet")
-    for name, column in rows.items():
-        assert [np.array(cell).tolist() for cell in found[name]] == column
-
-
-def test_rows_of_lists_can_be_sorted_in_place_and_take_few_bytes():
-    rows = {"indices": [[5], [], [3, 0]], "values": [[9.0], [], [1.0, 2.0]]}
-    [(X, _)] = iter_chunks(pa.table(rows))
-    assert X.indices.dtype == X.indptr.dtype == np.int32
-    X.sort_indices()
-    assert X.toarray()[2].tolist() == [2, 0, 0, 1, 0, 0]
 
 
 def test_widths_are_kept(run):

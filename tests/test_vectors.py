@@ -18,8 +18,6 @@ import narrows
 from narrows.command.cli import main
 from narrows.errors import DataError, ParameterError
 from narrows.read import Source, iter_chunks, source_of
-from tests.inside import pretend
-from tests.test_checkpoint import stop_after
 
 TYPES = {
     **dict.fromkeys(["float16", "float32", "int8", "uint8", "int16", "uint16", "bool"], np.float32),
@@ -72,21 +70,19 @@ def run(capsys, tmp_path, monkeypatch):
 # -- columns of vectors --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("chunk_rows", [7, 1000])
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("kind", ["list", "large", "fixed"])
-def test_vectors_are_read_from_files_and_tables(tmp_path, kind, dtype, chunk_rows):
+def test_vectors_are_read_from_files_and_tables(tmp_path, kind, dtype):
     X, y = embeddings(dtype=dtype)
     table = table_of(X, y, kind)
     path = tmp_path / "a.parquet"
     pq.write_table(table, path, row_group_size=20)
     cut = pa.concat_tables([table.slice(0, 13), table.slice(13)])
     for inputs in (path, table, cut):
-        parts, labels = gathered(inputs, vector="embedding", chunk_rows=chunk_rows)
-        assert [len(part) for part in parts[:-1]] == [chunk_rows] * (len(parts) - 1)
-        found = np.vstack(parts)
-        assert found.dtype == TYPES[dtype]
-        np.testing.assert_array_equal(found, X)
+        parts, labels = gathered(inputs, vector="embedding", chunk_rows=7)
+        assert [len(part) for part in parts] == [7] * 7 + [1]
+        assert {part.dtype for part in parts} == {np.dtype(TYPES[dtype])}
+        np.testing.assert_array_equal(np.vstack(parts), X)
         assert labels.tolist() == y.tolist()
 
 
@@ -98,21 +94,10 @@ def test_vectors_of_every_type_fit_alike(run, dtype):
     np.save("y.npy", y)
     np.savez("v.npz", X=X, y=y)
     expected = narrows.SRDA().fit(X.astype(np.float64), y).predict(X.astype(np.float64))
-    for inputs in "v.parquet --vector embedding", "v.npy --label y.npy", "v.npz":
-        path, _, options = inputs.partition(" ")
-        assert run(f"fit {path} --method srda {options} -o m.narrows")[0] == 0
+    for given in "v.parquet --vector embedding", "v.npy --label y.npy", "v.npz":
+        assert run(f"fit {given} --method srda -o m.narrows")[0] == 0
         model = narrows.load("m.narrows")
         assert model.predict(X.astype(TYPES[dtype])).tolist() == expected.tolist()
-        given = {} if "npz" in path else dict([options.removeprefix("--").split()])
-        parts, _ = gathered(path, **given)
-        assert {part.dtype for part in parts} <= {np.dtype(TYPES[dtype]), np.dtype(np.float64)}
-        np.testing.assert_array_equal(np.vstack(parts), X)
-
-
-def test_lists_of_integers_name_the_option_that_reads_them():
-    X, y = embeddings(dtype=np.int8)
-    with pytest.raises(DataError, match=r"`vector` for lists"):
-        list(iter_chunks(table_of(X, y).drop_columns("id")))
 
 
 def test_vectors_of_other_libraries():
@@ -145,16 +130,6 @@ def test_vectors_are_not_copied(kind):
     narrows.OC().partial_fit(found, y[5:25])  # which cannot be written to
 
 
-def test_wide_vectors_come_in_smaller_chunks(tmp_path, monkeypatch):
-    X, y = embeddings()
-    pretend(monkeypatch, "few vectors at a time")
-    for kind in ("list", "fixed"):
-        pq.write_table(table_of(X, y, kind), tmp_path / "a.parquet")
-        for inputs in (tmp_path / "a.parquet", table_of(X, y, kind)):
-            parts, _ = gathered(inputs, vector="embedding", width=6)
-            assert {len(part) for part in parts} == {10}
-
-
 def nulls(kind):
     return pa.array([[1.0, 2.0], None, [3.0, 4.0]], kind)
 
@@ -165,35 +140,29 @@ def inner(kind):
 
 FIXED, LIST = pa.list_(pa.float32(), 2), pa.list_(pa.float64())
 WRONG = [
-    (nulls(FIXED), {}, r":2: column 'v': expected a vector, got a null"),
-    (nulls(LIST), {}, r":2: column 'v': expected a vector, got a null"),
-    (inner(FIXED), {}, r":3: column 'v': expected vectors without nulls, got a null"),
-    (inner(pa.large_list(pa.float32())), {}, r":3: column 'v': expected vectors without nulls"),
-    (
-        pa.array([[1.0, 2.0], [1.0, 2.0], [1.0]], LIST), {},
-        r":3: column 'v': expected vectors of 2 numbers, got 1",
-    ),
-    (inner(FIXED)[:2], {"width": 3}, r":1: column 'v': expected vectors of 3 numbers, got 2"),
-    (pa.array([[], []], LIST), {}, r":1: column 'v': expected vectors of several numbers, got 0"),
-    (pa.array([["a"], ["b"]]), {}, r": column 'v': expected lists of numbers, got list<"),
-    (pa.array([1.0, 2.0]), {}, r": column 'v': expected lists of numbers, got double"),
-    (pa.array([[1, None]]), {}, r":1: column 'v': expected vectors without nulls, got a null"),
-    (pa.array([[1.0, np.nan]], LIST), {}, r":1: expected finite values, got NaN or infinity"),
-    (pa.array([[1.0]], LIST), {"vector": "w"}, r": expected a column 'w', got the columns 'v'"),
-]  # fmt: skip
+    (nulls(FIXED), {}, ":2: column 'v'.* null"),
+    (nulls(LIST), {}, ":2: column 'v'.* null"),
+    (inner(FIXED), {}, ":3: column 'v'.* null"),
+    (inner(pa.large_list(pa.float32())), {}, ":3: column 'v'.* null"),
+    (pa.array([[1, None]]), {}, ":1: column 'v'.* null"),
+    (pa.array([[1.0, 2.0], [1.0, 2.0], [1.0]], LIST), {}, ":3: column 'v'.* 2 numbers, got 1"),
+    (inner(FIXED)[:2], {"width": 3}, ":1: column 'v'.* 3 numbers, got 2"),
+    (pa.array([[], []], LIST), {}, ":1: column 'v'.* several numbers, got 0"),
+    (pa.array([["a"], ["b"]]), {}, ": column 'v'.* lists of numbers, got list<"),
+    (pa.array([1.0, 2.0]), {}, ": column 'v'.* lists of numbers, got double"),
+    (pa.array([[1.0, np.nan]], LIST), {}, ":1: .*NaN"),
+    (pa.array([[1.0]], LIST), {"vector": "w"}, ": expected a column 'w'"),
+]
 
 
 @pytest.mark.parametrize(("array", "options", "message"), WRONG)
 def test_what_is_wrong_with_vectors_is_named(tmp_path, array, options, message):
     table = pa.table({"v": array})
-    options = {"vector": "v", **options}
-    with pytest.raises(DataError, match=message):
-        list(iter_chunks(table, chunk_rows=2, **options))
-    with pytest.raises(DataError, match=message):
-        list(iter_chunks(table, **options))
     pq.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(DataError, match=r"a\.parquet" + message):
-        list(iter_chunks(tmp_path / "a.parquet", **options))
+    for inputs in (table, tmp_path / "a.parquet"):
+        for chunk_rows in (2, 1000):
+            with pytest.raises(DataError, match=message):
+                list(iter_chunks(inputs, chunk_rows=chunk_rows, **{"vector": "v", **options}))
 
 
 def test_a_column_of_vectors_has_to_be_named(tmp_path):
@@ -228,61 +197,32 @@ def test_files_of_vectors_of_spark_are_read(tmp_path):
 def test_a_model_of_vectors_from_fit_to_transform(run, tmp_path):
     X, y = embeddings(120)
     pq.write_table(table_of(X, y), tmp_path / "a.parquet", row_group_size=50)
-    for method in ("srda", "ocfs --n-features 2", "onlinesrda"):
-        fit = f"fit a.parquet --vector embedding --method {method} -o m.narrows"
-        status, out, err = run(fit)
-        assert status == 0, err
-        assert "120 rows, 3 classes, 6 columns" in out
-    assert run(fit.replace("onlinesrda", "srda"))[0] == 0
+    for method in ("ocfs --n-features 2", "onlinesrda", "srda"):
+        assert run(f"fit a.parquet --vector embedding --method {method} -o m.narrows")[0] == 0
     model = narrows.load("m.narrows")
     np.testing.assert_allclose(model.components_, narrows.SRDA().fit(X, y).components_, atol=1e-5)
     assert source_of(model) == Source(vector="embedding")
-    assert model.get_feature_names_out().tolist() == ["srda0", "srda1"]
-    assert narrows.OCFS(n_features=2).fit(X, y).get_feature_names_out()[0].startswith("x")
-    assert run("info m.narrows")[0] == 0
-    assert run("transform m.narrows a.parquet -o r.npz")[0] == 0
     assert run("update m.narrows a.parquet -o u.narrows")[0] == 0
     assert narrows.load("u.narrows").n_samples_seen_ == 240
     assert run("compare a.parquet --vector embedding --methods oc --dims 1")[0] == 0
     assert run("convert a.parquet a.csv --vector embedding")[0] == 0
-    assert run("transform m.narrows a.csv -o c.npz")[0] == 0
     # another file, whose column has another name
     other = table_of(X, y).rename_columns(["id", "vector", "label"])
     pq.write_table(other, tmp_path / "b.parquet")
-    status, _, err = run("transform m.narrows b.parquet -o o.npz")
-    assert status == 1
-    assert "expected a column 'embedding', got the columns 'id', 'vector', 'label'. Set --v" in err
-    assert run("transform m.narrows b.parquet --vector vector -o o.npz")[0] == 0
+    pq.write_table(table_of(X[:, :4].copy(), y), tmp_path / "narrow.parquet")
+    for given in ("a.parquet -o r", "a.csv -o c", "b.parquet --vector vector -o o"):
+        assert run(f"transform m.narrows {given}.npz")[0] == 0
     with np.load("r.npz") as r, np.load("o.npz") as o, np.load("c.npz") as c:
         np.testing.assert_array_equal(r["X"], o["X"])
         np.testing.assert_allclose(r["X"], c["X"], rtol=1e-5)
         assert r["X"].dtype == np.float32
-    pq.write_table(table_of(X[:, :4].copy(), y), tmp_path / "narrow.parquet")
-    status, _, err = run("transform m.narrows narrow.parquet -o o.npz")
-    assert status == 1
-    assert "expected vectors of 6 numbers, got 4" in err
-    status, _, err = run("transform m.narrows a.parquet --text id -o o.npz")
-    assert status == 2
-    assert "a.parquet: expected numbers, as m.narrows has, got texts" in err
-
-
-@pytest.mark.slow
-def test_vectors_on_dask(tmp_path):
-    pytest.importorskip("distributed")
-    from distributed import Client
-
-    from narrows.engines.dask import fit, transform
-
-    X, y = embeddings(120)
-    pq.write_table(table_of(X, y), tmp_path / "a.parquet")
-    path = str(tmp_path / "a.parquet")
-    frame = pd.DataFrame({"embedding": list(X), "label": y})
-    with Client(processes=False, dashboard_address=None, n_workers=1) as client:
-        for data in ([path], [frame]):
-            model = fit(narrows.OC(), data, client, vector="embedding")
-            np.testing.assert_allclose(model.components_, narrows.OC().fit(X, y).components_)
-            assert source_of(model).vector == "embedding"
-            np.testing.assert_allclose(transform(model, data).compute(), model.transform(X))
+    for given, status, message in (
+        ("b.parquet", 1, "expected a column 'embedding'"),
+        ("narrow.parquet", 1, "6 numbers, got 4"),
+        ("a.parquet --text id", 2, "numbers, as m.narrows has, got texts"),
+    ):
+        found, _, err = run(f"transform m.narrows {given} -o o.npz")
+        assert (found, message in err) == (status, True)
 
 
 # -- .npy files ----------------------------------------------------------------------------------
@@ -331,29 +271,30 @@ def damaged(array, *cuts):
 
 
 EYE = np.eye(3)
+NO_ARRAY = r"expected a \.npy array"
 WRONG_ARRAYS = [
-    (b"", None, r"X\.npy: expected a \.npy array, got another file"),
-    (b"a,b\n1,2\n", None, r"X\.npy: expected a \.npy array, got another file"),
-    (damaged(EYE)[:100], None, r"X\.npy: expected a \.npy array, got another file"),
-    (damaged(EYE, (b"NUMPY\x01", b"NUMPY\x09")), None, r"X\.npy: expected a \.npy array.*version"),
-    (damaged(EYE)[:-1], None, r"X\.npy: expected a \.npy array, .* greater than file size"),
-    (damaged(EYE, (b"(3, 3)", b"(-3,3)")), None, r"X\.npy: .*negative dimensions"),
-    (damaged(EYE, (b"(3, 3)", b"(9**9)")), None, r"X\.npy: expected a \.npy array, got another"),
-    (damaged(EYE[0]), None, r"expected X of shape \(n_samples, n_features\), got \(3,\)"),
-    (damaged(np.empty((3, 0))), None, r"expected samples of shape"),
-    (damaged(np.empty((0, 3))), None, r"X\.npy: expected at least one row"),
-    (damaged(EYE * 1j), None, r"expected samples that are numbers, got complex128"),
-    (damaged(EYE.astype("O")), None, r"X\.npy: .*Python objects"),
-    (damaged(EYE.astype("U")), None, r"expected samples that are numbers, got <U32"),
-    (damaged(np.array([[1, 2], [np.inf, 1]])), None, r"X\.npy:2: expected finite values"),
-    (damaged(EYE), damaged(np.arange(4)), r"y\.npy: expected 3 labels, got an array of shape \(4,"),
-    (damaged(EYE), damaged(EYE), r"y\.npy: expected 3 labels, got an array of shape \(3, 3\)"),
-    (damaged(EYE), damaged(np.arange(3) / 2), r"y\.npy:2: expected an integer label .*, got 0\.5"),
+    (b"", None, NO_ARRAY),
+    (b"a,b\n1,2\n", None, NO_ARRAY),
+    (damaged(EYE)[:100], None, NO_ARRAY),
+    (damaged(EYE, (b"NUMPY\x01", b"NUMPY\x09")), None, NO_ARRAY),
+    (damaged(EYE)[:-1], None, NO_ARRAY),
+    (damaged(EYE, (b"(3, 3)", b"(-3,3)")), None, "negative dimensions"),
+    (damaged(EYE, (b"(3, 3)", b"(9**9)")), None, NO_ARRAY),
+    (damaged(EYE[0]), None, r"\(n_samples, n_features\), got \(3,\)"),
+    (damaged(np.empty((3, 0))), None, "samples of shape"),
+    (damaged(np.empty((0, 3))), None, "at least one row"),
+    (damaged(EYE * 1j), None, "numbers, got complex128"),
+    (damaged(EYE.astype("O")), None, "Python objects"),
+    (damaged(EYE.astype("U")), None, "numbers, got <U32"),
+    (damaged(np.array([[1, 2], [np.inf, 1]])), None, r"X\.npy:2: .*finite"),
+    (damaged(EYE), damaged(np.arange(4)), r"y\.npy: expected 3 labels"),
+    (damaged(EYE), damaged(EYE), r"y\.npy: expected 3 labels"),
+    (damaged(EYE), damaged(np.arange(3) / 2), r"y\.npy:2: expected an integer label"),
     (damaged(EYE), damaged(np.array(list("abc"), "O")), r"y\.npy: .*Python objects"),
-    (damaged(EYE), damaged(np.array(list("abc"), "S")), r"text or integers, got \|S1"),
-    (damaged(EYE), damaged(np.array(["a", "b\0c", "d"])), r"y\.npy:2: expected a label without N"),
-    (damaged(EYE), b"label\n1\n", r"y\.npy: expected a \.npy array, got another file"),
-]  # fmt: skip
+    (damaged(EYE), damaged(np.array(list("abc"), "S")), "text or integers"),
+    (damaged(EYE), damaged(np.array(["a", "b\0c", "d"])), r"y\.npy:2: .* NUL"),
+    (damaged(EYE), b"label\n1\n", NO_ARRAY),
+]
 
 
 @pytest.mark.parametrize(("samples", "labels", "message"), WRONG_ARRAYS)
@@ -377,38 +318,36 @@ def test_a_damaged_header_in_an_archive_is_named(tmp_path, cut):
 @pytest.mark.slow
 def test_a_pair_of_arrays_from_fit_to_transform(run, tmp_path):
     X, y = embeddings(120)
-    for name, array in (("X", X), ("y", y), ("half", X[:60]), ("rest", X[60:]), ("z", y[60:])):
+    arrays = {"X": X, "y": y, "half": X[:60], "first": y[:60], "rest": X[60:], "z": y[60:]}
+    for name, array in arrays.items():
         save_npy(tmp_path / f"{name}.npy", array)
-    save_npy(tmp_path / "first.npy", y[:60])
-    assert run("fit X.npy --label y.npy --method srda -o m.narrows")[0] == 0
-    model = narrows.load("m.narrows")
-    assert source_of(model) is None  # nothing to remember: not the labels of these samples
-    np.testing.assert_allclose(model.components_, narrows.SRDA().fit(X, y).components_, atol=1e-5)
-    assert run("fit half.npy --label first.npy --method oc -o h.narrows")[0] == 0
-    assert run("update h.narrows rest.npy --label z.npy -o h.narrows")[0] == 0
+    pq.write_table(table_of(X, y), tmp_path / "a.parquet")
+    for line in (
+        "fit X.npy --label y.npy --method srda -o m.narrows",
+        "fit half.npy --label first.npy --method oc -o h.narrows",
+        "update h.narrows rest.npy --label z.npy -o h.narrows",
+        "transform m.narrows X.npy --label y.npy -o l.npz",
+        "compare X.npy --label y.npy --methods oc --dims 1",
+        # models of vectors and of arrays read each other's files
+        "transform m.narrows a.parquet --vector embedding -o p.npz",
+        "fit a.parquet --vector embedding --method srda -o v.narrows",
+        "transform v.narrows X.npy -o r.npz",
+    ):
+        assert run(line)[0] == 0
+    assert source_of(narrows.load("m.narrows")) is None  # not the labels of these samples
     found = narrows.load("h.narrows").components_
     np.testing.assert_allclose(found, narrows.OC().fit(X, y).components_, atol=1e-6)
-    assert run("transform m.narrows X.npy -o r.npz")[0] == 0
-    with np.load("r.npz") as r:
+    expected = narrows.SRDA().fit(X, y).transform(X)
+    with np.load("r.npz") as r, np.load("l.npz") as labelled, np.load("p.npz") as p:
+        for each in (r, labelled, p):
+            np.testing.assert_allclose(each["X"], expected, atol=1e-4)
         assert list(r) == ["X"]
-        reduced = r["X"]
-    assert run("transform m.narrows X.npy --label y.npy -o l.npz")[0] == 0
-    with np.load("l.npz") as r:
-        np.testing.assert_array_equal(r["X"], reduced)
-        assert r["y"].tolist() == y.tolist()
-    assert run("compare X.npy --label y.npy --methods oc --dims 1")[0] == 0
-    # models of vectors, of CSV and of arrays read each other's files
-    pq.write_table(table_of(X, y), tmp_path / "a.parquet")
-    assert run("transform m.narrows a.parquet --vector embedding -o p.npz")[0] == 0
-    with np.load("p.npz") as p:
-        np.testing.assert_array_equal(p["X"], reduced)
-    assert run("fit a.parquet --vector embedding --method srda -o v.narrows")[0] == 0
-    assert run("transform v.narrows X.npy -o p.npz")[0] == 0
+        assert labelled["y"].tolist() == y.tolist()
     for command, message in (
-        ("fit X.npy --method srda -o n.narrows", "got none. Set --label to a .npy file"),
-        ("fit X.npy --label class --method oc -o n", "expected a .npy file of labels, got 'class'"),
+        ("fit X.npy --method srda -o n.narrows", "got none"),
+        ("fit X.npy --label class --method oc -o n", "got 'class'"),
         ("fit X.npy --label q.npy --method oc -o n", "no such file: q.npy"),
-        ("fit half.npy rest.npy --label y.npy --method oc -o n", "expected one file of samples"),
+        ("fit half.npy rest.npy --label y.npy --method oc -o n", "one file of samples"),
         ("transform m.narrows X.npy -o r.npz --vector v", ".npy does not support"),
     ):
         status, _, err = run(command)
@@ -416,63 +355,45 @@ def test_a_pair_of_arrays_from_fit_to_transform(run, tmp_path):
         assert message in err
 
 
-def test_a_stopped_fit_of_arrays_is_resumed(run, tmp_path, monkeypatch):
-    X, y = embeddings(60)
-    save_npy(tmp_path / "X.npy", X), save_npy(tmp_path / "y.npy", y)
-    fit = "fit X.npy --label y.npy --method srda --chunk-rows 10"
-    assert run(f"{fit} -o whole.narrows")[0] == 0
-    with monkeypatch.context() as patch:
-        stop_after(patch, 2)
-        assert run(f"{fit} -o m.narrows --checkpoint c.narrows --every 30")[0] == 130
-    status, _, err = run(f"{fit} -o m.narrows --checkpoint c.narrows --resume")
-    assert status == 0, err
-    assert "resuming after 30 rows" in err
-    whole, resumed = narrows.load("whole.narrows"), narrows.load("m.narrows")
-    np.testing.assert_array_equal(whole.components_, resumed.components_)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_dense_samples_are_written(run, tmp_path, dtype, monkeypatch):
+def test_dense_samples_are_written(run, tmp_path, dtype):
     X, y = embeddings(120, dtype=dtype)
     pq.write_table(table_of(X, y), tmp_path / "a.parquet")
     status, _, err = run("convert a.parquet a.npy --vector embedding --chunk-rows 50")
-    assert status == 0
-    assert err.count("which are left out. Write to .npz to keep them") == 1
+    assert (status, err.count("left out")) == (0, 1)  # the labels
     written = np.load("a.npy")
     assert written.dtype == dtype
     assert written.flags.c_contiguous
     np.testing.assert_array_equal(written, X)
-    assert run("fit a.parquet --vector embedding --method oc -o m.narrows")[0] == 0
-    assert run("transform m.narrows a.npy -o r.npy --chunk-rows 50")[0] == 0
-    np.testing.assert_allclose(np.load("r.npy"), X @ narrows.load("m.narrows").components_.T,
-                               rtol=1e-4, atol=1e-5)  # fmt: skip
     (tmp_path / "a.svm").write_text("1 1:2 3:4\n0 2:1\n")
-    assert run("convert a.svm s.npy --one-based --width 3")[0] == 0
+    assert run("convert a.svm s.npy --one-based --chunk-rows 1")[0] == 0
     assert np.load("s.npy").tolist() == [[2, 0, 4], [0, 1, 0]]
-    status, _, err = run("convert a.svm s.npy --one-based --chunk-rows 1")
-    assert status == 0  # the first row is as wide as any
     (tmp_path / "b.svm").write_text("1 1:2\n0 2:1\n")
     status, _, err = run("convert b.svm s.npy --one-based --chunk-rows 1")
-    assert status == 2
-    assert "expected 1 columns, as in the rows before, got 2. Set --width" in err
+    assert (status, "expected 1 columns" in err) == (2, True)
 
 
 @pytest.mark.slow
-def test_arrays_on_dask(tmp_path, monkeypatch):
-    pytest.importorskip("distributed")
-    from distributed import Client
-
+def test_vectors_and_arrays_on_dask(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
     from narrows.engines.dask import fit, transform
 
-    X, y = embeddings(120)
-    path, labels = save_npy(tmp_path / "X.npy", X), save_npy(tmp_path / "y.npy", y)
     monkeypatch.chdir(tmp_path)
-    with Client(processes=False, dashboard_address=None, n_workers=1) as client:
-        model = fit(narrows.OC(), ["X.npy"], client, label="y.npy")
-        np.testing.assert_allclose(model.components_, narrows.OC().fit(X, y).components_)
-        np.testing.assert_allclose(transform(model, [path]).compute(), model.transform(X))
-        with pytest.raises(ParameterError, match="expected one file of samples beside"):
-            fit(narrows.OC(), [path, path], client, label=labels)
+    X, y = embeddings(120)
+    save_npy("X.npy", X), save_npy("y.npy", y)
+    pq.write_table(table_of(X, y), "a.parquet")
+    frame = pd.DataFrame({"embedding": list(X), "label": y})
+    vector, expected = {"vector": "embedding"}, narrows.OC().fit(X, y)
+    with distributed.Client(processes=False, dashboard_address=None, n_workers=1) as client:
+        for data, options in (
+            (["a.parquet"], vector), ([frame], vector), (["X.npy"], {"label": "y.npy"})
+        ):  # fmt: skip
+            model = fit(narrows.OC(), data, client, **options)
+            np.testing.assert_allclose(model.components_, expected.components_)
+            found = transform(model, data).compute()
+            np.testing.assert_allclose(found, model.transform(X))
+        with pytest.raises(ParameterError, match="one file of samples"):
+            fit(narrows.OC(), ["X.npy", "X.npy"], client, label="y.npy")
 
 
 READ = """
