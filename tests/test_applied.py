@@ -1,23 +1,16 @@
 """What a model file has of the solution: the same answers as the estimator, without solving."""
 
-import json
-import os
-import subprocess
-import sys
 import warnings
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from safetensors import safe_open
 from safetensors.numpy import load_file
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 
 import narrows
-from narrows import IOC, LDA, OC, OCFS, PCA, PLS, SRDA, ForwardFS, KernelSRDA, OnlineSRDA
+from narrows import IOC, OCFS, PCA, PLS, SRDA, ForwardFS, OnlineSRDA
 from narrows.errors import DataError
 from narrows.text import HashedTfidf, Tfidf
 from tests.cases import ALL, NUMERIC, labelled
@@ -62,44 +55,6 @@ def test_the_answers_are_those_of_the_estimator_to_the_bit(name, tmp_path, monke
         assert_same_answers(model, estimator, other)
     assert not solved
     assert not isinstance(model, BaseEstimator)  # which was not loaded
-
-
-@pytest.mark.parametrize(
-    "estimator", [SRDA(), LDA(), OC(), PCA(), IOC(), OCFS(n_features=2), OnlineSRDA(), KernelSRDA()]
-)
-def test_others_samples_and_parameters_are_solved_for_again(estimator, tmp_path):
-    X, y = labelled(90)
-    path = str(tmp_path / "m.narrows")
-    narrows.save(estimator.fit(X[:60], y[:60]), path)
-    loaded = narrows.load(path).partial_fit(X[60:], y[60:])
-    assert_same_answers(loaded, estimator.partial_fit(X[60:], y[60:]), X)
-    size = "n_features" if isinstance(estimator, OCFS) else "n_components"
-    loaded, estimator = narrows.load(path), narrows.load(path)
-    before = loaded.transform(X)
-    loaded.set_params(**{size: 1})
-    if not isinstance(estimator, IOC):  # whose size is that of its start
-        assert loaded.transform(X).shape == (90, 1)
-    loaded.set_params(**{size: estimator.get_params()[size]})
-    np.testing.assert_allclose(dense(loaded.transform(X)), dense(before), rtol=1e-9, atol=1e-12)
-
-
-def test_classes_that_were_announced_have_no_probability(tmp_path):
-    X, y = labelled()
-    path = str(tmp_path / "m.narrows")
-    estimator = OnlineSRDA().partial_fit(X, y, classes=["ant", "bee", "cat", "dog"])
-    narrows.save(estimator, path)
-    assert_same_answers(open_model(path), estimator, X)
-    assert not open_model(path).predict_proba(X)[:, 3].any()
-
-
-def test_several_labels_of_a_sample(tmp_path):
-    X, y = labelled()
-    Y = np.eye(5, dtype=int)[np.unique(y, return_inverse=True)[1]]
-    Y[::7, 4] = 1
-    path = str(tmp_path / "m.narrows")
-    narrows.save(OnlineSRDA().fit(X, Y), path)
-    assert_same_answers(open_model(path), narrows.load(path), X)
-    assert open_model(path).predict(X).shape == (60, 5)
 
 
 @pytest.mark.parametrize("vectoriser", [Tfidf(), HashedTfidf(64)], ids=str)
@@ -149,20 +104,6 @@ def test_a_state_without_a_solution_is_saved_without(estimator, tmp_path):
     assert_same_answers(loaded, estimator.partial_fit(X, y), X)
 
 
-@pytest.mark.nightly
-def test_a_model_has_the_same_bytes_in_every_process(tmp_path):
-    code = (
-        "import narrows, sys; from sklearn.datasets import load_iris; "
-        "narrows.save(narrows.SRDA().fit(*load_iris(return_X_y=True)), sys.argv[1])"
-    )
-    for seed in "12":  # of the order of sets
-        subprocess.run(
-            [sys.executable, "-c", code, str(tmp_path / seed)],
-            env=os.environ | {"PYTHONHASHSEED": seed}, check=True, timeout=120,
-        )  # fmt: skip
-    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
-
-
 def test_a_fit_of_all_samples_at_once_has_a_solution_alone(tmp_path):
     rng = np.random.default_rng(0)
     X = sparse.random_array((30, 9000), density=0.01, rng=rng, format="csr")
@@ -200,17 +141,6 @@ def test_a_solution_that_does_not_fit_is_an_error_that_names_the_file(name, tmp_
     assert "damaged, or of another version" in err
 
 
-def test_a_file_of_0_3_has_no_such_solution_and_answers(run, tmp_path):
-    from tests.test_old_models import FOLDER
-
-    path = str(FOLDER / "from_csv.narrows")
-    with safe_open(path, framework="numpy") as file:
-        assert json.loads(file.metadata()["narrows"])["format"] == 1
-    rows = str(FOLDER / "a.csv")
-    assert run(f"predict {path} {rows} -o a.csv")[0] in (0, 2)
-    assert run(f"transform {path} {rows} -o b.csv")[0] == 0
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_shown_of_a_model_is_what_the_estimator_shows(name, tmp_path, monkeypatch):
     estimator, _ = fitted(CASES[name])
@@ -237,49 +167,3 @@ def test_info_of_a_file_without_an_array_to_show_answers_or_names_the_file(
         status, _, err = run("info m.narrows")
         assert (status, err.count("\n")) in {(0, 0), (1, 1)}
         assert not err or err.startswith("narrows: m.narrows: damaged")
-
-
-FORMATS = ["csv", "svm", "npy", "parquet"]
-
-
-def write_rows(path, X):
-    if path.suffix == ".npy":
-        np.save(path, X)
-    elif path.suffix == ".csv":
-        lines = [",".join(map(repr, x)) for x in X.tolist()]
-        path.write_text("\n".join([",".join(f"f{k}" for k in range(X.shape[1])), *lines]) + "\n")
-    elif path.suffix == ".svm":
-        lines = [" ".join(f"{k + 1}:{v!r}" for k, v in enumerate(x)) for x in X.tolist()]
-        path.write_text("".join(f"0 {line}\n" for line in lines))
-    else:
-        pq.write_table(pa.table({f"f{k}": x for k, x in enumerate(X.T)}), path)
-
-
-@pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize(
-    "estimator",
-    [SRDA(), LDA(), KernelSRDA(), OnlineSRDA(), PLS(), PCA(), IOC(), OCFS(n_features=3)],
-    ids=str,
-)
-def test_commands_write_the_answers_of_the_estimator(estimator, form, tmp_path, run, monkeypatch):
-    X, y = labelled(90)
-    estimator.fit(X, X[:, 0] if isinstance(estimator, PLS) else y)
-    narrows.save(estimator, tmp_path / "m.narrows")
-    write_rows(tmp_path / f"rows.{form}", X)
-    solved = solves(monkeypatch)
-    options = "--one-based" if form == "svm" else ""
-    X = sparse.csr_array(X) if form == "svm" else X  # whose sums are in another order
-    assert run(f"transform m.narrows rows.{form} -o a.csv {options}")[0] == 0
-    found = np.loadtxt(tmp_path / "a.csv", delimiter=",", skiprows=1, ndmin=2, dtype=str)
-    X_r = dense(estimator.transform(X))
-    np.testing.assert_array_equal(found[:, : X_r.shape[1]].astype(float), X_r)
-    if hasattr(estimator, "predict"):
-        assert run(f"predict m.narrows rows.{form} -o b.csv {options}")[0] == 0
-        found = np.loadtxt(tmp_path / "b.csv", delimiter=",", skiprows=1, ndmin=2, dtype=str)
-        if isinstance(estimator, PLS):
-            np.testing.assert_array_equal(found[:, 0].astype(float), estimator.predict(X))
-        else:
-            np.testing.assert_array_equal(found[:, 1], estimator.predict(X))
-            best = estimator.predict_proba(X).max(axis=1)
-            np.testing.assert_array_equal(found[:, 0].astype(float), best)
-    assert not solved

@@ -63,11 +63,6 @@ SPARSE = {
     "pyarrow": lambda: pa.table(lists()),
     "pyarrow reader": lambda: batches(pa.table(lists())),
 }
-WRITERS = {
-    "polars": lambda table, path: pl.DataFrame(table).write_parquet(path, row_group_size=11),
-    "pandas": lambda table, path: pd.DataFrame(table).to_parquet(path),
-    "pyarrow": lambda table, path: pq.write_table(pa.table(table), path, row_group_size=7),
-}
 
 
 def gathered(table, **options):
@@ -292,15 +287,6 @@ def test_a_width_that_is_none(tmp_path, width):
         list(iter_chunks(tmp_path / "a.parquet"))
 
 
-def test_half_a_file(tmp_path):
-    pq.write_table(pa.table(columns()), tmp_path / "a.parquet")
-    whole = (tmp_path / "a.parquet").read_bytes()
-    for part in (b"", whole[: len(whole) // 2], b"PAR0" + whole[4:-4] + b"PAR0"):
-        (tmp_path / "b.parquet").write_bytes(part)
-        with pytest.raises(DataError, match=r"b\.parquet: expected a Parquet file"):
-            list(iter_chunks(tmp_path / "b.parquet"))
-
-
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_a_page_with_another_checksum_is_damaged(tmp_path, version):
     table = pa.table(columns())
@@ -320,45 +306,7 @@ def test_a_page_with_another_checksum_is_damaged(tmp_path, version):
 # -- estimators ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["OCFS", "SRDA", "IDRQR", "OnlineSRDA"])
-@pytest.mark.parametrize("library", ["polars", "pandas", "pyarrow"])
-def test_estimators_take_tables(method, library):
-    X, y = data()
-    labels = {"polars": pl.Series(y), "pandas": pd.Series(y), "pyarrow": pa.array(y)}[library]
-    table = DENSE[library]()[COLUMNS] if library != "pyarrow" else DENSE[library]().select(COLUMNS)
-    seeded = {"random_state": 0} if method == "OnlineSRDA" else {}
-    expected = getattr(narrows, method)(**seeded).fit(X, y)
-    found = getattr(narrows, method)(**seeded).fit(table, labels)
-    if hasattr(found, "partial_fit"):
-        found, expected = found.partial_fit(table, labels), expected.partial_fit(X, y)
-    np.testing.assert_allclose(found.transform(table), expected.transform(X), atol=1e-12)
-    assert found.classes_.tolist() == expected.classes_.tolist()
-    if library != "pyarrow":
-        assert found.feature_names_in_.tolist() == COLUMNS
-
-
 # -- the command line ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("form", ["dense", "sparse"])
-@pytest.mark.parametrize("library", list(WRITERS))
-def test_the_command_line_takes_parquet_of_any_library(run, library, form):
-    X, y = data()
-    table, X = (columns(), X) if form == "dense" else (lists(), X[:, :6])
-    WRITERS[library](table, "a.parquet")
-    status, _, err = run("fit a.parquet --method oc -o m.narrows --chunk-rows 7")
-    assert (status, err) == (0, "")
-    expected = narrows.OC().fit(X, y)
-    assert run("transform m.narrows a.parquet -o r.parquet --chunk-rows 7")[0] == 0
-    found, labels = gathered("r.parquet")
-    np.testing.assert_allclose(found, expected.transform(X), atol=1e-12)
-    assert labels.tolist() == y.tolist()
-    assert run("update m.narrows a.parquet -o u.narrows")[0] == 0
-    assert run("merge m.narrows m.narrows -o w.narrows")[0] == 0
-    for name in ("m.narrows", "u.narrows", "w.narrows"):
-        np.testing.assert_allclose(narrows.load(name).components_, expected.components_)
-    assert run("convert a.parquet b.npz")[0] == 0
-    np.testing.assert_array_equal(gathered("b.npz")[0], X)
 
 
 def test_names_of_columns_and_their_order(run):
@@ -374,16 +322,6 @@ def test_names_of_columns_and_their_order(run):
     assert "c.parquet: expected the 2 columns of the fit, got all but 'a'" in err
 
 
-def test_a_model_fitted_to_a_frame_takes_files(run):
-    frame = pd.DataFrame({"b": [1.0, 9.0, 2.0], "a": [5.0, 5.0, 6.0]})
-    narrows.save(narrows.OCFS(n_features=1).fit(frame, ["x", "y", "x"]), "m.narrows")
-    frame[["a", "b"]].assign(label=["x", "y", "y"]).to_parquet("a.parquet")
-    assert run("update m.narrows a.parquet -o u.narrows")[0] == 0
-    expected = narrows.OCFS(n_features=1).fit(pd.concat([frame, frame]), list("xyxxyy"))
-    np.testing.assert_allclose(narrows.load("u.narrows").scores_, expected.scores_)
-    assert run("transform u.narrows a.parquet -o -")[1] == "b,label\n1.0,x\n9.0,y\n2.0,y\n"
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_rows_that_are_written_are_read_by_other_libraries(run, dtype):
     X = sparse.csr_array(np.array([[0, 2.5, 0], [0, 0, 0], [1, 0, -7]], dtype=dtype))
@@ -391,27 +329,6 @@ def test_sparse_rows_that_are_written_are_read_by_other_libraries(run, dtype):
     assert run("convert a.npz a.parquet --chunk-rows 2")[0] == 0
     rows = {"indices": [[1], [], [0, 2]], "values": [[2.5], [], [1, -7]], "label": [4, 4, 5]}
     assert pl.read_parquet("a.parquet").to_dict(as_series=False) == rows
-
-
-def test_widths_are_kept(run):
-    X = sparse.csr_array(([1.0, 2.0], ([0, 1], [0, 2])), shape=(2, 9))
-    np.savez("a.npz", data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=[0, 1])
-    for line in ("a.npz a.parquet", "a.parquet b.parquet", "b.parquet b.npz"):
-        assert run(f"convert {line}")[0] == 0
-    for name in ("a.parquet", "b.parquet", "b.npz"):
-        [(found, _)] = iter_chunks(name)
-        assert found.shape == (2, 9)
-    assert run("fit a.parquet --method ocfs -o m.narrows")[0] == 0
-    assert narrows.load("m.narrows").n_features_in_ == 9
-    pl.DataFrame({"indices": [[11]], "values": [[1.0]], "label": [1]}).write_parquet("w.parquet")
-    assert run("fit a.parquet w.parquet --method ocfs -o w.narrows")[0] == 0
-    assert narrows.load("w.narrows").n_features_in_ == 12
-    assert run("update m.narrows w.parquet -o u.narrows")[0] == 0
-    np.testing.assert_array_equal(
-        narrows.load("u.narrows").scores_, narrows.load("w.narrows").scores_
-    )
-    status, _, err = run("transform m.narrows w.parquet -o -")
-    assert (status, "expected rows of 9 columns, got 12" in err) == (1, True)
 
 
 def test_rows_that_a_damaged_file_does_not_give_are_missed(tmp_path, monkeypatch):

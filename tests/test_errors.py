@@ -23,7 +23,6 @@ from narrows.errors import (
     features_named,
     warn,
 )
-from narrows.read import iter_chunks
 
 SOURCE = Path(narrows.__file__).parent
 ERRORS = {"ParameterError", "DataError", "ValueError", "TypeError", "AttributeError"}
@@ -77,24 +76,6 @@ def test_errors_are_pickled(error):
     assert (str(again), vars(again)) == (str(error), vars(error))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: OC(n_components=5).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"]), "expected n_comp"),
-        (lambda: SRDA(alpha=-1).fit([[0.0], [1.0]], [0, 1]), "expected `alpha` to be"),
-        (lambda: OCFS(n_features="few").fit([[0.0], [1.0]], [0, 1]), "expected `n_features` to be"),
-        (lambda: list(iter_chunks([])), "expected at least one file"),
-    ],
-)
-def test_messages_say_what_was_expected(call, message):
-    with pytest.raises(ParameterError) as caught:
-        call()
-    said = str(caught.value)
-    assert said.startswith(message)
-    assert ", got " in said
-    assert said.endswith(".")
-
-
 def test_a_feature_out_of_range_has_the_name_that_the_estimator_has_for_it():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"short": [1.0, 2.0, 3.0], "tall": [1e160, 0.0, 1.0]})
@@ -102,9 +83,6 @@ def test_a_feature_out_of_range_has_the_name_that_the_estimator_has_for_it():
         SRDA().fit(frame, ["a", "b", "a"])
     with pytest.raises(RangeError, match=r"^expected .* in feature 'x1'\. "):
         SRDA().fit(frame.to_numpy(), ["a", "b", "a"])
-
-
-def test_a_name_that_an_error_has_stays():
     with pytest.raises(RangeError, match="'gene'"), features_named(OC()):
         raise RangeError("finite sums", "infinity", 0).named("gene")
 

@@ -7,12 +7,11 @@ import io
 import json
 import subprocess
 import sys
-import warnings
 from types import SimpleNamespace
 
 import pytest
 
-from narrows.errors import DataError, ParameterError
+from narrows.errors import DataError
 from narrows.read import iter_chunks
 from tests.inside import pretend
 
@@ -57,24 +56,18 @@ def test_a_line_may_be_as_long_as_the_limit(tmp_path, monkeypatch, suffix, where
     pretend(monkeypatch, "blocks of lines", block)
     head, row = ROWS[suffix]
     options = {"zero_based": False} if (suffix, where) == (".svm", "-") else {}
-    for size, fits in ((ONE_MB, True), (ONE_MB + 1, False)):
-        for end in (b"\n", b"\n" + head.split(b"\n")[0] + b"\n" if suffix != ".csv" else b"\n\n"):
-            content = head + row(size) + end
-            assert len(row(size)) == size
-            name = f"a{suffix}{where}" if where == ".gz" else f"a{suffix}"
-            path = put(tmp_path, name, content)
-            if where == "-":
-                standard_input(monkeypatch, io.BytesIO(content))
-                path, name = "-", "standard input"
-            if fits:
-                assert rows(path, max_line_mb=1, **options) >= 2
-                continue
-            with pytest.raises(DataError, match=rf"{name}:3: expected a line of at most 1 MB") as e:
-                rows(path, max_line_mb=1, **options)
-            assert "Set `max_line_mb` to read" in str(e.value)
-            assert "\n" not in str(e.value)
-            if where != "-":
-                assert rows(path, max_line_mb=2, **options) >= 2
+    for size in (ONE_MB, ONE_MB + 1):
+        content = head + row(size) + b"\n"
+        name = f"a{suffix}{where}" if where == ".gz" else f"a{suffix}"
+        path = put(tmp_path, name, content)
+        if where == "-":
+            standard_input(monkeypatch, io.BytesIO(content))
+            path, name = "-", "standard input"
+        if size == ONE_MB:
+            assert rows(path, max_line_mb=1, **options) >= 2
+            continue
+        with pytest.raises(DataError, match=f"{name}:3: .*at most 1 MB.*`max_line_mb`"):
+            rows(path, max_line_mb=1, **options)
 
 
 @pytest.mark.parametrize("block", [999, 1 << 22])
@@ -87,18 +80,6 @@ def test_a_csv_row_of_many_lines_is_one_row(tmp_path, monkeypatch, block):
     path = put(tmp_path, "a.csv.gz", f"{header}\n{row}\n{','.join([row] * 300)}\n".encode())
     with pytest.raises(DataError, match=r"a\.csv\.gz:1003: expected a line of at most 1 MB"):
         rows(path, max_line_mb=1)
-
-
-@pytest.mark.parametrize("suffix", ROWS)
-def test_the_command_line_says_it_in_one_line(run, tmp_path, suffix):
-    head, row = ROWS[suffix]
-    put(tmp_path, f"a{suffix}.gz", head + row(1_500_000) + b"\n")
-    fit = f"fit a{suffix}.gz --method oc -o m.narrows"
-    status, out, err = run(f"{fit} --max-line-mb 1")
-    assert (status, out, err.count("\n")) == (1, "", 1)
-    assert f"narrows: a{suffix}.gz:3: expected a line of at most 1 MB, got a longer one" in err
-    assert "a longer one" not in run(fit)[2]
-    assert run(f"{fit} --max-line-mb 0")[0] == 2
 
 
 class Endless(io.RawIOBase):
@@ -122,13 +103,6 @@ def test_standard_input_that_never_ends(monkeypatch, piece):
     standard_input(monkeypatch, Endless(piece))
     with pytest.raises(DataError, match=r"standard input:\d+: expected a row within 1 MB, got no"):
         rows("-", max_line_mb=1, zero_based=False)
-
-
-@pytest.mark.parametrize("wrong", [0, -1])
-def test_a_limit_that_is_none(tmp_path, wrong):
-    path = put(tmp_path, "a.csv", b"a\n1\n")
-    with pytest.raises(ParameterError, match="`max_line_mb`: expected an integer >= 1, got"):
-        rows(path, max_line_mb=wrong)
 
 
 IN_LITTLE_MEMORY = """
@@ -166,79 +140,36 @@ def test_a_line_of_a_gigabyte_takes_little_memory(tmp_path):
 
 # -- last lines without an end -------------------------------------------------------------------
 
-CUT = "expected an end of the last line, got none. Look whether the line was cut off."
 WHOLE = {
     "a.svm": b"1 1:1\n2 3:0.125\n",
-    "a.svm.gz": b"1 1:1\n2 3:0.125\n",
     "a.csv": b"class,a\nx,1\ny,0.125\n",
     "a.csv.gz": b"class,a\nx,1\ny,0.125\n",
 }
 
 
 @pytest.mark.parametrize("name", WHOLE)
-@pytest.mark.parametrize("chunk_rows", [1, 2, 1000])
-def test_a_number_that_may_be_cut_is_warned_of_once(tmp_path, name, chunk_rows):
-    path = put(tmp_path, name, WHOLE[name][:-2])
+@pytest.mark.parametrize("chunk_rows", [1, 1000])
+def test_a_number_that_may_be_cut_is_warned_of_once(tmp_path, monkeypatch, name, chunk_rows):
+    cut = WHOLE[name][:-2]
+    path = put(tmp_path, name, cut)
     whole = put(tmp_path, "whole." + name.partition(".")[2], WHOLE[name])
     with pytest.warns(UserWarning, match="expected an end of the last line") as caught:
         assert rows([path, whole], chunk_rows=chunk_rows) == 4
     [warning] = caught
-    assert str(warning.message) == f"{path}: {CUT}"
+    assert str(warning.message).startswith(f"{path}: ")
     if sys.version_info >= (3, 12):  # before, warnings cannot skip the files of a package
         assert warning.filename == __file__
+    standard_input(monkeypatch, io.BytesIO(cut))
+    with pytest.warns(UserWarning, match="^standard input: expected an end"):
+        assert rows("-", **({"zero_based": False} if ".svm" in name else {})) == 2
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n \t", b"\n\n"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n\n"])
 @pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.filterwarnings("error")
 def test_what_ends_is_not_warned_of(tmp_path, name, end):
-    if name.startswith("a.csv") and b" " in end:
-        end = b"\n"  # where a blank is a cell
-    path = put(tmp_path, name, WHOLE[name].removesuffix(b"\n") + end)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert rows(path) == 2
-        assert rows(put(tmp_path, "a.jsonl", b'{"text": "a"}\n{"text": "b"}')) == 2
-
-
-@pytest.mark.parametrize(
-    "content", [b"1\n", b"-1\n", b"2\n\n", b"\n3\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf1\n"]
-)
-def test_files_of_a_few_bytes(tmp_path, content):
-    """The labels are all there is of these samples."""
-
-    def labels(content):
-        path = put(tmp_path, "a.svm", content)
-        return [y for _, part in iter_chunks(path, width=1) for y in part]
-
-    expected = [int(word) for word in content.removeprefix(b"\xef\xbb\xbf").split()]
-    if expected:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert labels(content) == expected
-    with pytest.warns(UserWarning, match="expected an end of the last line"):
-        assert labels(content + b"4") == [*expected, 4]
-
-
-def test_standard_input_that_is_cut(monkeypatch):
-    standard_input(monkeypatch, io.BytesIO(WHOLE["a.svm"][:-2]))
-    with pytest.warns(UserWarning, match=f"^standard input: {CUT}$"):
-        assert rows("-", zero_based=False) == 2
-
-
-@pytest.mark.parametrize("line", [
-    "fit {} --method ocfs -o n.narrows", "fit {} --method idrqr -o n.narrows", "convert {} b.npz",
-    "update m.narrows {} -o n.narrows", "transform m.narrows {} -o r.npz",
-])  # fmt: skip
-@pytest.mark.parametrize("name", WHOLE)
-def test_the_command_line_warns_once(run, tmp_path, name, line):
-    lines = WHOLE[name].splitlines(keepends=True)
-    whole = b"".join([*lines, *lines[-2:] * 3])
-    put(tmp_path, name, whole)
-    assert run(f"fit {name} --method ocfs --n-features 1 -o m.narrows")[0] == 0
-    put(tmp_path, name, whole[:-2])
-    status, _, err = run(line.format(name) + " --chunk-rows 3")
-    assert status == 0
-    assert err == f"narrows: warning: {name}: {CUT}\n"
+    assert rows(put(tmp_path, name, WHOLE[name].removesuffix(b"\n") + end)) == 2
+    assert rows(put(tmp_path, "a.jsonl", b'{"text": "a"}\n{"text": "b"}')) == 2
 
 
 def test_lines_end_at_line_ends_alone(tmp_path):

@@ -25,10 +25,9 @@ def gone():
     return not readers()
 
 
-def test_all_items_come_in_their_order():
-    assert list(prefetch(range(1000))) == list(range(1000))
-    assert list(prefetch([])) == []
-    assert list(prefetch([None, None])) == [None, None]
+@pytest.mark.parametrize("items", [range(1000), [], [None, None]])
+def test_all_items_come_in_their_order(items):
+    assert list(prefetch(items)) == list(items)
     assert gone()
 
 
@@ -53,7 +52,7 @@ def test_it_is_never_far_ahead():
     made = []
 
     def items():
-        for k in range(100):
+        for k in range(20):
             made.append(k)
             yield k
 
@@ -62,7 +61,7 @@ def test_it_is_never_far_ahead():
     for k in reading:
         time.sleep(0.01)
         assert len(made) <= k + 4  # this one, two that wait, and one in the making
-    assert made == list(range(100))
+    assert made == list(range(20))
 
 
 def test_a_reader_that_is_left_ends_and_closes_what_it_read():
@@ -98,6 +97,10 @@ def test_an_interrupt_waits_for_the_item_to_be_done():
     with pytest.raises(KeyboardInterrupt):
         work()
     assert done == [1, 2]
+    reading = interrupt_between([1, 2])
+    next(reading)
+    assert signal.getsignal(signal.SIGINT) is not before
+    reading.close()
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -136,23 +139,6 @@ def test_an_interrupt_while_waiting_comes_at_once():
     assert signal.getsignal(signal.SIGINT) is before
     never.set()
     assert gone()
-
-
-def test_the_handler_is_put_back_whatever_happens():
-    before = signal.getsignal(signal.SIGINT)
-    reading = interrupt_between([1, 2])
-    assert next(reading) == 1
-    assert signal.getsignal(signal.SIGINT) is not before
-    reading.close()
-    assert signal.getsignal(signal.SIGINT) is before
-
-    def broken():
-        yield 1
-        raise ValueError("here")
-
-    with pytest.raises(ValueError, match="here"):
-        list(interrupt_between(broken()))
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_in_another_thread_the_items_come_as_they_are():

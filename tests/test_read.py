@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+from sklearn.datasets import dump_svmlight_file
 
 from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
@@ -42,28 +42,6 @@ def svmlight(folder, name="a.svm", zero_based=False, **options):
     y = np.arange(60) % 3
     dump_svmlight_file(X, y, str(folder / name), zero_based=zero_based, **options)
     return X, y
-
-
-def test_svmlight_is_read_as_scikit_learn_reads_it(tmp_path):
-    svmlight(tmp_path, comment="0:1 is not a column")
-    X, y = gathered(tmp_path / "a.svm", chunk_rows=7)
-    expected = load_svmlight_file(str(tmp_path / "a.svm"), zero_based=False)
-    np.testing.assert_array_equal(X, expected[0].toarray())
-    np.testing.assert_array_equal(y, expected[1])
-
-
-def test_one_column_zero_in_any_file_makes_all_of_them_zero_based(tmp_path):
-    (tmp_path / "a.svm").write_text("1 1:5\n")
-    (tmp_path / "b.svm").write_text("2 0:7 # or so\n")
-    X, _ = gathered([tmp_path / "a.svm", tmp_path / "b.svm"])
-    assert X.tolist() == [[0, 5], [7, 0]]
-    X, _ = gathered(tmp_path / "a.svm")
-    assert X.tolist() == [[5]]
-    X, _ = gathered(tmp_path / "a.svm", zero_based=True)
-    assert X.tolist() == [[0, 5]]
-    (tmp_path / "b.svm").write_text("2 1:7 # not a 0:7\n")
-    X, _ = gathered([tmp_path / "a.svm", tmp_path / "b.svm"])
-    assert X.tolist() == [[5], [7]]
 
 
 def test_width_pads_and_bounds(tmp_path):
@@ -114,28 +92,6 @@ def test_a_compressed_file_is_read_as_what_is_in_it(tmp_path, suffix):
             gathered(tmp_path / f"{name}.svm{suffix}")
 
 
-@pytest.mark.parametrize("rows", [1, 25, 1000])
-@pytest.mark.parametrize("form", ["dense", "csr", "scipy", "bytes"])
-def test_npz(tmp_path, rows, form):
-    X, _ = labelled(sparse=True)
-    y = np.arange(60) % 3
-    S = sparse.csr_array(X)
-    path = tmp_path / "a.npz"
-    if form == "dense":
-        np.savez(path, X=X, y=y)
-    elif form == "bytes":
-        X = X.astype(np.uint8)
-        np.savez_compressed(path, X=X, y=y)
-    elif form == "csr":
-        np.savez(path, data=S.data, indices=S.indices, indptr=S.indptr, shape=S.shape, y=y)
-    else:
-        sparse.save_npz(path, sparse.csc_array(S))
-        y = None
-    found, labels = gathered(path, chunk_rows=rows)
-    np.testing.assert_array_equal(found, X)
-    assert labels is y if y is None else (labels == y).all()
-
-
 def test_csv(tmp_path):
     (tmp_path / "a.csv").write_bytes(
         '\ufeffa,"b, c",class\r\n1,2.5,x\r\n\r\n-3e2,0,"y ""z"""\r\n'.encode()
@@ -172,19 +128,13 @@ def test_json_lines(tmp_path):
         {"label": "y", "text": "l\u00e4nd", "split": "test"},
         {"label": "y", "text": "", "split": "train"},
     ]
-    path = tmp_path / "a.jsonl.gz"
-    with gzip.open(path, "wt", encoding="utf-8") as file:
-        file.write("\n\n".join(json.dumps(line) for line in lines))
-    assert gathered(path)[0] == ["sea", "l\u00e4nd", ""]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n\n".join(json.dumps(line) for line in lines))
     texts, y = gathered(path, split="train", chunk_rows=1)
-    assert texts == ["sea", ""]
-    assert y.tolist() == ["x", "y"]
+    assert (texts, y.tolist()) == (["sea", ""], ["x", "y"])
     texts, y = gathered(path, label="text", text="label")
-    assert texts == ["x", "y", "y"]
-    assert y.tolist() == ["sea", "l\u00e4nd", ""]
-    with pytest.raises(
-        DataError, match="expected lines whose split is 'dev', got only test, train"
-    ):
+    assert (texts, y.tolist()) == (["x", "y", "y"], ["sea", "l\u00e4nd", ""])
+    with pytest.raises(DataError, match="split is 'dev', got only test, train"):
         gathered(path, split="dev")
 
 

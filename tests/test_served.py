@@ -81,6 +81,16 @@ def parts(estimator, form=np.asarray):
     return [(X[a:b], y[a:b]) for a, b in ((0, 40), (40, 80), (80, 120))]
 
 
+def during(model, part, share):
+    """What another thread reads when an update by the part has come so far."""
+    found = []
+    interleaved(
+        model, lambda model: model.partial_fit(*part), share,
+        lambda: found.append(elsewhere(lambda: answers(model, part[0]), limit=5)),
+    )  # fmt: skip
+    return found[-1]  # of the model itself; before it, copies were traced
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator", [*CLASSIFIERS, *OTHERS, PLS(), ReducedRank(alpha=1.0)], ids=repr
@@ -91,12 +101,7 @@ def test_another_thread_does_not_wait_for_an_update(estimator, share):
     X = third[0]
     model = clone(estimator).partial_fit(*first).partial_fit(*second)
     before = elsewhere(lambda: answers(model, X))
-    meanwhile = []
-    interleaved(
-        model, lambda model: model.partial_fit(*third), share,
-        lambda: meanwhile.append(elsewhere(lambda: answers(model, X), limit=5)),
-    )  # fmt: skip
-    assert_same(meanwhile[-1], before)  # of the model itself; before it, copies were traced
+    assert_same(during(model, third, share), before)
     alone = clone(estimator).partial_fit(*first).partial_fit(*second).partial_fit(*third)
     assert_same(answers(model, X), answers(alone, X))
     assert_same(elsewhere(lambda: answers(model, X)), answers(alone, X))
@@ -110,12 +115,7 @@ def test_an_update_solves_for_those_who_read(estimator):
     elsewhere(lambda: answers(model, X))
     model.partial_fit(*second)
     expected = answers(copy.deepcopy(model), X)
-    meanwhile = []
-    interleaved(
-        model, lambda model: model.partial_fit(*third), 0.5,
-        lambda: meanwhile.append(elsewhere(lambda: answers(model, X), limit=5)),
-    )  # fmt: skip
-    assert_same(meanwhile[-1], expected)
+    assert_same(during(model, third, 0.5), expected)
 
 
 @classifiers

@@ -17,7 +17,6 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from scipy import sparse
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -26,9 +25,8 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScal
 from sklearn.utils import get_tags
 
 import narrows
-from narrows import OC, OCFS, PLS, SRDA, ForwardFS
+from narrows import OC, OCFS, PLS, SRDA
 from narrows.errors import DataError, ParameterError
-from narrows.read import source_of
 from narrows.table import TableEncoder
 from narrows.text import Tfidf
 from tests.forgery import crc_of
@@ -383,16 +381,6 @@ def test_texts_are_those_of_tfidf():
     assert names == [*(f"note={term}" for term in tfidf.terms), "note=(missing)"]
 
 
-def test_the_result_is_sparse_as_classifiers_need_it():
-    X = TableEncoder().fit_transform(mixed())
-    assert isinstance(X, sparse.csr_matrix)
-    with config_context(sparse_interface="sparray"):
-        assert isinstance(TableEncoder().fit(mixed()).transform(mixed()), sparse.csr_array)
-    assert X.dtype == np.float64
-    assert X.indices.dtype == X.indptr.dtype == np.int32
-    assert X.has_canonical_format
-
-
 # -- what is missing, and what is new ------------------------------------------------------------
 
 
@@ -417,17 +405,6 @@ def test_missing_cells():
     assert X["t"][0] == 0
     months = [name for name in X if name.startswith(("t.month", "t.weekday"))]
     assert X[months].sum(axis=1).tolist() == [0, 2]
-
-
-def test_cells_that_are_missing_later_only():
-    """A number is the mean, and a category one that is not known."""
-    some = {"x": np.arange(20.0) ** 2, "c": ["a"] * 12 + ["b"] * 7 + ["d"]}
-    encoder = TableEncoder(splines=0, min_frequency=10).fit(some)
-    assert encoder.get_feature_names_out().tolist() == ["x", "c=a", "c=(other)"]
-    later = encoder.transform({"x": [NAN], "c": [None]})
-    assert later.toarray().tolist() == [[0, 0, 1]]
-    encoder = TableEncoder(splines=0).fit(some)
-    assert encoder.transform({"x": [NAN], "c": [None]}).toarray().tolist() == [[0, 0, 0, 0]]
 
 
 @pytest.mark.parametrize("missing", [None, NAN, pd.NA, pd.NaT, "", "  ", "NA", "nan", "NULL", "?"])
@@ -685,31 +662,6 @@ def test_pipelines_and_searches():
     assert search.best_params_ == {"tableencoder__splines": 8}
 
 
-def test_streams_are_learned_like_one_fit():
-    table = mixed()
-    y = labels(table)
-    encoder, srda = TableEncoder(), SRDA(alpha="scale")
-    for part in np.array_split(np.arange(N), 4):
-        rows = table.iloc[part]
-        X = encoder.partial_fit(rows).transform(rows)
-        srda.partial_fit(X, y[part])
-    whole = SRDA(alpha="scale").fit(encoder.transform(table), y)
-    X = encoder.transform(table)
-    np.testing.assert_allclose(srda.predict_proba(X), whole.predict_proba(X), atol=1e-6)
-
-
-def test_whole_columns_are_selected():
-    table = mixed()
-    encoder = TableEncoder().fit(table)
-    X = encoder.transform(table)
-    forward = ForwardFS(n_features=2, groups=encoder.groups_).fit(X, labels(table))
-    chosen = encoder.groups_[forward.get_support()]
-    assert set(encoder.feature_names_in_[np.unique(chosen)]) == {"size", "plan"}
-    assert np.array_equal(
-        np.flatnonzero(np.isin(encoder.groups_, chosen)), forward.get_support(True)
-    )
-
-
 def test_pipelines_of_other_steps_are_not_loaded(tmp_path):
     table = mixed()
     encoder = TableEncoder().fit(table)
@@ -780,24 +732,6 @@ def test_numbers_that_differ_by_rounding_are_as_constant_as_those_of_standard_sc
     np.testing.assert_allclose(encoder.transform({"x": later}).toarray(), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("step", "X"),
-    [(Tfidf(), ["a ship", "a sea", "the tree", "the hill"]),
-     (TableEncoder(), pd.DataFrame({"a": [1.0, 2, 5, 9]}, index=[7, 5, 6, 8]))],
-    ids=["texts", "table"],
-)  # fmt: skip
-def test_sparse_columns_where_dataframes_are_asked_for(step, X):
-    y = [0, 0, 1, 1]
-    expected = make_pipeline(step, SRDA()).fit(X, y).predict(X)
-    plain = clone(step).fit(X).transform(X).toarray()
-    with config_context(transform_output="pandas"):
-        assert make_pipeline(step, SRDA()).fit(X, y).predict(X).tolist() == expected.tolist()
-        for found in (clone(step).fit(X).transform(X), clone(step).fit_transform(X)):
-            np.testing.assert_array_equal(found.to_numpy(), plain)
-            assert found.columns.tolist() == clone(step).fit(X).get_feature_names_out().tolist()
-            assert found.index.tolist() == ([7, 5, 6, 8] if hasattr(X, "columns") else [0, 1, 2, 3])
-
-
 EQUAL = {"a=b": ["x", "y", "y"] * 10, "a": ["b=x", "b=x [a]", "c"] * 10, "n_sp_1": [4.0, 2, 7] * 10}
 
 
@@ -818,15 +752,3 @@ def test_features_of_one_name_get_their_columns():
         chosen = make_pipeline(TableEncoder(splines=3), OCFS(n_features=3))
         chosen = chosen.set_output(transform=output).fit_transform(table, y)
         assert set(chosen.columns) < set(names)
-
-
-def test_what_transform_writes_is_read_again(run):
-    rows = "\n".join(f"{a},{b},{k},{c}" for k, (a, b, c) in enumerate(
-        [("x", "b=x", "p"), ("y", "d", "q"), ("y", "b=x", "q")] * 5))  # fmt: skip
-    table = f"a=b,a,n,label\n{rows}\n"
-    run("fit t.csv --table --method ocfs --n-features 4 -o m.narrows", t__csv=table)
-    assert run("transform m.narrows t.csv -o out.tsv")[0] == 0
-    status, _, err = run("fit out.tsv --method ocfs --n-features 2 -o again.narrows")
-    assert status == 0, err
-    names = source_of(narrows.load("again.narrows")).names.tolist()
-    assert len(set(names)) == len(names) == 4

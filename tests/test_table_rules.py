@@ -108,19 +108,6 @@ def test_few_texts_in_few_rows_are_missing_values(cells, kind):
     assert decision(fitted(cells, min_frequency=2, max_categories=None)).kind == kind
 
 
-def test_numbers_with_missing_values_are_overruled():
-    many = replaced(NUMBERS, ["-"], 4)
-    with pytest.warns(UserWarning, match=r"got '-'.* name the column in `numbers`, `cat"):
-        assert decision(fitted(many)).kind == "category"
-    with silent():
-        numbers = fitted(many, numbers=["x"])
-        assert decision(fitted(replaced(NUMBERS, ["-"]), categories=["x"])).kind == "category"
-    expected = fitted(replaced(NUMBERS, [None], 4), numbers=["x"])
-    np.testing.assert_array_equal(encoded(numbers, ["-", "3"]), encoded(expected, [None, 3]))
-    with pytest.raises(ParameterError, match="numbers in column 'x', got '-'"):
-        fitted(replaced(NUMBERS, SIX), numbers=["x"])
-
-
 # -- dates ---------------------------------------------------------------------------------------
 
 WRITTEN = {
@@ -153,16 +140,6 @@ def test_dates_in_one_form_are_those_of_pandas(written, tmp_path):
         for wrong in ("2024/30/12", "30/30/2024", "30 12 2024", "12.2024", "5", "30.12.24"):
             with pytest.raises(ParameterError, match="expected dates in column 'x'"):
                 encoded(each, [wrong])
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_dates_may_have_texts_for_missing_values(form):
-    cells = NO_TIME.dt.strftime("%d.%m.%Y").tolist()
-    encoder = fitted(FORMS[form](replaced(cells, ["-", "00.00.0000"])))
-    expected = fitted(NO_TIME.where(np.arange(N) % 20 != 0))
-    assert "'-', '00.00.0000' for missing" in decision(encoder).reason
-    got = encoded(encoder, [cells[1], "-", "00.00.0000"])
-    np.testing.assert_array_equal(got, encoded(expected, [NO_TIME[1], None, None]))
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,9 @@ from sklearn.pipeline import make_pipeline
 
 import narrows
 from narrows.command import cli
-from narrows.errors import DataError
 from narrows.read import source_of
 from narrows.table import TableEncoder
-from tests.inside import fit_in_parts, load_model, pretend
+from tests.inside import load_model, pretend
 
 N = 400
 NAMES = ("age", "plan", "city", "since", "phone", "paid", "churn")
@@ -120,17 +119,6 @@ def test_batches_updates_and_merges_of_tables(folder, capsys, method):
     assert narrows_("merge a.narrows both.narrows -o ab.narrows") == 0
 
 
-def test_columns_may_come_in_another_order_and_values_may_be_new(folder, capsys):
-    assert narrows_("fit churn.csv --label churn --method srda -o m.narrows") == 0
-    rows = customers()[300:]
-    write("turned.csv", [row[::-1] for row in rows], NAMES[::-1])
-    for name in ("new", "turned"):
-        assert narrows_(f"predict m.narrows {name}.csv --label churn -o {name}.out.csv") == 0
-    assert Path("new.out.csv").read_bytes() == Path("turned.out.csv").read_bytes()
-    write("unseen.csv", [(row[0], "gold", "Oslo", "", "", "", "no") for row in rows])
-    assert narrows_("predict m.narrows unseen.csv --label churn -o out.csv") == 0
-
-
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_only_columns_with_features_are_needed_and_new_ones_are_named(folder, capsys, kind):
     assert narrows_("fit churn.csv --label churn --drop city --method srda -o m.narrows") == 0
@@ -154,46 +142,6 @@ def test_only_columns_with_features_are_needed_and_new_ones_are_named(folder, ca
     assert load_model("few.narrows").n_samples_seen_ == N
 
 
-def test_a_parquet_file_of_the_same_table_gives_the_same_model(folder, capsys):
-    rows = customers()[:300]
-    columns = dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True))
-    table = pa.table({
-        **columns,
-        "age": pa.array([int(age) if age else None for age in columns["age"]]),
-        "paid": pa.array(list(map(float, columns["paid"]))),
-        "since": pa.array(np.array(columns["since"], dtype="datetime64[D]")),
-        "plan": pa.array(columns["plan"]).dictionary_encode(),
-    })  # fmt: skip
-    parquet.write_table(table, "churn.parquet")
-    for suffix in ("csv", "parquet"):
-        line = f"fit churn.{suffix} --label churn --method srda -o {suffix}.narrows"
-        assert narrows_(line) == 0
-        assert narrows_(f"predict {suffix}.narrows new.csv --label churn -o {suffix}.out.csv") == 0
-    found, expected = (load_model(f"{suffix}.narrows") for suffix in ("parquet", "csv"))
-    np.testing.assert_allclose(found.components_, expected.components_, rtol=1e-9, atol=1e-12)
-    assert Path("csv.out.csv").read_text().splitlines()[0] == "probability,label"
-
-
-def test_a_file_with_tabs_gives_the_same_model(folder, capsys):
-    rows = [(*row[:2], f'the "{row[2]}",\nnorth', *row[3:]) for row in customers()[:300]]
-    write("churn.csv", rows)
-    with open("churn.tsv", "w", newline="") as file:
-        csv.writer(file, delimiter="\t").writerows([NAMES, *rows])
-    for suffix in ("csv", "tsv"):
-        line = f"fit churn.{suffix} --label churn --method srda -o {suffix}.narrows"
-        assert narrows_(line) == 0
-        assert (
-            narrows_(f"transform {suffix}.narrows churn.{suffix} --label churn -o {suffix}.npz")
-            == 0
-        )
-    found, expected = (narrows.load(f"{suffix}.narrows") for suffix in ("tsv", "csv"))
-    np.testing.assert_array_equal(found.components_, expected.components_)
-    assert narrows_("convert tsv.npz out.tsv") == 0
-    assert narrows_("convert out.tsv out.csv") == 0
-    tabs, commas = (Path(f"out.{suffix}").read_text() for suffix in ("tsv", "csv"))
-    assert tabs.replace("\t", ",") == commas
-
-
 def test_forward_selection_may_start_with_a_column(folder):
     line = "fit churn.csv --label churn --method forwardfs --n-features 2 --start city -o m.narrows"
     assert narrows_(line) == 0
@@ -203,12 +151,6 @@ def test_forward_selection_may_start_with_a_column(folder):
     assert "city" in kept
     assert len(kept) == 2
     assert NAMES[encoder.groups_[model.ranking_[0]]] == "city"
-
-
-@pytest.mark.parametrize("start", ["99", "citi"])
-def test_what_is_neither_a_column_nor_a_feature_is_named(folder, capsys, start):
-    line = f"fit churn.csv --label churn --method forwardfs --start {start} -o m.narrows"
-    assert f"got '{start}'" in error_of(line, capsys).replace(f"got {start}", f"got '{start}'")
 
 
 def test_forward_selection_takes_whole_columns_in_their_order(folder, capsys):
@@ -309,22 +251,6 @@ def test_wrong_tables_are_one_line_each(folder, capsys, monkeypatch):
     pretend(monkeypatch, "few rows decide")
     write("x.csv", [*rows[:250], ("forty", *rows[250][1:])])
     assert "x.csv:252" in error_of(f"{fit} --chunk-rows 50", capsys)
-
-
-def test_parts_of_a_large_table_are_those_of_one_file(folder, capsys, monkeypatch):
-    rows = customers(300)
-    write("x.csv", rows)
-    pretend(monkeypatch, "few rows decide")
-    pretend(monkeypatch, "large files", 4000)
-    found = fit_in_parts(narrows.SRDA(), ["x.csv"], TableEncoder(), label="churn")
-    assert narrows_("fit x.csv --label churn --method srda -o m.narrows") == 0
-    expected = load_model("m.narrows")
-    assert source_of(found).encoder == source_of(expected).encoder
-    np.testing.assert_allclose(found.components_, expected.components_, rtol=1e-8, atol=1e-12)
-    rows[250] = ("forty", *rows[250][1:])
-    write("x.csv", rows)
-    with pytest.raises(DataError, match=r"x\.csv:252: .*'age', got 'forty'"):
-        fit_in_parts(narrows.SRDA(), ["x.csv"], TableEncoder(), label="churn")
 
 
 def test_exports_say_what_makes_their_vectors(folder, capsys):

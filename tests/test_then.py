@@ -86,28 +86,15 @@ def test_a_selection_predicts_numbers(run, data, kind):
     assert load("m.narrows").score(X[200:], price[200:]) > 0.9
 
 
-def test_the_command_that_compare_prints_is_followed_by_predict(run, data):
-    line = "compare first_prices.csv --target price --methods correlationfs,forwardfs"
-    status, out, _ = run(f"{line} --dims 2 --repeats 2")
-    assert status == 0
-    command = out.strip().splitlines()[-1]
-    assert command.startswith("narrows fit first_prices.csv ")
-    assert run(command.removeprefix("narrows "))[0] == 0
-    status, out, _ = run("predict model.narrows rest_prices.csv -o p.csv")
-    assert status == 0
-    assert "R^2 of 100 rows" in out
-
-
 def test_sparse_samples_texts_and_tables(run, tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(120) % 2
-    X = sparse.random_array((120, 30), density=0.2, rng=rng, format="csr")
-    X.data = np.ceil(X.data * 8) / 8  # as a file has it
-    X = sparse.csr_array(X + sparse.csr_array(np.outer(y, np.arange(30) == 7)))
+    X = np.round(8 * sparse.random_array((120, 30), density=0.2, rng=rng).toarray()) / 8
+    X[:, 7] += y
     dump_svmlight_file(X, y, str(tmp_path / "a.svm"), zero_based=False)
     dump_svmlight_file(X[:5, :20], y[:5], str(tmp_path / "narrow.svm"), zero_based=False)
     assert run("fit narrow.svm a.svm --method ocfs --n-features 4 -o m.narrows")[0] == 0
-    both = sparse.vstack([sparse.hstack([X[:5, :20], sparse.csr_array((5, 10))]), X]).tocsr()
+    both = sparse.csr_array(np.vstack([np.pad(X[:5, :20], ((0, 0), (0, 10))), X]))
     expected = make_pipeline(OCFS(n_features=4), SRDA()).fit(both, np.append(y[:5], y))
     assert run("predict m.narrows narrow.svm -o p.csv --proba")[0] == 0
     found = predictions().drop(columns="label").to_numpy()
@@ -117,10 +104,8 @@ def test_sparse_samples_texts_and_tables(run, tmp_path):
     assert run("fit t.jsonl --method chi --n-features 2 -o m.narrows", t__jsonl=text)[0] == 0
     assert "80 of 80 are equal" in run("predict m.narrows t.jsonl -o p.csv")[1]
     cells = "".join(f"{'ulm' if k % 2 else 'bonn'},{k % 7 or ''},{k % 2}\n" for k in range(60))
-    table = {"t__csv": f"city,n,y\n{cells}"}
-    assert (
-        run("fit t.csv --label y --method forwardfs --n-features 1 -o m.narrows", **table)[0] == 0
-    )
+    fit = "fit t.csv --label y --method forwardfs --n-features 1 -o m.narrows"
+    assert run(fit, t__csv=f"city,n,y\n{cells}")[0] == 0
     assert "60 of 60 are equal" in run("predict m.narrows t.csv -o p.csv")[1]
 
 
@@ -144,15 +129,6 @@ def test_what_predicts_is_updated_and_says_if_the_selection_changes(run, data):
     np.testing.assert_allclose(P, expected.predict_proba(X[200:][:, columns]), atol=1e-10)
     assert load("u.narrows").get_support()[7]
     assert not json.loads(run("info u.narrows --json")[1])["then"]["is_of_selection"]
-
-
-def test_what_predicts_learns_no_rows_without_labels(run, data):
-    assert run("fit first.csv --label kind --method variancefs --n-features 3 -o m.narrows")[0] == 0
-    frame = pd.read_csv("rest.csv").drop(columns="kind")
-    frame.to_csv("new.csv", index=False)
-    status, _, err = run("update m.narrows new.csv -o u.narrows")
-    assert (status, Path("u.narrows").exists()) == (1, False)
-    assert "--then none" in err
 
 
 def test_models_of_the_same_columns_are_merged_with_what_predicts(run, data):
@@ -202,20 +178,25 @@ def test_rows_of_several_labels_and_many_columns_take_onlinesrda(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "status", "said"),
     [
-        ("--method srda --then lda", "ocfs"),
-        ("--method ocfs --then oc", "srda"),
-        ("--method ocfs --then pls", "srda"),
-        ("--method ocfs --then nope", "nope"),
-        ("--method ocfs --then srda --engine dask", "--engine"),
-        ("--like m.narrows --then srda", "--like"),
+        ("fit first.csv --method srda --then lda -o x", 2, "ocfs"),
+        ("fit first.csv --method ocfs --then oc -o x", 2, "srda"),
+        ("fit first.csv --method ocfs --then pls -o x", 2, "srda"),
+        ("fit first.csv --method ocfs --then nope -o x", 2, "nope"),
+        ("fit first.csv --method ocfs --then srda --engine dask -o x", 2, "--engine"),
+        ("fit first.csv --like m.narrows --then srda -o x", 2, "--like"),
+        ("update v.narrows new.csv -o x", 1, "--then none"),  # no labels for what predicts
     ],
 )
-def test_wrong_use_is_refused(run, data, line, said):
-    assert run("fit first.csv --label kind --method ocfs --n-features 3 -o m.narrows")[0] == 0
-    status, out, err = run(f"fit first.csv --label kind {line} -o x.narrows")
-    assert (status, out) == (2, "")
+def test_wrong_use_is_refused(run, data, line, status, said):
+    for name, method in ("m", "ocfs"), ("v", "variancefs"):
+        fit = f"fit first.csv --label kind --method {method} --n-features 3 -o {name}.narrows"
+        assert run(fit)[0] == 0
+    pd.read_csv("rest.csv").drop(columns="kind").to_csv("new.csv", index=False)
+    line += " --label kind" if line.startswith("fit") else ""
+    found, out, err = run(line)
+    assert (found, out, Path("x").exists()) == (status, "", False)
     assert said in err
 
 
@@ -233,26 +214,19 @@ def test_a_selection_alone_does_not_predict(run, data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [4, 14], ids=["the selection", "what predicts"])
-def test_an_interrupted_fit_goes_on_with_the_same_bytes(run, data, monkeypatch, after):
-    fit = "fit first.csv --label kind --method ocfs --n-features 3 -o m.narrows"
-    stop_and_resume(run, monkeypatch, fit, after)
-
-
-@pytest.mark.slow
-def test_an_interrupted_update_goes_on_with_the_same_bytes(run, data, monkeypatch):
-    assert run("fit first.csv --label kind --method ocfs --n-features 3 -o a.narrows")[0] == 0
-    stop_and_resume(run, monkeypatch, "update a.narrows rest.csv -o m.narrows", 3)
-
-
-def stop_and_resume(run, monkeypatch, line, after):
-    """Stop a command before a chunk, and resume it; the model has the bytes of the whole run."""
-
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [("fit first.csv --label kind --method ocfs --n-features 3", 4),  # in the selection
+     ("fit first.csv --label kind --method ocfs --n-features 3", 14),  # in what predicts
+     ("update a.narrows rest.csv", 3)],
+)  # fmt: skip
+def test_an_interrupted_run_goes_on_with_the_same_bytes(run, data, monkeypatch, line, after):
     def stop(number, size):
         if number == after:
             signal.raise_signal(signal.SIGINT)
 
-    line += " --chunk-rows 20 --checkpoint c.narrows --every 20"
+    assert run("fit first.csv --label kind --method ocfs --n-features 3 -o a.narrows")[0] == 0
+    line += " -o m.narrows --chunk-rows 20 --checkpoint c.narrows --every 20"
     assert run(line)[0] == 0
     expected = Path("m.narrows").read_bytes()
     with monkeypatch.context() as patch:
@@ -260,21 +234,6 @@ def stop_and_resume(run, monkeypatch, line, after):
         assert run(line)[0] == 130
     assert run(f"{line} --resume")[0] == 0
     assert Path("m.narrows").read_bytes() == expected
-    assert load("m.narrows").then_.n_samples_seen_ == load("m.narrows").n_samples_seen_
-
-
-def test_parameters_of_both(run, data):
-    X, y, _ = data
-    line = "fit first.csv --label kind --method ocfs --n-features 3 -o m.narrows"
-    assert run(f"{line} --half-life 30 --keep 0")[0] == 0
-    model = load("m.narrows")
-    assert model.then_.get_params()["keep"] == 0
-    rule = SRDA(half_life=30, keep=0)
-    expected = make_pipeline(OCFS(n_features=3, half_life=30), rule).fit(X[:200], y[:200])
-    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-9)
-    assert json.loads(run("info m.narrows --json")[1])["rows_kept"] == 0
-    assert run(line)[0] == 0
-    assert json.loads(run("info m.narrows --json")[1])["rows_kept"] == 200
 
 
 def test_onnx_has_both(run, data):

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -17,7 +14,7 @@ import pytest
 import narrows
 from narrows.command.cli import main
 from narrows.errors import DataError, ParameterError
-from narrows.read import Source, iter_chunks, source_of
+from narrows.read import iter_chunks, source_of
 
 TYPES = {
     **dict.fromkeys(["float16", "float32", "int8", "uint8", "int16", "uint16", "bool"], np.float32),
@@ -118,18 +115,6 @@ def test_vectors_of_other_libraries():
         assert labels.tolist() == y.tolist()
 
 
-@pytest.mark.parametrize("kind", ["list", "large", "fixed"])
-def test_vectors_are_not_copied(kind):
-    X, y = embeddings()
-    table = table_of(X, y, kind)
-    ((found, _),) = iter_chunks(table.slice(5, 20), vector="embedding")
-    at = table.column("embedding").chunk(0).values.buffers()[1]
-    start = found.__array_interface__["data"][0]
-    assert at.address <= start < at.address + at.size
-    np.testing.assert_array_equal(found, X[5:25])
-    narrows.OC().partial_fit(found, y[5:25])  # which cannot be written to
-
-
 def nulls(kind):
     return pa.array([[1.0, 2.0], None, [3.0, 4.0]], kind)
 
@@ -165,15 +150,6 @@ def test_what_is_wrong_with_vectors_is_named(tmp_path, array, options, message):
                 list(iter_chunks(inputs, chunk_rows=chunk_rows, **{"vector": "v", **options}))
 
 
-def test_a_column_of_vectors_has_to_be_named(tmp_path):
-    X, y = embeddings()
-    for kind in ("list", "fixed"):
-        with pytest.raises(DataError, match=r"`vector` for lists"):
-            list(iter_chunks(table_of(X, y, kind)))
-    with pytest.raises(ParameterError, match=r"`text`, `vector`: expected one of them, got bo"):
-        list(iter_chunks(table_of(X, y), text="id", vector="embedding"))
-
-
 def test_files_of_vectors_of_spark_are_read(tmp_path):
     """As Spark writes those of `pyspark.ml.linalg`: a struct for each vector, dense or sparse."""
     names = {"type": pa.int8(), "size": pa.int32(), "indices": pa.list_(pa.int32())}
@@ -191,38 +167,6 @@ def test_files_of_vectors_of_spark_are_read(tmp_path):
     assert found.toarray().tolist() == [[1, 0], [0, 3]]
     ((found, _),) = iter_chunks(path, text="t")  # which leaves the vectors alone
     assert found == ["x", "y"]
-
-
-@pytest.mark.slow
-def test_a_model_of_vectors_from_fit_to_transform(run, tmp_path):
-    X, y = embeddings(120)
-    pq.write_table(table_of(X, y), tmp_path / "a.parquet", row_group_size=50)
-    for method in ("ocfs --n-features 2", "onlinesrda", "srda"):
-        assert run(f"fit a.parquet --vector embedding --method {method} -o m.narrows")[0] == 0
-    model = narrows.load("m.narrows")
-    np.testing.assert_allclose(model.components_, narrows.SRDA().fit(X, y).components_, atol=1e-5)
-    assert source_of(model) == Source(vector="embedding")
-    assert run("update m.narrows a.parquet -o u.narrows")[0] == 0
-    assert narrows.load("u.narrows").n_samples_seen_ == 240
-    assert run("compare a.parquet --vector embedding --methods oc --dims 1")[0] == 0
-    assert run("convert a.parquet a.csv --vector embedding")[0] == 0
-    # another file, whose column has another name
-    other = table_of(X, y).rename_columns(["id", "vector", "label"])
-    pq.write_table(other, tmp_path / "b.parquet")
-    pq.write_table(table_of(X[:, :4].copy(), y), tmp_path / "narrow.parquet")
-    for given in ("a.parquet -o r", "a.csv -o c", "b.parquet --vector vector -o o"):
-        assert run(f"transform m.narrows {given}.npz")[0] == 0
-    with np.load("r.npz") as r, np.load("o.npz") as o, np.load("c.npz") as c:
-        np.testing.assert_array_equal(r["X"], o["X"])
-        np.testing.assert_allclose(r["X"], c["X"], rtol=1e-5)
-        assert r["X"].dtype == np.float32
-    for given, status, message in (
-        ("b.parquet", 1, "expected a column 'embedding'"),
-        ("narrow.parquet", 1, "6 numbers, got 4"),
-        ("a.parquet --text id", 2, "numbers, as m.narrows has, got texts"),
-    ):
-        found, _, err = run(f"transform m.narrows {given} -o o.npz")
-        assert (found, message in err) == (status, True)
 
 
 # -- .npy files ----------------------------------------------------------------------------------
@@ -306,15 +250,6 @@ def test_what_is_wrong_with_an_array_is_named(tmp_path, samples, labels, message
         list(iter_chunks(tmp_path / "X.npy", label=labels and str(tmp_path / "y.npy")))
 
 
-@pytest.mark.parametrize("cut", [(b"'descr'", b"'descr(("), (b"}", b"{"), (b"(3, 3)", b"(3, \n'")])
-def test_a_damaged_header_in_an_archive_is_named(tmp_path, cut):
-    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
-        archive.writestr("X.npy", damaged(EYE, cut))
-        archive.writestr("y.npy", damaged(np.arange(3)))
-    with pytest.raises(DataError, match=r"a\.npz: expected a \.npy array, got another file, or"):
-        list(iter_chunks(tmp_path / "a.npz"))
-
-
 @pytest.mark.slow
 def test_a_pair_of_arrays_from_fit_to_transform(run, tmp_path):
     X, y = embeddings(120)
@@ -394,40 +329,3 @@ def test_vectors_and_arrays_on_dask(tmp_path, monkeypatch):
             np.testing.assert_allclose(found, model.transform(X))
         with pytest.raises(ParameterError, match="one file of samples"):
             fit(narrows.OC(), ["X.npy", "X.npy"], client, label="y.npy")
-
-
-READ = """
-import resource, sys
-import pyarrow.parquet
-from narrows.read import iter_chunks
-
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-
-options = {"vector": "embedding"} if sys.argv[1].endswith(".parquet") else {}
-next(iter_chunks(sys.argv[1], chunk_rows=1000, **options))
-before = peak()
-rows = sum(len(X) for X, _ in iter_chunks(sys.argv[1], chunk_rows=1000, **options))
-print(rows, peak() - before)
-"""
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("kind", ["list", "fixed", "npy"])
-def test_a_large_file_of_vectors_takes_little_memory(tmp_path, kind):
-    """Not even that of a group of rows of Parquet, which here is the whole file."""
-    X, y = embeddings(300_000, 128)
-    path = tmp_path / ("X.npy" if kind == "npy" else "a.parquet")
-    if kind == "npy":
-        np.save(path, X)
-    else:
-        pq.write_table(table_of(X, y, kind), path)
-    assert path.stat().st_size > 140 << 20
-    done = subprocess.run(
-        [sys.executable, "-c", READ, str(path)],
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    rows, megabytes = map(int, done.stdout.split())
-    assert rows == 300_000
-    assert megabytes < 50

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import threading
 from pathlib import Path
 
@@ -55,37 +54,23 @@ def test_a_wide_file_is_learned_by_onlinesrda(run):
 
 @pytest.mark.slow
 def test_other_inputs_are_learned_by_onlinesrda(run):
+    os.mkfifo("pipe.svm")
+    data = bytes_of("a.svm")
+    threading.Thread(target=Path("pipe.svm").write_bytes, args=(data,), daemon=True).start()
     for line in ("convert a.svm a.npz", "convert a.svm a.parquet", "fit a.npz -o m.narrows"):
         assert run(line)[0] == 0
     expected = narrows.load("m.narrows").components_
-    for line, given in (("a.parquet", None), ("- --one-based", bytes_of("a.svm"))):
-        status, _, err = run(f"fit {line} -o p.narrows", given)
+    for line in ("a.parquet", "pipe.svm --one-based", "- --one-based"):
+        status, _, err = run(f"fit {line} -o p.narrows", data if line.startswith("-") else None)
         assert (status, "onlinesrda" in err) == (0, True)
         found = narrows.load("p.narrows").components_
         np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
     rng = np.random.default_rng(0)
-    with open("a.jsonl", "w") as file:
-        for i in range(400):
-            words = " ".join([f"only{i % 2}a", *(f"w{k}" for k in rng.integers(10**5, size=40))])
-            file.write(json.dumps({"label": "ab"[i % 2], "text": words if i else ""}) + "\n")
-    status, out, err = run("fit a.jsonl --chunk-rows 100 -o t.narrows")
-    assert (status, out.split(",")[0], err.count("\n")) == (0, "OnlineSRDA: 400 rows", 2)
-    assert "1 text is empty" in err
-
-
-@pytest.mark.slow
-def test_a_pipe_is_read_once(run):
-    os.mkfifo("pipe.svm")
-    data = bytes_of("a.svm")
-    writer = threading.Thread(target=Path("pipe.svm").write_bytes, args=(data,), daemon=True)
-    writer.start()
-    status, _, err = run("fit pipe.svm --one-based -o p.narrows")
-    writer.join(timeout=30)
-    assert (status, "onlinesrda" in err) == (0, True)
-    assert run("fit a.svm -o m.narrows")[0] == 0
-    np.testing.assert_array_equal(
-        narrows.load("p.narrows").components_, narrows.load("m.narrows").components_
-    )
+    words = [" ".join(f"w{k}" for k in rng.integers(10**5, size=40)) for _ in range(400)]
+    lines = [{"label": "ab"[i % 2], "text": f"only{i % 2} {words[i]}"} for i in range(400)]
+    Path("a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    status, out, _ = run("fit a.jsonl --chunk-rows 100 -o t.narrows")
+    assert (status, out.split(",")[0]) == (0, "OnlineSRDA: 400 rows")
 
 
 @pytest.mark.slow
@@ -124,16 +109,6 @@ def test_what_it_does_not_have_is_refused(run, options, named):
     assert (status, out, named in err) == (2, "", True), err
     assert "nlineSRDA" in err or "onlinesrda" in err
     assert not os.path.exists("m.narrows")
-
-
-@pytest.mark.nightly
-def test_the_command_of_a_comparison_can_be_run(run):
-    status, out, err = run("compare a.svm --methods srda --classifier logistic")
-    assert status == 0, err
-    command = next(line for line in out.splitlines() if "narrows fit " in line)
-    line = shlex.join(shlex.split(command[command.index("narrows fit ") :])[1:])
-    status, out, err = run(line)
-    assert (status, out.split(":")[0]) == (0, "OnlineSRDA"), err
 
 
 @pytest.mark.parametrize("method", [SRDA, MMC])
