@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import io
 
 import numpy as np
@@ -86,15 +85,6 @@ def test_patterns_list_a_folder(bucket, capsys):
         line = ["predict", "m.narrows", f"s3://bucket/{pattern}", "-o", "p.csv"]
         assert main(line) == status
         assert f"s3://bucket/{pattern.replace('*/', 'deep/')}" in capsys.readouterr().err
-
-
-def test_methods_of_several_passes_read_an_address_again(bucket):
-    (bucket.folder / "a.svm.bz2").write_bytes(bz2.compress(b"1 0:1\n2 1:3\n"))
-    dataset = Dataset(["s3://bucket/a.svm.bz2"], Options())
-    assert dataset.found["zero_based"] is True
-    assert dataset.can_repeat
-    assert [chunk.X.toarray().tolist() for chunk in dataset] == [[[1, 0], [0, 3]]]
-    assert [chunk.X.toarray().tolist() for chunk in dataset] == [[[1, 0], [0, 3]]]
 
 
 @pytest.mark.parametrize(

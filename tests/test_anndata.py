@@ -274,22 +274,6 @@ def test_results_are_those_of_scanpy(form, dtype, settings):
         assert len(scanpy.get.rank_genes_groups_df(adata, None)) == len(KINDS) * D
 
 
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore")
-def test_scanpy_draws_the_results(tmp_path, monkeypatch):
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    scanpy = pytest.importorskip("scanpy", reason="scanpy is not installed")
-    adata, _, _ = cells("csr", np.float32)
-    rank_genes(adata, "kind")
-    reduce(adata, "kind")
-    reduce(adata, "kind", method=OCFS(n_features=10))
-    scanpy.pl.rank_genes_groups(adata, n_genes=5, show=False)
-    scanpy.pl.rank_genes_groups_dotplot(adata, n_genes=3, dendrogram=False, show=False)
-    scanpy.pl.embedding(adata, "X_srda", color="kind", show=False)
-    scanpy.pp.pca(adata, mask_var="ocfs_selected", n_comps=5)
-    scanpy.pp.neighbors(adata, use_rep="X_srda")
-
-
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_cells_that_are_not_finite_are_named(form):
     X = np.ones((30, 4), np.float32)

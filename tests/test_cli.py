@@ -13,17 +13,17 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import narrows
 from narrows import OCFS, ForwardFS
-from narrows.command import cli
 from narrows.read import source_of
 from tests.cases import METHODS as METHODS_BY_NAME
 from tests.cases import labelled
-from tests.conftest import EVERYTHING, nightly, slow
+from tests.conftest import nightly
 
 METHODS = {name.lower(): kind for name, kind in METHODS_BY_NAME.items()}
 TAKES_DENSE = {"leace"}  # alone: tests/test_leace.py has its files
@@ -126,20 +126,6 @@ def test_the_svmlight_base_is_kept(run):
     assert "--one-based: expected --zero-based, as m.narrows was fitted" in err
 
 
-def test_several_labels_a_row(run, tmp_path):
-    X, _ = labelled()
-    Y = sparse.csr_array(np.random.default_rng(3).random((60, 3)) < 0.5).astype(int)
-    np.savez(tmp_path / "a.npz", X=X, yindices=Y.indices, yindptr=Y.indptr, yshape=Y.shape)
-    assert run("fit a.npz --method oc -o m.narrows --chunk-rows 25")[0] == 0
-    expected = narrows.OC().fit(X, Y)
-    np.testing.assert_allclose(narrows.load("m.narrows").components_, expected.components_)
-    assert run("transform m.narrows a.npz -o r.svm")[0] == 0
-    _, labels = load_svmlight_file("r.svm", multilabel=True)
-    expected = [np.flatnonzero(row).tolist() for row in Y.toarray()]
-    assert [sorted(map(int, row)) for row in labels] == expected
-    assert "one label per sample" in run("transform m.narrows a.npz -o r.csv")[2]
-
-
 @pytest.mark.parametrize("method", ["ocfs", "oc"])
 def test_info(run, svm, method):
     run(f"fit a.svm --method {method} -o m.narrows --priors sqrt")
@@ -173,11 +159,10 @@ def test_info_ranks_as_the_selection_does_and_its_json_has_no_infinity(run):
     top = json.loads(run("info m.narrows --json")[1], parse_constant=pytest.fail)["top"]
     assert [entry["column"] for entry in top][::3] == [3, 0]  # the constant column is last
     assert top[0] == {"column": 3, "name": "x3", "value": "inf", "kept": True}
-    assert "* x3   inf" in run("info m.narrows")[1]
-    run("fit b.svm --method mmcfs --n-features 1 -o m.narrows", b__svm="1 1:1\n2 3:1\n1 3:2\n")
-    top = json.loads(run("info m.narrows --json")[1])["top"]
-    assert top[-1]["column"] == 1
-    assert [entry["kept"] for entry in top] == [True, False, False]
+    narrows.save(narrows.OnlineSRDA().partial_fit(np.empty((0, 2)), np.empty(0, int)), "n.narrows")
+    found = json.loads(run("info n.narrows --json")[1], parse_constant=pytest.fail)
+    assert found["score"] == "nan"
+    assert "nan" in run("info n.narrows")[1]
 
 
 @pytest.mark.parametrize(
@@ -239,6 +224,8 @@ WRONG = [  # what is run, its status, and words of the one line that it prints
     (FIT + "oc --priors 1,b", 2, "priors"),
     (FIT + "oc --priors 1,2,3", 2, "one number for each class"),
     (FIT + 'oc --param priors=["a","b"]', 2, "priors to be numbers"),
+    (FIT + "ocm --priors 1,2,3", 2, "one number for each class"),
+    (FIT + "ocfs --param priors=[[1,2],[3]]", 2, "priors"),
     (FIT + "oc --ridge 1", 2, "Methods with --ridge"),
     (FIT + "oc --every 5", 2, "--checkpoint"),
     (FIT + "oc --split train", 2, "--split"),
@@ -281,6 +268,8 @@ WRONG = [  # what is run, its status, and words of the one line that it prints
     (REDUCE + "none.svm -o x.npz", 2, "no such file: none.svm"),
     (REDUCE + "a.svm -o x.txt", 2, "got .txt"),
     (REDUCE + "a.svm -o x.xlsx", 2, "got .xlsx"),
+    (REDUCE + "a.svm -o x.h5ad", 2, "only reads"),
+    ("convert a.svm x.h5ad --one-based", 2, "only reads"),
     (REDUCE + "a.svm -o x.jsonl", 2, "a format for numbers"),
     (REDUCE + "a.svm -o a.svm", 2, "a.svm: expected an output, got an input"),
     (REDUCE + "a.svm -o m.narrows", 2, "m.narrows: expected an output, got an input"),
@@ -322,39 +311,6 @@ def test_what_goes_wrong_is_one_line_and_leaves_nothing(run, tmp_path, line, exp
     assert sorted(os.listdir(tmp_path)) == before
 
 
-VALUES = [
-    "9" * 400, "-" + "9" * 400, "9" * 5_000, "[" * 100_000, "[" * 100_000 + "]" * 100_000,
-    '{"a":' * 100_000, "NaN", "Infinity", "-Infinity", "1e999", "1e-400", str(10**30), str(2**63),
-    "\udcff", '"\udcff"', r'"\ud800"', "\x1b[31m", "", "[]", "{}", "true", "null", "[null]", "[{}]",
-    '[1,"a"]', "[NaN,1,1]", f"[{'9' * 400},1]", "[[1,2],[3]]", '{"array":[1]}', "[5e-324,5e-324]",
-]  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.more
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", list(METHODS))
-def test_no_value_of_a_parameter_is_a_traceback(tmp_path, monkeypatch, capfd, method):
-    monkeypatch.chdir(tmp_path)
-    Path("a.svm").write_text(GOOD * 3)
-    for name in [*METHODS[method]().get_params(), "", "none"]:
-        values = VALUES if EVERYTHING else VALUES[::3]
-        if name in ("passes", "max_iter", "patience"):  # a large number of them takes its time
-            values = [value for value in values if not value.isdecimal()]
-        for value in values:
-            parameter = f"{name}={value}"
-            command = ["fit", "a.svm", "--method", method, "-o", "m.narrows", "--one-based"]
-            status = cli.main([*command, "--param", parameter])
-            out, err = capfd.readouterr()
-            assert status in (0, 1, 2), parameter[:80]
-            assert all(line.startswith("narrows: ") for line in err.splitlines()), err
-            assert status == 0 or err.count("\n") > 0
-            assert (out + err).replace("\n", "").isprintable()
-            if status == 0:
-                assert cli.main(["info", "m.narrows", "--json"]) == 0
-                json.loads(capfd.readouterr()[0], parse_constant=pytest.fail)
-
-
 # -- cross products ------------------------------------------------------------------------------
 
 
@@ -363,28 +319,22 @@ def test_no_value_of_a_parameter_is_a_traceback(tmp_path, monkeypatch, capfd, me
 
 def test_features_to_start_with_are_columns_by_name_or_number(run):
     X, y = labelled(d=6)
-    columns = ["a", "b", "c", "d", "e", "1"]
-    rows = [[*map(repr, row.tolist()), label] for row, label in zip(X, y, strict=True)]
-    text = "\n".join(map(",".join, [[*columns, "class"], *rows, ""]))
-    fit = "fit a.csv --method forwardfs --n-features 4 -o m.narrows"
+    pd.DataFrame(X, columns=["a", "b", "c", "d", "e", "1"]).assign(y=y).to_csv("a.csv", index=False)
+    fit = "fit a.csv --label y --method forwardfs --n-features 4 -o m.narrows"
     expected = ForwardFS(n_features=4, start=[3, 5]).fit(X, y)
     for start in ("d,1", "3,5", "d,5"):  # a column that is called 1 comes before column number 1
-        assert run(f"{fit} --start {start}", a__csv=text)[::2] == (0, "")
+        assert run(f"{fit} --start {start}")[::2] == (0, "")
         found = narrows.load("m.narrows")
         assert found.start == [3, 5]
         assert found.ranking_.tolist() == expected.ranking_.tolist()
     top = json.loads(run("info m.narrows --json")[1])["top"]
-    assert [entry["name"] for entry in top] == [columns[k] for k in expected.ranking_]
+    assert [entry["column"] for entry in top] == expected.ranking_.tolist()
     assert [entry["explained"] for entry in top if entry["kept"]] == expected.gain_curve_.tolist()
-    assert run("info m.narrows --top 5")[1].splitlines()[-5].startswith("* d ")
-    assert run("update m.narrows a.csv -o m.narrows")[0] == 0
     status, _, err = run(f"{fit} --start b,dd")
     assert (status, "got 'dd'. Did you mean d?" in err) == (2, True)
     texts = "".join(json.dumps({"text": t, "label": t[0]}) + "\n" for t in ("a stone", "b sea"))
-    assert (
-        run(f"{fit} --start stone".replace("csv", "jsonl").replace("4", "2"), a__jsonl=texts)[0]
-        == 0
-    )
+    fit = "fit a.jsonl --method forwardfs --n-features 2 --start stone -o m.narrows"
+    assert run(fit, a__jsonl=texts)[0] == 0
     found = narrows.load("m.narrows")
     assert source_of(found).tfidf.terms[found.ranking_[0]] == "stone"
 
@@ -471,15 +421,6 @@ def test_a_failing_transform_leaves_the_old_output(run):
         assert Path(name).read_bytes() == before
 
 
-def test_json_holds_no_nan(run, tmp_path):
-    fresh = narrows.OnlineSRDA().partial_fit(np.empty((0, 2)), np.empty(0, int))
-    assert np.isnan(fresh.score_)
-    narrows.save(fresh, tmp_path / "m.narrows")
-    status, out, _ = run("info m.narrows --json")
-    assert (status, json.loads(out, parse_constant=pytest.fail)["score"]) == (0, "nan")
-    assert "predicted correctly before learning: nan" in run("info m.narrows")[1]
-
-
 # -- as a process of its own ---------------------------------------------------------------------
 
 
@@ -507,24 +448,6 @@ def test_pipes(run, tmp_path, svm):
     assert run("fit - --method oc -o t.narrows", words)[0] == 0
     assert run("transform t.narrows - -o -", words)[1].count("\n") == 3
     assert run("fit - --method oc -o c.narrows", b"a,class\n1,x\n2,y\n")[0] == 0
-
-
-@pytest.mark.nightly
-def test_a_pipe_that_begins_slowly_and_one_that_is_closed(tmp_path):
-    line = [*COMMAND, *["fit", "-", "--method", "oc", "-o", "m.narrows"]]
-    with subprocess.Popen(line, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as fit:
-        for piece in (b"\xef", b"\xbb\xbf", b"\n", b"a", b",cl", b"ass\n1", b",x\n2,y\n"):
-            time.sleep(0.3)
-            fit.stdin.write(piece)
-            fit.stdin.flush()
-        try:
-            _, err = fit.communicate(timeout=60)
-        finally:
-            fit.kill()
-        assert fit.returncode == 0, err
-    command = f"{sys.executable} -m narrows fit - --method oc -o x.narrows <&-"
-    done = subprocess.run(command, shell=True, capture_output=True, cwd=tmp_path, timeout=120)
-    assert (done.returncode, b"expected standard input, got none" in done.stderr) == (2, True)
 
 
 def test_closed_standard_output_is_named(run, monkeypatch):
@@ -556,9 +479,7 @@ def test_a_stopped_run_ends_with_its_status_and_leaves_nothing(tmp_path, verb, n
     with open(tmp_path / "big.svm", "w") as file:
         file.writelines(f"{i % 2} {row}\n" for i in range(40_000))
     narrows.save(narrows.OC().fit(np.eye(2, 199), [0, 1]), tmp_path / "m.narrows")
-    line = (
-        "fit big.svm --method oc -o x" if verb == "fit" else "transform m.narrows big.svm -o x.csv"
-    )
+    line = "--method oc big.svm" if verb == "fit" else "m.narrows big.svm"
     before = sorted(os.listdir(tmp_path))
     process = subprocess.Popen(
         [*COMMAND, verb, *line.split(), "-o", "x.csv", "--chunk-rows", "100"],
@@ -575,26 +496,6 @@ def test_a_stopped_run_ends_with_its_status_and_leaves_nothing(tmp_path, verb, n
     assert (process.returncode, out) == (expected, ""), err
     assert ("narrows: interrupted; no file was changed." in err) == (number == signal.SIGINT)
     assert sorted(os.listdir(tmp_path)) == before
-
-
-@pytest.mark.parametrize(
-    "raising",
-    [
-        slow("exec('raise KeyboardInterrupt')"),
-        slow("raise RuntimeError('Error calling __set_name__') from KeyboardInterrupt()"),
-    ],
-)
-def test_an_interrupt_inside_an_import_is_one(tmp_path, raising):
-    # as when Ctrl-C comes while a library that is being imported makes its classes
-    (tmp_path / "sitecustomize.py").write_text(
-        f"import click\ndef main(*args, **kwargs):\n    {raising}\nclick.Group.main = main\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "narrows", "demo"],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True,
-        timeout=120,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (130, "narrows: interrupted; no file was changed.\n")
 
 
 @pytest.mark.parametrize("line", ["--help", "fit --help", "transform --help", "info -h", "demo -h"])

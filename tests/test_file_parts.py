@@ -79,15 +79,6 @@ def test_what_is_wrong_with_a_header_is_in_its_line(tmp_path):
             Dataset([path], options, part=part)
 
 
-def test_small_and_compressed_files_are_one_part(tmp_path):
-    path = write(tmp_path, "svm")
-    assert parts_of(path, 1 << 20) == [path]
-    assert parts_of("/nowhere/a.svm", 100) == ["/nowhere/a.svm"]
-    packed = tmp_path / "b.svm.gz"
-    packed.write_bytes(b"\x1f\x8b" + bytes(10_000))
-    assert parts_of(str(packed), 100) == [str(packed)]
-
-
 def pieces_of(path, size):
     """The texts of the parts of a file; the whole text where it is one part."""
     data, parts = path.read_bytes(), parts_of(str(path), size)

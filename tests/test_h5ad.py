@@ -75,6 +75,7 @@ def test_all_rows_are_read_in_any_chunks(tmp_path, monkeypatch, form, dtype):
         assert found.dtype == (np.float32 if dtype == np.float32 else np.float64)
         np.testing.assert_array_equal(found.toarray() if form != "dense" else found, X)
         assert y.tolist() == KINDS[CODE].tolist()
+    assert gathered(path)[1] is None  # without the name of a column of labels
 
 
 LABELS = {
@@ -143,15 +144,6 @@ def test_a_model_learns_reduces_and_continues_by_names_of_genes(tmp_path, run):
     save(tmp_path / "c.h5ad", X[:, 1:], names=[f"gene{k}" for k in range(1, D)])
     status, _, err = run("transform m.narrows c.h5ad -o r.npz")
     assert (status, "all but 'gene0'" in err) == (1, True)
-
-
-def test_the_format_is_read_only(tmp_path, run):
-    np.savez(tmp_path / "a.npz", X=values(), y=CODE)
-    assert run("fit a.npz --method oc -o m.narrows")[0] == 0
-    for line in ("convert a.npz b.h5ad", "transform m.narrows a.npz -o b.h5ad"):
-        status, _, err = run(line)
-        assert (status, "b.h5ad: expected a format to write" in err) == (2, True)
-        assert not (tmp_path / "b.h5ad").exists()
 
 
 # -- damage ----------------------------------------------------------------------------------------

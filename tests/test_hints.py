@@ -1,8 +1,9 @@
-"""Hints where people err: names of other libraries, sizes that replace others, priors by class."""
+"""Hints where people err, errors and warnings: what they name, and that they can be pickled."""
 
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import warnings
@@ -12,9 +13,16 @@ import pandas as pd
 import pytest
 
 import narrows
-from narrows import CCIPCA, LDA, OC, OCFS, OnlineSRDA, Window
-from narrows.errors import DataError, ParameterError
-from narrows.evaluate import compare
+from narrows import CCIPCA, LDA, OC, OCFS, SRDA, OnlineSRDA, Window
+from narrows.errors import (
+    AdvisedError,
+    DataError,
+    ParameterError,
+    RangeError,
+    WidthError,
+    features_named,
+    warn,
+)
 from narrows.read import iter_chunks
 from tests.cases import ALL, labelled
 from tests.inside import before_chunk
@@ -127,14 +135,6 @@ def test_a_window_is_saved_as_its_estimator(tmp_path):
     narrows.save(window.estimator_, tmp_path / "m.narrows")
 
 
-def test_more_classes_than_held_out_samples_may_be_numbers():
-    y = list(range(100, 130)) * 2
-    with pytest.raises(ParameterError, match="set `target`"):
-        compare(labelled(n=60)[0], y, ["oc"])
-    with pytest.raises(ParameterError, match="Set `cv` or `test`"):
-        compare(labelled(n=60)[0], [f"k{label}" for label in y], ["oc"])
-
-
 # -- at a shell ------------------------------------------------------------------------------------
 
 ROWS = "a,b,label\n1,2.5,x\n2,1.5,y\n3,2.5,x\n4,9.5,y\n"
@@ -244,3 +244,53 @@ def test_a_model_may_be_written_to_a_pipe_and_nothing_to_standard_error(tmp_path
     line = f"{sys.executable} -m narrows info nosuch 2>&-"
     done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, timeout=100)
     assert (done.returncode, done.stdout) == (2, b"")
+
+
+# -- errors and warnings: how messages begin, what they name, and that they can be pickled --
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ParameterError("expected n_components<=1, got 2. Use fewer."),
+        WidthError("expected at most 8,192 features, got 9,000. Use OC.", 9000),
+        RangeError("finite sums", "infinity", 3, "Scale the data down."),
+        RangeError("finite sums", "infinity", 3, "Scale the data down.", "height"),
+        DataError("a.csv", "expected a label, got none.", 7),
+        AdvisedError("expected equal terms, got others.", "Fit one."),
+    ],
+    ids=repr,
+)
+def test_errors_are_pickled(error):
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert (str(again), vars(again)) == (str(error), vars(error))
+
+
+def test_a_feature_out_of_range_has_the_name_that_the_estimator_has_for_it():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"short": [1.0, 2.0, 3.0], "tall": [1e160, 0.0, 1.0]})
+    with pytest.raises(RangeError, match=r"^expected .* in feature 'tall'\. "):
+        SRDA().fit(frame, ["a", "b", "a"])
+    with pytest.raises(RangeError, match=r"^expected .* in feature 'x1'\. "):
+        SRDA().fit(frame.to_numpy(), ["a", "b", "a"])
+    with pytest.raises(RangeError, match="'gene'"), features_named(OC()):
+        raise RangeError("finite sums", "infinity", 0).named("gene")
+
+
+@pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="warnings can skip the files of a package from Python 3.12"
+)
+def test_warnings_name_the_line_of_the_caller():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        OCFS().fit(np.ones((4, 2)), [0, 1, 0, 1])
+    assert {each.filename for each in caught} == {__file__}
+
+
+def test_warnings_have_their_category():
+    with pytest.warns(DeprecationWarning, match="^expected this, got that"):
+        warn("expected this, got that.", DeprecationWarning)
+    with pytest.warns(DeprecationWarning, match="moments_") as caught:
+        OC().fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"]).stats_  # noqa: B018
+    assert caught[0].filename == __file__

@@ -11,8 +11,6 @@ import lzma
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
@@ -90,15 +88,6 @@ def test_a_compressed_file_is_read_as_what_is_in_it(tmp_path, suffix):
             what = ":149: not a svmlight row"
         with pytest.raises(DataError, match=rf"{name}\.svm\{suffix}{what}"):
             gathered(tmp_path / f"{name}.svm{suffix}")
-
-
-def test_csv(tmp_path):
-    (tmp_path / "a.csv").write_bytes(
-        '\ufeffa,"b, c",class\r\n1,2.5,x\r\n\r\n-3e2,0,"y ""z"""\r\n'.encode()
-    )
-    X, y = gathered(tmp_path / "a.csv")
-    assert X.tolist() == [[1, 2.5], [-300, 0]]
-    assert y.tolist() == ["x", 'y "z"']
 
 
 def test_csv_labels_are_numbers_where_all_of_them_are(tmp_path):
@@ -255,20 +244,6 @@ def test_archives_are_read_in_step(tmp_path, monkeypatch, form, compressed):
         np.testing.assert_array_equal(targets, X[:, :2])
 
 
-@pytest.mark.parametrize("kind", ["f2", ">f4", ">f8", "longdouble", "u1", "?"])
-@pytest.mark.parametrize("is_sparse", [True, False])
-def test_numbers_of_any_type_become_ones_that_are_learned_from(tmp_path, kind, is_sparse):
-    S = sparse.csr_array(np.eye(3))
-    arrays = {"X": np.eye(3).astype(kind)}
-    if is_sparse:
-        arrays = {"indices": S.indices, "indptr": S.indptr, "shape": S.shape}
-        arrays["data"] = S.data.astype(kind)
-    np.savez(tmp_path / "a.npz", **arrays)
-    [(X, _)] = iter_chunks(tmp_path / "a.npz")
-    assert X.dtype == (np.float32 if kind in ("f2", ">f4") else np.float64)
-    np.testing.assert_array_equal(X.toarray() if is_sparse else X, np.eye(3))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"chunk_rows": 0}, ">= 1"), ({"chunk_rows": -1}, ">= 1"), ({"width": 0}, ">= 1"),
@@ -301,23 +276,3 @@ def test_wrong_paths(tmp_path):
     for paths in (["a.txt"], ["a"], ["a.npz.gz"], ["a.gz"], ["a.svm", "a.csv"], ["."]):
         with pytest.raises(ParameterError, match=r"expected a? ?file"):
             gathered([tmp_path / name for name in paths])
-
-
-@given(junk=st.binary(max_size=60), suffix=st.sampled_from([".svm", ".csv", ".jsonl", ".npz"]))
-@example(junk=b"1 1:0.5\n2 2:1e300\n", suffix=".svm")  # or nothing might be read at all
-@example(junk=b"a,class\n1.5,x\n", suffix=".csv")
-@example(junk=b'{"text": "sea", "label": "x"}\n', suffix=".jsonl")
-def test_junk_is_an_error_or_finite_numbers(tmp_path_factory, junk, suffix):
-    path = tmp_path_factory.mktemp("junk") / f"a{suffix}"
-    path.write_bytes(junk)
-    try:
-        rows, _ = gathered(path)
-    except DataError as error:
-        named = error.path
-    else:
-        named = str(path)
-        if isinstance(rows, list):
-            assert all(isinstance(text, str) for text in rows)
-        else:
-            assert np.isfinite(rows).all()
-    assert named == str(path)

@@ -126,22 +126,6 @@ def test_errors_are_those_of_draws_that_share_classes():
 
 
 @pytest.mark.slow
-def test_prefixes_are_the_answers_for_fewer_dimensions():
-    X, y = samples(5)
-    both = retrieval(X, y, ["lda", "pca", "truncation"], [3, 7])
-    alone = retrieval(X, y, [LDA(3), PCA(3)])
-    for line, name in zip(alone[1:], ("lda", "pca"), strict=True):
-        [same] = [each for each in both if (each.method, each.dimensions) == (name, 3)]
-        for classes in both.classes:
-            for a, b in zip(line.found[classes], same.found[classes], strict=True):
-                np.testing.assert_array_equal(a, b)
-    [cut] = [each for each in both if (each.method, each.dimensions) == ("truncation", 7)]
-    [whole] = retrieval(X[:, :7], y, [])
-    labels = (each.found["left-out"][0][:, :3] for each in (cut, whole))  # full vectors differ
-    np.testing.assert_array_equal(*labels)
-
-
-@pytest.mark.slow
 def test_sizes_beyond_the_rank_are_left_out():
     X, y = samples(6, c=4, n=5, d=30)  # 8 samples of 2 classes are fitted: rank 7
     lines = retrieval(X, y, ["lda", "srda"], [1, 7, 8, 20], repeats=2)

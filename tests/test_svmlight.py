@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 from decimal import Context, Decimal
@@ -17,9 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
-from sklearn.preprocessing import MultiLabelBinarizer
 
-import narrows
 from narrows.command import cli
 from narrows.errors import DataError
 from narrows.read import Dataset, iter_chunks
@@ -264,49 +261,6 @@ def test_a_survey(monkeypatch, block, content, zero_based, several):
     Path("a.svm").write_bytes(content)
     found = Dataset(["a.svm"], Options()).found
     assert found == {"zero_based": zero_based, "several_labels": several}
-
-
-@pytest.mark.parametrize(
-    ("suffix", "method"),
-    [(".svm", narrows.OC()), (".svm.gz", narrows.OC()),
-     (".svm", narrows.OnlineSRDA(shuffle=False))],  # learns in file order there
-)  # fmt: skip
-def test_a_fit_to_several_labels_a_row(tmp_path, suffix, method):
-    rng = np.random.default_rng(1)
-    Y = (rng.random((80, 6)) < 0.3) & (np.arange(80)[:, None] >= 10 * np.arange(6))
-    content = dumped(n=80, y=Y.astype(int), multilabel=True, zero_based=False)
-    path = tmp_path / f"a{suffix}"
-    path.write_bytes(gzip.compress(content) if suffix == ".svm.gz" else content)
-    X, labels = load_svmlight_file(io.BytesIO(content), multilabel=True)
-    y = MultiLabelBinarizer(sparse_output=True).fit_transform([map(int, row) for row in labels])
-    name = type(method).__name__.lower()
-    assert cli.main(f"fit {path} --method {name} --chunk-rows 9 -o m.narrows".split()) == 0
-    expected = method.fit(X, y)
-    found = narrows.load("m.narrows")
-    np.testing.assert_allclose(found.components_, expected.components_, atol=1e-12)
-    np.testing.assert_array_equal(found.classes_, expected.classes_)
-    assert cli.main(f"transform m.narrows {path} --chunk-rows 9 -o r.npz".split()) == 0
-    with np.load("r.npz") as reduced:
-        assert reduced["yshape"].tolist() == [X.shape[0], 6]
-        np.testing.assert_array_equal(reduced["yindices"], y.indices)
-
-
-def test_of_a_pipe_the_first_rows_decide(tmp_path, monkeypatch):
-    def piped(content, *inputs, **options):
-        stdin = SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(content)))
-        monkeypatch.setattr("sys.stdin", stdin)
-        return [y for _, y in iter_chunks([*inputs, "-"], zero_based=False, **options)]
-
-    for content in (SEVERAL, b"\n # text\n 5:0.2\n1,2 3:1\n", b"1,2 qid:1 3:1 # text\n"):
-        assert [sparse.issparse(y) for y in piped(content)] == [True]
-    late = b"1 2:1\n2 1:1\n1,2 1:1\n"
-    with pytest.raises(DataError, match=r"^standard input:3: expected one label, got 2\."):
-        piped(late, chunk_rows=2)
-    (tmp_path / "a.svm").write_text("1 1:1\n")
-    with pytest.raises(DataError, match=r"^standard input:3: expected one label, got 2"):
-        piped(late, str(tmp_path / "a.svm"))
-    (tmp_path / "a.svm").write_text("1,2 1:1\n")
-    assert piped(b"0 1:1\n", str(tmp_path / "a.svm"))[1].toarray().tolist() == [[1, 0, 0]]
 
 
 @pytest.mark.parametrize(

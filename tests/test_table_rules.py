@@ -211,6 +211,7 @@ AGES = np.random.default_rng(2).integers(18, 91, N)
         (replaced(AGES, [-9, 9999]), ["-9", "9999"]),
         (replaced(AGES, ["-1", 99.9]), ["-1", "99.9"]),
         (replaced(RNG.integers(0, 90, N), [-1]), ["-1"]),
+        (replaced(RNG.choice([1, 2, 3, 4, 5], N), [99]), ["99"]),
         (replaced(NO_TIME.dt.strftime("%d.%m.%Y"), ["31.12.9999"]), ["9999-12-31"]),
         (replaced(NO_TIME, [np.datetime64("1900-01-01")]), ["1900-01-01"]),
     ],
@@ -234,6 +235,7 @@ def test_codes_far_outside_all_other_values_are_named(cells, codes):
         AGES,
         [*AGES[:-4], 999, 999, 999, 999],  # rarely
         RNG.lognormal(3, 2, N).round(2),
+        RNG.normal(size=N).round(1),
         np.where(AGES < 40, 0, RNG.lognormal(5, 1, N)),
         replaced(RNG.uniform(-0.6, 1, N), [-1, 1]),  # limits
     ],
@@ -381,26 +383,6 @@ def test_files_are_decided_and_encoded_as_dataframes(kind, tmp_path, monkeypatch
     assert all(f"{each.column}: {each.kind} ({each.reason})" in said for each in encoder.decisions_)
     assert narrows_(f"predict m.narrows new.{kind} --label leaves -o out.csv") == 0
     assert pd.read_csv("out.csv")["label"].tolist() == expected
-
-
-def test_dates_are_asked_for_at_the_command_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    table, new = people(), people(60, 1)
-    write(table, "a.csv")
-    write(new, "new.tsv")
-    write(new.assign(paid=["5", "?!"] * 30), "wrong.csv")
-    assert narrows_("fit a.csv --label leaves --method srda -o m.narrows") == 0
-    said = capsys.readouterr().err
-    assert "column 'due'" in said
-    assert "--dates" in said
-    assert narrows_(f"fit a.csv {FIT} -o m.narrows") == 0
-    assert "warning" not in capsys.readouterr().err
-    assert narrows_("update m.narrows new.tsv --label leaves -o more.narrows") == 0
-    assert narrows_("merge more.narrows m.narrows -o sum.narrows") == 0
-    assert narrows.load("sum.narrows").n_samples_seen_ == 2 * N + 60
-    capsys.readouterr()
-    assert narrows_("predict m.narrows wrong.csv --label leaves -o out.csv") != 0
-    assert "wrong.csv:3: " in capsys.readouterr().err
 
 
 def test_parts_of_files_have_the_map_of_the_first_rows(tmp_path, monkeypatch):

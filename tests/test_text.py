@@ -1,8 +1,9 @@
-"""Words of texts in all of Unicode, and the terms made of them, against scikit-learn and `re`."""
+"""Terms of texts against scikit-learn and `re`, and vectorisers in pipelines."""
 
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import sys
 from collections import Counter
@@ -12,18 +13,25 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
     TfidfTransformer,
     TfidfVectorizer,
 )
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import get_tags
 
+from narrows import OC, OCFS, SRDA, Moments, OnlineSRDA, Window, load, save
 from narrows.errors import ParameterError
 from narrows.read import Source, iter_chunks
 from narrows.text import HashedTfidf, Tfidf
 from tests.conftest import nightly
 from tests.inside import pretend
+from tests.traced import run_traced
 
 TOKEN = r"(?u)\b\w+\b"
 SEA = ["the sea, the SEA and the salt", "a ship at sea, at sea", "salt of the sea", "", "a b c a b"]
@@ -66,27 +74,6 @@ def test_no_pair_of_characters_has_another_lower_case():
     beside = [*"Σσςİiı'.\u0307\u0345\u00ad:aB1_ ", "\u0130\u0307", "ΑΣ", "Σ'Α"]
     texts = [f"{a}{c}{b}" for c in cased for a in beside for b in ("", beside[hash(a) % 16])]
     assert Tfidf().fit(texts).document_frequency_ == in_texts(texts)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("İstanbul IŞIK ışık", ["i", "stanbul", "işik", "ışık"]),
-        ("STRASSE Straße STRAẞE", ["strasse", "straße"]),
-        ("ΟΔΟΣ ΟΔΟΣ. ΣΑΣ Σ", ["οδος", "σας", "σ"]),
-        ("cafe\u0301 caf\u00e9 \u0301x", ["cafe", "café", "x"]),
-        ("x_1 _ 2\u00b2 \u0663 \u2460 1.5", ["x_1", "_", "2\u00b2", "\u0663", "\u2460", "1", "5"]),
-        ("\ud83ea \udd89 b\ud800c \U0001d400\U0001f989", ["a", "b", "c", "\U0001d400"]),
-        ("nul\0nul \0\0 a\0", ["nul", "a"]),
-        ("\ufeffmark ma\ufeffrk", ["mark", "ma", "rk"]),
-        ("Ⱥ" * 500 + " ", ["ⱥ" * 500]),
-        ("K", ["k"]),
-        ("\u00ff\u00fe \uffff\U0010ffff z", ["\u00ff\u00fe", "z"]),
-    ],
-)  # fmt: skip
-def test_words(text, words):
-    assert sorted(set(re.findall(TOKEN, text.lower()))) == sorted(set(words))  # says Python
-    assert set(Tfidf().fit([text]).document_frequency_) == set(words)
 
 
 def random_texts(n, seed):
@@ -272,13 +259,6 @@ def test_what_differs_does_not_add_up():
             made().update(["x"] * 100) - made().update([""] * 99)  # x in 100 of 1 text
 
 
-@pytest.mark.parametrize("given", [pa.array, pl.Series, pd.Series, np.array])
-def test_columns_of_other_libraries_are_texts(given):
-    np.testing.assert_array_equal(
-        Tfidf().fit_transform(given(TEXTS)).toarray(), Tfidf().fit_transform(TEXTS).toarray()
-    )
-
-
 def test_stop_words_are_a_set_in_lower_case():
     a, b = Tfidf({"The", "of"}).update(MANY), Tfidf(["of", "the", "the"]).update(MANY)
     assert a == b
@@ -290,3 +270,172 @@ def test_stop_words_are_a_set_in_lower_case():
     for bad in (5, [1], b"the"):
         with pytest.raises(ValueError, match="a list of words or None, got"):
             Tfidf(bad).fit(TEXTS)
+
+
+# -- vectorisers and estimators in a pipeline of scikit-learn: fitted, searched, saved, loaded --
+
+WATER = ["a ship on salt water", "the salt of the sea", "waves and a ship", "the sea is salt"]
+LAND = ["a tree on a hill of sand", "the tree of the land", "a road on the land", "hills of sand"]
+LINES, Y = WATER + LAND, ["sea"] * 4 + ["land"] * 4
+MAKE = [Tfidf, lambda: HashedTfidf(512)]
+both = pytest.mark.parametrize("make", MAKE, ids=["terms", "hashed"])
+
+
+@both
+@pytest.mark.parametrize("form", [np.array, pa.array, pl.Series, pd.Series, iter])
+def test_fit_forgets_and_partial_fit_and_merge_do_not(make, form):
+    whole = make().fit(LINES)
+    assert make().fit(LAND).fit(form(LINES)) == whole
+    assert make().partial_fit(form(WATER)).partial_fit(form(LAND)) == whole
+    left, right = make().fit(WATER), make().fit(LAND)
+    assert make().merge(left, right) == whole
+    assert left == make().fit(WATER)
+    assert left.merge(right) is left
+    assert left == whole
+    left.partial_fit(WATER)
+    assert right == make().fit(LAND)
+    assert (make().fit_transform(form(LINES)) != whole.transform(LINES)).nnz == 0
+
+
+@both
+def test_what_scikit_learn_expects_of_a_transformer(make):
+    tfidf = make()
+    tags = get_tags(tfidf)
+    assert tags.input_tags.string
+    assert not tags.input_tags.two_d_array
+    assert not tags.target_tags.required
+    tfidf.fit(LINES, Y)
+    for fresh in (make(), clone(tfidf)):
+        assert fresh.get_params() == tfidf.get_params()
+        with pytest.raises(NotFittedError):
+            fresh.transform(LINES)
+        with pytest.raises(NotFittedError):
+            fresh.get_feature_names_out()
+    assert pickle.loads(pickle.dumps(tfidf)) == tfidf
+    assert len(tfidf.get_feature_names_out()) == tfidf.transform(LINES).shape[1]
+    if make is Tfidf:
+        vocabulary = dict(zip(tfidf.terms.tolist(), range(len(tfidf.terms)), strict=True))
+        assert tfidf.vocabulary_ == vocabulary
+
+
+@both
+def test_a_failure_changes_nothing_and_shows_no_text(make):
+    tfidf = make().fit(WATER)
+    table = pd.DataFrame({"t": ["a secret"]})
+    for bad in (["a secret", None], ["a secret", b"\xe9"], "a secret", ["a secret", 5], table):
+        for learn in (tfidf.fit, tfidf.partial_fit):
+            with pytest.raises(ValueError, match=r"expected|decode") as caught:
+                learn(bad)
+            assert "secret" not in str(caught.value)
+            assert tfidf == make().fit(WATER)
+
+
+@pytest.mark.slow
+@both
+def test_an_interrupt_at_any_line_leaves_all_texts_or_none(make):
+    more = [*LAND, "a ship, a tree, a new word"]
+
+    def learned(tfidf):
+        return {name: array.tolist() for name, array in tfidf.to_arrays().items()}
+
+    for learn in ("partial_fit", "fit"):
+        before, done = make().fit(WATER), make().fit(WATER)
+        lines = run_traced(lambda done=done, learn=learn: getattr(done, learn)(more), 0)
+        for number in range(1, lines, max(1, lines // 40)):
+            tfidf = make().fit(WATER)
+            tfidf.transform(WATER)
+            run_traced(lambda t=tfidf, learn=learn: getattr(t, learn)(more), number)
+            assert learned(tfidf) in (learned(before), learned(done)), number
+            whole = before if learned(tfidf) == learned(before) else done
+            assert (tfidf.transform(more) != whole.transform(more)).nnz == 0
+
+
+# -- raw text without a vectoriser ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [OCFS(), SRDA(), OnlineSRDA(), Window(OC())], ids=str)
+@pytest.mark.parametrize(
+    "form",
+    [list, np.array, pd.Series, lambda t: [[x] for x in t], lambda t: np.array([t], object).T,
+     lambda t: pd.DataFrame({"n": 1.0, "body": t})],
+    ids=["list", "array", "Series", "lists", "objects", "table"],
+)  # fmt: skip
+def test_text_is_refused_with_what_to_do_and_without_showing_it(estimator, form):
+    for method in ("fit", "partial_fit"):
+        with pytest.raises(
+            ValueError, match=r"^expected numbers, got text.*(Tfidf|TableEncoder)\(\)"
+        ) as e:
+            getattr(clone(estimator), method)(form(LINES), Y)
+        assert "ship" not in str(e.value)
+    srda = SRDA().fit(Tfidf().fit_transform(LINES), Y)
+    for call in (srda.transform, srda.predict, lambda X: Moments.of(X, Y)):
+        with pytest.raises(ValueError, match="expected numbers, got text"):
+            call(form(LINES))
+
+
+# -- pipelines -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        make_pipeline(HashedTfidf(64, stop_words=["the"]), OCFS(n_features=5), OC()),
+        Pipeline([("words", Tfidf("english")), ("nothing", "passthrough"), ("last", OnlineSRDA())]),
+    ],
+    ids=["three", "named"],
+)
+def test_a_saved_pipeline_is_the_same_and_learns_on(pipeline, tmp_path):
+    pipeline = clone(pipeline).fit(LINES, Y)
+    save(pipeline, tmp_path / "p.narrows")
+    again = load(tmp_path / "p.narrows")
+    assert [name for name, _ in again.steps] == [name for name, _ in pipeline.steps]
+    assert again[0] == pipeline[0]
+    np.testing.assert_array_equal(again.transform(LINES), pipeline.transform(LINES))
+    if hasattr(pipeline, "predict"):
+        assert again.predict(LINES).tolist() == pipeline.predict(LINES).tolist()
+    Z = again[:-1].transform(LAND)
+    again[-1].partial_fit(Z, Y[4:])
+    pipeline[-1].partial_fit(Z, Y[4:])
+    np.testing.assert_array_equal(again.transform(LINES), pipeline.transform(LINES))
+    save(again, tmp_path / "again.narrows")
+    save(pipeline, tmp_path / "p.narrows")
+    assert (tmp_path / "again.narrows").read_bytes() == (tmp_path / "p.narrows").read_bytes()
+
+
+class Derived(SRDA):
+    """Not found by `load`."""
+
+
+def test_what_is_not_of_narrows_is_not_saved(tmp_path):
+    for model, error in (
+        (make_pipeline(Tfidf(), LogisticRegression()).fit(LINES, Y), TypeError),
+        (Derived().fit(np.eye(4), [0, 1, 0, 1]), TypeError),
+        (make_pipeline(Tfidf(), SRDA()), NotFittedError),
+        (Tfidf(), NotFittedError),
+    ):
+        with pytest.raises(error):
+            save(model, tmp_path / "p.narrows")
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- the command line ----------------------------------------------------------------------------
+
+
+def test_the_command_line_reads_a_vectoriser_and_an_estimator(run, tmp_path):
+    rows = [json.dumps({"label": label, "text": t}) for label, t in zip(Y, LINES, strict=True)]
+    pipeline = make_pipeline(Tfidf(), SRDA()).fit(LINES, Y)
+    save(pipeline, tmp_path / "p.narrows")
+    assert run("transform p.narrows a.jsonl -o r.npz", a__jsonl="\n".join([*rows, ""]))[0] == 0
+    with np.load(tmp_path / "r.npz") as archive:
+        np.testing.assert_array_equal(archive["X"], pipeline.transform(LINES))
+    status, out, _ = run("predict p.narrows a.jsonl -o p.csv --json")
+    assert (status, json.loads(out)["accuracy"]) == (0, 1.0)
+    assert "salt" in run("info p.narrows --top 2")[1]
+    assert "narrows.load('p.narrows')[0] makes" in run("export p.narrows -o p.onnx")[1]
+    assert run("update p.narrows a.jsonl -o new.narrows")[0] == 0
+    assert load(tmp_path / "new.narrows").n_samples_seen_ == 16
+    save(make_pipeline(Tfidf(), OCFS(n_features=3), OC()).fit(LINES, Y), tmp_path / "q.narrows")
+    save(Tfidf().fit(LINES), tmp_path / "t.narrows")
+    for name, got in (("q", "OCFS and OC"), ("t", "Tfidf alone")):
+        status, _, err = run(f"transform {name}.narrows a.jsonl -o r.npz")
+        assert (status, f"expected a model of one method, got {got}" in err) == (2, True)

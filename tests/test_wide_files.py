@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from pathlib import Path
@@ -13,9 +12,8 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 import narrows
-from narrows import MMC, OC, SRDA, OnlineSRDA
-from narrows.engines import local
-from narrows.errors import ParameterError, WidthError
+from narrows import MMC, SRDA
+from narrows.errors import ParameterError
 from tests.test_checkpoint import bytes_of, stop_after
 
 D = 9_000  # more features than there are products for
@@ -65,12 +63,6 @@ def test_other_inputs_are_learned_by_onlinesrda(run):
         assert (status, "onlinesrda" in err) == (0, True)
         found = narrows.load("p.narrows").components_
         np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
-    rng = np.random.default_rng(0)
-    words = [" ".join(f"w{k}" for k in rng.integers(10**5, size=40)) for _ in range(400)]
-    lines = [{"label": "ab"[i % 2], "text": f"only{i % 2} {words[i]}"} for i in range(400)]
-    Path("a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    status, out, _ = run("fit a.jsonl --chunk-rows 100 -o t.narrows")
-    assert (status, out.split(",")[0]) == (0, "OnlineSRDA: 400 rows")
 
 
 @pytest.mark.slow
@@ -109,19 +101,6 @@ def test_what_it_does_not_have_is_refused(run, options, named):
     assert (status, out, named in err) == (2, "", True), err
     assert "nlineSRDA" in err or "onlinesrda" in err
     assert not os.path.exists("m.narrows")
-
-
-@pytest.mark.parametrize("method", [SRDA, MMC])
-def test_errors_in_python_name_what_learns_wide_samples(method):
-    X, y = wide(60)
-    for learn in (method().partial_fit, lambda X, y: local.fit(method(), [(X, y)])):
-        with pytest.raises(WidthError, match=r"OnlineSRDA"):
-            learn(X, y)
-    for instead in (OnlineSRDA(), OC()):
-        assert instead.partial_fit(X, y).n_samples_seen_ == 60
-        assert local.fit(instead, [(X, y)]).n_samples_seen_ == 60
-    assert local.fit(method(), [(X.toarray(), y)]).n_samples_seen_ == 60  # in memory
-    assert method().fit(X, y).transform(X).shape == (60, 1)
 
 
 @pytest.mark.parametrize("method", [SRDA, MMC])
