@@ -7,10 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
+import narrows
 from narrows.errors import DataError
 from narrows.read import iter_chunks
 from tests.cases import labelled
+from tests.test_read import gathered
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -62,14 +65,6 @@ SPARSE = {
     "pyarrow lists": lambda: pa.table(lists()),
     "reader of lists": lambda: batches(pa.table(lists())),
 }
-
-
-def gathered(table, **options):
-    rows, labels = zip(*iter_chunks(table, **options), strict=True)
-    if sparse.issparse(rows[0]):
-        widest = max(part.shape[1] for part in rows)
-        rows = [np.pad(p.toarray(), ((0, 0), (0, widest - p.shape[1]))) for p in rows]
-    return np.concatenate(rows), np.concatenate(labels)
 
 
 # -- chunks --------------------------------------------------------------------------------------
@@ -287,6 +282,21 @@ def test_a_page_with_another_checksum_is_damaged(tmp_path, version):
 
 
 # -- the command line ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [narrows.OCFS(), narrows.SRDA(), narrows.IDRQR()], ids=str)
+@pytest.mark.parametrize("library", ["polars", "pandas", "pyarrow"])
+def test_estimators_take_tables(method, library):
+    X, y = data()
+    labels = {"polars": pl.Series(y), "pandas": pd.Series(y), "pyarrow": pa.array(y)}[library]
+    table = DENSE[library]()
+    table = table.select(COLUMNS) if library == "pyarrow" else table[COLUMNS]
+    expected = clone(method).fit(X, y).partial_fit(X, y)
+    found = clone(method).fit(table, labels).partial_fit(table, labels)
+    np.testing.assert_allclose(found.transform(table), expected.transform(X), atol=1e-12)
+    assert found.classes_.tolist() == expected.classes_.tolist()
+    if library != "pyarrow":
+        assert found.feature_names_in_.tolist() == COLUMNS
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

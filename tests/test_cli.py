@@ -20,10 +20,11 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import narrows
 from narrows import OCFS, ForwardFS
+from narrows.command import cli
 from narrows.read import source_of
 from tests.cases import METHODS as METHODS_BY_NAME
 from tests.cases import labelled
-from tests.conftest import nightly
+from tests.conftest import EVERYTHING, nightly
 
 METHODS = {name.lower(): kind for name, kind in METHODS_BY_NAME.items()}
 TAKES_DENSE = {"leace"}  # alone: tests/test_leace.py has its files
@@ -225,7 +226,6 @@ WRONG = [  # what is run, its status, and words of the one line that it prints
     (FIT + "oc --priors 1,2,3", 2, "one number for each class"),
     (FIT + 'oc --param priors=["a","b"]', 2, "priors to be numbers"),
     (FIT + "ocm --priors 1,2,3", 2, "one number for each class"),
-    (FIT + "ocfs --param priors=[[1,2],[3]]", 2, "priors"),
     (FIT + "oc --ridge 1", 2, "Methods with --ridge"),
     (FIT + "oc --every 5", 2, "--checkpoint"),
     (FIT + "oc --split train", 2, "--split"),
@@ -309,6 +309,32 @@ def test_what_goes_wrong_is_one_line_and_leaves_nothing(run, tmp_path, line, exp
     assert message in err
     assert err.startswith("narrows: ")
     assert sorted(os.listdir(tmp_path)) == before
+
+
+VALUES = [
+    "9" * 5_000, "[" * 100_000, '{"a":' * 100_000, "NaN", "-Infinity", "1e-400", "\udcff",
+    r'"\ud800"', "\x1b[31m", "", "[]", "{}", "true", "null", "[{}]", '[1,"a"]', "[NaN,1,1]",
+    f"[{'9' * 400},1]", "[[1,2],[3]]", '{"array":[1]}', "[5e-324,5e-324]",
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.more
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", list(METHODS))
+def test_no_value_of_a_parameter_is_a_traceback(run, capfd, method):
+    Path("a.svm").write_text(GOOD * 3)
+    for name in [*METHODS[method]().get_params(), "", "none"]:
+        for value in VALUES if EVERYTHING else VALUES[::3]:
+            if name in ("passes", "max_iter", "patience") and value.isdecimal():
+                continue  # a large number of them takes its time
+            command = ["fit", "a.svm", "--method", method, "-o", "m.narrows", "--one-based"]
+            status = cli.main([*command, "--param", f"{name}={value}"])
+            out, err = capfd.readouterr()
+            assert status in (0, 1, 2), (name, value[:80])
+            assert all(line.startswith("narrows: ") for line in err.splitlines()), err
+            assert status == 0 or err
+            assert (out + err).replace("\n", "").isprintable()
 
 
 # -- cross products ------------------------------------------------------------------------------

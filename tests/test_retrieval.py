@@ -152,6 +152,7 @@ def test_neighbours_in_blocks_are_those_of_a_sort(make, n_indexed):
     assert nearest(make(U[:3]), make(Q), 3).shape == (70, 3)
 
 
+@pytest.mark.slow
 def test_the_report_of_retrieval_has_the_table_and_the_curves(run, vectors, tmp_path):
     pytest.importorskip("matplotlib")
     line = "compare x.npy --label y.npy --task retrieval --methods pca,srda --dims 4 --repeats 2"

@@ -294,7 +294,7 @@ BROKEN = [  # rows, and what the message says of them
     (b"1 qid 1:1", "got 'qid'"),
     (b"1 qid:1 qid:1", "got 'qid:1'"),
     (b"1 1:1\r2 1:1", "got '2'"),
-    (b"1 " + b"z" * 10**6, "got 'zzzz"),
+    (b"1 " + b"z" * 10**5, "got 'zzzz"),
     (b"1 2:1 1:1", "increasing columns"),
     (b"1 2:1 2:1", "increasing columns"),
     (b"1 1000000000000:1", "columns up to 2147483647"),

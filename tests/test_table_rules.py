@@ -102,9 +102,13 @@ SIX = ["-", "a", "b", "c", "d", "e"]
         (replaced(NUMBERS, [datetime.date(2024, 1, 1)]), "category"),
         (replaced([2**62 + 1, 2**62 + 2] * 150, ["-", True]), "category"),  # floats are one
         (["-"] * 20 + [None] * 270 + NUMBERS[:10], "category"),  # most of what is there
+        (["30.06.2024", "06.30.2024"] * 50, "category"),  # of two forms
+        (["30.06.2024", "2024-06-30"] * 50, "category"),
+        (["30.13.2024", "31.13.2024"] * 50, "category"),
+        (["30.06.24", "29.06.24"] * 50, "category"),
     ],
 )
-def test_few_texts_in_few_rows_are_missing_values(cells, kind):
+def test_few_texts_are_missing_values_and_dates_have_one_form(cells, kind):
     assert decision(fitted(cells, min_frequency=2, max_categories=None)).kind == kind
 
 
@@ -140,19 +144,6 @@ def test_dates_in_one_form_are_those_of_pandas(written, tmp_path):
         for wrong in ("2024/30/12", "30/30/2024", "30 12 2024", "12.2024", "5", "30.12.24"):
             with pytest.raises(ParameterError, match="expected dates in column 'x'"):
                 encoded(each, [wrong])
-
-
-@pytest.mark.parametrize(
-    "cells",
-    [
-        ["30.06.2024", "06.30.2024"],
-        ["30.06.2024", "2024-06-30"],
-        ["30.13.2024", "31.13.2024"],
-        ["30.06.24", "29.06.24"],
-    ],
-)
-def test_texts_of_several_forms_are_no_dates(cells):
-    assert decision(fitted(cells * 50)).kind == "category"
 
 
 def test_dates_that_may_be_day_or_month_first_are_asked_for(tmp_path):

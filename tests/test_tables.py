@@ -119,6 +119,7 @@ def test_batches_updates_and_merges_of_tables(folder, capsys, method):
     assert narrows_("merge a.narrows both.narrows -o ab.narrows") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_only_columns_with_features_are_needed_and_new_ones_are_named(folder, capsys, kind):
     assert narrows_("fit churn.csv --label churn --drop city --method srda -o m.narrows") == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -102,55 +103,35 @@ def test_one_target_is_of_one_dimension_and_other_columns_are_features(files):
     np.testing.assert_array_equal(y, Y[:, ::-1])
 
 
-WRONG = ["cheap", "", "nan", "-inf"]  # cells in row 3 of the data
+JSON = '{"text": "sea", "price": 1}\n{"text": "salt", "price": %s}\n'
+WRONG = [  # a file, what it has, and the error behind its name
+    *(("p.csv", f"f,price\n1,2\n1,3\n1,{cell}\n", ":4: .*'price': expected a .*number")
+      for cell in ("cheap", "", "nan", "-inf")),
+    ("p.jsonl", JSON % '"good"', ":2: .* a number, got text"),
+    ("p.jsonl", JSON % "true", ":2: .* a number, got True"),
+    ("p.jsonl", JSON % "null", ":2: .* got none"),
+    ("p.jsonl", JSON % ("1" + "0" * 400), ":2: .* a finite number, got inf"),
+    ("p.svm", "1.5 1:2\n1.5,2.5 1:3\n", ":2: expected 1 target"),
+    ("p.parquet", [1.0, None, 2.0], ":2: column 'price'.* nulls"),
+    ("p.parquet", [1.0, 2.0, np.inf], ":3: target 'price'.* finite"),
+    ("p.parquet", ["a", "b", "c"], "column 'price': expected numbers"),
+    ("p.npz", [1.0, 2.0], "expected 3 targets"),
+    ("p.npz", [1.0, np.nan, 2.0], ":2: target 'price'.* finite"),
+    ("p.npz", ["a", "b", "c"], "targets that are numbers"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("cell", WRONG)
-def test_a_target_that_is_no_number_is_an_error_with_its_line(run, cell):
-    X, Y = samples()
-    Y = Y.astype(object)
-    Y[2, 0] = cell
-    write_table("a.csv", X, Y)
-    with pytest.raises(DataError, match=r"^a\.csv:4: .*'price': expected a .*number"):
-        list(iter_chunks("a.csv", target="price", chunk_rows=2))
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [('"good"', "a number, got text"), ("true", "a number, got True"), ("null", "got none"),
-     ("1" + "0" * 400, "a finite number, got inf")],
-)  # fmt: skip
-def test_a_target_of_json_that_is_no_number_is_an_error_with_its_line(run, value, message):
-    with open("a.jsonl", "w") as file:
-        file.write('{"text": "sea", "price": 1}\n{"text": "salt", "price": ' + value + "}\n")
-    with pytest.raises(DataError, match=rf"^a\.jsonl:2: .*{message}"):
-        list(iter_chunks("a.jsonl", target="price"))
-
-
-def test_wrong_targets_of_binary_files_are_errors(files, run):
-    X, Y, _ = files
-    pa, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    for values, message in (
-        ([1.0, None, 2.0], ":2: column 'price'.* nulls"),
-        ([1.0, 2.0, np.inf], ":3: target 'price'.* finite"),
-        (["a", "b", "c"], "column 'price': expected numbers"),
-    ):
-        table = pa.table({"f": [1.0, 2.0, 3.0], "price": pa.array(values)})
-        parquet.write_table(table, "p.parquet")
-        with pytest.raises(DataError, match=rf"^p\.parquet.*{message}"):
-            list(iter_chunks("p.parquet", target="price"))
-    for y, message in (
-        (Y[:-1, 0], "expected 90 targets"),
-        (np.where(np.arange(N) == 6, np.nan, Y[:, 0]), ":7: target 'y'.* finite"),
-        (Y[:, 0].astype(str), "targets that are numbers"),
-    ):
-        np.savez("p.npz", X=X, y=y)
-        with pytest.raises(DataError, match=rf"^p\.npz.*{message}"):
-            list(iter_chunks("p.npz", target="y"))
-    with open("b.svm", "w") as file:
-        file.write("1.5 1:2\n1.5,2.5 1:3\n")
-    with pytest.raises(DataError, match=r"b\.svm:2: expected 1 target"):
-        list(iter_chunks("b.svm", target="label"))
+@pytest.mark.parametrize(("name", "given", "message"), WRONG)
+def test_a_target_that_is_no_number_is_an_error_with_its_row(run, name, given, message):
+    if name == "p.parquet":
+        table = import_module("pyarrow").table({"f": [1.0, 2.0, 3.0], "price": given})
+        import_module("pyarrow.parquet").write_table(table, name)
+    elif name == "p.npz":
+        np.savez(name, X=np.eye(3), price=given)
+    else:
+        Path(name).write_text(given)
+    with pytest.raises(DataError, match=rf"^{name}.*{message}"):
+        list(iter_chunks(name, target="price", chunk_rows=2))
 
 
 # -- fit, update, merge, predict -------------------------------------------------------------------
@@ -365,8 +346,7 @@ def test_targets_are_those_of_their_names_in_any_order(run):
         assert run(f"predict m.n b.csv {given} -o {name}.csv")[0] == 0
         status, _, said = run(f"update m.n b.csv {given} -o {name}.n")
         assert (status, said) == (0, "")  # no warning of new classes
-    with open("one.csv") as one, open("other.csv") as other:
-        assert one.read() == other.read()
+    assert Path("one.csv").read_text() == Path("other.csv").read_text()
     X, _ = samples(seed=2)
     np.testing.assert_array_equal(load("one.n").predict(X), load("other.n").predict(X))
 

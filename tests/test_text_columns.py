@@ -15,6 +15,7 @@ import pytest
 import narrows
 from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks, source_of
+from tests.test_read import gathered
 
 WORDS = {"billing": "invoice refund card charge", "network": "router cable signal drop"}
 TRICKY = [
@@ -58,13 +59,6 @@ def write(path, columns):
     return str(path)
 
 
-def gathered(inputs, **options):
-    chunks = list(iter_chunks(inputs, **options))
-    labels = [chunk[1] for chunk in chunks]
-    texts = [text for X, _ in chunks for text in X]
-    return texts, None if labels[0] is None else np.concatenate(labels)
-
-
 def ticket_columns(n=60):
     queues, bodies = tickets(n)
     subjects = [f"re {queue[:3]}" for queue in queues]
@@ -95,10 +89,6 @@ WRONG_CSV = [
     (b"label,t\nx,y\nx,y, z\n", {}, ":3: .*2 cells"),
     (b'label,t\nx,"y\n', {}, ":2: .*CSV row"),
     (b"label,t\nx,y\n,y\n", {}, ":3: 'label'"),
-    (b"", {}, "a header"),
-    (b"label,t\n", {}, "at least one row"),
-    (b"label,t,t\nx,y,z\n", {}, ":1: .*different names"),
-    (b"label,class,t\nx,y,z\n", {}, "one label column"),
     (b"label,t\nx,y\n", {"label": "t"}, "named once"),
     (b"label,t\nx,y\n", {"text": ()}, "`text`"),
     (b"label,t\nx,y\n", {"text": [1]}, "`text`"),

@@ -14,6 +14,7 @@ import pytest
 import narrows
 from narrows.errors import DataError, ParameterError
 from narrows.read import Source, iter_chunks, source_of
+from tests.inside import pretend
 
 TYPES = {
     **dict.fromkeys(["float16", "float32", "int8", "uint8", "int16", "uint16", "bool"], np.float32),
@@ -71,6 +72,7 @@ def test_vectors_are_read_from_files_and_tables(tmp_path, kind, dtype):
         assert labels.tolist() == y.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", TYPES)
 def test_vectors_of_every_type_fit_alike(run, dtype):
     X, y = embeddings(dtype=dtype)
@@ -101,6 +103,16 @@ def test_vectors_of_other_libraries():
         parts, labels = gathered(frame, vector="embedding")
         np.testing.assert_allclose(np.vstack(parts), X)
         assert labels.tolist() == y.tolist()
+
+
+def test_wide_vectors_come_in_smaller_chunks(tmp_path, monkeypatch):
+    X, y = embeddings()
+    pretend(monkeypatch, "few vectors at a time")
+    for kind in ("list", "fixed"):
+        pq.write_table(table_of(X, y, kind), tmp_path / "a.parquet")
+        for inputs in (tmp_path / "a.parquet", table_of(X, y, kind)):
+            parts, _ = gathered(inputs, vector="embedding", width=6)
+            assert {len(part) for part in parts} == {10}
 
 
 def nulls(kind):
