@@ -452,15 +452,17 @@ def test_saved_encoders_and_pipelines_are_the_same_to_the_bit(tmp_path):
         assert again[-1].partial_fit(again[0].transform(table), y).n_samples_seen_ == 2 * N
 
 
-DAMAGED = [
-    ("map.kinds", 0, 9), ("map.numbers", (0, 1), 0.0), ("map.numbers", (0, 0), NAN),
-    ("map.knots", 0, 99.0), ("map.knot_ends", -1, 999), ("map.value_ends", 0, -1),
-    ("map.kinds", slice(None), 5), ("splines", (), 1), ("n_samples", (), -1),
+DAMAGED = [  # an array, what is changed in it, and a word of the message
+    ("map.kinds", 0, 9, "kinds: expected"), ("map.numbers", (0, 1), 0.0, "numbers: expected"),
+    ("map.numbers", (0, 0), NAN, "finite numbers"), ("map.knots", 0, 99.0, "knots: expected"),
+    ("map.knot_ends", -1, 999, "knot_ends"), ("map.value_ends", 0, -1, "value_ends"),
+    ("map.kinds", slice(None), 5, "known names|with features|expected none of"),
+    ("splines", (), 1, "`splines`"), ("n_samples", (), -1, "n_samples"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "index", "value"), DAMAGED)
-def test_models_with_encoders_that_are_damaged(tmp_path, name, index, value):
+@pytest.mark.parametrize(("name", "index", "value", "said"), DAMAGED)
+def test_models_with_encoders_that_are_damaged(tmp_path, name, index, value, said):
     path = tmp_path / "m.narrows"
     narrows.save(TableEncoder().fit(mixed()), path)
     with safe_open(path, framework="numpy") as file:
@@ -471,7 +473,7 @@ def test_models_with_encoders_that_are_damaged(tmp_path, name, index, value):
     header["checksums"] = {k: crc_of(v) for k, v in arrays.items()}
     header["crc32"] = zlib.crc32(json.dumps(header).encode())
     save_file(arrays, path, metadata={"narrows": json.dumps(header)})
-    with pytest.raises(DataError, match="expected"):
+    with pytest.raises(DataError, match=said):
         narrows.load(path)
 
 

@@ -229,6 +229,7 @@ def test_codes_far_outside_all_other_values_are_named(cells, codes):
         RNG.normal(size=N).round(1),
         np.where(AGES < 40, 0, RNG.lognormal(5, 1, N)),
         replaced(RNG.uniform(-0.6, 1, N), [-1, 1]),  # limits
+        replaced(RNG.uniform(0, 1, N), [7.3]),  # no integer
     ],
 )
 def test_values_that_are_no_codes_are_not_named(cells):

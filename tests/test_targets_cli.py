@@ -131,7 +131,7 @@ def test_a_target_that_is_no_number_is_an_error_with_its_row(run, name, given, m
     else:
         Path(name).write_text(given)
     with pytest.raises(DataError, match=rf"^{name}.*{message}"):
-        list(iter_chunks(name, target="price", chunk_rows=2))
+        list(iter_chunks(name, target="price"))
 
 
 # -- fit, update, merge, predict -------------------------------------------------------------------

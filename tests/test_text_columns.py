@@ -89,6 +89,8 @@ WRONG_CSV = [
     (b"label,t\nx,y\nx,y, z\n", {}, ":3: .*2 cells"),
     (b'label,t\nx,"y\n', {}, ":2: .*CSV row"),
     (b"label,t\nx,y\n,y\n", {}, ":3: 'label'"),
+    (b"label,t,t\nx,y,z\n", {}, ":1: .*different names"),
+    (b"label,class,t\nx,y,z\n", {}, "one label column"),
     (b"label,t\nx,y\n", {"label": "t"}, "named once"),
     (b"label,t\nx,y\n", {"text": ()}, "`text`"),
     (b"label,t\nx,y\n", {"text": [1]}, "`text`"),
