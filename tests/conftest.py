@@ -74,7 +74,6 @@ def data() -> Path:
 # tests whose slow cases only make nightly runs, where others are fast
 NIGHTLY = (
     "test_19_directions_of_srda_keep_nearly_all_there_is_to_know",
-    "test_a_file_may_turn_out_to_be_too_wide_for_cross_products",
     "test_a_subtraction_that_loses_digits_warns_where_it_is_written",
     "test_a_window_is_the_fit_of_its_rows",
     "test_an_update_that_is_stopped_changes_nothing_or_ends_all_use",
@@ -86,7 +85,6 @@ NIGHTLY = (
     "test_one_pass_keeps_nearly_all_there_is_to_know",
     "test_random_rows",
     "test_shards_of_20_newsgroups_merge_with_little_loss",
-    "test_terms_of_texts_are_features_to_start_with",
     "test_the_command_line_learns_what_python_does",
     "test_what_is_not_finite_is_seen_in_many_rows",
     "test_what_is_read_after_merging_does_not_depend_on_the_order_either",

@@ -24,7 +24,7 @@ from narrows.command import cli
 from narrows.read import source_of
 from tests.cases import METHODS as METHODS_BY_NAME
 from tests.cases import labelled
-from tests.conftest import EVERYTHING, nightly
+from tests.conftest import EVERYTHING, slow
 
 METHODS = {name.lower(): kind for name, kind in METHODS_BY_NAME.items()}
 TAKES_DENSE = {"leace"}  # alone: tests/test_leace.py has its files
@@ -365,7 +365,7 @@ def test_features_to_start_with_are_columns_by_name_or_number(run):
     assert source_of(found).tfidf.terms[found.ranking_[0]] == "stone"
 
 
-@pytest.mark.parametrize("engine", ["--chunk-rows 7", nightly("--engine dask")])
+@pytest.mark.parametrize("engine", ["--chunk-rows 7", slow("--engine dask")])
 def test_files_of_many_columns_keep_those_to_start_with(run, engine):
     X, _ = labelled(n=60, d=9000, sparse=True)
     y = np.arange(60) % 3

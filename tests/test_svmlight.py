@@ -282,13 +282,8 @@ def test_what_a_command_does_not_take_is_one_line(capfd, content, command, statu
 # -- what is broken ------------------------------------------------------------------------------
 
 BROKEN = [  # rows, and what the message says of them
-    (b"1 x:1", "got 'x:1'"),
-    (b"1 :1", "got ':1'"),
-    (b"1 2 1:1", "got '2'"),
-    (b"1 -1:1", "got '-1:1'"),
-    (b"1 0:1", "got '0:1'"),
-    (b"1 1.0:1", "got '1.0:1'"),
-    (b"1 1_0:1", "got '1_0:1'"),
+    *((b"1 " + word, f"got '{word.decode()}'")
+      for word in (b"x:1", b":1", b"2", b"-1:1", b"0:1", b"1.0:1", b"1_0:1")),
     (b"1 1:1 \x00", r"got '\x00'"),
     (b"1 \xff:1", r"got '\xff:1'"),
     (b"1 qid 1:1", "got 'qid'"),
