@@ -10,7 +10,6 @@ from collections import Counter
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
@@ -281,8 +280,12 @@ MAKE = [Tfidf, lambda: HashedTfidf(512)]
 both = pytest.mark.parametrize("make", MAKE, ids=["terms", "hashed"])
 
 
+def of_polars(texts):
+    return pytest.importorskip("polars").Series(texts)
+
+
 @both
-@pytest.mark.parametrize("form", [np.array, pa.array, pl.Series, pd.Series, iter])
+@pytest.mark.parametrize("form", [np.array, pa.array, of_polars, pd.Series, iter])
 def test_fit_forgets_and_partial_fit_and_merge_do_not(make, form):
     whole = make().fit(LINES)
     assert make().fit(LAND).fit(form(LINES)) == whole
