@@ -84,7 +84,6 @@ NIGHTLY = (
     "test_one_pass_keeps_nearly_all_there_is_to_know",
     "test_random_rows",
     "test_shards_of_20_newsgroups_merge_with_little_loss",
-    "test_terms_of_texts_are_features_to_start_with",
     "test_the_command_line_learns_what_python_does",
     "test_what_is_not_finite_is_seen_in_many_rows",
 )

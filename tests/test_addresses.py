@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import bz2
 import io
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -72,64 +70,44 @@ def test_every_kind_is_read_at_an_address(bucket, name, write):
 
 def test_patterns_list_a_folder(bucket, capsys):
     X, y = shards(bucket.folder)
-    (bucket.folder / "other.csv").write_text("")
-    (bucket.folder / "deep").mkdir()
-    (bucket.folder / "deep" / "part9.csv").write_text("")
-    expected = narrows.SRDA().fit(X, y)
+    for name in ("other.csv", "a b.csv", "deep/part9.csv"):
+        (bucket.folder / name).parent.mkdir(exist_ok=True)
+        (bucket.folder / name).write_text("")
+    assert expand_patterns(["s3://bucket/a*.csv"]) == ["s3://bucket/a%20b.csv"]
+    expected = narrows.SRDA().fit(X, y).transform(X)
     for pattern in ("s3://bucket/part*.csv", "s3://bucket/part[0-2].csv?region=x"):
         assert main(["fit", pattern, "--method", "srda", "-o", "m.narrows"]) == 0
-        found = narrows.load("m.narrows")
-        np.testing.assert_allclose(found.transform(X), expected.transform(X), rtol=1e-6, atol=1e-9)
-    assert main(["predict", "m.narrows", "s3://bucket/part1.csv", "-o", "p.csv"]) == 0
-    assert len(Path("p.csv").read_text().splitlines()) == 21
-    assert main(["predict", "m.narrows", "s3://bucket/*/part9.csv", "-o", "p.csv"]) == 1
-    assert "s3://bucket/deep/part9.csv: expected a" in capsys.readouterr().err
-    assert main(["predict", "m.narrows", "s3://bucket/none*.csv", "-o", "p.csv"]) == 2
-    assert "s3://bucket/none*.csv" in capsys.readouterr().err
+        found = narrows.load("m.narrows").transform(X)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+    found = fit_in_parts(narrows.SRDA(), ["s3://bucket/part*.csv"]).transform(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+    for pattern, status in (("*/part9.csv", 1), ("none*.csv", 2)):
+        line = ["predict", "m.narrows", f"s3://bucket/{pattern}", "-o", "p.csv"]
+        assert main(line) == status
+        assert f"s3://bucket/{pattern.replace('*/', 'deep/')}" in capsys.readouterr().err
 
 
-def test_names_that_addresses_quote(bucket):
-    (bucket.folder / "a b.csv").write_text("a,label\n1,2\n")
-    [found] = expand_patterns(["s3://bucket/a*.csv"])
-    assert found == "s3://bucket/a%20b.csv"
-    assert next(iter_chunks(found))[0].tolist() == [[1]]
-
-
-def test_methods_of_several_passes_read_an_address_again(bucket):
-    (bucket.folder / "a.svm.bz2").write_bytes(bz2.compress(b"1 0:1\n2 1:3\n"))
-    dataset = Dataset(["s3://bucket/a.svm.bz2"], Options())
-    assert dataset.found["zero_based"] is True
-    assert dataset.can_repeat
-    assert [chunk.X.toarray().tolist() for chunk in dataset] == [[[1, 0], [0, 3]]]
-    assert [chunk.X.toarray().tolist() for chunk in dataset] == [[[1, 0], [0, 3]]]
-
-
-def test_clusters_get_addresses_as_they_are(bucket):
-    X, y = shards(bucket.folder)
-    found = fit_in_parts(narrows.OC(), ["s3://bucket/part*.csv"])
-    np.testing.assert_allclose(found.components_, narrows.OC().fit(X, y).components_)
-
-
-def test_what_is_wrong_names_the_address(bucket, capsys):
-    for address, kind, message in (
+@pytest.mark.parametrize(
+    ("address", "kind", "message"),
+    [
         ("s3://bucket/none.csv", FileNotFoundError, "no such file"),
         ("s3://bucket", ParameterError, "got a folder"),
-        ("gs://bucket/a.csv", DataError, "an error: Could not resolve the host. Check the addr"),
-        ("unknown://bucket/a.csv", ParameterError, "an address that pyarrow reads, such as"),
-        ("http://a.org/a.csv", ParameterError, "expected a file, got an address. Download it"),
-    ):
-        with pytest.raises(kind, match=message) as caught:
-            next(iter_chunks(address))
-        assert address in str(caught.value)
-        assert "\n" not in str(caught.value)
-        assert main(["fit", address, "--method", "oc", "-o", "m.narrows"]) != 0
-        assert address in capsys.readouterr().err
+        ("s3://bucket/a.csv", ParameterError, "got a folder"),
+        ("s3://bucket/b.csv", DataError, ":3: column 'a'"),
+        ("gs://bucket/a.csv", DataError, "Could not resolve the host. Check"),
+        ("unknown://bucket/a.csv", ParameterError, "an address that pyarrow reads"),
+        ("http://a.org/a.csv", ParameterError, "got an address. Download it"),
+    ],
+)
+def test_what_is_wrong_names_the_address(bucket, capsys, address, kind, message):
     (bucket.folder / "a.csv").mkdir()
-    with pytest.raises(ParameterError, match="got a folder"):
-        next(iter_chunks("s3://bucket/a.csv"))
     (bucket.folder / "b.csv").write_text("a,label\n1,2\nx,2\n")
-    with pytest.raises(DataError, match=r"s3://bucket/b\.csv:3: column 'a'"):
-        next(iter_chunks("s3://bucket/b.csv"))
+    with pytest.raises(kind, match=message) as caught:
+        next(iter_chunks(address))
+    assert address in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert main(["fit", address, "--method", "oc", "-o", "m.narrows"]) != 0
+    assert address in capsys.readouterr().err
 
 
 def test_a_lost_connection_is_named(bucket, monkeypatch):

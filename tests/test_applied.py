@@ -1,27 +1,27 @@
-"""What a model file has of the solution: the same answers as the estimator, without solving."""
+"""Models that are only applied: the same answers as the estimator, and what is imported."""
+
+from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pandas as pd
 import pytest
-from safetensors import safe_open
 from safetensors.numpy import load_file
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import make_pipeline
 
 import narrows
-from narrows import IOC, LDA, OC, OCFS, PCA, PLS, SRDA, ForwardFS, KernelSRDA, OnlineSRDA
+from narrows import IOC, OCFS, PCA, PLS, SRDA, ForwardFS, OnlineSRDA
+from narrows.command import cli
 from narrows.errors import DataError
-from narrows.text import HashedTfidf, Tfidf
+from narrows.read import Dataset, source_of
 from tests.cases import ALL, NUMERIC, labelled
-from tests.inside import load_model, open_model, show, solves
+from tests.inside import Options, load_model, open_model, pretend, show, solves
 from tests.test_forgery import rewritten
 
 CASES = {case.name: case for case in [*ALL, *NUMERIC]}
@@ -64,57 +64,6 @@ def test_the_answers_are_those_of_the_estimator_to_the_bit(name, tmp_path, monke
     assert not isinstance(model, BaseEstimator)  # which was not loaded
 
 
-@pytest.mark.parametrize(
-    "estimator", [SRDA(), LDA(), OC(), PCA(), IOC(), OCFS(n_features=2), OnlineSRDA(), KernelSRDA()]
-)
-def test_others_samples_and_parameters_are_solved_for_again(estimator, tmp_path):
-    X, y = labelled(90)
-    path = str(tmp_path / "m.narrows")
-    narrows.save(estimator.fit(X[:60], y[:60]), path)
-    loaded = narrows.load(path).partial_fit(X[60:], y[60:])
-    assert_same_answers(loaded, estimator.partial_fit(X[60:], y[60:]), X)
-    size = "n_features" if isinstance(estimator, OCFS) else "n_components"
-    loaded, estimator = narrows.load(path), narrows.load(path)
-    before = loaded.transform(X)
-    loaded.set_params(**{size: 1})
-    if not isinstance(estimator, IOC):  # whose size is that of its start
-        assert loaded.transform(X).shape == (90, 1)
-    loaded.set_params(**{size: estimator.get_params()[size]})
-    np.testing.assert_allclose(dense(loaded.transform(X)), dense(before), rtol=1e-9, atol=1e-12)
-
-
-def test_classes_that_were_announced_have_no_probability(tmp_path):
-    X, y = labelled()
-    path = str(tmp_path / "m.narrows")
-    estimator = OnlineSRDA().partial_fit(X, y, classes=["ant", "bee", "cat", "dog"])
-    narrows.save(estimator, path)
-    assert_same_answers(open_model(path), estimator, X)
-    assert not open_model(path).predict_proba(X)[:, 3].any()
-
-
-def test_several_labels_of_a_sample(tmp_path):
-    X, y = labelled()
-    Y = np.eye(5, dtype=int)[np.unique(y, return_inverse=True)[1]]
-    Y[::7, 4] = 1
-    path = str(tmp_path / "m.narrows")
-    narrows.save(OnlineSRDA().fit(X, Y), path)
-    assert_same_answers(open_model(path), narrows.load(path), X)
-    assert open_model(path).predict(X).shape == (60, 5)
-
-
-@pytest.mark.parametrize("vectoriser", [Tfidf(), HashedTfidf(64)], ids=str)
-@pytest.mark.parametrize("estimator", [SRDA(), OCFS(n_features=2)], ids=str)
-def test_a_pipeline_of_texts_is_one_model(vectoriser, estimator, tmp_path):
-    texts, y = ["the sea", "a tree", "the sea of trees", "sand"] * 3, ["w", "l", "l", "w"] * 3
-    path = str(tmp_path / "m.narrows")
-    pipeline = make_pipeline(vectoriser, estimator).fit(texts, y)
-    narrows.save(pipeline, path)
-    model = open_model(path)
-    X = pipeline[0].transform(texts)
-    assert_same_answers(model, load_model(path), X)
-    np.testing.assert_array_equal(dense(model.transform(X)), dense(pipeline.transform(texts)))
-
-
 @pytest.mark.parametrize("estimator", [SRDA(), OCFS(n_features=2)], ids=str)
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float16, bool])
 def test_samples_of_other_types_are_reduced_as_by_the_estimator(estimator, dtype, tmp_path):
@@ -149,31 +98,6 @@ def test_a_state_without_a_solution_is_saved_without(estimator, tmp_path):
     assert_same_answers(loaded, estimator.partial_fit(X, y), X)
 
 
-@pytest.mark.nightly
-def test_a_model_has_the_same_bytes_in_every_process(tmp_path):
-    code = (
-        "import narrows, sys; from sklearn.datasets import load_iris; "
-        "narrows.save(narrows.SRDA().fit(*load_iris(return_X_y=True)), sys.argv[1])"
-    )
-    for seed in "12":  # of the order of sets
-        subprocess.run(
-            [sys.executable, "-c", code, str(tmp_path / seed)],
-            env=os.environ | {"PYTHONHASHSEED": seed}, check=True, timeout=120,
-        )  # fmt: skip
-    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
-
-
-def test_a_fit_of_all_samples_at_once_has_a_solution_alone(tmp_path):
-    rng = np.random.default_rng(0)
-    X = sparse.random_array((30, 9000), density=0.01, rng=rng, format="csr")
-    estimator = SRDA(alpha=1.0).fit(X, np.arange(30) % 3)
-    path = str(tmp_path / "m.narrows")
-    narrows.save(estimator, path)
-    assert not [name for name in load_file(path) if not name.startswith("solution.")]
-    assert_same_answers(open_model(path), estimator, X)
-    assert_same_answers(narrows.load(path), estimator, X)
-
-
 WRONG = {
     "W": lambda W: W[:-1],
     "rule_coef": lambda W: np.full_like(W, np.nan),
@@ -198,17 +122,6 @@ def test_a_solution_that_does_not_fit_is_an_error_that_names_the_file(name, tmp_
     status, out, err = run(f"{verb} m.narrows a.svm -o b.csv", a__svm="1:1 2:2\n")
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert "damaged, or of another version" in err
-
-
-def test_a_file_of_0_3_has_no_such_solution_and_answers(run, tmp_path):
-    from tests.test_old_models import FOLDER
-
-    path = str(FOLDER / "from_csv.narrows")
-    with safe_open(path, framework="numpy") as file:
-        assert json.loads(file.metadata()["narrows"])["format"] == 1
-    rows = str(FOLDER / "a.csv")
-    assert run(f"predict {path} {rows} -o a.csv")[0] in (0, 2)
-    assert run(f"transform {path} {rows} -o b.csv")[0] == 0
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -239,47 +152,150 @@ def test_info_of_a_file_without_an_array_to_show_answers_or_names_the_file(
         assert not err or err.startswith("narrows: m.narrows: damaged")
 
 
-FORMATS = ["csv", "svm", "npy", "parquet"]
+# -- a model that is only applied: what is imported, and its answers beside those of Python --
+
+HEAVY = ("sklearn", "numba", "joblib", "tqdm", "pandas", "pyarrow")
 
 
-def write_rows(path, X):
-    if path.suffix == ".npy":
-        np.save(path, X)
-    elif path.suffix == ".csv":
-        lines = [",".join(map(repr, x)) for x in X.tolist()]
-        path.write_text("\n".join([",".join(f"f{k}" for k in range(X.shape[1])), *lines]) + "\n")
-    elif path.suffix == ".svm":
-        lines = [" ".join(f"{k + 1}:{v!r}" for k, v in enumerate(x)) for x in X.tolist()]
-        path.write_text("".join(f"0 {line}\n" for line in lines))
-    else:
-        pq.write_table(pa.table({f"f{k}": x for k, x in enumerate(X.T)}), path)
+def run_apart(lines):
+    """Run commands in a new process; return which large packages it imported."""
+    code = (
+        "import sys; from narrows.command.cli import main\n"
+        f"for line in {lines!r}: assert main(line.split()) == 0, line\n"
+        f"print(*[name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1].split()
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Models of numbers, and files of samples for these."""
+    monkeypatch.chdir(tmp_path)
+    X, y = labelled(40)
+    narrows.save(SRDA().fit(X, y), "m.narrows")
+    narrows.save(PLS().fit(X, X[:, 0]), "n.narrows")
+    narrows.save(OCFS(n_features=2).fit(X, y), "s.narrows")
+    np.save("a.npy", X)
+    header = ",".join(f"c{k}" for k in range(7))
+    np.savetxt("a.csv", X, delimiter=",", header=header, comments="")
+    rows = [" ".join(f"{k + 1}:{v!r}" for k, v in enumerate(x)) for x in X.tolist()]
+    Path("a.svm").write_text("".join(f"1 {row}\n" for row in rows))
+
+
+@pytest.mark.slow
+def test_samples_of_numbers_need_no_scikit_learn(files):
+    heavy = []
+    for name in ("a.npy", "a.svm", "a.csv"):
+        assert heavy == []
+        lines = ["info m.narrows", "info s.narrows"]
+        lines += [f"predict {model}.narrows {name} -o out.csv" for model in "mn"]
+        lines += [f"transform {model}.narrows {name} -o out.npy" for model in "ms"]
+        lines += [f"predict m.narrows {name} -o out.csv --priors balanced"]
+        heavy = run_apart(lines)
+    assert heavy == ["pyarrow"]
+
+
+@pytest.mark.slow
+def test_texts_need_no_scikit_learn(rows):
+    assert cli.main(["fit", "t.jsonl", "--method", "onlinesrda", "-o", "m.narrows"]) == 0
+    assert run_apart(["info m.narrows"]) == []
+    lines = ["predict m.narrows t.jsonl -o out.csv", "transform m.narrows t.jsonl -o out.npz"]
+    assert set(run_apart(lines)) <= {"numba", "joblib"}
+
+
+@pytest.fixture
+def rows(tmp_path, monkeypatch):
+    """Files of texts and of a table with columns of each kind, in one row a sample."""
+    monkeypatch.chdir(tmp_path)
+    rng, lines = np.random.default_rng(0), ["size,plan,joined,note,sold,vip"]
+    days, words = np.arange("2021-01-01", "2025-01-01", dtype="M8[D]"), ["the", "sea", "İ", "ship"]
+    texts = []
+    for k in range(200):
+        note = " ".join(rng.choice(words, 6))
+        texts.append({"text": f"{note} {'salt' if k % 2 else 'tree'}", "label": k % 2})
+        size = "" if k % 9 == 0 else f"{rng.normal(k % 2, 1):.3f}"
+        plan = rng.choice(["basic", "pro", ""])
+        lines.append(f"{size},{plan},{rng.choice(days)},{note},{k % 2},{k % 3 == 0}")
+    Path("t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    Path("t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in texts))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "estimator",
-    [SRDA(), LDA(), KernelSRDA(), OnlineSRDA(), PLS(), PCA(), IOC(), OCFS(n_features=3)],
-    ids=str,
-)
-def test_commands_write_the_answers_of_the_estimator(estimator, form, tmp_path, run, monkeypatch):
-    X, y = labelled(90)
-    estimator.fit(X, X[:, 0] if isinstance(estimator, PLS) else y)
-    narrows.save(estimator, tmp_path / "m.narrows")
-    write_rows(tmp_path / f"rows.{form}", X)
-    solved = solves(monkeypatch)
-    options = "--one-based" if form == "svm" else ""
-    X = sparse.csr_array(X) if form == "svm" else X  # whose sums are in another order
-    assert run(f"transform m.narrows rows.{form} -o a.csv {options}")[0] == 0
-    found = np.loadtxt(tmp_path / "a.csv", delimiter=",", skiprows=1, ndmin=2, dtype=str)
-    X_r = dense(estimator.transform(X))
-    np.testing.assert_array_equal(found[:, : X_r.shape[1]].astype(float), X_r)
-    if hasattr(estimator, "predict"):
-        assert run(f"predict m.narrows rows.{form} -o b.csv {options}")[0] == 0
-        found = np.loadtxt(tmp_path / "b.csv", delimiter=",", skiprows=1, ndmin=2, dtype=str)
-        if isinstance(estimator, PLS):
-            np.testing.assert_array_equal(found[:, 0].astype(float), estimator.predict(X))
-        else:
-            np.testing.assert_array_equal(found[:, 1], estimator.predict(X))
-            best = estimator.predict_proba(X).max(axis=1)
-            np.testing.assert_array_equal(found[:, 0].astype(float), best)
-    assert not solved
+    "fit",
+    [
+        "t.jsonl --method onlinesrda", "t.jsonl --method srda --ngram-range 1,2",
+        "t.jsonl --method srda --stop-words english",
+        "t.jsonl --method srda --ngram-range 1,2 --min-df 3 --max-df 0.9 --max-features 9",
+        "t.jsonl --method onlinesrda --vectorizer hashing", "t.csv --label sold --method srda",
+        "t.csv --label sold --method ocfs --n-features 5 --then srda",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("priors", [None, "balanced"])
+def test_texts_and_tables_have_the_answers_of_the_estimator(fit, priors, rows):
+    assert cli.main(f"fit {fit} -o m.narrows".split()) == 0
+    path, options = fit.split()[0], "" if priors is None else f"--priors {priors}"
+    assert cli.main(f"predict m.narrows {path} --proba -o p.csv {options}".split()) == 0
+    assert cli.main(f"transform m.narrows {path} -o x.csv".split()) == 0
+    model = load_model("m.narrows")
+    if path == "t.jsonl":
+        texts = [json.loads(line)["text"] for line in Path(path).read_text().splitlines()]
+        X = source_of(model).tfidf.transform(texts)
+    else:
+        X = source_of(model).encoder.transform(pd.read_csv(path).drop(columns="sold"))
+    found = np.loadtxt("p.csv", delimiter=",", skiprows=1)
+    np.testing.assert_array_equal(found[:, :2], model.predict_proba(X, priors))
+    np.testing.assert_array_equal(found[:, 2], model.predict(X, priors))
+    X_r = model.transform(X)
+    found = np.loadtxt("x.csv", delimiter=",", skiprows=1, ndmin=2)[:, : X_r.shape[1]]
+    np.testing.assert_array_equal(found, X_r.toarray() if hasattr(X_r, "toarray") else X_r)
+
+
+# -- svmlight ------------------------------------------------------------------------------------
+
+
+def read(content, **options):
+    """What is read of a file, and the error after it."""
+    Path("a.svm").write_bytes(content)
+    found = []
+    try:
+        for chunk in Dataset(["a.svm"], Options(may_be_empty=True, **options)):
+            X = chunk.X
+            found += [X.shape, X.data.tolist(), X.indices.tolist(), X.indptr.tolist()]
+            found += [np.asarray(chunk.lines).tolist(), str(getattr(chunk.y, "dtype", None))]
+            found += [chunk.y.tolist() if isinstance(chunk.y, np.ndarray) else repr(chunk.y)]
+    except DataError as error:
+        found.append(str(error))
+    return found
+
+
+PIECES = [
+    b"1 1:2 3:4.5\n", b"-1 2:1e-3 \n", b"0\n", b"+2 7:1 9:-2.25\r\n", b"1 0:1 2:1\n", b"\n",
+    b"1 3:1 2:1\n", b"1,2 3:1\n", b"1 3:1 # comment\n", b"x 1:1\n", b"1 1:nan\n", b"1 5:1e400\n",
+    b"1 1:1_0\n", b"1 99999999999:1\n", b"1 2147483647:1\n", b"1 2147483648:1\n", b"1 1:1e5-\n",
+    b"1 qid:3 2:1\n", b" 1 2:1\n", b"1  2:1\n", b"1.5 2:1\n", b"1 00:1\n", b"1 1:1",
+]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_few_rows_are_what_compiled_loops_read_of_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    contents = [b"".join(PIECES[k] for k in rng.integers(0, 4, 5)) + piece for piece in PIECES]
+    contents += [
+        b"".join(PIECES[k] for k in rng.choice(len(PIECES), rng.integers(1, 4))) for _ in range(300)
+    ]
+    numbers = [f"{v!r}" for v in (rng.normal(size=300) * 10.0 ** rng.integers(-300, 300, 300))]
+    contents.append("".join(f"1 1:{v} 2:{v[:9]}\n" for v in numbers).encode())
+    for content in contents:
+        for options in ({}, {"zero_based": True}, {"zero_based": False, "chunk_rows": 2}):
+            with monkeypatch.context() as patch:
+                pretend(patch, "loops are compiled")
+                expected = read(content, **options)
+            with monkeypatch.context() as patch:
+                pretend(patch, "loops are plain")
+                assert read(content, **options) == expected, content

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
-from narrows import IG, OC, OCFS, SRDA, load
+from narrows import IG, OCFS, SRDA
 from narrows.errors import DataError
 from narrows.read import Dataset
 from tests.cases import labelled
@@ -56,7 +56,7 @@ def read(dataset):
     return rows, labels
 
 
-@pytest.mark.parametrize("size", [100, 1000, 3000])
+@pytest.mark.parametrize("size", [100, 3000])
 @pytest.mark.parametrize("kind", ["svm", "csv", "jsonl", "parquet"])
 def test_parts_hold_what_the_file_holds(tmp_path, kind, size):
     path = write(tmp_path, kind)
@@ -71,34 +71,12 @@ def test_parts_hold_what_the_file_holds(tmp_path, kind, size):
     assert together == list(read(Dataset([path], options)))
 
 
-def test_a_mark_of_byte_order_within_a_file_is_part_of_a_row(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("text,label\n" + "\ufeffa,x\n" * 50 + "b,y\n" * 50, encoding="utf-8")
-    options = Options(text=("text",))
-    parts = parts_of(str(path), 40)
-    assert len(parts) > 2
-    found = [read(Dataset([str(path)], options, part=part))[0] for part in parts]
-    assert [*chain.from_iterable(found)] == ["\ufeffa"] * 50 + ["b"] * 50
-
-
 def test_what_is_wrong_with_a_header_is_in_its_line(tmp_path):
     path = write(tmp_path, "csv")
     options = Options(label="klass", labels_required=True)
     for part in parts_of(path, 1000)[1:3]:
         with pytest.raises(DataError, match=r"a\.csv:1: expected a label column 'klass'"):
             Dataset([path], options, part=part)
-
-
-def test_a_file_that_is_elsewhere_is_one_part():
-    assert parts_of("/nowhere/a.svm", 100) == ["/nowhere/a.svm"]
-
-
-def test_small_and_compressed_files_are_one_part(tmp_path):
-    path = write(tmp_path, "svm")
-    assert parts_of(path, 1 << 20) == [path]
-    packed = tmp_path / "b.svm.gz"
-    packed.write_bytes(b"\x1f\x8b" + bytes(10_000))
-    assert parts_of(str(packed), 100) == [str(packed)]
 
 
 def pieces_of(path, size):
@@ -110,22 +88,6 @@ def pieces_of(path, size):
 
 
 CELLS = st.text(st.sampled_from('a,"\n\r é\ufeff'), max_size=6)
-
-
-@pytest.mark.slow
-@given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=30), st.integers(1, 40))
-@example([("\n\n\n", '"'), ('""\n', "x")], 1)
-def test_rows_of_csv_are_cut_where_they_end(tmp_path_factory, rows, size):
-    path = tmp_path_factory.mktemp("csv") / "a.csv"
-    with open(path, "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["text", "other"])
-        writer.writerows(rows)
-    data, pieces = path.read_bytes(), pieces_of(path, size)
-    assert "".join(pieces).encode() == data
-    found = [row for piece in pieces for row in csv.reader(piece.splitlines(keepends=True))]
-    with open(path, newline="") as file:
-        assert found == list(csv.reader(file))
 
 
 @given(st.text(st.sampled_from('a,"\n \r'), max_size=60), st.integers(1, 20))
@@ -174,7 +136,7 @@ def test_errors_name_the_line_in_the_whole_file(tmp_path, kind):
 
 @pytest.mark.filterwarnings("ignore:IG. expected a positive score")
 @pytest.mark.parametrize("kind", ["svm", "csv", "jsonl", "parquet"])
-@pytest.mark.parametrize("method", [OC, OCFS, IG, SRDA])
+@pytest.mark.parametrize("method", [OCFS, IG, SRDA])
 def test_engines_learn_files_in_parts(tmp_path, kind, method, monkeypatch):
     path = write(tmp_path, kind)
     expected, found = method(), method()
@@ -188,16 +150,3 @@ def test_engines_learn_files_in_parts(tmp_path, kind, method, monkeypatch):
                 getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-9
             )
     assert found.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
-
-
-@pytest.mark.nightly
-def test_dask_learns_a_file_in_parts(tmp_path, run, monkeypatch):
-    pytest.importorskip("distributed")
-    write(tmp_path, "csv")
-    assert run("fit a.csv --method oc -o one.narrows")[0] == 0
-    pretend(monkeypatch, "large files", 2000)
-    assert run("fit a.csv --method oc -o parts.narrows --engine dask")[0] == 0
-    one, parts = load(tmp_path / "one.narrows"), load(tmp_path / "parts.narrows")
-    np.testing.assert_allclose(parts.components_, one.components_, rtol=1e-9, atol=1e-9)
-    assert run("transform one.narrows a.csv -o reduced --engine dask")[0] == 0
-    assert len(list((tmp_path / "reduced").iterdir())) > 5

@@ -1,20 +1,22 @@
-"""Lines that are too long, and last lines without an end."""
+"""Lines and rows of text files: how they end, how long they may be, and the rows of CSV."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
 import subprocess
 import sys
-import warnings
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from narrows.errors import DataError, ParameterError
-from narrows.read import iter_chunks
-from tests.inside import pretend
+from narrows.read import Dataset, iter_chunks
+from tests.conftest import nightly
+from tests.inside import Options, pretend
 
 ONE_MB = 1_000_000
 WIDE = ",".join(f"c{k}" for k in range(20))
@@ -57,27 +59,21 @@ def test_a_line_may_be_as_long_as_the_limit(tmp_path, monkeypatch, suffix, where
     pretend(monkeypatch, "blocks of lines", block)
     head, row = ROWS[suffix]
     options = {"zero_based": False} if (suffix, where) == (".svm", "-") else {}
-    for size, fits in ((ONE_MB, True), (ONE_MB + 1, False)):
-        for end in (b"\n", b"\n" + head.split(b"\n")[0] + b"\n" if suffix != ".csv" else b"\n\n"):
-            content = head + row(size) + end
-            assert len(row(size)) == size
-            name = f"a{suffix}{where}" if where == ".gz" else f"a{suffix}"
-            path = put(tmp_path, name, content)
-            if where == "-":
-                standard_input(monkeypatch, io.BytesIO(content))
-                path, name = "-", "standard input"
-            if fits:
-                assert rows(path, max_line_mb=1, **options) >= 2
-                continue
-            with pytest.raises(DataError, match=rf"{name}:3: expected a line of at most 1 MB") as e:
-                rows(path, max_line_mb=1, **options)
-            assert "Set `max_line_mb` to read" in str(e.value)
-            assert "\n" not in str(e.value)
-            if where != "-":
-                assert rows(path, max_line_mb=2, **options) >= 2
+    for size in (ONE_MB, ONE_MB + 1):
+        content = head + row(size) + b"\n"
+        name = f"a{suffix}{where}" if where == ".gz" else f"a{suffix}"
+        path = put(tmp_path, name, content)
+        if where == "-":
+            standard_input(monkeypatch, io.BytesIO(content))
+            path, name = "-", "standard input"
+        if size == ONE_MB:
+            assert rows(path, max_line_mb=1, **options) >= 2
+            continue
+        with pytest.raises(DataError, match=f"{name}:3: .*at most 1 MB.*`max_line_mb`"):
+            rows(path, max_line_mb=1, **options)
 
 
-@pytest.mark.parametrize("block", [999, 1 << 22])
+@pytest.mark.parametrize("block", [19_999, 1 << 22])
 def test_a_csv_row_of_many_lines_is_one_row(tmp_path, monkeypatch, block):
     pretend(monkeypatch, "blocks of lines", block)
     row = ",".join(['"1\n"'] * 1000)  # a cell on two lines, as Python and spreadsheets read it
@@ -87,18 +83,6 @@ def test_a_csv_row_of_many_lines_is_one_row(tmp_path, monkeypatch, block):
     path = put(tmp_path, "a.csv.gz", f"{header}\n{row}\n{','.join([row] * 300)}\n".encode())
     with pytest.raises(DataError, match=r"a\.csv\.gz:1003: expected a line of at most 1 MB"):
         rows(path, max_line_mb=1)
-
-
-@pytest.mark.parametrize("suffix", ROWS)
-def test_the_command_line_says_it_in_one_line(run, tmp_path, suffix):
-    head, row = ROWS[suffix]
-    put(tmp_path, f"a{suffix}.gz", head + row(1_500_000) + b"\n")
-    fit = f"fit a{suffix}.gz --method oc -o m.narrows"
-    status, out, err = run(f"{fit} --max-line-mb 1")
-    assert (status, out, err.count("\n")) == (1, "", 1)
-    assert f"narrows: a{suffix}.gz:3: expected a line of at most 1 MB, got a longer one" in err
-    assert "a longer one" not in run(fit)[2]
-    assert run(f"{fit} --max-line-mb 0")[0] == 2
 
 
 class Endless(io.RawIOBase):
@@ -122,13 +106,6 @@ def test_standard_input_that_never_ends(monkeypatch, piece):
     standard_input(monkeypatch, Endless(piece))
     with pytest.raises(DataError, match=r"standard input:\d+: expected a row within 1 MB, got no"):
         rows("-", max_line_mb=1, zero_based=False)
-
-
-@pytest.mark.parametrize("wrong", [0, -1])
-def test_a_limit_that_is_none(tmp_path, wrong):
-    path = put(tmp_path, "a.csv", b"a\n1\n")
-    with pytest.raises(ParameterError, match="`max_line_mb`: expected an integer >= 1, got"):
-        rows(path, max_line_mb=wrong)
 
 
 IN_LITTLE_MEMORY = """
@@ -166,79 +143,36 @@ def test_a_line_of_a_gigabyte_takes_little_memory(tmp_path):
 
 # -- last lines without an end -------------------------------------------------------------------
 
-CUT = "expected an end of the last line, got none. Look whether the line was cut off."
 WHOLE = {
     "a.svm": b"1 1:1\n2 3:0.125\n",
-    "a.svm.gz": b"1 1:1\n2 3:0.125\n",
     "a.csv": b"class,a\nx,1\ny,0.125\n",
     "a.csv.gz": b"class,a\nx,1\ny,0.125\n",
 }
 
 
 @pytest.mark.parametrize("name", WHOLE)
-@pytest.mark.parametrize("chunk_rows", [1, 2, 1000])
-def test_a_number_that_may_be_cut_is_warned_of_once(tmp_path, name, chunk_rows):
-    path = put(tmp_path, name, WHOLE[name][:-2])
+@pytest.mark.parametrize("chunk_rows", [1, 1000])
+def test_a_number_that_may_be_cut_is_warned_of_once(tmp_path, monkeypatch, name, chunk_rows):
+    cut = WHOLE[name][:-2]
+    path = put(tmp_path, name, cut)
     whole = put(tmp_path, "whole." + name.partition(".")[2], WHOLE[name])
     with pytest.warns(UserWarning, match="expected an end of the last line") as caught:
         assert rows([path, whole], chunk_rows=chunk_rows) == 4
     [warning] = caught
-    assert str(warning.message) == f"{path}: {CUT}"
+    assert str(warning.message).startswith(f"{path}: ")
     if sys.version_info >= (3, 12):  # before, warnings cannot skip the files of a package
         assert warning.filename == __file__
+    standard_input(monkeypatch, io.BytesIO(cut))
+    with pytest.warns(UserWarning, match="^standard input: expected an end"):
+        assert rows("-", **({"zero_based": False} if ".svm" in name else {})) == 2
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n \t", b"\n\n"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n\n"])
 @pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.filterwarnings("error")
 def test_what_ends_is_not_warned_of(tmp_path, name, end):
-    if name.startswith("a.csv") and b" " in end:
-        end = b"\n"  # where a blank is a cell
-    path = put(tmp_path, name, WHOLE[name].removesuffix(b"\n") + end)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert rows(path) == 2
-        assert rows(put(tmp_path, "a.jsonl", b'{"text": "a"}\n{"text": "b"}')) == 2
-
-
-@pytest.mark.parametrize(
-    "content", [b"1\n", b"-1\n", b"2\n\n", b"\n3\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf1\n"]
-)
-def test_files_of_a_few_bytes(tmp_path, content):
-    """The labels are all there is of these samples."""
-
-    def labels(content):
-        path = put(tmp_path, "a.svm", content)
-        return [y for _, part in iter_chunks(path, width=1) for y in part]
-
-    expected = [int(word) for word in content.removeprefix(b"\xef\xbb\xbf").split()]
-    if expected:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert labels(content) == expected
-    with pytest.warns(UserWarning, match="expected an end of the last line"):
-        assert labels(content + b"4") == [*expected, 4]
-
-
-def test_standard_input_that_is_cut(monkeypatch):
-    standard_input(monkeypatch, io.BytesIO(WHOLE["a.svm"][:-2]))
-    with pytest.warns(UserWarning, match=f"^standard input: {CUT}$"):
-        assert rows("-", zero_based=False) == 2
-
-
-@pytest.mark.parametrize("line", [
-    "fit {} --method ocfs -o n.narrows", "fit {} --method idrqr -o n.narrows", "convert {} b.npz",
-    "update m.narrows {} -o n.narrows", "transform m.narrows {} -o r.npz",
-])  # fmt: skip
-@pytest.mark.parametrize("name", WHOLE)
-def test_the_command_line_warns_once(run, tmp_path, name, line):
-    lines = WHOLE[name].splitlines(keepends=True)
-    whole = b"".join([*lines, *lines[-2:] * 3])
-    put(tmp_path, name, whole)
-    assert run(f"fit {name} --method ocfs --n-features 1 -o m.narrows")[0] == 0
-    put(tmp_path, name, whole[:-2])
-    status, _, err = run(line.format(name) + " --chunk-rows 3")
-    assert status == 0
-    assert err == f"narrows: warning: {name}: {CUT}\n"
+    assert rows(put(tmp_path, name, WHOLE[name].removesuffix(b"\n") + end)) == 2
+    assert rows(put(tmp_path, "a.jsonl", b'{"text": "a"}\n{"text": "b"}')) == 2
 
 
 def test_lines_end_at_line_ends_alone(tmp_path):
@@ -250,3 +184,177 @@ def test_lines_end_at_line_ends_alone(tmp_path):
     put(tmp_path, "a.jsonl", b"\xef\xbb\xbf\n" + b"\r\n\n".join(lines) + b"\n\nx")
     with pytest.raises(DataError, match=r"a\.jsonl:10: "):
         rows(path)
+
+
+# -- cSV files, which have the rows of the standard module and the numbers of Python --
+
+SEEDS = [*range(3), *map(nightly, range(3, 20))]
+PIECES = [*'aé,,"" \0\ufeff', "\n", "\n", '""', "\r", "\r\n", "x,y\n", '"q\n",l\n']
+
+
+def rows_or_error(path, **options):
+    """The texts, labels and lines of a file, or the message of its error."""
+    try:
+        chunks = list(Dataset([path], Options(text=("t",), **options)))
+    except DataError as error:
+        return str(error)
+    return [(X, None if y is None else y.tolist(), list(lines)) for X, y, lines, *_ in chunks]
+
+
+def rows_of_module(content):
+    """The texts and last lines of the rows that the standard module reads; None for an error."""
+    lines = iter(content.decode(errors="replace").split("\n"))
+    rows = csv.reader((f"{line}\n" for line in lines), strict=True)
+    try:
+        header = next(rows)
+        found = [(row, rows.line_num) for row in rows if row]
+    except csv.Error:
+        return None
+    if b"\xff" in content or any(len(row) != len(header) for row, _ in found):
+        return None
+    return [(row[header.index("t")], line) for row, line in found]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*expected an end of the last line")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rows_are_those_of_the_standard_module(tmp_path, monkeypatch, seed):
+    """Quotes, line ends, empty lines and rows of wrong lengths, in blocks of any size."""
+    rng = np.random.default_rng(seed)
+    for k in range(150):
+        columns = ["t,label", "label,t", "t", 'label,"t"'][k % 4]
+        valid = {"t,label": '"a,\n""b",x\r\n', "t": '"é,\n"\n'}.get(columns, 'x,"a\rb"\n')
+        odd = "".join(rng.choice(PIECES, rng.integers(0, 12))) if k % 3 else ""
+        rows = [valid * int(rng.integers(0, 5)), odd, valid * int(rng.integers(0, 5))]
+        content = f"{columns}\n{''.join(rows)}".encode()
+        content = content.replace(b"a", b"\xff", 1) if k % 40 == 7 else content
+        path = str(tmp_path / "a.csv")
+        (tmp_path / "a.csv").write_bytes(content)
+        options = {"chunk_rows": int(rng.integers(1, 6)), "after": int(rng.integers(0, 3))}
+        expected = rows_or_error(path, **options)
+        with monkeypatch.context() as patch:
+            pretend(patch, "blocks of lines", int(rng.choice([4, 50])))
+            assert rows_or_error(path, **options) == expected, content
+        whole = rows_or_error(path, has_labels=False, may_be_empty=True)
+        if not isinstance(whole, str):
+            whole = [pair for X, _, lines in whole for pair in zip(X, lines, strict=True)]
+        found = rows_of_module(content)
+        assert isinstance(whole, str) if found is None else whole == found, content
+
+
+NUMBERS = ["1", "-2.5e3", "+4", ".5", "5.", "1e5", "4.9e-324", "2.2250738585072011e-308", "0.1",
+           "1e23", "9007199254740993", "123456789012345678901234567890", "7.0000000000000001e-1",
+           "-0", "00012", "1E-7"]  # fmt: skip
+ODD = [" 7 ", "1_0", "nan", "inf", "", '"3"', "1e400", "1e-400", "x", "١", "0x1", "1,2", "\n",
+       "1e", "\xa05"]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*expected an end of the last line")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_numbers_are_those_of_python_to_the_last_bit(tmp_path, monkeypatch, seed):
+    """Of features and targets, in chunks and blocks that begin anywhere."""
+    rng = np.random.default_rng(seed)
+    path = tmp_path / "a.csv"
+    for k in range(150):
+        header = ["a,target,b", "b,a", "target,b,a"][k % 3]
+        cells = rng.choice(
+            [*NUMBERS, *map(repr, rng.normal(size=3).tolist())],
+            (rng.integers(1, 12), header.count(",") + 1),
+        ).astype(object)
+        if k % 2:
+            cells.flat[rng.integers(cells.size)] = rng.choice(ODD)
+        path.write_text("\n".join([header, *map(",".join, cells.tolist()), ""]), newline="")
+        expected, wrong = numbers_of_python(path)
+        rows, first = int(rng.integers(1, 6)), int(rng.integers(0, 3)) * (wrong is None)
+        target = ("target",) if "target" in header else None
+        options = Options(chunk_rows=rows, after=first, target=target, may_be_empty=True)
+        pretend(monkeypatch, "blocks of lines", int(rng.choice([4, 50, 1 << 22])))
+        found, at = [], None
+        try:
+            for chunk in Dataset([str(path)], options):
+                features = iter(chunk.X.T)
+                columns = [chunk.y[:, 0] if name == "target" else next(features)
+                           for name in header.split(",")]  # fmt: skip
+                found += zip(chunk.lines, np.transpose(columns), strict=True)
+        except DataError as error:
+            at = error.line
+        assert at == wrong, path.read_text()
+        assert [line for line, _ in found] == [n for n in expected if n > first][: len(found)]
+        assert all(row.tobytes() == expected[line].tobytes() for line, row in found)
+        assert at is not None or len(found) == sum(line > first for line in expected)
+
+
+def numbers_of_python(path):
+    """The finite numbers of each row by its last line, and the line of a row that has others."""
+    found, n = {}, None
+    with open(path, newline="") as file:
+        rows = csv.reader(file, strict=True)
+        try:
+            for row in rows:
+                if n is None:
+                    n = len(row)
+                elif row:
+                    if len(row) != n or "_" in "".join(row):
+                        return found, rows.line_num
+                    numbers = np.array([float(cell) for cell in row])
+                    if not np.isfinite(numbers).all():
+                        return found, rows.line_num
+                    found[rows.line_num] = numbers
+        except (ValueError, csv.Error):
+            return found, rows.line_num
+    return found, None
+
+
+SAMPLES = [
+    ["size", "age", "label"],
+    *([f"{k % 5}.5", f"{k * k % 7}", "ab"[k % 2]] for k in range(12)),
+]
+TEXT = "".join(",".join(row) + "\n" for row in SAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("content", "how"),
+    [
+        (TEXT.replace(",", "|").encode(), {"separator": "|"}),
+        (TEXT.replace(",", " ").encode(), {"separator": " "}),
+        (TEXT.replace(",", "\t").encode(), {"separator": r"\t"}),
+        (b"sep=,\n" + TEXT.encode(), {}),
+        (b'"sep=;"\r\n' + TEXT.replace(",", ";").encode(), {}),
+        (b"# by a tool, today\n#\n" + TEXT.encode(), {}),
+        (TEXT.replace("\n", "\r").encode(), {}),
+        (TEXT.encode("utf-16"), {}),
+        (TEXT.encode("utf-16-be"), {"encoding": "utf-16-be"}),
+        (TEXT.replace("\n", "\r").encode("utf-16"), {}),
+        (TEXT.replace("b\n", "\xe9\n").encode("cp1252"), {"encoding": "cp1252"}),
+        (TEXT.partition("\n")[2].encode(), {"no_header": True, "label": "x2"}),
+        (("#" + TEXT).encode(), {}),
+    ],
+)
+def test_other_dialects_have_the_same_rows(tmp_path, content, how):
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    [(X, y)] = iter_chunks(path, **how)
+    np.testing.assert_array_equal(X, np.array([row[:2] for row in SAMPLES[1:]], float))
+    assert [label.replace("\xe9", "b") for label in y] == [row[2] for row in SAMPLES[1:]]
+
+
+def test_dialects_that_need_an_option_are_refused_with_it(tmp_path):
+    for content, option in [
+        (TEXT.partition("\n")[2], "no_header"),
+        ("0,0,a\n1,0,b\n", "no_header"),
+        (TEXT.replace("b\n", "\xe9\n"), "encoding"),
+    ]:
+        (tmp_path / "a.csv").write_bytes(content.encode("latin-1"))
+        with pytest.raises(DataError, match=option):
+            [*Dataset([str(tmp_path / "a.csv")], Options(labels_required=True))]
+    for address in ("https://a.org/a.csv", "http://a.org/b.parquet"):
+        with pytest.raises(ParameterError, match="address"):
+            next(iter_chunks(address))
+
+
+def test_labels_of_missing_values_are_named(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(TEXT.replace("b\n", "NA\n"))
+    with pytest.warns(UserWarning, match="a.csv:3: the label 'NA'"):
+        assert {*next(iter_chunks(path))[1]} == {"a", "NA"}

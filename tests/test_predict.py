@@ -1,17 +1,39 @@
-"""`narrows predict`: what it writes, prints and refuses."""
+"""`narrows predict`: what it writes, selections that predict, and rows that are skipped."""
 
 from __future__ import annotations
 
 import csv
 import json
+import signal
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_iris
+from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file, load_iris
 from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
+from sklearn.pipeline import make_pipeline
 
-from narrows import LDA, OC, SRDA, KernelSRDA, OnlineSRDA, load, save
+import narrows
+from narrows import (
+    LDA,
+    OC,
+    OCFS,
+    SRDA,
+    CorrelationFS,
+    ForwardFS,
+    KernelSRDA,
+    OnlineSRDA,
+    ReducedRank,
+    VarianceFS,
+    load,
+    save,
+)
+from tests.inside import before_chunk
 
 
 @pytest.fixture
@@ -35,28 +57,32 @@ def read_csv(path):
 def test_the_predictions_of_a_file_are_those_of_python(method, run, iris, tmp_path):
     X, y = iris
     assert run(f"fit iris.csv --method {method.__name__.lower()} -o m.narrows")[0] == 0
-    status, out, err = run("predict m.narrows iris.csv -o p.csv")
-    model = load(tmp_path / "m.narrows")
-    predicted = model.predict(X)
-    right = int((predicted == y).sum())
+    status, out, err = run("predict m.narrows iris.csv -o p.csv --proba --chunk-rows 7")
     assert (status, err) == (0, "")
-    found = model.predict_proba(X)
-    shares = [average_precision_score(y == k, found[:, i]) for i, k in enumerate(model.classes_)]
-    by_probabilities = (
-        f"Area under the ROC curve {roc_auc_score(y, found, multi_class='ovr'):.3f}, average "
-        f"precision {np.mean(shares):.3f}, log-loss {log_loss(y, found):.3f}."
-    )
-    assert out == (
-        "150 predictions written to p.csv\n"
-        f"{right} of 150 are equal to the labels of iris.csv: {right / 150:.1%}\n"
-        f"{by_probabilities}\n"
-        "Always answering setosa has 33.3%.\n"
-    )
+    model = load(tmp_path / "m.narrows")
+    predicted, P = model.predict(X), model.predict_proba(X)
+    shares = [average_precision_score(y == k, P[:, i]) for i, k in enumerate(model.classes_)]
+    for said in (
+        f"{(predicted == y).sum()} of 150 are equal to the labels of iris.csv",
+        f"ROC curve {roc_auc_score(y, P, multi_class='ovr'):.3f}",
+        f"precision {np.mean(shares):.3f}, log-loss {log_loss(y, P):.3f}.",
+        "Always answering setosa has 33.3%.",
+    ):
+        assert said in out
     header, rows = read_csv(tmp_path / "p.csv")
-    assert header == ["probability", "label"]
-    assert [label for _, label in rows] == predicted.tolist()
-    found = np.array([float(probability) for probability, _ in rows])
-    np.testing.assert_allclose(found, model.predict_proba(X).max(axis=1), rtol=1e-12)
+    assert header == ["setosa", "versicolor", "virginica", "label"]
+    assert [row[-1] for row in rows] == predicted.tolist()
+    np.testing.assert_allclose(np.array([row[:3] for row in rows], float), P, rtol=1e-12)
+    status, out, _ = run("predict m.narrows iris.csv -o -")
+    rows = [row.split(",") for row in out.splitlines()]
+    assert rows[0] == ["probability", "label"]
+    best = [float(probability) for probability, _ in rows[1:]]
+    np.testing.assert_allclose(best, P.max(axis=1), rtol=1e-12)
+    np.savetxt(tmp_path / "new.csv", X, delimiter=",", header="a,b,c,d", comments="")
+    found = json.loads(run("predict m.narrows new.csv -o p.npz --json")[1])
+    assert found == {"output": "p.npz", "rows": 150, "accuracy": None, "largest_class": None}
+    with np.load(tmp_path / "p.npz") as archive:
+        assert archive["y"].tolist() == predicted.tolist()
 
 
 @pytest.mark.parametrize("method", [SRDA, LDA, KernelSRDA, OnlineSRDA])
@@ -76,20 +102,12 @@ def test_other_priors_are_those_of_python(method, priors, run, iris, tmp_path):
 
 @pytest.mark.parametrize("priors", ["uniform", ".5", "1,1", "0,0,0", "a=.2,b=.8"])
 def test_priors_that_are_none_are_refused(priors, run, iris):
-    run("fit iris.csv --method srda -o m.narrows")
+    save(SRDA().fit(*iris), "m.narrows")
     status, _, err = run(f"predict m.narrows iris.csv -o p.csv --priors {priors}")
-    assert status == 2
-    assert "expected" in err
-
-
-def test_all_probabilities_are_columns_named_after_the_classes(run, iris, tmp_path):
-    X, _ = iris
-    run("fit iris.csv --method srda -o m.narrows")
-    assert run("predict m.narrows iris.csv -o p.csv --proba --chunk-rows 7")[0] == 0
-    header, rows = read_csv(tmp_path / "p.csv")
-    assert header == ["setosa", "versicolor", "virginica", "label"]
-    found = np.array([row[:3] for row in rows], float)
-    np.testing.assert_allclose(found, load(tmp_path / "m.narrows").predict_proba(X), rtol=1e-12)
+    assert (status, "expected" in err) == (2, True)
+    save(OC().fit(*iris), "m.narrows")
+    status, _, err = run("predict m.narrows iris.csv -o p.csv")
+    assert (status, "expected a model that predicts" in err) == (2, True)
 
 
 @pytest.mark.parametrize("labels", [[0.0, 1.0], [False, True], [3, 7]])
@@ -99,74 +117,340 @@ def test_columns_of_probabilities_are_named_as_labels_are_written(labels, run, t
     np.savez(tmp_path / "a.npz", X=X)
     assert run("predict m.narrows a.npz -o p.csv --proba")[0] == 0
     header, rows = read_csv(tmp_path / "p.csv")
-    assert [header[int(np.argmax(list(map(float, row[:2]))))] for row in rows] == [
-        row[-1] for row in rows
-    ]
-
-
-def test_rows_without_labels_are_predicted_and_the_result_is_json(run, iris, tmp_path):
-    X, _ = iris
-    run("fit iris.csv --method lda -o m.narrows")
-    np.savetxt(tmp_path / "new.csv", X, delimiter=",", header="a,b,c,d", comments="")
-    status, out, _ = run("predict m.narrows new.csv -o p.npz --json")
-    assert status == 0
-    assert json.loads(out) == {
-        "output": "p.npz",
-        "rows": 150,
-        "accuracy": None,
-        "largest_class": None,
-    }
-    with np.load(tmp_path / "p.npz") as archive:
-        assert archive["y"].tolist() == load(tmp_path / "m.narrows").predict(X).tolist()
-
-
-def test_standard_output_is_csv_and_the_summary_goes_to_standard_error(run, iris):
-    run("fit iris.csv --method srda -o m.narrows")
-    status, out, err = run("predict m.narrows iris.csv -o -")
-    assert status == 0
-    assert out.startswith("probability,label\n")
-    assert out.count("\n") == 151
-    assert err.startswith("150 predictions written to -\n")
+    best = np.argmax([list(map(float, row[:2])) for row in rows], axis=1)
+    assert [header[k] for k in best] == [row[-1] for row in rows]
 
 
 def test_several_labels_a_row_are_predicted_as_such(run, tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 5))
+    X = np.random.default_rng(0).normal(size=(80, 5))
     Y = (X[:, :3] > 0).astype(int)
-    sparse.save_npz(tmp_path / "plain.npz", sparse.csr_array(X))
-    with np.load(tmp_path / "plain.npz") as archive:
-        parts = {name: archive[name] for name in ("data", "indices", "indptr", "shape")}
     y = sparse.csr_array(Y)
-    labels = {"yindices": y.indices, "yindptr": y.indptr, "yshape": np.array(y.shape)}
-    np.savez(tmp_path / "a.npz", **parts, **labels)
-    save(OnlineSRDA(random_state=0).fit(sparse.csr_array(X), Y), tmp_path / "m.narrows")
+    np.savez(tmp_path / "a.npz", X=X, yindices=y.indices, yindptr=y.indptr, yshape=y.shape)
+    save(OnlineSRDA(random_state=0).fit(X, Y), tmp_path / "m.narrows")
     status, out, err = run("predict m.narrows a.npz -o p.npz --json")
     assert (status, err) == (0, "")
     predicted = load(tmp_path / "m.narrows").predict(X)
     assert json.loads(out)["accuracy"] == (predicted == Y).all(axis=1).mean()
     with np.load(tmp_path / "p.npz") as archive:
-        assert archive["X"].shape == (80, 3)
-        found = sparse.csr_array(
-            (np.ones(len(archive["yindices"])), archive["yindices"], archive["yindptr"]),
-            shape=tuple(archive["yshape"]),
-        )
-    assert (found.toarray() == predicted).all()
+        rows = np.split(archive["yindices"], archive["yindptr"][1:-1])
+    assert [row.tolist() for row in rows] == [np.flatnonzero(row).tolist() for row in predicted]
 
 
-def test_numbers_and_text_are_never_equal_labels(run, iris, tmp_path):
-    X, _ = iris
-    save(SRDA().fit(X, load_iris().target), tmp_path / "m.narrows")
-    status, out, _ = run("predict m.narrows iris.csv -o p.csv --json --labels text")
-    assert (status, json.loads(out)["accuracy"]) == (0, 0.0)
+# -- selections of the command line that predict by the columns that they selected --
+
+KINDS = {"ocfs": OCFS, "forwardfs": ForwardFS, "variancefs": VarianceFS}
+COLUMNS = [f"f{k}" for k in range(8)]
+FIT = "fit first.csv --label kind --method ocfs --n-features 3 -o"
 
 
-def test_a_method_that_does_not_predict_is_refused(run, iris, tmp_path):
-    X, y = iris
-    save(OC().fit(X, y), tmp_path / "m.narrows")
-    assert run("predict m.narrows iris.csv -o p.csv") == (
-        2,
-        "",
-        "narrows: m.narrows: expected a model that predicts (kernelsrda, lda, onlinesrda, srda), "
-        "got one of oc. Reduce the rows with transform, and fit a classifier to them.\n",
-    )
-    assert not (tmp_path / "p.csv").exists()
+@pytest.fixture
+def data(tmp_path):
+    """Return samples, labels and a number to predict, which first.csv and rest.csv also have."""
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 3
+    X = rng.normal(size=(300, 8)) + np.outer(y == 0, np.r_[3, 0, 2, np.zeros(5)])
+    X += np.outer(y == 1, np.r_[0, 2.5, np.zeros(6)])
+    price = X[:, 1] - 2 * X[:, 4] + 0.1 * rng.normal(size=300)
+    frame = pd.DataFrame(X, columns=COLUMNS)
+    labelled = frame.assign(kind=np.array(["a", "b", "c"])[y])
+    for name, rows in (("first", slice(200)), ("rest", slice(200, 300))):
+        labelled[rows].to_csv(tmp_path / f"{name}.csv", index=False)
+        frame.assign(price=price)[rows].to_csv(tmp_path / f"{name}_prices.csv", index=False)
+    return X, labelled["kind"].to_numpy(), price
+
+
+def predictions(path="p.csv"):
+    return pd.read_csv(path)
+
+
+def probabilities(run, model, *options):
+    assert run(" ".join(["predict", model, "rest.csv -o p.csv --proba", *options]))[0] == 0
+    found = predictions()
+    return found.drop(columns="label").to_numpy(), found["label"].to_numpy()
+
+
+@pytest.mark.parametrize("then", [None, "lda"])
+@pytest.mark.parametrize("method", KINDS)
+def test_a_selection_predicts_as_a_pipeline_does(run, data, method, then):
+    X, y, _ = data
+    line = f"fit first.csv --label kind --method {method} --n-features 3 --chunk-rows 70"
+    status, out, err = run(f"{line} -o m.narrows --json" + f" --then {then}" * (then is not None))
+    assert (status, err) == (0, "")
+    rule = LDA() if then else SRDA()
+    assert json.loads(out)["then"]["method"] == type(rule).__name__
+    expected = make_pipeline(KINDS[method](n_features=3), rule).fit(X[:200], y[:200])
+    P, labels = probabilities(run, "m.narrows")
+    np.testing.assert_allclose(P, expected.predict_proba(X[200:]), atol=1e-10)
+    np.testing.assert_array_equal(labels, expected.predict(X[200:]))
+    assert run("transform m.narrows rest.csv -o r.csv")[0] == 0
+    chosen = [COLUMNS[k] for k in expected[0].get_support(indices=True)]
+    assert list(predictions("r.csv")) == [*chosen, "label"]
+    model = load("m.narrows")
+    assert type(model) is KINDS[method]
+    assert type(model.then_) is type(rule)
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-10)
+    assert model.score(X, y) == expected.score(X, y)
+    assert f"predicts by {type(rule).__name__}(" in run("info m.narrows")[1]
+
+
+@pytest.mark.parametrize("kind", [ForwardFS, CorrelationFS])
+def test_a_selection_predicts_numbers(run, data, kind):
+    X, _, price = data
+    method = kind.__name__.lower()
+    line = f"fit first_prices.csv --target price --method {method} --n-features 2 -o m.narrows"
+    assert run(line)[0] == 0
+    assert run("predict m.narrows rest_prices.csv -o p.csv")[0] == 0
+    # the command line makes curves of the columns of a table, but not of numbers alone
+    columns = kind(n_features=2).fit(X[:200], price[:200]).get_support()
+    expected = ReducedRank().fit(X[:200, columns], price[:200]).predict(X[200:, columns])
+    np.testing.assert_allclose(predictions()["price"], expected, atol=1e-10)
+    assert load("m.narrows").score(X[200:], price[200:]) > 0.9
+
+
+def test_what_predicts_is_updated_and_says_if_the_selection_changes(run, data):
+    X, y, _ = data
+    assert run(f"{FIT} m.narrows")[0] == 0
+    assert run("update m.narrows rest.csv -o u.narrows")[::2] == (0, "")
+    expected = make_pipeline(OCFS(n_features=3), SRDA()).fit(X, y)
+    P, _ = probabilities(run, "u.narrows")
+    np.testing.assert_allclose(P, expected.predict_proba(X[200:]), atol=1e-10)
+    other = X[200:].copy()
+    other[:, 7] += 50.0 * (y[200:] == "a")
+    frame = pd.DataFrame(other, columns=COLUMNS).assign(kind=y[200:])
+    frame.to_csv("other.csv", index=False)
+    status, _, err = run("update m.narrows other.csv -o u.narrows")
+    assert status == 0
+    assert "ocfs now selects other columns, and srda predicts by those of the fit" in err
+    columns, every = OCFS(n_features=3).fit(X[:200], y[:200]).get_support(), np.r_[X[:200], other]
+    expected = SRDA().fit(every[:, columns], y)
+    P, _ = probabilities(run, "u.narrows")
+    np.testing.assert_allclose(P, expected.predict_proba(X[200:][:, columns]), atol=1e-10)
+    assert load("u.narrows").get_support()[7]
+    assert not json.loads(run("info u.narrows --json")[1])["then"]["is_of_selection"]
+
+
+def test_models_of_the_same_columns_are_merged_with_what_predicts(run, data):
+    X, y, _ = data
+    assert run(f"{FIT} a.narrows")[0] == 0
+    assert run("fit rest.csv --like a.narrows -o b.narrows")[0] == 0
+    assert run("merge a.narrows b.narrows -o m.narrows")[::2] == (0, "")
+    columns = OCFS(n_features=3).fit(X[:200], y[:200]).get_support()
+    P, _ = probabilities(run, "m.narrows")
+    expected = SRDA().fit(X[:, columns], y).predict_proba(X[200:, columns])
+    np.testing.assert_allclose(P, expected, atol=1e-10)
+    assert run(f"{FIT.replace('first', 'rest')} b.narrows --then lda")[0] == 0
+    status, _, err = run("merge a.narrows b.narrows -o m.narrows")
+    assert (status, err.count("warning")) == (0, 1)
+    assert run("predict m.narrows rest.csv -o p.csv")[0] == 2
+
+
+def test_standard_input_is_read_once_unless_it_is_asked_for(run, data):
+    line = "fit - --label kind --method ocfs --n-features 3 -o m.narrows"
+    text = Path("first.csv").read_text().encode()
+    status, _, err = run(line, stdin=text)
+    assert (status, err.count("\n")) == (0, 1)
+    assert "--then srda" in err
+    status, _, err = run("predict m.narrows rest.csv -o p.csv")
+    assert status == 2
+    assert "--then srda" in err
+    assert run(f"{line} --then srda", stdin=text)[::2] == (0, "")
+    P, _ = probabilities(run, "m.narrows", "--priors", "balanced")
+    assert run(line.replace(" - ", " first.csv "))[0] == 0
+    np.testing.assert_array_equal(P, probabilities(run, "m.narrows", "--priors balanced")[0])
+
+
+def test_rows_of_several_labels_and_many_columns_take_onlinesrda(run, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    Y = sparse.csr_array((X[:, :3] > 0).astype(int))
+    np.savez(tmp_path / "a.npz", X=X, yindices=Y.indices, yindptr=Y.indptr, yshape=Y.shape)
+    assert run("fit a.npz --method ocfs --n-features 4 -o m.narrows")[0] == 0
+    wide = sparse.random_array((40, 2300), density=0.1, rng=rng, format="csr")
+    dump_svmlight_file(wide, np.arange(40) % 2, str(tmp_path / "b.svm"), zero_based=False)
+    assert run("fit b.svm --method df --n-features 2100 -o wide.narrows")[0] == 0
+    for model in ("m", "wide"):
+        assert isinstance(load(f"{model}.narrows").then_, narrows.OnlineSRDA)
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "said"),
+    [
+        ("fit first.csv --method srda --then lda -o x", 2, "ocfs"),
+        ("fit first.csv --method ocfs --then oc -o x", 2, "srda"),
+        ("fit first.csv --method ocfs --then pls -o x", 2, "srda"),
+        ("fit first.csv --method ocfs --then nope -o x", 2, "nope"),
+        ("fit first.csv --method ocfs --then srda --engine dask -o x", 2, "--engine"),
+        ("fit first.csv --like m.narrows --then srda -o x", 2, "--like"),
+        ("update v.narrows new.csv -o x", 1, "--then none"),  # no labels for what predicts
+    ],
+)
+def test_wrong_use_is_refused(run, data, line, status, said):
+    for name, method in ("m", "ocfs"), ("v", "variancefs"):
+        fit = f"fit first.csv --label kind --method {method} --n-features 3 -o {name}.narrows"
+        assert run(fit)[0] == 0
+    pd.read_csv("rest.csv").drop(columns="kind").to_csv("new.csv", index=False)
+    line += " --label kind" if line.startswith("fit") else ""
+    found, out, err = run(line)
+    assert (found, out, Path("x").exists()) == (status, "", False)
+    assert said in err
+
+
+def test_a_selection_alone_does_not_predict(run, data):
+    X, y, _ = data
+    line = "fit first.csv --label kind --method ocfs --n-features 3 -o m.narrows"
+    assert run(f"{line} --then none")[::2] == (0, "")
+    for model in (load("m.narrows"), OCFS().fit(X, y), OCFS()):
+        for name in ("predict", "predict_proba", "score", "then_"):
+            assert not hasattr(model, name)
+    assert run(line)[0] == 0
+    model = load("m.narrows")
+    assert not hasattr(clone(model), "predict")
+    assert not hasattr(model.fit(X, y), "predict")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [("fit first.csv --label kind --method ocfs --n-features 3", 4),  # in the selection
+     ("fit first.csv --label kind --method ocfs --n-features 3", 14),  # in what predicts
+     ("update a.narrows rest.csv", 3)],
+)  # fmt: skip
+def test_an_interrupted_run_goes_on_with_the_same_bytes(run, data, monkeypatch, line, after):
+    def stop(number, size):
+        if number == after:
+            signal.raise_signal(signal.SIGINT)
+
+    assert run(f"{FIT} a.narrows")[0] == 0
+    line += " -o m.narrows --chunk-rows 20 --checkpoint c.narrows --every 20"
+    assert run(line)[0] == 0
+    expected = Path("m.narrows").read_bytes()
+    with monkeypatch.context() as patch:
+        before_chunk(patch, stop)
+        assert run(line)[0] == 130
+    assert run(f"{line} --resume")[0] == 0
+    assert Path("m.narrows").read_bytes() == expected
+
+
+def test_onnx_has_both(run, data):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    X, _, _ = data
+    assert run(f"{FIT} m.narrows")[0] == 0
+    assert run("export m.narrows -o m.onnx")[0] == 0
+    reduced, labels, P = onnxruntime.InferenceSession("m.onnx").run(None, {"X": np.float32(X)})
+    model = load("m.narrows")
+    np.testing.assert_array_equal(reduced, model.transform(np.float32(X)))
+    np.testing.assert_array_equal(labels, model.predict(X))
+    np.testing.assert_allclose(P, model.predict_proba(X), atol=1e-5)
+
+
+# -- rows that cannot be read, which commands skip where they are asked to --
+
+NUMBERS = "a,b,label\n", [f"{k % 7}.5,{k * k % 11},{'xy'[k % 2]}" for k in range(40)]
+TABLE = "a,c,label\n", [f"{k % 7}.5,{'rgb'[k % 3]},{'xy'[k % 2]}" for k in range(40)]
+TEXTS = "", [json.dumps({"text": f"w{k % 5}", "label": "xy"[k % 2]}) for k in range(40)]
+SVMLIGHT = "", [f"{k % 2} 1:{k % 7}.5 2:{k * k % 11}" for k in range(40)]
+BAD = {  # rows that cannot be read, by their place
+    "csv": (*NUMBERS, {3: "oops,1,x", 7: "1,2,", 11: "1,2,3,x", 20: '1,"2"3,x', 30: "nan,1,y"}),
+    "jsonl": (*TEXTS, {2: '{"text": null, "label": "x"}', 4: "{broken", 39: '{"text": "w1"}'}),
+    "svm": (*SVMLIGHT, {0: "1 3:1 2:1", 9: "x 1:1", 10: "1 1:inf"}),
+}
+
+
+def written(name, head, rows, bad=()):
+    bad = dict(bad)
+    Path(name).write_text(head + "".join(bad.get(k, row) + "\n" for k, row in enumerate(rows)))
+
+
+def call(run, line):
+    status, out, err = run(f"{line} --json")
+    assert status == 0, err
+    return json.loads(out.splitlines()[-1])
+
+
+@pytest.mark.parametrize("suffix", BAD)
+def test_a_fit_without_the_bad_rows_is_that_of_the_others(run, suffix):
+    head, rows, bad = BAD[suffix]
+    written(f"bad.{suffix}", head, rows, bad)
+    written(f"good.{suffix}", head, [row for k, row in enumerate(rows) if k not in bad])
+    fit = f"fit bad.{suffix} --method oc -o m.narrows"
+    assert run(fit)[0] == 1
+    found = call(run, f"{fit} --on-error skip --skipped skipped.{suffix} --chunk-rows 16")
+    call(run, f"fit good.{suffix} --method oc -o good.narrows")
+    lines = [k + 1 + bool(head) for k in sorted(bad)]
+    assert [each["line"] for each in found["skipped"]] == lines
+    assert all(each["reason"] and each["file"] == f"bad.{suffix}" for each in found["skipped"])
+    left = Path(f"skipped.{suffix}").read_text()
+    assert left == head + "".join(bad[k] + "\n" for k in sorted(bad))
+    m, other = load("m.narrows"), load("good.narrows")
+    np.testing.assert_allclose(m.components_, other.components_, atol=1e-12)
+    assert m.class_count_.tolist() == other.class_count_.tolist()
+
+
+def test_predict_and_update_go_on_behind_bad_rows(run):
+    head, rows, bad = BAD["csv"]
+    written("good.csv", head, rows)
+    written("bad.csv", head, rows, bad)
+    call(run, "fit good.csv --method srda -o m.narrows")
+    found = call(run, "predict m.narrows bad.csv -o p.csv --on-error skip")
+    assert found["rows"] == len(rows) - 4  # that without a label is predicted
+    X = [[float(c) for c in row.split(",")[:2]] for k, row in enumerate(rows) if k not in bad]
+    expected = load("m.narrows").predict(np.array([*X[:6], [1.0, 2.0], *X[6:]]))
+    assert predictions()["label"].tolist() == expected.tolist()
+    found = call(run, "transform m.narrows bad.csv -o t.csv --on-error skip")
+    assert found["rows"] == len(rows) - 5
+    assert call(run, "update m.narrows bad.csv -o u.narrows --on-error skip")["rows"] == 75
+    assert load("u.narrows").class_count_.sum() == 75
+
+
+def test_bad_cells_of_a_table_are_missing_or_their_rows_are_skipped(run):
+    written("good.csv", *TABLE)
+    written("bad.csv", *TABLE, {5: "oops,r,x", 6: "?,r,x"})
+    written("empty.csv", *TABLE, {5: ",r,x", 6: "?,r,x"})
+    call(run, "fit good.csv --method srda -o m.narrows")
+    predict = "predict m.narrows bad.csv -o p.csv --chunk-rows 7 --on-error"
+    assert call(run, f"{predict} skip --skipped left.csv")["rows"] == 39
+    assert Path("left.csv").read_text().splitlines()[1:] == ["oops,r,x"]
+    found = call(run, f"{predict} missing")
+    assert (found["rows"], found["missing_cells"]) == (40, 1)
+    call(run, "predict m.narrows empty.csv -o q.csv")
+    assert Path("p.csv").read_text() == Path("q.csv").read_text()
+
+
+def test_rows_of_arrays_are_skipped(run):
+    X, y = np.random.default_rng(0).normal(size=(50, 3)), np.arange(50) % 2
+    X[7, 1] = np.nan
+    np.savez("a.npz", X=X, y=y)
+    labels = [None if k == 3 else "ab"[k % 2] for k in range(50)]
+    pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1], "label": labels}), "a.parquet")
+    for name, lines in (("a.npz", [8]), ("a.parquet", [4, 8])):
+        fit = f"fit {name} --method oc -o m.narrows --on-error skip --chunk-rows 20"
+        assert [each["line"] for each in call(run, fit)["skipped"]] == lines
+
+
+def test_new_classes_and_files_learned_twice_are_named(run):
+    written("a.csv", *NUMBERS)
+    written("c.csv", *NUMBERS)
+    written("b.csv", *NUMBERS, {3: "1,2,yy", 5: "2,1,yy"})
+    call(run, "fit a.csv --method oc -o m.narrows --checkpoint c.narrows --resume")
+    update = "update m.narrows b.csv -o n.narrows"
+    assert call(run, update)["new_classes"] == {"yy": 2}
+    err = run(update)[2]
+    assert "'yy' (2 rows)" in err
+    assert "learned a file" not in err
+    status, _, err = run(f"{update} --no-new-classes")
+    assert (status, "b.csv:5: " in err) == (1, True)
+    found = call(run, f"{update} --no-new-classes --on-error skip")
+    assert ([each["line"] for each in found["skipped"]], found["rows"]) == ([5, 7], 78)
+    for line in ("update m.narrows c.csv -o n.n", "fit a.csv c.csv --method oc -o p.n"):
+        status, _, err = run(line)
+        assert (status, "learned a file" in err) == (0, True)
+
+
+def test_columns_that_are_named_are_those_that_are_not_dropped(run):
+    written("a.csv", *TABLE)
+    fit = "fit a.csv --method oc -o"
+    call(run, f"{fit} m.narrows --columns a")
+    call(run, f"{fit} n.narrows --drop c")
+    np.testing.assert_array_equal(load("m.narrows").components_, load("n.narrows").components_)
+    status, _, err = run(f"{fit} m.narrows --columns cc")
+    assert (status, "'c'" in err) == (1, True)

@@ -6,6 +6,7 @@ import datetime
 import json
 import pickle
 import warnings
+import zlib
 from decimal import Decimal
 
 import numpy as np
@@ -16,19 +17,15 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from scipy import sparse
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
 from sklearn.utils import get_tags
 
 import narrows
-from narrows import OC, OCFS, PLS, SRDA, ForwardFS, Moments, OnlineSRDA
+from narrows import OC, OCFS, PLS, SRDA
 from narrows.errors import DataError, ParameterError
-from narrows.evaluate import compare
-from narrows.read import source_of
 from narrows.table import TableEncoder
 from narrows.text import Tfidf
 from tests.forgery import crc_of
@@ -66,14 +63,6 @@ def mixed(n=N, seed=0, missing=True):
 def labels(table):
     y = np.log(table["size"].fillna(1)) ** 2 + (table["plan"] == "pro") > 1
     return np.where(y, "stays", "leaves")
-
-
-def as_texts(table):
-    """The cells as a file of text has them."""
-    return {
-        name: np.array([None if pd.isna(cell) else str(cell) for cell in table[name]], object)
-        for name in table
-    }
 
 
 def kinds(encoder):
@@ -120,19 +109,10 @@ def test_a_column_of_each_kind():
 MANY = [f"v{k}" for k in range(60)]
 CASES = {
     "integers": ([1, 5, 2, 9] * 20, "number", "all values are numbers"),
-    "booleans": ([True, False] * 40, "category", "2 distinct values"),
     "booleans or none": ([True, False, None, True] * 20, "category", "2 distinct values"),
-    "booleans of pandas": (
-        pd.array([True, None, False, True] * 20, dtype="boolean"), "category", "2 distinct values",
-    ),
     "booleans and numbers": ([True, 2.5] * 40, "number", "all values are numbers"),
     "booleans or NaN": (
         pd.Series([True, float("nan"), False] * 30, dtype=object), "category", "2 distinct values",
-    ),
-    "ids with underscores": ([f"{k}_3" for k in range(80)], "identifier", "all values differ"),
-    "a word among numbers": (
-        [*map(str, np.arange(80) / 8), "high"], "number",
-        "all values are numbers, and 'high' for missing values",
     ),
     "texts of numbers": (["1", " 2.5", "-3e2", None] * 20, "number", "all values are numbers"),
     "decimals": ([Decimal("1.5"), Decimal(3)] * 40, "number", "all values are numbers"),
@@ -142,9 +122,6 @@ CASES = {
         np.random.default_rng(0).permutation(120)[:80], "identifier", "integers that count up",
     ),
     "few integers that count up": (np.arange(39), "number", "all values are numbers"),
-    "integers with gaps": (np.arange(80) * 3, "number", "all values are numbers"),
-    "true and false": (["true", "false"] * 40, "category", "2 distinct values"),
-    "39 texts": ((MANY[:39] * 3)[:80], "category", "39 distinct values"),
     "codes": (["1", "2", "x", "1_0"] * 20, "category", "4 distinct values"),
     "numbers and texts": ([1, "a", 2.0, None] * 20, "category", "3 distinct values"),
     "a type": (
@@ -159,9 +136,10 @@ CASES = {
     "dates": (["2024-02-03", "2023-11-30 14:05", None] * 20, "date", "all values are dates"),
     "days": ([datetime.date(2024, 2, k % 28 + 1) for k in range(80)], "date", "all values are"),
     "dates that do not exist": (["2024-02-31", "2024-02-01"] * 40, "category", "2 distinct"),
-    "years": (["2024", "1999"] * 40, "number", "all values are numbers"),
+    "the end of the calendar": (
+        ["9999-12-31 23:59:59-05:00", "0001-01-01 00:00+10:00", "2020-12-31"] * 20, "date", "all",
+    ),
     "one value": (["a"] * 80, "constant", "one value only"),
-    "one number": ([3.5] * 80, "constant", "one value only"),
     "none": ([None, "", "NA", NAN] * 20, "constant", "no values"),
     "one value or none": ([3.5, None] * 40, "category", "one value, or none"),
 }  # fmt: skip
@@ -182,64 +160,23 @@ def test_what_a_column_is(case):
 
 @pytest.mark.parametrize(
     ("parameter", "column", "kind"),
-    [
-        ("categories", "steps", "category"),
-        ("categories", "joined", "category"),
-        ("numbers", "row", "number"),
-        ("text", "town", "text"),
-        ("drop", "size", "dropped"),
-    ],
-)
+    [("categories", "joined", "category"), ("numbers", "row", "number"), ("text", "town", "text"),
+     ("drop", "size", "dropped")],
+)  # fmt: skip
 def test_parameters_overrule(parameter, column, kind):
     table = mixed()
-    encoder = TableEncoder(**{parameter: [column]}).fit(table)
-    decision = encoder.decisions_[list(table).index(column)]
-    assert decision[:3] == (column, kind, f"listed in {parameter}")
-    others = kinds(TableEncoder().fit(table)).items() - {decision[:2]}
-    assert len(others & kinds(encoder).items()) == len(table.columns) - 1
-    if column == "steps":
-        names = encoder.get_feature_names_out()
-        assert [name for name in names if "steps" in name] == [f"steps={k}" for k in range(4)]
-
-
-def test_columns_that_are_dropped_are_not_read():
-    lists = [["a"], ["b", "c"]] * (N // 2)
-    encoder = TableEncoder(drop=["plan"]).fit(changed(plan=lists))
-    same(encoder.transform(changed(plan=lists)), encoder.transform(mixed()))
-
-
-def test_a_category_has_one_name_in_all_types():
-    for values in ([1, 2, 2], [1.0, 2.0, 2.0], ["1", "2", "2"], np.array([1, 2, 2], np.int8)):
-        encoder = TableEncoder(categories=["x"]).fit({"x": values})
-        assert encoder.get_feature_names_out().tolist() == ["x=1", "x=2"]
-        assert encoder.transform({"x": [2.0, "1", 3]}).toarray().tolist() == [
-            [0, 1],
-            [1, 0],
-            [0, 0],
-        ]
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        [True, False, None], [1.0, 0.0, None], [1, 0, None], ["true", "false", ""],
-        ["TRUE", "FALSE", "NA"], np.array([True, False, None], object), ["1", "0", None],
-    ],
-    ids=str,
-)  # fmt: skip
-def test_booleans_have_one_name_in_all_types(form):
-    encoder = TableEncoder().fit({"a": [True, False, None] * 20})
-    assert encoder.get_feature_names_out().tolist() == ["a=False", "a=True", "a=(missing)"]
-    assert encoder.transform({"a": form}).toarray().tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 1]]
+    found = kinds(TableEncoder(**{parameter: [column]}).fit(table))
+    assert found == kinds(TableEncoder().fit(table)) | {column: kind}
 
 
 @pytest.mark.parametrize(
     ("known", "later"),
     [
+        ([1, 2], np.array([1.0, 2.0])),
         (["1", "2"], ["1.0", "2.0"]),  # which pandas writes where a cell is missing
-        (["1.0", "2.0"], ["1", "2"]),
         (["1.0", "2.0"], [1, 2]),
-        (["true", "false"], [True, False]),
+        ([False, True], ["FALSE", "true"]),
+        ([False, True], np.array([False, True], object)),
         (["TRUE", "FALSE"], ["1", "0.0"]),
         (["0", "1"], [False, True]),
         (["2020-01-01", "2020-01-02"], np.array(["2020-01-01", "2020-01-02"], "M8[ns]")),
@@ -273,19 +210,6 @@ def test_a_category_with_no_known_value_is_named():
             encoder.transform({"a": ["w"] * 20, "b": ["r"] * 20})
 
 
-def test_cells_with_arrays_are_named():
-    with pytest.raises(ParameterError, match="in column 'e', got lists"):
-        TableEncoder().fit(pd.DataFrame({"e": [np.arange(3.0)] * 60, "b": range(60)}))
-
-
-def test_strings_of_a_file_are_the_same_as_types():
-    table = mixed().drop(columns=["paid"])  # a category, as text
-    one, other = TableEncoder().fit(table), TableEncoder().fit(as_texts(table))
-    assert one.decisions_ == other.decisions_
-    same(one.transform(table), other.transform(as_texts(table)))
-    same(one.transform(as_texts(table)), other.transform(table))
-
-
 @pytest.mark.parametrize(
     "form",
     [
@@ -304,13 +228,6 @@ def test_all_tables_are_encoded_alike(form):
     encoder = TableEncoder().fit(table)
     assert TableEncoder().fit(form(table)).decisions_ == encoder.decisions_
     same(encoder.transform(form(table)), encoder.transform(table))
-
-
-def test_columns_may_have_any_names():
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 2)))
-    encoder = TableEncoder(splines=0, drop=["0"]).fit(frame)
-    assert encoder.get_feature_names_out().tolist() == ["1"]
-    assert encoder.feature_names_in_.tolist() == ["0", "1"]
 
 
 # -- features, by scikit-learn -------------------------------------------------------------------
@@ -338,28 +255,21 @@ def test_numbers_are_those_of_standard_scaler_and_spline_transformer():
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        {"min_frequency": 1},
-        {"min_frequency": 20},
-        {"min_frequency": 0.05},
-        {"max_categories": 3},
-        {"max_categories": 2, "min_frequency": 30},
-        {"min_frequency": 1000},
-    ],
+    [{"min_frequency": 1}, {"min_frequency": 20}, {"min_frequency": 0.05}, {"max_categories": 3},
+     {"max_categories": 2, "min_frequency": 30}, {"min_frequency": 1000}],
     ids=str,
-)
+)  # fmt: skip
 def test_categories_are_those_of_one_hot_encoder(settings):
     table = mixed(missing=False)[["plan", "town"]]
-    theirs = OneHotEncoder(handle_unknown="infrequent_if_exist", **settings)
-    expected = theirs.fit_transform(table).toarray()
-    encoder = TableEncoder(**{"max_categories": None, **settings})
-    np.testing.assert_array_equal(encoder.fit_transform(table).toarray(), expected)
+    new = pd.DataFrame({"plan": ["pro", "new", "gift"], "town": ["town 0", "town 4", "a"]})
+    theirs = OneHotEncoder(handle_unknown="infrequent_if_exist", **settings).fit(table)
+    encoder = TableEncoder(**{"max_categories": None, **settings}).fit(table)
+    for each in (table, new):
+        expected = theirs.transform(each).toarray()
+        np.testing.assert_array_equal(encoder.transform(each).toarray(), expected)
     names = [n.replace("_infrequent_sklearn", "=(other)") for n in theirs.get_feature_names_out()]
     names = [n if "=" in n else n.replace("_", "=", 1) for n in names]
     assert encoder.get_feature_names_out().tolist() == names
-    new = pd.DataFrame({"plan": ["pro", "new", "gift"], "town": ["town 0", "town 4", "a"]})
-    expected = theirs.transform(new).toarray()
-    np.testing.assert_array_equal(encoder.transform(new).toarray(), expected)
 
 
 def test_dates_are_days_months_weekdays_and_hours():
@@ -384,12 +294,6 @@ def test_dates_are_days_months_weekdays_and_hours():
             assert (X[:, of_part].sum(axis=1) == 1).all()
 
 
-def test_splines_of_dates_need_three_years():
-    for last, n_features in (("2025-12-31", 11 + 12 + 7), ("2025-12-30", 1 + 12 + 7)):
-        moments = np.arange(np.datetime64("2023-01-02"), np.datetime64(last) + 1)
-        assert TableEncoder().fit({"t": moments}).decisions_[0].n_features == n_features
-
-
 def test_parts_of_dates_need_a_year_two_weeks_or_two_days():
     def parts(first, last, unit="D"):
         moments = np.arange(np.datetime64(first), np.datetime64(last), np.timedelta64(1, unit))
@@ -404,39 +308,14 @@ def test_parts_of_dates_need_a_year_two_weeks_or_two_days():
     assert parts("2025-01-01T00", "2025-01-02T23", "h") == []
 
 
-@pytest.mark.parametrize("last", ["2025-01-31", "2029-01-31"])  # without splines, and with them
-def test_dates_beyond_the_first_samples_are_those_at_the_end(last):
-    moments = np.arange(np.datetime64("2025-01-01"), np.datetime64(last) + 1)
-    encoder = TableEncoder().fit({"t": moments, "n": np.arange(len(moments)) ** 1.5})
-    given = np.array(["2025-01-01", "2024-11-14", last, "2031-03-01"], "datetime64[D]")
-    X = encoder.transform({"t": given, "n": [0, -1e7, 10, 1e7]}).toarray()
-    names = encoder.get_feature_names_out()
-    assert ("t_sp_0" in names) == (last == "2029-01-31")
-    days = X[:, [k for k, name in enumerate(names) if name == "t" or name.startswith("t_sp")]]
-    assert (days[0] == days[1]).all()
-    assert (days[2] == days[3]).all()
-    assert days[2, 0] > days[0, 0]
-    weekdays = X[:, [k for k, name in enumerate(names) if name.startswith("t.weekday")]]
-    assert (weekdays.argmax(axis=1) == (given.astype(int) + 3) % 7).all()
-    numbers = X[:, names.tolist().index("n")]
-    assert numbers[1] < numbers[0] < numbers[2] < numbers[3]  # are not held
-
-
 def test_a_map_of_dates_without_a_range_is_as_it_was():
     """Maps of development versions had no range, and months and days of the week of all dates."""
     moments = np.arange(np.datetime64("2025-01-01T00"), np.datetime64("2025-02-01T00"))
-    encoder = TableEncoder(splines=0).fit({"t": moments})
-    arrays = encoder.to_arrays()
+    arrays = TableEncoder(splines=0).fit({"t": moments}).to_arrays()
     old = {n: a for n, a in arrays.items() if n not in ("map.days", "map.calendar")}
     loaded = TableEncoder.from_arrays(old, None)
     assert loaded.decisions_[0].n_features == 1 + 12 + 7 + 24
-    X = loaded.transform({"t": ["2025-01-31 23:00", "2025-02-28 23:00"]}).toarray()
-    step = (X[1] - X[0])[0] * encoder.transform({"t": moments}).toarray()[:, 0].std()
-    days = (moments - moments[0]) / np.timedelta64(1, "D")
-    np.testing.assert_allclose(step, 28 / days.std())
-    again = TableEncoder.from_arrays(loaded.to_arrays(), None)
-    assert again == loaded
-    assert again != encoder
+    assert TableEncoder.from_arrays(loaded.to_arrays(), None) == loaded
     with pytest.raises(ValueError, match="days: expected"):
         TableEncoder.from_arrays(arrays | {"map.days": arrays["map.days"][:, ::-1]}, None)
 
@@ -464,16 +343,6 @@ def test_texts_are_those_of_tfidf():
     assert names == [*(f"note={term}" for term in tfidf.terms), "note=(missing)"]
 
 
-def test_the_result_is_sparse_as_classifiers_need_it():
-    X = TableEncoder().fit_transform(mixed())
-    assert isinstance(X, sparse.csr_matrix)
-    with config_context(sparse_interface="sparray"):
-        assert isinstance(TableEncoder().fit(mixed()).transform(mixed()), sparse.csr_array)
-    assert X.dtype == np.float64
-    assert X.indices.dtype == X.indptr.dtype == np.int32
-    assert X.has_canonical_format
-
-
 # -- what is missing, and what is new ------------------------------------------------------------
 
 
@@ -484,31 +353,14 @@ def test_missing_cells():
         "t": ["2023-01-01", None, "2024-01-09", "?", *["2024-05-01"] * 4],
     }
     encoder = TableEncoder(splines=0).fit(table)
-    X = pd.DataFrame(
-        encoder.transform(
-            {"x": [None, "6"], "c": ["", "new"], "t": ["n/a", "2024-01-01"]}
-        ).toarray(),
-        columns=encoder.get_feature_names_out(),
-    )
-    assert X["x"][0] == 0  # the mean
-    assert X["x=(missing)"].tolist() == [1, 0]
-    assert X["c=(missing)"].tolist() == [1, 0]
-    assert X[["c=a", "c=b"]].to_numpy().tolist() == [[0, 0], [0, 0]]
-    assert X["t=(missing)"].tolist() == [1, 0]
-    assert X["t"][0] == 0
+    given = {"x": [None, "6"], "c": ["", "new"], "t": ["n/a", "2024-01-01"]}
+    X = pd.DataFrame(encoder.transform(given).toarray(), columns=encoder.get_feature_names_out())
+    for name in "xct":
+        assert X[f"{name}=(missing)"].tolist() == [1, 0]
+    assert (X["x"][0], X["t"][0]) == (0, 0)  # the mean
+    assert not X[["c=a", "c=b"]].to_numpy().any()
     months = [name for name in X if name.startswith(("t.month", "t.weekday"))]
     assert X[months].sum(axis=1).tolist() == [0, 2]
-
-
-def test_cells_that_are_missing_later_only():
-    """A number is the mean, and a category one that is not known."""
-    some = {"x": np.arange(20.0) ** 2, "c": ["a"] * 12 + ["b"] * 7 + ["d"]}
-    encoder = TableEncoder(splines=0, min_frequency=10).fit(some)
-    assert encoder.get_feature_names_out().tolist() == ["x", "c=a", "c=(other)"]
-    later = encoder.transform({"x": [NAN], "c": [None]})
-    assert later.toarray().tolist() == [[0, 0, 1]]
-    encoder = TableEncoder(splines=0).fit(some)
-    assert encoder.transform({"x": [NAN], "c": [None]}).toarray().tolist() == [[0, 0, 0, 0]]
 
 
 @pytest.mark.parametrize("missing", [None, NAN, pd.NA, pd.NaT, "", "  ", "NA", "nan", "NULL", "?"])
@@ -519,34 +371,20 @@ def test_what_is_missing(missing):
     assert encoder.get_feature_names_out().tolist() == ["x", "x=(missing)"]
 
 
-def test_values_of_the_names_of_other_features():
-    encoder = TableEncoder().fit({"c": ["(other)", "a", "(missing)"]})
-    assert encoder.get_feature_names_out().tolist() == ["c=a", "c=(other)", "c=(missing)"]
-    assert encoder.transform({"c": ["(other)", "a"]}).toarray().tolist() == [[0, 1, 0], [1, 0, 0]]
-
-
 # -- laws ----------------------------------------------------------------------------------------
 
 
 def test_batches_are_counted_and_do_not_change_the_map():
     table = mixed(400)
     encoder = TableEncoder().partial_fit(table[:N])
-    one = TableEncoder().fit(table[:N])
     before = encoder.to_arrays()
-    same_arrays(before, one.to_arrays())
+    same_arrays(before, TableEncoder().fit(table[:N]).to_arrays())
     encoder.partial_fit(table[N:]).partial_fit(table[:0])
-    assert encoder.n_samples_seen_ == 400
     same_arrays(before | {"n_samples": np.array(400)}, encoder.to_arrays())
-    parts = [encoder.transform(part) for part in (table[:7], table[7:30], table[30:])]
+    parts = [encoder.transform(part) for part in (table[:7], table[7:30], table[30:], table[:0])]
     same(sparse.vstack(parts, format="csr"), encoder.transform(table))
-    assert encoder.transform(table[:0]).shape == (0, len(encoder.get_feature_names_out()))
     same_arrays(encoder.fit(table[:N]).to_arrays(), before)
-
-
-def test_fit_transform_is_fit_and_transform():
-    encoder = TableEncoder()
-    same(encoder.fit_transform(mixed()), TableEncoder().fit(mixed()).transform(mixed()))
-    assert encoder.n_samples_seen_ == N
+    same(encoder.fit_transform(table), TableEncoder().fit(table).transform(table))
 
 
 def test_columns_come_in_any_order_and_those_without_features_may_be_missing():
@@ -562,44 +400,30 @@ def test_columns_come_in_any_order_and_those_without_features_may_be_missing():
 def test_merge_adds_samples_of_one_map():
     table = mixed()
     first = TableEncoder().fit(table[:200])
-    other = first.emptied()
-    assert (other.n_samples_seen_, first.n_samples_seen_) == (0, 200)
-    other.partial_fit(table[200:])
+    other = first.emptied().partial_fit(table[200:])
     assert first.merge(other, other.emptied()) is first
-    assert first.n_samples_seen_ == 240
-    assert other.n_samples_seen_ == 40
+    assert (first.n_samples_seen_, other.n_samples_seen_) == (240, 40)
     same(first.transform(table), TableEncoder().fit(table[:200]).transform(table))
     alone = TableEncoder().merge(first, other)
     assert alone.n_samples_seen_ == 280
     same(alone.transform(table), first.transform(table))
-    # two fits to the same samples have the same map
     assert TableEncoder().fit(table).merge(TableEncoder().fit(table)).n_samples_seen_ == 2 * N
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda t: t[:200],
-        lambda t: t.assign(size=t["size"] + 1e-9),
-        lambda t: t.assign(plan=t["plan"].replace("pro", "Pro")),
-        lambda t: t.assign(note=t["note"] + " x"),
-        lambda t: t.rename(columns={"size": "length"}),
-        lambda t: t.drop(columns="size"),
-        lambda t: t[list(t)[::-1]],
-    ],
-)
-def test_other_maps_are_not_merged(change):
-    encoder = TableEncoder().fit(mixed())
-    with pytest.raises(ValueError, match=r"one map, got two.*let its emptied\(\) copies count"):
-        encoder.merge(TableEncoder().fit(change(mixed())))
-    assert encoder.n_samples_seen_ == N
-
-
-def test_merging_something_else():
-    with pytest.raises(ValueError, match="expected another TableEncoder, got Tfidf"):
-        TableEncoder().fit(mixed()).merge(Tfidf())
     with pytest.raises(NotFittedError):
-        TableEncoder().merge(TableEncoder()).transform(mixed())
+        TableEncoder().merge(TableEncoder()).transform(table)
+
+
+def test_other_maps_are_not_merged():
+    table, encoder = mixed(), TableEncoder().fit(mixed())
+    for other in (
+        TableEncoder().fit(table.assign(size=table["size"] + 1e-9)),
+        TableEncoder().fit(table.assign(plan=table["plan"].replace("pro", "Pro"))),
+        TableEncoder().fit(table.assign(note=table["note"] + " x")),
+        TableEncoder().fit(table.drop(columns="size")),
+        Tfidf(),
+    ):
+        with pytest.raises(ValueError, match="expected"):
+            encoder.merge(other)
+    assert encoder.n_samples_seen_ == N
 
 
 @pytest.mark.slow
@@ -607,22 +431,16 @@ def test_saved_encoders_and_pipelines_are_the_same_to_the_bit(tmp_path):
     table, path = mixed(), tmp_path / "m.narrows"
     y = labels(table)
     for settings in (
-        {},
         {"splines": 0, "min_frequency": 0.05, "max_categories": None, "drop": ["note", "row"]},
-        {"text": ["town"], "categories": ("steps",), "numbers": ["row"], "max_terms": 9},
+        {"text": ["town"], "categories": ["steps"], "numbers": ["row"], "max_terms": 9},
     ):
         encoder = TableEncoder(**settings).fit(table)
         narrows.save(encoder, path)
         first = path.read_bytes()
         again = narrows.load(path)
         assert again.decisions_ == encoder.decisions_
-        assert again.n_samples_seen_ == N
-        assert list(again.get_params()) == list(encoder.get_params())
-        for name, value in encoder.get_params().items():
-            found = again.get_params()[name]
-            assert found == (list(value) if isinstance(value, tuple) else value)
+        assert again.get_params() == encoder.get_params()
         same(again.transform(table), encoder.transform(table))
-        same_arrays(again.to_arrays(), encoder.to_arrays())
         narrows.save(again, path)
         assert path.read_bytes() == first
         assert again.merge(encoder.emptied().partial_fit(table[:9])).n_samples_seen_ == N + 9
@@ -631,51 +449,32 @@ def test_saved_encoders_and_pipelines_are_the_same_to_the_bit(tmp_path):
         narrows.save(pipeline, path)
         again = narrows.load(path)
         np.testing.assert_array_equal(again.predict_proba(table), pipeline.predict_proba(table))
-        assert again.predict(table).tolist() == pipeline.predict(table).tolist()
         assert again[-1].partial_fit(again[0].transform(table), y).n_samples_seen_ == 2 * N
 
 
-def test_models_with_encoders_that_are_damaged(tmp_path):
+DAMAGED = [  # an array, what is changed in it, and a word of the message
+    ("map.kinds", 0, 9, "kinds: expected"), ("map.numbers", (0, 1), 0.0, "numbers: expected"),
+    ("map.numbers", (0, 0), NAN, "finite numbers"), ("map.knots", 0, 99.0, "knots: expected"),
+    ("map.knot_ends", -1, 999, "knot_ends"), ("map.value_ends", 0, -1, "value_ends"),
+    ("map.kinds", slice(None), 5, "known names|with features|expected none of"),
+    ("splines", (), 1, "`splines`"), ("n_samples", (), -1, "n_samples"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "index", "value", "said"), DAMAGED)
+def test_models_with_encoders_that_are_damaged(tmp_path, name, index, value, said):
     path = tmp_path / "m.narrows"
     narrows.save(TableEncoder().fit(mixed()), path)
     with safe_open(path, framework="numpy") as file:
         header = json.loads(file.metadata()["narrows"])
     arrays = load_file(path)
-
-    def damaged(name, change):
-        new = {**arrays, f"step0.table.{name}": change(arrays[f"step0.table.{name}"].copy())}
-        own = {k: v for k, v in header.items() if k != "crc32"}
-        own["checksums"] = {k: crc_of(v) for k, v in new.items()}
-        own["crc32"] = _crc_of_json(own)
-        save_file(new, path, metadata={"narrows": json.dumps(own)})
-        return path
-
-    def put(index, value):
-        def change(array):
-            array[index] = value
-            return array
-
-        return change
-
-    for name, change, said in (
-        ("map.kinds", put(0, 9), "kinds: expected"),
-        ("map.numbers", put((0, 1), 0.0), "numbers: expected"),
-        ("map.numbers", put((0, 0), np.nan), "finite numbers"),
-        ("map.knots", put(0, 99.0), "knots: expected"),
-        ("map.knot_ends", put(-1, 999), "knot_ends"),
-        ("map.value_ends", put(0, -1), "value_ends"),
-        ("map.kinds", put(slice(None), 5), "expected known names|with features|expected none of"),
-        ("splines", lambda a: np.array(1), "expected `splines` to be 0 or an integer >= 2"),
-        ("n_samples", lambda a: np.array(-1), "n_samples"),
-    ):
-        with pytest.raises(DataError, match=said):
-            narrows.load(damaged(name, change))
-
-
-def _crc_of_json(header):
-    import zlib
-
-    return zlib.crc32(json.dumps(header).encode())
+    arrays[f"step0.table.{name}"][index] = value
+    del header["crc32"]
+    header["checksums"] = {k: crc_of(v) for k, v in arrays.items()}
+    header["crc32"] = zlib.crc32(json.dumps(header).encode())
+    save_file(arrays, path, metadata={"narrows": json.dumps(header)})
+    with pytest.raises(DataError, match=said):
+        narrows.load(path)
 
 
 # -- errors --------------------------------------------------------------------------------------
@@ -686,44 +485,26 @@ def changed(**columns):
     return {**{name: table[name].tolist() for name in table}, **columns}
 
 
-LATER = {
-    "a text": (
-        changed(size=["1"] * 9 + ["abc"] + ["x"] * (N - 10)),
-        r"expected numbers in column 'size', got 'abc' in row 9\. Correct it, or fit with the",
-    ),
-    "a date": (
-        changed(joined=["2024-01-01"] * 3 + ["2024-13-01"] * (N - 3)),
-        r"expected dates in column 'joined', got '2024-13-01' in row 3\. Correct it, or",
-    ),
-    "infinity": (
-        changed(size=[1.0, -np.inf] * (N // 2)),
-        r"expected finite numbers in column 'size', got -inf in row 1\. Make it a missing value",
-    ),
-    "infinity as text": (changed(size=["1", "1e999"] * (N // 2)), "got '1e999' in row 1"),
-    "missing": (
-        mixed().drop(columns="plan"), r"got all but 'plan'\. Add what is missing, with missing val",
-    ),
-    "renamed": (
-        mixed().rename(columns={"plan": "plans"}),
-        r"got all but 'plan', and 'plans' besides\. Did you mean 'plan' by 'plans'\?",
-    ),
-    "missing and new": (
-        mixed().drop(columns="plan").assign(**{"": 1}), r"all but 'plan', and '' besides\. Add wh",
-    ),
-    "new": (mixed().assign(more=1), r"got 'more' besides\. Leave out what is new, or fit again"),
-    "two of one name": (
-        pd.concat([mixed(), mixed()[["size"]]], axis=1), "expected columns of different names, got",
-    ),
-    "lengths": (changed(size=[1.0]), r"one length, got 240 cells in column 'row' and 1 in column"),
-    "lists": (changed(plan=[["a"], ["b", "c"]] * (N // 2)), "one value in each cell of column"),
+LATER = {  # and what the error names
+    "a text": (changed(size=["1"] * 9 + ["abc"] + ["x"] * (N - 10)), "'size', got 'abc' in row 9"),
+    "a date": (changed(joined=["2024-01-01"] * 3 + ["2024-13-01"] * (N - 3)), "'joined'.* row 3"),
+    "infinity": (changed(size=[1.0, -np.inf] * (N // 2)), "-inf in row 1"),
+    "infinity as text": (changed(size=["1", "1e999"] * (N // 2)), "'1e999' in row 1"),
+    "too large": (changed(size=[1e200] * N), "'size'"),
+    "missing": (mixed().drop(columns="plan"), "all but 'plan'"),
+    "renamed": (mixed().rename(columns={"plan": "plans"}), "Did you mean 'plan' by 'plans'"),
+    "missing and new": (mixed().drop(columns="plan").assign(**{"": 1}), "'plan', and '' besides"),
+    "new": (mixed().assign(more=1), "'more' besides"),
+    "two of one name": (pd.concat([mixed(), mixed()[["size"]]], axis=1), "different names"),
+    "lengths": (changed(size=[1.0]), "one length"),
+    "lists": (changed(plan=[["a"], ["b", "c"]] * (N // 2)), "one value in each cell"),
+    "arrays": (pd.DataFrame(changed(plan=[np.arange(3.0)] * N)), "lists"),
     "one cell": (changed(plan=3), "one value in each cell of column 'plan'"),
     "matrices": (changed(plan=np.zeros((N, 2))), "one value in each cell of column 'plan'"),
-    "objects": (
-        changed(plan=np.array([{"a": 1}] * N)), "expected texts, numbers or dates in column 'plan'",
-    ),
+    "objects": (changed(plan=np.array([{"a": 1}] * N)), "'plan'"),
     "no table": (np.zeros((3, 2)), "a DataFrame, an Arrow table or a mapping of columns, got nda"),
     "texts": (["a b", "c"], "expected a DataFrame, an Arrow table or a mapping of columns, got l"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", LATER)
@@ -734,33 +515,25 @@ def test_later_samples_that_do_not_fit_change_nothing(case):
     for use in (encoder.transform, encoder.partial_fit):
         with pytest.raises(ValueError, match=message) as found:
             use(given)
-        assert str(found.value).startswith("expected ")
-        assert "\n" not in str(found.value)
+        if case == "a text":
+            for error in (found.value, pickle.loads(pickle.dumps(found.value))):
+                assert (error.column, error.row) == ("size", 9)
     same_arrays(encoder.to_arrays(), before)
-
-
-def test_an_error_has_the_row_and_the_column():
-    with pytest.raises(ValueError, match="row 9") as found:
-        TableEncoder().fit(mixed()).transform(LATER["a text"][0])
-    for error in (found.value, pickle.loads(pickle.dumps(found.value))):
-        assert (error.column, error.row) == ("size", 9)
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"splines": 1}, "expected `splines` to be 0 or an integer >= 2, got 1"),
-        (
-            {"min_frequency": 0},
-            "expected `min_frequency` to be an integer >= 1 or a float between 0 and 1",
-        ),
-        ({"max_categories": 1}, "expected `max_categories` to be an integer >= 2 or None, got 1"),
-        ({"max_terms": 0}, "expected `max_terms` to be an integer >= 1, got 0"),
-        ({"drop": "size"}, "expected `drop` to be None or a list of names of columns, got 'size'"),
-        ({"numbers": ["sise"]}, r"`numbers` .*columns of the table, got 'sise'. Did you mean"),
-        ({"drop": ["size"], "numbers": ["size"]}, "one list, got 'size' in numbers and drop"),
-        ({"drop": list(mixed())}, r"expected a column to encode, got none: 'row' \(listed in drop"),
-        ({"numbers": ["plan"]}, "expected numbers in column 'plan', got '(basic|pro)' in row"),
+        ({"splines": 1}, "`splines`"),
+        ({"min_frequency": 0}, "`min_frequency`"),
+        ({"max_categories": 1}, "`max_categories`"),
+        ({"max_terms": 0}, "`max_terms`"),
+        ({"dates": "dmy"}, "`dates`"),
+        ({"drop": "size"}, "`drop`"),
+        ({"numbers": ["sise"]}, "got 'sise'. Did you mean"),
+        ({"drop": ["size"], "numbers": ["size"]}, "'size' in numbers and drop"),
+        ({"drop": list(mixed())}, "expected a column to encode"),
+        ({"numbers": ["plan"]}, "numbers in column 'plan'"),
     ],
 )
 def test_parameters_that_are_wrong(parameters, message):
@@ -775,51 +548,34 @@ def test_parameters_that_are_wrong(parameters, message):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({}, "expected at least one sample, got none"),
-        (mixed()[:0], "expected at least one sample, got none"),
-        ({"x": [1.0, np.inf]}, "expected finite numbers in column 'x', got inf in row 1"),
-        ({"x": ["1", "2", "inf"]}, "expected finite numbers in column 'x', got 'inf' in row 2"),
-        ({"x": [10**400, 1]}, "expected finite numbers in column 'x', got 10000"),
-        ({"x": [1e300, -1e300]}, "expected numbers of less than 1e150 in column 'x'"),
-        ({"x": ["a", "a"]}, r"a column to encode, got none: 'x' \(one value only\)"),
+        ({}, "at least one sample"),
+        (mixed()[:0], "at least one sample"),
+        ({"x": [1.0, np.inf]}, "'x', got inf in row 1"),
+        ({"x": ["1", "2", "inf"]}, "'x', got 'inf' in row 2"),
+        ({"x": [10**400, 1]}, "'x', got 10000"),
+        ({"x": [1e300, -1e300]}, "less than 1e150 in column 'x'"),
+        ({"x": ["a", "a"]}, "a column to encode"),
+        (pd.DataFrame({"x": [np.arange(3.0)] * 60, "b": range(60)}), "lists"),
     ],
 )
 def test_first_samples_that_do_not_fit(table, message):
+    encoder = TableEncoder().fit(mixed())
+    before = encoder.to_arrays()
     with pytest.raises(ValueError, match=message) as found:
-        TableEncoder().fit(table)
+        encoder.fit(table)
     assert len(str(found.value)) < 300
-    if "x" in table:
-        encoder = TableEncoder().fit(mixed())
-        before = encoder.to_arrays()
-        with pytest.raises(ValueError, match=message):
-            encoder.fit(table)
-        same_arrays(encoder.to_arrays(), before)
+    same_arrays(encoder.to_arrays(), before)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, pd.DataFrame])
-@pytest.mark.parametrize("method", [SRDA, OC, OnlineSRDA, PLS])
+@pytest.mark.parametrize("method", [SRDA, PLS])
 def test_estimators_given_nan_name_the_encoder(method, form):
     X, y = np.ones((30, 3)), np.arange(30) % 2
     X[::2, 1], X[4, 2] = 0.0, np.nan
-    where = " in column '2'" if form is pd.DataFrame else ""
-    message = f"^expected finite values, got NaN{where}. Use narrows.table.Ta"
-    for learn in (method().fit, method().partial_fit):
-        with pytest.raises(ValueError, match=message):
-            learn(form(X), y)
-    with pytest.raises(ValueError, match=message):
-        method().fit(np.nan_to_num(X), y).transform(form(X))
-
-
-def test_other_places_name_the_encoder():
-    table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "plan": list("abab")})
-    y = [0, 1, 0, 1]
-    with pytest.raises(ValueError, match=r"column 'plan'\. Put TableEncoder\(\) of narrows\.table"):
-        SRDA().fit(table, y)
-    with pytest.raises(ValueError, match=r"expected finite values, got NaN\. Use narr"):
-        Moments.of([[np.nan], [1.0]], [0, 1])
-    for X in (table, table[["size"]].replace(2.0, NAN)):
-        with pytest.raises(ValueError, match=r"Set `preprocess`, .* or TableEncoder\(\)"):
-            compare(X, y)
+    fitted = method().fit(np.nan_to_num(X), y)
+    for call in (method().fit, method().partial_fit, lambda X, y: fitted.transform(X)):
+        with pytest.raises(ValueError, match=r"NaN.*narrows\.table\.Ta"):
+            call(form(X), y)
 
 
 # -- with scikit-learn, and with methods ---------------------------------------------------------
@@ -827,13 +583,11 @@ def test_other_places_name_the_encoder():
 
 def test_what_scikit_learn_expects_of_a_transformer():
     encoder, table = TableEncoder(splines=4), mixed()
-    for use in (encoder.transform, encoder.emptied, encoder.to_arrays):
+    for use in (lambda: encoder.transform(table), encoder.emptied, encoder.to_arrays,
+                encoder.get_feature_names_out, lambda: encoder.groups_):  # fmt: skip
         with pytest.raises(NotFittedError):
-            use(*[table] * (use == encoder.transform))
-    for name in ("decisions_", "groups_"):
-        assert not hasattr(encoder, name)
-    with pytest.raises(NotFittedError):
-        encoder.get_feature_names_out()
+            use()
+    assert not hasattr(encoder, "decisions_")
     assert encoder.fit(table, labels(table)) is encoder
     assert clone(encoder).get_params() == encoder.get_params()
     with pytest.raises(NotFittedError):
@@ -842,58 +596,8 @@ def test_what_scikit_learn_expects_of_a_transformer():
     tags = get_tags(encoder)
     assert tags.input_tags.string
     assert tags.input_tags.allow_nan
-    assert not tags.target_tags.required
-    again = pickle.loads(pickle.dumps(encoder))
-    same(again.transform(table), encoder.transform(table))
-    before = dict(vars(encoder))
-    encoder.transform(table)
-    assert vars(encoder) == before
+    same(pickle.loads(pickle.dumps(encoder)).transform(table), encoder.transform(table))
     assert encoder.n_features_in_ == len(encoder.feature_names_in_) == 11
-    frame = clone(encoder).set_output(transform="pandas").fit_transform(table)
-    assert all(isinstance(kind, pd.SparseDtype) for kind in frame.dtypes)
-
-
-@pytest.mark.slow
-def test_pipelines_and_searches():
-    table = mixed()
-    y = labels(table)
-    pipeline = make_pipeline(TableEncoder(), SRDA())
-    curved = cross_val_score(pipeline, table, y, cv=3).mean()
-    flat = cross_val_score(pipeline.set_params(tableencoder__splines=0), table, y, cv=3).mean()
-    assert curved > 0.85 > flat
-    search = GridSearchCV(pipeline, {"tableencoder__splines": [0, 8]}, cv=3).fit(table, y)
-    assert search.best_params_ == {"tableencoder__splines": 8}
-
-
-def test_streams_are_learned_like_one_fit():
-    table = mixed()
-    y = labels(table)
-    encoder, srda = TableEncoder(), SRDA(alpha="scale")
-    for part in np.array_split(np.arange(N), 4):
-        rows = table.iloc[part]
-        X = encoder.partial_fit(rows).transform(rows)
-        srda.partial_fit(X, y[part])
-    whole = SRDA(alpha="scale").fit(encoder.transform(table), y)
-    X = encoder.transform(table)
-    np.testing.assert_allclose(srda.predict_proba(X), whole.predict_proba(X), atol=1e-6)
-
-
-def test_whole_columns_are_selected():
-    table = mixed()
-    encoder = TableEncoder().fit(table)
-    X = encoder.transform(table)
-    forward = ForwardFS(n_features=2, groups=encoder.groups_).fit(X, labels(table))
-    chosen = encoder.groups_[forward.get_support()]
-    assert set(encoder.feature_names_in_[np.unique(chosen)]) == {"size", "plan"}
-    assert np.array_equal(
-        np.flatnonzero(np.isin(encoder.groups_, chosen)), forward.get_support(True)
-    )
-
-
-def test_comparisons_preprocess_by_encoders():
-    table = mixed()
-    lines = compare(table, labels(table), ["srda"], preprocess=TableEncoder(), repeats=1)
-    assert lines[-1].micro_f1 > 0.8
 
 
 def test_pipelines_of_other_steps_are_not_loaded(tmp_path):
@@ -918,57 +622,19 @@ def test_nulls_of_categories_of_arrow_are_missing():
     assert OC().fit(np.eye(4), table["c"].fill_null("w")).class_count_.tolist() == [2, 1, 1]
 
 
-@pytest.mark.parametrize(
-    "written",
-    ["{:.2f} €", "${:.2f}", "{:,.2f}", "{:_.2f}"],
-    ids=["euro", "dollar", "comma", "space"],
-)
-def test_numbers_written_otherwise_are_named(written):
-    amounts = np.random.default_rng(0).uniform(1000, 99999, 200)
-    cells = [written.format(amount).replace("_", " ") for amount in amounts]
-    with pytest.warns(UserWarning, match="expected numbers such as 1234.5 in column 'c', got"):
-        TableEncoder().fit(pd.DataFrame({"c": cells, "x": amounts % 7}))
-
-
-def test_a_cell_that_is_no_number_among_numbers_is_named():
-    cells = [str(k) for k in np.random.default_rng(0).integers(1000, 99999, 2000)]
-    cells[7] = "12 pieces"
-    with pytest.warns(UserWarning, match="expected numbers such as 1234.5 in .*got '12 pieces'"):
-        encoder = TableEncoder().fit(pd.DataFrame({"c": cells, "x": np.arange(2000) % 7}))
-    assert encoder.decisions_[0].reason.endswith("and '12 pieces' is no number")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        TableEncoder(categories=["c"]).fit(pd.DataFrame({"c": cells, "x": np.arange(2000) % 7}))
-        mixed = [f"PC {k}" if k % 3 else str(k) for k in range(1000)]  # such as tickets
-        TableEncoder().fit(pd.DataFrame({"c": mixed, "x": np.arange(1000) % 7}))
-
-
-DATES = pd.DataFrame({"x": [1.0, 2.0, 3.0], "when": pd.date_range("2024", periods=3)})
-
-
-@pytest.mark.parametrize(
-    "given",
-    [DATES, DATES[["when"]], pl.DataFrame(DATES), pa.table(DATES)],
-    ids=lambda X: str(type(X)),
-)
-def test_dates_are_no_numbers_of_a_method(given):
+@pytest.mark.parametrize("form", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_dates_are_no_numbers(form):
+    dates = pd.DataFrame({"x": [1.0, 2.0, 3.0], "when": pd.date_range("2024", periods=3)})
     with pytest.raises(ValueError, match="expected numbers, got dates or times in column 'when'"):
-        OC().fit(given, [0, 1, 1])
-
-
-@pytest.mark.parametrize("estimator", [TableEncoder(), OC()], ids=str)
-def test_a_lazy_frame_has_to_be_collected(estimator):
-    with pytest.raises(ValueError, match=r"memory, got a LazyFrame\. Use X\.collect"):
-        estimator.fit(pl.DataFrame({"x": [1.0, 2.0, 3.0]}).lazy(), [0, 1, 1])
-
-
-def test_dates_are_no_numbers_of_a_column():
-    encoder = TableEncoder(splines=0).fit({"x": np.arange(50.0) ** 2})
-    dates = pd.to_datetime([None, "2020-01-01"])
-    with pytest.raises(ParameterError, match=r"numbers in column .x., got datetime.*row 1"):
-        encoder.transform(pd.DataFrame({"x": dates}))
-    missing = encoder.transform(pd.DataFrame({"x": dates[:1]})).toarray()
-    np.testing.assert_array_equal(missing, encoder.transform({"x": [None]}).toarray())
+        OC().fit(form(dates), [0, 1, 1])
+    encoder = TableEncoder(splines=0).fit({"when": np.arange(50.0) ** 2})
+    with pytest.raises(ParameterError, match=r"numbers in column 'when', got datetime.*row 0"):
+        encoder.transform(form(dates[["when"]]))
+    missing = encoder.transform({"when": pd.to_datetime([None])}).toarray()
+    np.testing.assert_array_equal(missing, encoder.transform({"when": [None]}).toarray())
+    for estimator in (encoder, OC()):
+        with pytest.raises(ValueError, match=r"LazyFrame\. Use X\.collect"):
+            estimator.fit(pl.DataFrame({"x": [1.0, 2.0, 3.0]}).lazy(), [0, 1, 1])
 
 
 def test_numbers_that_differ_by_rounding_are_as_constant_as_those_of_standard_scaler():
@@ -979,37 +645,6 @@ def test_numbers_that_differ_by_rounding_are_as_constant_as_those_of_standard_sc
     np.testing.assert_allclose(encoder.transform({"x": later}).toarray(), expected, atol=1e-12)
 
 
-def test_later_numbers_are_limited_as_the_first_ones_are():
-    encoder = TableEncoder().fit({"x": np.arange(50.0) ** 2})
-    with pytest.raises(
-        ParameterError, match=r"numbers of less than 1e150 in column 'x', got 1e\+200"
-    ):
-        encoder.transform({"x": [1e200]})
-
-
-def test_times_at_the_end_of_the_calendar_are_dates():
-    times = ["9999-12-31 23:59:59-05:00", "0001-01-01 00:00+10:00", "2020-12-31 00:00"] * 20
-    assert TableEncoder().fit({"x": times}).decisions_[0].kind == "date"
-
-
-@pytest.mark.parametrize(
-    ("step", "X"),
-    [(Tfidf(), ["a ship", "a sea", "the tree", "the hill"]),
-     (TableEncoder(), pd.DataFrame({"a": [1.0, 2, 5, 9]}, index=[7, 5, 6, 8]))],
-    ids=["texts", "table"],
-)  # fmt: skip
-def test_sparse_columns_where_dataframes_are_asked_for(step, X):
-    y = [0, 0, 1, 1]
-    expected = make_pipeline(step, SRDA()).fit(X, y).predict(X)
-    plain = clone(step).fit(X).transform(X).toarray()
-    with config_context(transform_output="pandas"):
-        assert make_pipeline(step, SRDA()).fit(X, y).predict(X).tolist() == expected.tolist()
-        for found in (clone(step).fit(X).transform(X), clone(step).fit_transform(X)):
-            np.testing.assert_array_equal(found.to_numpy(), plain)
-            assert found.columns.tolist() == clone(step).fit(X).get_feature_names_out().tolist()
-            assert found.index.tolist() == ([7, 5, 6, 8] if hasattr(X, "columns") else [0, 1, 2, 3])
-
-
 EQUAL = {"a=b": ["x", "y", "y"] * 10, "a": ["b=x", "b=x [a]", "c"] * 10, "n_sp_1": [4.0, 2, 7] * 10}
 
 
@@ -1018,19 +653,10 @@ def test_features_of_one_name_get_their_columns():
     encoder = TableEncoder(splines=3).fit(table)
     names = encoder.get_feature_names_out().tolist()
     assert len(set(names)) == len(names)
-    before = np.concatenate([
-        TableEncoder(splines=3).fit({column: table[column]}).get_feature_names_out()
-        for column in table
-    ])  # fmt: skip
-    once = [name for name in before.tolist() if before.tolist().count(name) == 1]
-    assert len(once) == len(before) - 4
-    assert set(once) < set(names)
     assert "n_sp_1" in names  # the name of a column
     other = TableEncoder(splines=3).partial_fit(dict(reversed(table.items()))).partial_fit(table)
     at = [other.get_feature_names_out().tolist().index(name) for name in names]
     assert (other.transform(table)[:, at] != encoder.transform(table)).nnz == 0
-    again = pickle.loads(pickle.dumps(encoder))
-    assert again.get_feature_names_out().tolist() == names
     for output in "pandas", "polars":
         found = clone(encoder).set_output(transform=output).fit_transform(table)
         assert list(found.columns) == names
@@ -1039,16 +665,3 @@ def test_features_of_one_name_get_their_columns():
         chosen = make_pipeline(TableEncoder(splines=3), OCFS(n_features=3))
         chosen = chosen.set_output(transform=output).fit_transform(table, y)
         assert set(chosen.columns) < set(names)
-
-
-@pytest.mark.parametrize("output", ["csv", "tsv"])
-def test_what_transform_writes_is_read_again(run, output):
-    rows = "\n".join(f"{a},{b},{k},{c}" for k, (a, b, c) in enumerate(
-        [("x", "b=x", "p"), ("y", "d", "q"), ("y", "b=x", "q")] * 5))  # fmt: skip
-    table = f"a=b,a,n,label\n{rows}\n"
-    run("fit t.csv --table --method ocfs --n-features 4 -o m.narrows", t__csv=table)
-    assert run(f"transform m.narrows t.csv -o out.{output}")[0] == 0
-    status, _, err = run(f"fit out.{output} --method ocfs --n-features 2 -o again.narrows")
-    assert status == 0, err
-    names = source_of(narrows.load("again.narrows")).names.tolist()
-    assert len(set(names)) == len(names) == 4

@@ -96,30 +96,20 @@ SIX = ["-", "a", "b", "c", "d", "e"]
         (replaced(NUMBERS, SIX, 10), "category"),
         (replaced(NUMBERS, ["-"], 9), "category"),
         (replaced(NUMBERS, ["<5"]), "category"),  # which is a value
-        (replaced(NUMBERS, ["1,250"]), "category"),
         (replaced([0, 1, 2] * 100, ["3+"]), "category"),
         (replaced([7] * N, ["x"]), "category"),  # two values
         (replaced([1, 2.5, 7.5] * 100, ["x"]), "number"),
         (replaced(NUMBERS, [datetime.date(2024, 1, 1)]), "category"),
         (replaced([2**62 + 1, 2**62 + 2] * 150, ["-", True]), "category"),  # floats are one
         (["-"] * 20 + [None] * 270 + NUMBERS[:10], "category"),  # most of what is there
+        (["30.06.2024", "06.30.2024"] * 50, "category"),  # of two forms
+        (["30.06.2024", "2024-06-30"] * 50, "category"),
+        (["30.13.2024", "31.13.2024"] * 50, "category"),
+        (["30.06.24", "29.06.24"] * 50, "category"),
     ],
 )
-def test_few_texts_in_few_rows_are_missing_values(cells, kind):
+def test_few_texts_are_missing_values_and_dates_have_one_form(cells, kind):
     assert decision(fitted(cells, min_frequency=2, max_categories=None)).kind == kind
-
-
-def test_numbers_with_missing_values_are_overruled():
-    many = replaced(NUMBERS, ["-"], 4)
-    with pytest.warns(UserWarning, match=r"got '-'.* name the column in `numbers`, `cat"):
-        assert decision(fitted(many)).kind == "category"
-    with silent():
-        numbers = fitted(many, numbers=["x"])
-        assert decision(fitted(replaced(NUMBERS, ["-"]), categories=["x"])).kind == "category"
-    expected = fitted(replaced(NUMBERS, [None], 4), numbers=["x"])
-    np.testing.assert_array_equal(encoded(numbers, ["-", "3"]), encoded(expected, [None, 3]))
-    with pytest.raises(ParameterError, match="numbers in column 'x', got '-'"):
-        fitted(replaced(NUMBERS, SIX), numbers=["x"])
 
 
 # -- dates ---------------------------------------------------------------------------------------
@@ -127,10 +117,8 @@ def test_numbers_with_missing_values_are_overruled():
 WRITTEN = {
     "%d.%m.%Y": "day.month.year",
     "%m/%d/%Y": "month/day/year",
-    "%d-%m-%Y": "day-month-year",
     "%Y/%m/%d": "year/month/day",
     "%m/%d/%Y, no zeros": "month/day/year",
-    "%d/%m/%Y %H:%M": "day/month/year",
     "%m/%d/%Y %I:%M:%S %p": "month/day/year",
     "%d.%m.%Y, %H:%M:%S.25": "day.month.year",
     "%d.%m.%YT%H:%M+02:00": "day.month.year",
@@ -158,30 +146,6 @@ def test_dates_in_one_form_are_those_of_pandas(written, tmp_path):
                 encoded(each, [wrong])
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_dates_may_have_texts_for_missing_values(form):
-    cells = NO_TIME.dt.strftime("%d.%m.%Y").tolist()
-    encoder = fitted(FORMS[form](replaced(cells, ["-", "00.00.0000"])))
-    expected = fitted(NO_TIME.where(np.arange(N) % 20 != 0))
-    assert "'-', '00.00.0000' for missing" in decision(encoder).reason
-    got = encoded(encoder, [cells[1], "-", "00.00.0000"])
-    np.testing.assert_array_equal(got, encoded(expected, [NO_TIME[1], None, None]))
-
-
-@pytest.mark.parametrize(
-    "cells",
-    [
-        ["30.06.2024", "06.30.2024"],
-        ["30.06.2024", "30/06/2024"],
-        ["30.06.2024", "2024-06-30"],
-        ["30.13.2024", "31.13.2024"],
-        ["30.06.24", "29.06.24"],
-    ],
-)
-def test_texts_of_several_forms_are_no_dates(cells):
-    assert decision(fitted(cells * 50)).kind == "category"
-
-
 def test_dates_that_may_be_day_or_month_first_are_asked_for(tmp_path):
     parts = np.random.default_rng(0).integers(1, 13, (N, 2))
     cells = [f"{a:02}/{b:02}/2023" for a, b in parts]
@@ -196,13 +160,8 @@ def test_dates_that_may_be_day_or_month_first_are_asked_for(tmp_path):
         assert encoder.dates == order
         np.testing.assert_array_equal(encoded(encoder, cells), encoded(fitted(days), days))
     with silent():
-        assert decision(fitted(cells, drop=["x"])).kind == "dropped"
         sure = fitted(NO_TIME.dt.strftime("%d.%m.%Y"), dates="month-first")
     assert "day.month.year" in decision(sure).reason
-    with pytest.raises(
-        ParameterError, match=r'expected `dates` to be "auto", "day-first" or "month-first"'
-    ):
-        fitted(cells, dates="dmy")
 
 
 # -- categories ----------------------------------------------------------------------------------
@@ -231,14 +190,6 @@ def test_categories_that_differ_by_case_or_outer_spaces_are_one(form, tmp_path):
     assert encoded(kept, ["bASIC"])[0, :6].tolist() == [0] * 6
 
 
-def test_words_are_no_case_of_others():
-    encoder = fitted(["M", "male", "m", "F"] * 50)
-    assert encoder.get_feature_names_out().tolist()[:3] == ["x=F", "x=M", "x=male"]
-    assert decision(fitted(["a", "A "] * 50)).kind == "constant"
-    keys = [f"k{k}" for k in range(60)] + [f"K{k}" for k in range(60)]
-    assert decision(fitted(keys)).kind == "identifier"  # all of them differ
-
-
 # -- codes and ids -------------------------------------------------------------------------------
 
 AGES = np.random.default_rng(2).integers(18, 91, N)
@@ -248,10 +199,8 @@ AGES = np.random.default_rng(2).integers(18, 91, N)
     ("cells", "codes"),
     [
         (replaced(AGES, [-1]), ["-1"]),
-        (replaced(AGES, [999]), ["999"]),
         (replaced(AGES, [-9, 9999]), ["-9", "9999"]),
         (replaced(AGES, ["-1", 99.9]), ["-1", "99.9"]),
-        (replaced(AGES / 4, [-1, None]), ["-1"]),
         (replaced(RNG.integers(0, 90, N), [-1]), ["-1"]),
         (replaced(RNG.choice([1, 2, 3, 4, 5], N), [99]), ["99"]),
         (replaced(NO_TIME.dt.strftime("%d.%m.%Y"), ["31.12.9999"]), ["9999-12-31"]),
@@ -277,11 +226,10 @@ def test_codes_far_outside_all_other_values_are_named(cells, codes):
         AGES,
         [*AGES[:-4], 999, 999, 999, 999],  # rarely
         RNG.lognormal(3, 2, N).round(2),
-        RNG.poisson(2, N),
-        RNG.choice([0, 1], N),
+        RNG.normal(size=N).round(1),
         np.where(AGES < 40, 0, RNG.lognormal(5, 1, N)),
         replaced(RNG.uniform(-0.6, 1, N), [-1, 1]),  # limits
-        RNG.normal(size=N).round(1),
+        replaced(RNG.uniform(0, 1, N), [7.3]),  # no integer
     ],
 )
 def test_values_that_are_no_codes_are_not_named(cells):
@@ -289,60 +237,45 @@ def test_values_that_are_no_codes_are_not_named(cells):
         assert decision(fitted(cells)).reason == "all values are numbers"
 
 
-@pytest.mark.parametrize(
-    "form", [np.array, list, lambda x: x.astype(float), lambda x: x.astype(str)]
-)
+@pytest.mark.parametrize("form", [np.array, lambda x: x.astype(float), lambda x: x.astype(str)])
 def test_integers_that_hardly_repeat_are_named(form):
-    accounts = np.random.default_rng(0).permutation(10**6)[:N] + 10**6
-    with pytest.warns(
-        UserWarning, match=r"in column 'x', got integers.*id\. .*in `drop`; .*in `numb"
-    ):
-        encoder = fitted(form(accounts))
-    assert decision(encoder).kind == "number"
-    assert decision(encoder).reason.endswith("an id?")
-    with silent():
-        assert decision(fitted(form(accounts), numbers=["x"])).kind == "number"
-
-
-def test_numbers_of_households_are_named_and_amounts_are_in_the_line_only():
     rng = np.random.default_rng(0)
+    accounts = form(rng.permutation(10**6)[:N] + 10**6)
     households = rng.permutation(np.repeat(rng.permutation(2000) + 50_000, 3))
-    with pytest.warns(UserWarning, match="in column 'x', got integers that hardly repeat"):
-        TableEncoder().fit({"x": households})
+    for cells in (accounts, form(households)):
+        with pytest.warns(UserWarning, match="in column 'x', got integers that hardly repeat"):
+            encoder = TableEncoder().fit({"x": cells})
+        assert decision(encoder).reason.endswith("an id?")
     with silent():
-        salaries = fitted(rng.lognormal(10, 0.8, N).round())
-        assert decision(salaries).reason.endswith("an id?")
-        assert decision(fitted(rng.integers(0, 90, N))).reason == "all values are numbers"
+        assert decision(fitted(accounts, numbers=["x"])).kind == "number"
+        assert decision(fitted(rng.lognormal(10, 0.8, N).round())).kind == "number"  # salaries
 
 
 # -- amounts -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "written", ["{:,}", "{:,} €", "${:,}", "{:,}.50", "{}%", "({:,})", "{:_}"], ids=str
-)
+@pytest.mark.parametrize("written", ["{:,} €", "${:,}", "{:,}.50", "{}%", "({:,})", "{:_}"])
 def test_amounts_are_named_also_where_few_differ(written):
     amounts = np.random.default_rng(0).integers(1000, 9000, 32)
     cells = [written.format(amount).replace("_", "'") for amount in amounts]
     for some in (cells[:2] * 150, (cells * 10)[:N]):
-        with pytest.warns(UserWarning, match="numbers such as 1234.5 in column 'x', got") as found:
+        with pytest.warns(UserWarning, match="numbers such as 1234.5 in column 'x', got"):
             assert decision(fitted(some)).kind == "category"
-        assert len(found) == 1
     with silent():
-        assert decision(fitted(some, categories=["x"])).kind == "category"
+        fitted(some, categories=["x"])
         for ranges in (["0", "1", "2", "3+"], ["<1", "1", ">2"], ["18-25", "26-35", "36+"]):
-            assert decision(fitted(ranges * 60)).kind == "category"
+            fitted(ranges * 60)
 
 
 def test_points_between_thousands_are_named():
     rng = np.random.default_rng(0)
-    amounts = rng.integers(100, 99_000, N) * 10
-    with pytest.warns(UserWarning, match=r"in column 'x', got '\d+' and '\d+\.\d\d0', as with po"):
-        fitted([f"{amount:,}".replace(",", ".") for amount in [*amounts[:-1], 950]])
+    amounts = [f"{amount:,}".replace(",", ".") for amount in rng.integers(100, 99_000, N) * 10]
+    amounts[-1] = "950"
+    with pytest.warns(UserWarning, match="in column 'x', got .*, as with po"):
+        fitted(amounts)
     with silent():
-        fitted([f"{amount:,}".replace(",", ".") for amount in [*amounts[:-1], 950]], numbers=["x"])
+        fitted(amounts, numbers=["x"])
         fitted([f"{value:.3f}" for value in rng.gamma(3, 2, N)])
-        fitted([f"{value:g}" for value in rng.integers(1, 99, N) / 8])
         fitted([f"{value:.0f}" if value > 9 else f"{value:.3f}" for value in rng.gamma(3, 2, N)])
 
 
@@ -363,24 +296,16 @@ DURATIONS = {
 
 @pytest.mark.parametrize("form", DURATIONS)
 def test_durations_are_no_numbers_and_numbers_are_no_durations(form, tmp_path):
-    numbers, durations = fitted(OTHER * 9), fitted((OTHER * 9 * 86400).round().astype("m8[s]"))
-    assert decision(durations).kind == "number"
-    with pytest.raises(ParameterError, match=r"numbers in column 'x', got datetime\.timed.*row 0"):
+    seconds = (OTHER * 9 * 86400).round()
+    numbers, durations = fitted(OTHER * 9), fitted(seconds.astype("m8[s]"))
+    with pytest.raises(ParameterError, match="numbers in column 'x', got datetime"):
         encoded(numbers, DURATIONS[form])
+    z = (np.array([5, 30]) * 3600 - seconds.mean()) / seconds.std()
     for each in (durations, loaded(durations, tmp_path)):
-        days = encoded(each, DURATIONS[form])[:, 0]
-        seconds = (OTHER * 9 * 86400).round()
-        z = (np.array([5, 30]) * 3600 - seconds.mean()) / seconds.std()
-        np.testing.assert_allclose(days, z, rtol=1e-9)
-        with pytest.raises(ParameterError, match=r"durations in column 'x', got 5\.0 in row 1"):
+        np.testing.assert_allclose(encoded(each, DURATIONS[form])[:, 0], z, rtol=1e-9)
+        with pytest.raises(ParameterError, match="durations in column 'x', got 5"):
             encoded(each, [None, 5.0])
         assert not encoded(each, [None])[0, 0]
-    ratio = pd.Series(HOURS) / datetime.timedelta(hours=1)  # as the message says
-    np.testing.assert_array_equal(encoded(numbers, ratio), encoded(numbers, [5, 30]))
-    np.testing.assert_array_equal(
-        encoded(durations, pd.to_timedelta(pd.Series([5, 30]), unit="h")),
-        encoded(durations, HOURS),
-    )
 
 
 @pytest.mark.parametrize(
@@ -390,7 +315,6 @@ def test_durations_are_no_numbers_and_numbers_are_no_durations(form, tmp_path):
         pd.Series(pd.period_range("2024", periods=1, freq="M")),
         pl.Series([datetime.time(5)]),
         pa.array([datetime.time(5)]),
-        [datetime.date(2024, 1, 1)],
         [datetime.time(5)],
         np.array([5], "m8[M]"),
         np.array([np.datetime64("2024-01-01")], dtype=object),
@@ -448,32 +372,9 @@ def test_files_are_decided_and_encoded_as_dataframes(kind, tmp_path, monkeypatch
     expected = model.predict(encoder.transform(new.drop(columns="leaves"))).tolist()
     assert narrows_(f"fit a.{kind} {FIT} --chunk-rows 70 -o m.narrows") == 0
     said = capsys.readouterr().err
-    for each in encoder.decisions_:
-        assert f"{each.column}: {each.kind} ({each.reason}), {each.n_features} feature" in said
-    assert "due: date (all values are dates, day/month/year)" in said
-    assert "2 distinct values, 4 as written: 'BASIC ' is 'Basic'" in said
+    assert all(f"{each.column}: {each.kind} ({each.reason})" in said for each in encoder.decisions_)
     assert narrows_(f"predict m.narrows new.{kind} --label leaves -o out.csv") == 0
     assert pd.read_csv("out.csv")["label"].tolist() == expected
-
-
-def test_dates_are_asked_for_at_the_command_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    table, new = people(), people(60, 1)
-    write(table, "a.csv")
-    write(new, "new.tsv")
-    write(new.assign(paid=["5", "?!"] * 30), "wrong.csv")
-    assert narrows_("fit a.csv --label leaves --method srda -o m.narrows") == 0
-    said = capsys.readouterr().err
-    assert "column 'due'" in said
-    assert "--dates" in said
-    assert narrows_(f"fit a.csv {FIT} -o m.narrows") == 0
-    assert "warning" not in capsys.readouterr().err
-    assert narrows_("update m.narrows new.tsv --label leaves -o more.narrows") == 0
-    assert narrows_("merge more.narrows m.narrows -o sum.narrows") == 0
-    assert narrows.load("sum.narrows").n_samples_seen_ == 2 * N + 60
-    capsys.readouterr()
-    assert narrows_("predict m.narrows wrong.csv --label leaves -o out.csv") != 0
-    assert "wrong.csv:3: " in capsys.readouterr().err
 
 
 def test_parts_of_files_have_the_map_of_the_first_rows(tmp_path, monkeypatch):

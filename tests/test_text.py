@@ -1,61 +1,233 @@
-"""TF-IDF against scikit-learn's, however the texts are cut up."""
+"""Terms of texts against scikit-learn and `re`, and vectorisers in pipelines."""
 
 from __future__ import annotations
 
+import json
+import pickle
+import re
+import sys
+from collections import Counter
+
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import (
+    CountVectorizer,
     HashingVectorizer,
     TfidfTransformer,
     TfidfVectorizer,
 )
-from sklearn.pipeline import make_pipeline
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import get_tags
 
-from narrows.read import Source
+from narrows import OC, OCFS, SRDA, Moments, OnlineSRDA, Window, load, save
+from narrows.errors import ParameterError
+from narrows.read import Source, iter_chunks
 from narrows.text import HashedTfidf, Tfidf
+from tests.conftest import nightly
+from tests.inside import pretend
+from tests.traced import run_traced
 
-TOKEN = r"(?u)\b\w+\b"  # words of one letter, too
-TEXTS = ["The sea, the sea!", "a strait is narrow", "", "The STRAIT of d'Artagnan \u00e9t\u00e9 42"]
+TOKEN = r"(?u)\b\w+\b"
+SEA = ["the sea, the SEA and the salt", "a ship at sea, at sea", "salt of the sea", "", "a b c a b"]
+
+
+def in_texts(texts, pattern=TOKEN):
+    """In how many texts each word is, by `re`."""
+    return Counter(word for text in texts for word in set(re.findall(pattern, text.lower())))
+
+
+def same_rows(found, expected):
+    found, expected = found.copy(), expected.copy()
+    expected.sort_indices()
+    assert found.indices.dtype == found.indptr.dtype == np.int32  # as classifiers need them
+    np.testing.assert_array_equal(found.indptr, expected.indptr)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    np.testing.assert_allclose(found.data, expected.data, rtol=1e-14)
 
 
 def stored(tfidf):
-    """What a model file holds of a vectoriser, as a vectoriser."""
     source = Source(tfidf=tfidf)
-    return Source.of(source.settings(), source.to_arrays()).tfidf
+    return Source.of(json.loads(json.dumps(source.settings())), source.to_arrays()).tfidf
 
 
-@pytest.mark.parametrize("cut", [0, 1, 3, 4])
-def test_it_is_scikit_learn_s_in_any_chunks(cut):
-    theirs = TfidfVectorizer(sublinear_tf=True, token_pattern=TOKEN)
-    expected = theirs.fit_transform(TEXTS)
-    ours = Tfidf().update(TEXTS[:cut]).update(TEXTS[cut:])
+# -- characters ----------------------------------------------------------------------------------
+
+
+@pytest.mark.nightly
+def test_every_character_is_the_word_that_python_makes_of_it():
+    """Alone, in a word and at its end, each of them in a text of its own."""
+    characters = list(map(chr, range(sys.maxunicode + 1)))
+    texts = [f"{c} a{c}B x{c} {c}{c}" for c in characters]
+    assert Tfidf().fit(texts).document_frequency_ == in_texts(texts)
+
+
+@pytest.mark.slow
+def test_no_pair_of_characters_has_another_lower_case():
+    """Only the dotted I and the last sigma of a word depend on what is beside them."""
+    cased = [c for c in map(chr, range(sys.maxunicode + 1)) if c.lower() != c or c.upper() != c]
+    beside = [*"Σσςİiı'.\u0307\u0345\u00ad:aB1_ ", "\u0130\u0307", "ΑΣ", "Σ'Α"]
+    texts = [f"{a}{c}{b}" for c in cased for a in beside for b in ("", beside[hash(a) % 16])]
+    assert Tfidf().fit(texts).document_frequency_ == in_texts(texts)
+
+
+def random_texts(n, seed):
+    """Texts of characters of all planes: some rare, some in nearly every text."""
+    rng = np.random.default_rng(seed)
+    planes = np.array([0x80, 0x250, 0x800, 0x3000, 0x10000, 0x20000, 0x110000])
+    texts = []
+    for _ in range(n):
+        size = int(rng.integers(0, 60))
+        codes = rng.integers(0, planes[rng.integers(0, len(planes), size)])
+        codes[rng.random(size) < 0.15] = 32
+        texts.append("".join(map(chr, codes)))
+    common = [*"aAbBİΣσς_1ß", "e\u0301", " ", "the", "Ⱥ", "\ud800", "\0"]
+    return [text + "".join(rng.choice(common, 12)) for text in texts]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("cores", "sizes", "words"),
+    [(1, (1, 1), None), (3, (1, 2), "english"), (3, (2, 3), None), (1, (1, 2), ["the", "a", "ⱥ"])],
+)
+def test_terms_of_random_unicode_are_scikit_learn_s(monkeypatch, cores, sizes, words):
+    if cores > 1:
+        pretend(monkeypatch, "blocks of texts", 500)
+    texts, more = random_texts(600, 0), random_texts(100, 1)
+    settings = {"token_pattern": TOKEN, "stop_words": words, "ngram_range": sizes}
+    theirs = TfidfVectorizer(sublinear_tf=True, **settings)
+    expected = theirs.fit_transform(texts)
+    ours = Tfidf(words, ngram_range=sizes)
+    same_rows(ours.fit_transform(texts), expected)
     assert ours.terms.tolist() == theirs.get_feature_names_out().tolist()
-    new = ["the the narrow unknown", "unknown"]
-    np.testing.assert_allclose(ours.transform(TEXTS).toarray(), expected.toarray(), atol=1e-15)
-    np.testing.assert_allclose(
-        ours.transform(new).toarray(), theirs.transform(new).toarray(), atol=1e-15
-    )
+    np.testing.assert_array_equal(ours.idf_, theirs.idf_)
+    counts = CountVectorizer(**settings).fit_transform(texts)
+    present = np.bincount(counts.indices, minlength=counts.shape[1])
+    assert list(map(ours.document_frequency_.__getitem__, ours.terms)) == present.tolist()
+    same_rows(ours.transform(more), theirs.transform(more))
+    in_batches = Tfidf(words, ngram_range=sizes)
+    for start in range(0, 600, 70):
+        in_batches.partial_fit(texts[start : start + 70])
+    assert in_batches == ours == stored(ours)
+    same_rows(stored(ours).transform(more), theirs.transform(more))
+
+    hashed = HashedTfidf(1000, words, sizes)
+    their_counts = HashingVectorizer(n_features=1000, alternate_sign=False, norm=None, **settings)
+    expected = TfidfTransformer(sublinear_tf=True).fit_transform(their_counts.transform(texts))
+    same_rows(hashed.fit_transform(texts), expected)
+    same_rows(stored(hashed).transform(texts), expected)
+    half = HashedTfidf(1000, words, sizes).fit(texts[:300])
+    assert half.merge(HashedTfidf(1000, words, sizes).fit(texts[300:])) == hashed
 
 
-def test_counting_after_transforming_is_seen():
-    ours = Tfidf().update(TEXTS[:2])
-    ours.transform(TEXTS)
-    ours.update(TEXTS[2:])
-    assert ours == Tfidf().update(TEXTS)
-    assert ours.transform(TEXTS).shape == (4, len(ours.terms))
+@pytest.mark.data
+@pytest.mark.parametrize("name", [nightly("20news_bydate.jsonl.gz"), "r8.jsonl.gz"])
+@pytest.mark.slow
+def test_terms_of_real_texts_are_scikit_learn_s(data, name):
+    texts = [text for X, _ in iter_chunks(data / name) for text in X][::7]
+    theirs = TfidfVectorizer(sublinear_tf=True, token_pattern=TOKEN, min_df=2)
+    expected = theirs.fit_transform(texts)
+    ours = Tfidf(min_df=2)
+    same_rows(ours.fit_transform(texts), expected)
+    assert ours.terms.tolist() == theirs.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(ours.idf_, theirs.idf_)
+    hashing = HashingVectorizer(alternate_sign=False, norm=None, token_pattern=TOKEN)
+    expected = TfidfTransformer(sublinear_tf=True).fit_transform(hashing.transform(texts))
+    same_rows(HashedTfidf().fit_transform(texts), expected)
 
 
-def test_arrays_hold_all_there_is():
-    ours = Tfidf().update(TEXTS)
+# -- sizes ---------------------------------------------------------------------------------------
+
+
+# -- settings ------------------------------------------------------------------------------------
+
+
+SETTINGS = [
+    {"min_df": 2},
+    {"max_df": 0.5, "min_df": 0.25},
+    {"max_features": 3},
+    {"max_features": 4, "max_df": 0.5, "ngram_range": (1, 2)},
+    {"token_pattern": r"(?u)\b\w\w+\b"},
+    {"token_pattern": r"s(\w+)"},
+    {"token_pattern": r"\d*", "ngram_range": (1, 2)},
+    {"analyzer": "char", "ngram_range": (2, 3)},
+    {"analyzer": "char_wb", "ngram_range": (1, 4)},
+    {"analyzer": str.split},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_settings_are_scikit_learn_s(settings):
+    texts = [*SEA, "the end"]
+    theirs = TfidfVectorizer(sublinear_tf=True, **{"token_pattern": TOKEN, **settings})
+    expected = theirs.fit_transform(texts)
+    ours = Tfidf(**settings)
+    same_rows(ours.fit_transform(texts), expected)
+    assert ours.terms.tolist() == theirs.get_feature_names_out().tolist()
+    merged = Tfidf(**settings).fit(texts[:2]).merge(Tfidf(**settings).fit(texts[2:]))
+    same_rows(merged.transform(texts), expected)
+    if callable(settings.get("analyzer")):
+        with pytest.raises(ParameterError, match="expected an analyzer by name to save it"):
+            ours.to_arrays()
+        assert merged == ours != Tfidf().fit(texts)
+        return
     again = stored(ours)
-    assert again == ours
-    assert again != Tfidf().update(TEXTS[1:])
-    np.testing.assert_array_equal(again.transform(TEXTS).toarray(), ours.transform(TEXTS).toarray())
+    assert again == ours == merged
+    assert again.get_params() == ours.get_params()
+    same_rows(again.partial_fit(texts).transform(texts), ours.partial_fit(texts).transform(texts))
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"min_df": 1.5}, "`min_df`"), ({"max_df": 0}, "`max_df`"), ({"max_df": 1}, "max_df=1"),
+     ({"max_features": 0}, "`max_features`"), ({"ngram_range": (2, 1)}, "`ngram_range`"),
+     ({"ngram_range": 2}, "`ngram_range`"), ({"token_pattern": "("}, "`token_pattern`"),
+     ({"token_pattern": "(a)(b)"}, "`token_pattern`"), ({"analyzer": "words"}, "`analyzer`")],
+)  # fmt: skip
+def test_settings_that_are_wrong(settings, message):
+    with pytest.raises(ValueError, match=f"expected .*{message}"):
+        Tfidf(**settings).fit_transform(["the sea", "the sea"])
+
+
+def test_parameters_that_are_set_later():
+    counted = "as texts were counted, got 2. Fit again"
+    with pytest.raises(ParameterError, match=f"max_features=None, {counted}"):
+        Tfidf().fit(SEA).set_params(max_features=2).transform(SEA)
+    with pytest.raises(ParameterError, match=f"n_features=9, {counted}"):
+        HashedTfidf(9).fit(SEA).set_params(n_features=2).partial_fit(SEA).transform(SEA)
+    for made in (Tfidf, HashedTfidf):
+        with pytest.raises(ParameterError, match="expected `ngram_range` to be two integers"):
+            made().fit(SEA).set_params(ngram_range=2).transform(SEA)
+    tfidf = Tfidf(max_features=2).fit(SEA).set_params(max_features=None).partial_fit(SEA)
+    assert tfidf + tfidf == Tfidf().fit(SEA * 4)
+    with_totals = Tfidf(max_features=2).fit(SEA).set_params(max_features=None)
+    assert Tfidf().fit(SEA) + with_totals == with_totals + Tfidf().fit(SEA) == Tfidf().fit(SEA * 2)
+
+
+def test_an_analyzer_that_fails_changes_nothing():
+    def analyzer(text):
+        return [5] if text == "bad" else 1 / len(text) and text.split()
+
+    for made in (Tfidf, HashedTfidf):
+        tfidf = made(analyzer=analyzer).fit(["a b", "b"])
+        with pytest.raises(ZeroDivisionError):
+            tfidf.partial_fit(["c", ""])
+        with pytest.raises(ValueError, match="expected an analyzer that returns texts, got 5"):
+            tfidf.partial_fit(["c", "bad"])
+        assert tfidf.n_documents_ == 2
+        same_rows(
+            tfidf.transform(["a b c"]),
+            made(analyzer=analyzer).fit(["a b", "b"]).transform(["a b c"]),
+        )
+
+
+# -- counts --------------------------------------------------------------------------------------
+
+TEXTS = ["The sea, the sea!", "a strait is narrow", "", "The STRAIT of d'Artagnan \u00e9t\u00e9 42"]
 MANY = [f"{a} {b} the" for a in ["sea", "strait", "ship"] for b in ["of", "sand", "narrow"]]
 
 
@@ -76,81 +248,14 @@ def test_counts_add_up_and_are_taken_out(make):
 
 
 def test_what_differs_does_not_add_up():
-    for other, message in (
-        (HashedTfidf(512), "expected another Tfidf, got HashedTfidf"),
-        (Tfidf(min_df=2), "got min_df=1 and min_df=2"),
-        (Tfidf("english"), "got stop_words=None and stop_words='english'"),
-    ):
-        with pytest.raises(ValueError, match=message):
+    for other in (HashedTfidf(512), Tfidf(min_df=2), Tfidf("english")):
+        with pytest.raises(ValueError, match=r"expected .*got"):
             Tfidf() + other
     with pytest.raises(ValueError, match="got n_features=512 and n_features=64"):
         HashedTfidf(512) + HashedTfidf(64)
-    for bad, named in (
-        (lambda: Tfidf("german"), "stop_words"),
-        (lambda: Tfidf(min_df=0), "min_df"),
-        (lambda: HashedTfidf(0), "n_features"),
-    ):
-        with pytest.raises(ValueError, match=named):
-            bad().fit(TEXTS)
-
-
-@pytest.mark.parametrize("words", [None, "english", ["the", "of"]])
-@pytest.mark.parametrize("least", [1, 3])
-def test_stop_words_and_rare_terms_are_scikit_learn_s(words, least):
-    theirs = TfidfVectorizer(
-        sublinear_tf=True, token_pattern=TOKEN, stop_words=words, min_df=least
-    ).fit(MANY)
-    ours = Tfidf(words, least).update(MANY[:4]).update(MANY[4:])
-    assert ours.terms.tolist() == theirs.get_feature_names_out().tolist()
-    np.testing.assert_allclose(
-        ours.transform(TEXTS).toarray(), theirs.transform(TEXTS).toarray(), atol=1e-15
-    )
-    assert stored(ours) == ours
-
-
-@pytest.mark.parametrize("words", [None, "english"])
-def test_hashed_rows_are_scikit_learn_s(words):
-    theirs = make_pipeline(
-        HashingVectorizer(
-            n_features=64, alternate_sign=False, norm=None, token_pattern=TOKEN, stop_words=words
-        ),
-        TfidfTransformer(sublinear_tf=True),
-    ).fit(MANY)
-    ours = HashedTfidf(64, words).update(MANY[:5]).update(MANY[5:])
-    np.testing.assert_allclose(
-        ours.transform(TEXTS).toarray(), theirs.transform(TEXTS).toarray(), atol=1e-15
-    )
-    again = stored(ours)
-    assert again == ours
-    np.testing.assert_array_equal(again.transform(MANY).toarray(), ours.transform(MANY).toarray())
-
-
-@pytest.mark.parametrize("given", [pa.array, pl.Series, pd.Series, np.array])
-def test_columns_of_other_libraries_are_texts(given):
-    np.testing.assert_array_equal(
-        Tfidf().fit_transform(given(TEXTS)).toarray(), Tfidf().fit_transform(TEXTS).toarray()
-    )
-
-
-@pytest.mark.parametrize("made", [Tfidf, lambda: HashedTfidf(16)], ids=["terms", "hashed"])
-@pytest.mark.parametrize(
-    ("bad", "named"),
-    [
-        ("a text", "got one text"),
-        (["one", None], "got a missing value at position 1"),
-        (["one", float("nan")], "got a missing value at position 1"),
-        (["one", pd.NA], "got a missing value at position 1"),
-        (["one", 2], "got int at position 1"),
-        ([b"\xe9"], r"bytes that are no UTF-8: .* can't decode byte 0xe9.*Decode them"),
-    ],
-)
-def test_what_is_no_list_of_texts_is_refused_and_not_counted(made, bad, named):
-    ours = made().update(TEXTS)
-    with pytest.raises(ValueError, match=named):
-        ours.update(bad)
-    assert ours == made().update(TEXTS)
-    with pytest.raises(ValueError, match=named):
-        ours.transform(bad)
+    for made in (Tfidf, lambda: HashedTfidf(16)):
+        with pytest.raises(ValueError, match="expected counts added before, got larger ones"):
+            made().update(["x"] * 100) - made().update([""] * 99)  # x in 100 of 1 text
 
 
 def test_stop_words_are_a_set_in_lower_case():
@@ -166,11 +271,174 @@ def test_stop_words_are_a_set_in_lower_case():
             Tfidf(bad).fit(TEXTS)
 
 
-def test_counts_that_cannot_be():
-    for made in (Tfidf, lambda: HashedTfidf(16)):
-        with pytest.raises(ValueError, match="expected counts added before, got larger ones"):
-            made().update(["x"] * 100) - made().update([""] * 99)  # x in 100 of 1 text
-    with pytest.raises(ValueError, match="expected `n_features` to be an integer from 1 to 2,147"):
-        HashedTfidf(2**31).fit(TEXTS)
-    with pytest.raises(ValueError, match="at least one term in min_df=100 texts, got none in 9"):
-        Tfidf(min_df=np.int64(100)).update(MANY).transform(MANY)
+# -- vectorisers and estimators in a pipeline of scikit-learn: fitted, searched, saved, loaded --
+
+WATER = ["a ship on salt water", "the salt of the sea", "waves and a ship", "the sea is salt"]
+LAND = ["a tree on a hill of sand", "the tree of the land", "a road on the land", "hills of sand"]
+LINES, Y = WATER + LAND, ["sea"] * 4 + ["land"] * 4
+MAKE = [Tfidf, lambda: HashedTfidf(512)]
+both = pytest.mark.parametrize("make", MAKE, ids=["terms", "hashed"])
+
+
+def of_polars(texts):
+    return pytest.importorskip("polars").Series(texts)
+
+
+@both
+@pytest.mark.parametrize("form", [np.array, pa.array, of_polars, pd.Series, iter])
+def test_fit_forgets_and_partial_fit_and_merge_do_not(make, form):
+    whole = make().fit(LINES)
+    assert make().fit(LAND).fit(form(LINES)) == whole
+    assert make().partial_fit(form(WATER)).partial_fit(form(LAND)) == whole
+    left, right = make().fit(WATER), make().fit(LAND)
+    assert make().merge(left, right) == whole
+    assert left == make().fit(WATER)
+    assert left.merge(right) is left
+    assert left == whole
+    left.partial_fit(WATER)
+    assert right == make().fit(LAND)
+    assert (make().fit_transform(form(LINES)) != whole.transform(LINES)).nnz == 0
+
+
+@both
+def test_what_scikit_learn_expects_of_a_transformer(make):
+    tfidf = make()
+    tags = get_tags(tfidf)
+    assert tags.input_tags.string
+    assert not tags.input_tags.two_d_array
+    assert not tags.target_tags.required
+    tfidf.fit(LINES, Y)
+    for fresh in (make(), clone(tfidf)):
+        assert fresh.get_params() == tfidf.get_params()
+        with pytest.raises(NotFittedError):
+            fresh.transform(LINES)
+        with pytest.raises(NotFittedError):
+            fresh.get_feature_names_out()
+    assert pickle.loads(pickle.dumps(tfidf)) == tfidf
+    assert len(tfidf.get_feature_names_out()) == tfidf.transform(LINES).shape[1]
+    if make is Tfidf:
+        vocabulary = dict(zip(tfidf.terms.tolist(), range(len(tfidf.terms)), strict=True))
+        assert tfidf.vocabulary_ == vocabulary
+
+
+@both
+def test_a_failure_changes_nothing_and_shows_no_text(make):
+    tfidf = make().fit(WATER)
+    table = pd.DataFrame({"t": ["a secret"]})
+    for bad in (["a secret", None], ["a secret", b"\xe9"], "a secret", ["a secret", 5], table):
+        for learn in (tfidf.fit, tfidf.partial_fit):
+            with pytest.raises(ValueError, match=r"expected|decode") as caught:
+                learn(bad)
+            assert "secret" not in str(caught.value)
+            assert tfidf == make().fit(WATER)
+
+
+@pytest.mark.slow
+@both
+def test_an_interrupt_at_any_line_leaves_all_texts_or_none(make):
+    more = [*LAND, "a ship, a tree, a new word"]
+
+    def learned(tfidf):
+        return {name: array.tolist() for name, array in tfidf.to_arrays().items()}
+
+    for learn in ("partial_fit", "fit"):
+        before, done = make().fit(WATER), make().fit(WATER)
+        lines = run_traced(lambda done=done, learn=learn: getattr(done, learn)(more), 0)
+        for number in range(1, lines, max(1, lines // 40)):
+            tfidf = make().fit(WATER)
+            tfidf.transform(WATER)
+            run_traced(lambda t=tfidf, learn=learn: getattr(t, learn)(more), number)
+            assert learned(tfidf) in (learned(before), learned(done)), number
+            whole = before if learned(tfidf) == learned(before) else done
+            assert (tfidf.transform(more) != whole.transform(more)).nnz == 0
+
+
+# -- raw text without a vectoriser ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [OCFS(), SRDA(), OnlineSRDA(), Window(OC())], ids=str)
+@pytest.mark.parametrize(
+    "form",
+    [list, np.array, pd.Series, lambda t: [[x] for x in t], lambda t: np.array([t], object).T,
+     lambda t: pd.DataFrame({"n": 1.0, "body": t})],
+    ids=["list", "array", "Series", "lists", "objects", "table"],
+)  # fmt: skip
+def test_text_is_refused_with_what_to_do_and_without_showing_it(estimator, form):
+    for method in ("fit", "partial_fit"):
+        with pytest.raises(
+            ValueError, match=r"^expected numbers, got text.*(Tfidf|TableEncoder)\(\)"
+        ) as e:
+            getattr(clone(estimator), method)(form(LINES), Y)
+        assert "ship" not in str(e.value)
+    srda = SRDA().fit(Tfidf().fit_transform(LINES), Y)
+    for call in (srda.transform, srda.predict, lambda X: Moments.of(X, Y)):
+        with pytest.raises(ValueError, match="expected numbers, got text"):
+            call(form(LINES))
+
+
+# -- pipelines -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        make_pipeline(HashedTfidf(64, stop_words=["the"]), OCFS(n_features=5), OC()),
+        Pipeline([("words", Tfidf("english")), ("nothing", "passthrough"), ("last", OnlineSRDA())]),
+    ],
+    ids=["three", "named"],
+)
+def test_a_saved_pipeline_is_the_same_and_learns_on(pipeline, tmp_path):
+    pipeline = clone(pipeline).fit(LINES, Y)
+    save(pipeline, tmp_path / "p.narrows")
+    again = load(tmp_path / "p.narrows")
+    assert [name for name, _ in again.steps] == [name for name, _ in pipeline.steps]
+    assert again[0] == pipeline[0]
+    np.testing.assert_array_equal(again.transform(LINES), pipeline.transform(LINES))
+    if hasattr(pipeline, "predict"):
+        assert again.predict(LINES).tolist() == pipeline.predict(LINES).tolist()
+    Z = again[:-1].transform(LAND)
+    again[-1].partial_fit(Z, Y[4:])
+    pipeline[-1].partial_fit(Z, Y[4:])
+    np.testing.assert_array_equal(again.transform(LINES), pipeline.transform(LINES))
+    save(again, tmp_path / "again.narrows")
+    save(pipeline, tmp_path / "p.narrows")
+    assert (tmp_path / "again.narrows").read_bytes() == (tmp_path / "p.narrows").read_bytes()
+
+
+class Derived(SRDA):
+    """Not found by `load`."""
+
+
+def test_what_is_not_of_narrows_is_not_saved(tmp_path):
+    for model, error in (
+        (make_pipeline(Tfidf(), LogisticRegression()).fit(LINES, Y), TypeError),
+        (Derived().fit(np.eye(4), [0, 1, 0, 1]), TypeError),
+        (make_pipeline(Tfidf(), SRDA()), NotFittedError),
+        (Tfidf(), NotFittedError),
+    ):
+        with pytest.raises(error):
+            save(model, tmp_path / "p.narrows")
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- the command line ----------------------------------------------------------------------------
+
+
+def test_the_command_line_reads_a_vectoriser_and_an_estimator(run, tmp_path):
+    rows = [json.dumps({"label": label, "text": t}) for label, t in zip(Y, LINES, strict=True)]
+    pipeline = make_pipeline(Tfidf(), SRDA()).fit(LINES, Y)
+    save(pipeline, tmp_path / "p.narrows")
+    assert run("transform p.narrows a.jsonl -o r.npz", a__jsonl="\n".join([*rows, ""]))[0] == 0
+    with np.load(tmp_path / "r.npz") as archive:
+        np.testing.assert_array_equal(archive["X"], pipeline.transform(LINES))
+    status, out, _ = run("predict p.narrows a.jsonl -o p.csv --json")
+    assert (status, json.loads(out)["accuracy"]) == (0, 1.0)
+    assert "salt" in run("info p.narrows --top 2")[1]
+    assert "narrows.load('p.narrows')[0] makes" in run("export p.narrows -o p.onnx")[1]
+    assert run("update p.narrows a.jsonl -o new.narrows")[0] == 0
+    assert load(tmp_path / "new.narrows").n_samples_seen_ == 16
+    save(make_pipeline(Tfidf(), OCFS(n_features=3), OC()).fit(LINES, Y), tmp_path / "q.narrows")
+    save(Tfidf().fit(LINES), tmp_path / "t.narrows")
+    for name, got in (("q", "OCFS and OC"), ("t", "Tfidf alone")):
+        status, _, err = run(f"transform {name}.narrows a.jsonl -o r.npz")
+        assert (status, f"expected a model of one method, got {got}" in err) == (2, True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 import threading
 from pathlib import Path
 
@@ -14,9 +12,8 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 import narrows
-from narrows import MMC, OC, SRDA, OnlineSRDA
-from narrows.engines import local
-from narrows.errors import ParameterError, WidthError
+from narrows import MMC, SRDA
+from narrows.errors import ParameterError
 from tests.test_checkpoint import bytes_of, stop_after
 
 D = 9_000  # more features than there are products for
@@ -55,37 +52,17 @@ def test_a_wide_file_is_learned_by_onlinesrda(run):
 
 @pytest.mark.slow
 def test_other_inputs_are_learned_by_onlinesrda(run):
+    os.mkfifo("pipe.svm")
+    data = bytes_of("a.svm")
+    threading.Thread(target=Path("pipe.svm").write_bytes, args=(data,), daemon=True).start()
     for line in ("convert a.svm a.npz", "convert a.svm a.parquet", "fit a.npz -o m.narrows"):
         assert run(line)[0] == 0
     expected = narrows.load("m.narrows").components_
-    for line, given in (("a.parquet", None), ("- --one-based", bytes_of("a.svm"))):
-        status, _, err = run(f"fit {line} -o p.narrows", given)
+    for line in ("a.parquet", "pipe.svm --one-based", "- --one-based"):
+        status, _, err = run(f"fit {line} -o p.narrows", data if line.startswith("-") else None)
         assert (status, "onlinesrda" in err) == (0, True)
         found = narrows.load("p.narrows").components_
         np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
-    rng = np.random.default_rng(0)
-    with open("a.jsonl", "w") as file:
-        for i in range(400):
-            words = " ".join([f"only{i % 2}a", *(f"w{k}" for k in rng.integers(10**5, size=40))])
-            file.write(json.dumps({"label": "ab"[i % 2], "text": words if i else ""}) + "\n")
-    status, out, err = run("fit a.jsonl --chunk-rows 100 -o t.narrows")
-    assert (status, out.split(",")[0], err.count("\n")) == (0, "OnlineSRDA: 400 rows", 2)
-    assert "1 text is empty" in err
-
-
-@pytest.mark.slow
-def test_a_pipe_is_read_once(run):
-    os.mkfifo("pipe.svm")
-    data = bytes_of("a.svm")
-    writer = threading.Thread(target=Path("pipe.svm").write_bytes, args=(data,), daemon=True)
-    writer.start()
-    status, _, err = run("fit pipe.svm --one-based -o p.narrows")
-    writer.join(timeout=30)
-    assert (status, "onlinesrda" in err) == (0, True)
-    assert run("fit a.svm -o m.narrows")[0] == 0
-    np.testing.assert_array_equal(
-        narrows.load("p.narrows").components_, narrows.load("m.narrows").components_
-    )
 
 
 @pytest.mark.slow
@@ -124,29 +101,6 @@ def test_what_it_does_not_have_is_refused(run, options, named):
     assert (status, out, named in err) == (2, "", True), err
     assert "nlineSRDA" in err or "onlinesrda" in err
     assert not os.path.exists("m.narrows")
-
-
-@pytest.mark.nightly
-def test_the_command_of_a_comparison_can_be_run(run):
-    status, out, err = run("compare a.svm --methods srda --classifier logistic")
-    assert status == 0, err
-    command = next(line for line in out.splitlines() if "narrows fit " in line)
-    line = shlex.join(shlex.split(command[command.index("narrows fit ") :])[1:])
-    status, out, err = run(line)
-    assert (status, out.split(":")[0]) == (0, "OnlineSRDA"), err
-
-
-@pytest.mark.parametrize("method", [SRDA, MMC])
-def test_errors_in_python_name_what_learns_wide_samples(method):
-    X, y = wide(60)
-    for learn in (method().partial_fit, lambda X, y: local.fit(method(), [(X, y)])):
-        with pytest.raises(WidthError, match=r"OnlineSRDA"):
-            learn(X, y)
-    for instead in (OnlineSRDA(), OC()):
-        assert instead.partial_fit(X, y).n_samples_seen_ == 60
-        assert local.fit(instead, [(X, y)]).n_samples_seen_ == 60
-    assert local.fit(method(), [(X.toarray(), y)]).n_samples_seen_ == 60  # in memory
-    assert method().fit(X, y).transform(X).shape == (60, 1)
 
 
 @pytest.mark.parametrize("method", [SRDA, MMC])
