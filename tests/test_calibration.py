@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 from sklearn.datasets import load_digits, load_iris, load_wine
-from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from narrows import LDA, SRDA, KernelSRDA, OnlineSRDA
@@ -75,20 +74,6 @@ def test_a_matrix_is_found_where_scores_are_wrong():
     assert loss(L @ wrong @ found.A + found.b, code) - best < 0.05 * (given - best)
 
 
-def test_few_samples_have_a_temperature_alone():
-    L, code = scores(47, 3)
-    found = of(L, code, 3, T=2.0)
-    np.testing.assert_array_equal(found.A, np.eye(3) / 2)
-    np.testing.assert_array_equal(found.b, np.zeros(3))
-
-
-def test_right_scores_are_left():
-    L, code = scores(2000, 3)
-    found = of(L, code, 3)
-    np.testing.assert_allclose(found.A, np.eye(3) - 1 / 3, atol=1e-12)
-    assert np.abs(found.b - found.b.mean()).max() < 0.3
-
-
 def test_classes_have_their_weight_among_all_samples():
     L, code = scores(3000, 3)
     counts = np.array([100.0, 400.0, 500.0])
@@ -137,34 +122,14 @@ def test_the_most_probable_class_is_predicted(model, load):
         np.testing.assert_allclose(away, np.broadcast_to(away[:, :1], away.shape), atol=1e-8)
 
 
-def test_a_rule_is_learned_where_classes_differ_in_shape():
-    rng = np.random.default_rng(0)
-    y = rng.choice(3, 6000, p=[0.6, 0.3, 0.1])
-    X = (
-        rng.normal(size=(6000, 2)) * np.array([0.3, 1.0, 3.0])[y, None]
-        + np.array([[0, 0], [1, 1], [1, -1]])[y]
-    )
-    model = SRDA().fit(X[:3000], y[:3000])
-    given = SRDA(alpha=model.alpha_).fit(X[:3000], y[:3000])
-    losses = [log_loss(y[3000:], each.predict_proba(X[3000:])) for each in (model, given)]
-    assert losses[0] < losses[1] - 0.02
-
-
-def test_without_kept_samples_nothing_is_calibrated():
-    X, y = load_wine(return_X_y=True)
-    a, b = SRDA(keep=0).fit(X, y), SRDA(alpha="scale", keep=0).fit(X, y)
-    np.testing.assert_array_equal(a.predict_proba(X), b.predict_proba(X))
-
-
-@pytest.mark.parametrize("model", [SRDA(), SRDA(refine=True), OnlineSRDA(random_state=0)], ids=repr)
 @pytest.mark.slow
+@pytest.mark.parametrize("model", [SRDA(), SRDA(refine=True), OnlineSRDA(random_state=0)], ids=repr)
 def test_mean_probabilities_are_the_shares_of_the_classes(model, data):
     """Within two standard errors, of held-out and of kept samples, but for chance."""
-    pandas = pytest.importorskip("pandas")
     away = []
     for name in SETS:
-        table = pandas.read_csv(data / f"{name}.csv")
-        X, y = table.drop(columns="class").to_numpy(float), table["class"].to_numpy(str)
+        rows = np.genfromtxt(data / f"{name}.csv", delimiter=",", skip_header=1, dtype=str)
+        X, y = rows[:, :-1].astype(float), rows[:, -1]
         if getattr(model, "refine", False) and len(np.unique(y)) > 2:
             continue
         for seed in range(5):

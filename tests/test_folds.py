@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from narrows import OCFS, Moments
+from narrows import Moments
 from tests.cases import labelled
-from tests.inside import Pass, Presence, SchemaError, folds_of, pretend
+from tests.inside import Pass, Presence, SchemaError, pretend
 from tests.oracles.hashes import hashes
 from tests.traced import stopped
 
@@ -124,13 +124,6 @@ def test_folds_may_be_empty():
     assert_same(Pass.of_arrays(step.to_arrays(state), step)[1], state)
 
 
-def test_samples_without_labels_have_numbers():
-    X, y, _ = data()
-    Y = several(y)
-    Y[:6] = 0
-    assert_folds(learned(X, Y)[1], X, Y)
-
-
 def test_an_error_in_one_fold_changes_none():
     X, y, _ = data()
     step, state = learned(X, y, second="class")
@@ -185,13 +178,6 @@ def test_features_are_those_of_every_fold(kind, form):
     assert_folds(state, np.r_[wide, wide[:5]], np.r_[y, y[:5]], **kind)
 
 
-def test_the_moments_of_folds_fit_a_method_that_needs_none():
-    X, y, _ = data()
-    model = OCFS().fit_moments(learned(X, y, second="total")[1])
-    assert len(folds_of(model)) == 1
-    np.testing.assert_allclose(model.scores_, OCFS().fit(X, y).scores_)
-
-
 # -- files -----------------------------------------------------------------------------------------
 
 
@@ -221,19 +207,6 @@ def test_forged_arrays_are_refused(name):
 # -- an update that is interrupted -----------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [{"second": "class"}, {"second": "cross", "keep": 12}], ids=str)
-@forms
-@pytest.mark.parametrize("new", [False, True])
-def test_an_update_that_is_stopped_changes_nothing_or_is_whole(kind, form, new):
-    X, y, _ = data()
-    step, state = learned(form(X), y, **kind)
-    labels = np.full(len(y), "dog") if new else y
-    done = step.add(step.summed([state]), form(X), labels)
-    for left in stopped(state, lambda folds: step.add(folds, form(X), labels), 20):
-        assert_same(left, state if step.n_samples(left) == len(y) else done)
-
-
 @pytest.mark.parametrize("folds", [1, K])
 @pytest.mark.parametrize("kind", [{}, {"second": "total"}, {"second": "class"}])
 @pytest.mark.parametrize("several_labels", [False, True])
@@ -259,16 +232,3 @@ def test_squares_of_folds_are_read_without_products():
     tracemalloc.stop()
     assert peak < 8 * 300 * 300
     np.testing.assert_allclose(found, X.var(axis=0))
-
-
-@pytest.mark.parametrize("other", [{"second": "class"}, {"second": "total", "keep": 9}])
-def test_folds_of_two_kinds_are_refused(other):
-    X, y, _ = data()
-    a, b = (
-        step.to_arrays(state)
-        for step, state in (learned(X, y, second="total"), learned(X, y, **other))
-    )
-    mixed = {k: (b if k.startswith("fold1_") else a)[k] for k in a if k in b or k[4] != "1"}
-    mixed |= {k: v for k, v in b.items() if k.startswith("fold1_")}
-    with pytest.raises((SchemaError, ValueError), match="one kind"):
-        Pass.of_arrays(mixed, Pass(n_folds=K, second="total"))

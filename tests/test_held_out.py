@@ -15,26 +15,16 @@ from scipy import sparse
 from narrows import (
     CHI,
     DF,
-    IDRQR,
     IG,
-    IMMC,
     LDA,
-    MI,
     MMC,
-    MMCFS,
     OC,
     OCFS,
-    OCM,
-    PCA,
     SRDA,
     FisherFS,
-    KernelSRDA,
     Moments,
-    OnlineSRDA,
-    VarianceFS,
 )
 from narrows.errors import ParameterError
-from narrows.evaluate import EnergyDisplay
 from narrows.testing import checks
 from tests.oracles import components, held_out
 
@@ -124,14 +114,6 @@ def test_features_are_those_of_refitting_on_every_fold(method, priors, form):
 
 
 @selectors
-def test_weights_weigh_samples_and_folds(method):
-    X, y = features(n=60)
-    weight = np.random.default_rng(1).random(60) * (np.arange(60) % 7 > 0)
-    fitted = method(n_features="cv").fit(X, y, weight)
-    assert_chose(fitted, held_out.curve(SELECTORS[method], X, y, weight))
-
-
-@selectors
 def test_moments_of_any_number_of_folds_are_accepted(method):
     X, y = features()
     weight = np.random.default_rng(1).random(len(y))  # without ties
@@ -142,17 +124,6 @@ def test_moments_of_any_number_of_folds_are_accepted(method):
     assert_chose(fitted, held_out.curve(SELECTORS[method], X, y, weight, K=3))
     plain = method().fit_moments(folds)
     np.testing.assert_allclose(plain.scores_, method().fit(X, y, weight).scores_)
-
-
-@pytest.mark.parametrize("method", [OCFS, FisherFS])
-@pytest.mark.parametrize("unit", [2.0**-480, 2.0**480])
-def test_units_change_nothing(method, unit):
-    X, y = features()
-    expected, fitted = (method(n_features="cv").fit(X * by, y) for by in (1.0, unit))
-    by = unit**2 if method is OCFS else 1.0
-    np.testing.assert_array_equal(fitted.held_out_scores_, expected.held_out_scores_ * by)
-    np.testing.assert_array_equal(fitted.held_out_errors_, expected.held_out_errors_ * by)
-    assert fitted.n_features_ == expected.n_features_
 
 
 def test_a_sample_of_several_labels_is_in_one_fold():
@@ -180,16 +151,6 @@ def test_features_that_distinguish_no_held_out_samples_are_warned_of(method):
         fitted = method(n_features="cv").fit(X, y)
     assert fitted.n_features_ == 1
     assert fitted.held_out_scores_.max() <= 0
-
-
-@pytest.mark.slow
-def test_the_display_shows_the_curve_and_the_choice():
-    pytest.importorskip("matplotlib")
-    fitted = OCFS(n_features="cv").fit(*features())
-    _, _, curve, point, line = EnergyDisplay.from_estimator(fitted).ax_.lines
-    share = fitted.held_out_scores_ / fitted.held_out_scores_.max()
-    np.testing.assert_allclose(curve.get_ydata(), share)
-    assert point.get_xdata()[0] == line.get_xdata()[0] == fitted.n_features_
 
 
 # -- numbers of components, ridges and eps ---------------------------------------------------------
@@ -358,52 +319,3 @@ def test_laws(estimator, failing):
         if law not in undecided:
             with suppress(SkipTest):  # as expected
                 check()
-
-
-@pytest.mark.parametrize(
-    ("estimator", "word"),
-    [
-        (SRDA(n_components="cv", solver="lsqr"), "solver"),
-        (LDA(n_components="cv", solver="pca"), "solver"),
-        (LDA(n_components="cv", solver="gsvd"), "solver"),
-        (LDA(mu="cv", solver="pca"), "solver"),
-        *((method(n_components="cv"), "n_components")
-          for method in (OCM, PCA, MMC, KernelSRDA, OnlineSRDA)),
-        *((method(eps="cv"), "eps") for method in (MMCFS, IMMC)),
-        (IDRQR(mu="cv"), "mu"),
-        *((method(n_features="cv"), "n_features") for method in (MMCFS, VarianceFS, DF, MI)),
-        (FisherFS(n_features="cv", optimum="trace_ratio"), "trace_ratio"),
-        (OCFS(n_features="cv", energy=0.5), "at most one of"),
-    ],
-    ids=repr,
-)  # fmt: skip
-def test_what_is_never_chosen_is_refused(estimator, word):
-    with pytest.raises(ParameterError, match=rf'{word}.*got .*("|.)(cv|pca|gsvd|lsqr)'):
-        estimator.fit(*samples())
-
-
-def test_more_features_than_are_summed():
-    X, y = sparse.random_array((20, 9000), density=0.01, rng=0, format="csr"), np.arange(20) % 2
-    for estimator in (SRDA(n_components="cv"), MMC(eps="cv")):
-        with pytest.raises(ParameterError, match=r"8,192"):
-            clone_of(estimator).fit(X, y)
-    for estimator in (LDA(n_components="cv"), LDA(mu="cv")):
-        with pytest.raises(ParameterError, match=r"8,192"):
-            clone_of(estimator).fit(X.toarray(), y)
-    fitted = SRDA().fit(X, y).set_params(n_components="cv")
-    with pytest.raises(ParameterError, match="8,192"):
-        _ = fitted.components_
-
-
-def test_too_few_samples():
-    X, y = samples()
-    for estimator in (OC(n_components="cv"), OCFS(n_features="cv")):
-        with pytest.raises(ValueError, match="expected samples of positive weight in each fold"):
-            estimator.fit(X[:4], y[:4])
-    for estimator in CHOICES[1:3]:
-        with pytest.raises(ValueError, match="expected a class with two samples at least"):
-            clone_of(estimator).fit(X[:5], y[:5])
-    stream = OCFS(n_features="cv").partial_fit(X[:4], y[:4])
-    with pytest.raises(ValueError, match="none in one of the folds"):
-        _ = stream.n_features_
-    assert stream.partial_fit(X[4:], y[4:]).n_features_ > 0

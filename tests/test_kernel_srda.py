@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import itertools
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 
 import narrows
-from narrows import SRDA, KernelSRDA, Moments, Window
+from narrows import KernelSRDA
 from narrows.errors import DataError, ParameterError, RangeError
 from tests.cases import assert_same, bytes_of
 from tests.conftest import slow
@@ -24,7 +23,6 @@ from tests.oracles import kernel as oracle
 from tests.oracles.hashes import hashes
 from tests.test_forgery import rewritten
 from tests.test_papers import uci
-from tests.traced import stopped
 
 KERNELS = ("rbf", "relu")
 
@@ -58,27 +56,7 @@ def same(a, b, X, rtol=1e-9):
 # -- the map ---------------------------------------------------------------------------------------
 
 
-GOLDEN_SUMS = [383304, 287717]
 GOLDEN_RBF, GOLDEN_RELU = "9ef9e25f001800f7", "ff9c24e22e36d84f"
-
-
-def test_weights_are_sums_of_integers_of_a_fixed_generator():
-    raw = np.random.PCG64(3)
-    bits = raw.random_raw(6).tolist()
-    sums = [sum((b >> s) & 0xFFFF for b in bits[i : i + 3] for s in (0, 16, 32, 48))
-            for i in (0, 3)]  # fmt: skip
-    assert sums == GOLDEN_SUMS
-    expected = (np.array(sums) - 6 * 65535) / 65536
-    W, _ = oracle.weights(3, "rbf", 4, 5)
-    np.testing.assert_array_equal(W[0], expected)
-    assert hashlib.sha256((0.5 * W).astype("<f8").tobytes()).hexdigest()[:16] == GOLDEN_RBF
-    W, shift = oracle.weights(3, "relu", 4, 5)
-    np.testing.assert_array_equal(shift[:2], expected)
-    assert hashlib.sha256(W.astype("<f8").tobytes()).hexdigest()[:16] == GOLDEN_RELU
-    for kernel in KERNELS:  # and the map has these
-        found = RandomFeatures(3, kernel, 4, 0.5, np.zeros(5)).coordinates(np.eye(5))
-        expected = oracle.coordinates(np.eye(5), 3, kernel, 4, 0.5, np.zeros(5))
-        np.testing.assert_allclose(found, expected, rtol=0, atol=4e-16)
 
 
 @pytest.mark.parametrize("m", [1, 2, 7, 40])
@@ -96,24 +74,6 @@ def test_coordinates_are_those_of_the_formula(m, kernel, form):
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, expected, atol=3e-6)
     assert map.coordinates(form(X[:0])).shape == (0, m + 6)
-
-
-def test_inner_products_tend_to_the_kernel():
-    X = np.random.default_rng(0).normal(size=(40, 5))
-    distance = ((X[:, None] - X) ** 2).sum(axis=2)
-    for m, near in ((200, 0.3), (8000, 0.05)):
-        H = RandomFeatures(1, "rbf", m, 0.2, X.mean(axis=0)).coordinates(X)[:, :m]
-        np.testing.assert_allclose(H @ H.T, np.exp(-0.2 * distance), atol=near)
-
-
-def test_the_map_of_a_fit_is_that_of_its_definition():
-    X, y = circles()
-    fitted = small(random_state=5).fit(X, y)
-    map = map_of(fitted)
-    assert (map.seed, map.n_hidden, map.kernel) == (5, 30, "rbf")
-    np.testing.assert_allclose(map.centre, X.mean(axis=0), atol=1e-14)
-    assert fitted.gamma_ == pytest.approx(0.15 / X.var(axis=0).sum(), rel=1e-12)
-    assert small(gamma=0.7).fit(X, y).gamma_ == 0.7
 
 
 # -- the solution ----------------------------------------------------------------------------------
@@ -189,31 +149,7 @@ def test_probabilities_are_calibrated_by_held_out_samples():
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)
 
 
-@pytest.mark.slow
-def test_fewer_samples_than_coordinates_are_compared_as_by_explicit_fits():
-    rng = np.random.default_rng(0)
-    grid = np.array(list(itertools.product(range(1, 6), repeat=4)), dtype=float)
-    X = rng.permutation(grid)[:400]
-    y = np.sign(X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3]).astype(int) + 1
-    model = KernelSRDA(n_hidden=600).fit(X, y)
-    map, order = map_of(model), np.argsort(hashes(X))
-    Z = oracle.coordinates(X, map.seed, "rbf", 600, map.gamma, map.centre)
-    each = oracle.curve(Z, y, order, model.alphas_[4:], 399)
-    np.testing.assert_allclose(model.alpha_scores_[4:], each.mean(axis=1), atol=1e-3)
-
-
 # -- streams, merging and subtraction --------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_shards_in_any_order_are_one_fit():
-    X, y = circles(600)
-    fitted, rng = small(alpha="cv").fit(X, y), np.random.default_rng(0)
-    for order in (np.arange(600), np.argsort(y, kind="stable"), rng.permutation(600)):
-        shards = [fitted.emptied().partial_fit(X[rows], y[rows])
-                  for rows in np.array_split(order, 20)]  # fmt: skip
-        first, *others = (shards[k] for k in rng.permutation(20))
-        same(first.merge(*others), fitted, X)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -237,23 +173,6 @@ def in_chunks(model, cuts, *arrays):
 def soon(monkeypatch):
     """Let streams make their maps of 100 samples."""
     pretend(monkeypatch, "maps of few samples")
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("half_life", [None, 60.0])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_chunks_do_not_matter_where_the_map_is_made(soon, half_life, form):
-    X, y = circles(140)
-    X, weight = form(X), np.random.default_rng(0).integers(0, 3, 140).astype(float)
-    model = small(half_life=half_life, alpha=0.2)
-    expected = in_chunks(clone(model), [], X.toarray() if sparse.issparse(X) else X, y, weight)
-    assert map_of(expected) is not None
-    first = clone(model).partial_fit(X[:100], y[:100], weight[:100])
-    np.testing.assert_allclose(map_of(expected).centre, map_of(first).centre, atol=1e-12)
-    for cuts in ([99], [100], [101], [30, 99, 100], [99, 101], [0, 0, 120], range(80, 140)):
-        found = in_chunks(clone(model), cuts, X, y, weight)
-        assert (found.n_samples_seen_, (map_of(found) is not None)) == (140, True)
-        same(found, expected, X, rtol=1e-8)
 
 
 def test_a_map_is_made_of_a_thousand_samples():
@@ -367,62 +286,8 @@ def test_unusual_samples_give_numbers(kind, verb, kernel, alpha):
         assert model.score(X, y) > 0.6
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_units_do_not_matter(kernel):
-    X, y = circles(100)
-    expected = small(kernel=kernel, alpha=0.5).fit(X, y)
-    for unit in (2.0**-400, 2.0**-100, 2.0**100, 2.0**400):
-        found = small(kernel=kernel, alpha=0.5).fit(X * unit, y)
-        assert found.gamma_ == pytest.approx(expected.gamma_ / unit**2, rel=1e-9)
-        np.testing.assert_allclose(found.transform(X * unit), expected.transform(X), atol=1e-6)
-
-
-def test_equal_samples_are_an_error():
-    X, y = np.ones((30, 2)), np.arange(30) % 2
-    with pytest.raises(ValueError, match=r"^expected classes with different means"):
-        small().fit(X, y)
-    stream = small(n_components=1).partial_fit(X, y)
-    assert not stream.transform(X).any()
-
-
 def everything(model):
     return bytes_of(model) if model.__sklearn_is_fitted__() else sorted(vars(model))
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("verb", ["partial_fit", "fit"])
-@pytest.mark.parametrize("start", [None, 0, 60, 90, "fit"])
-def test_a_stopped_update_changes_nothing(soon, verb, start):
-    X, y = circles(160)
-    model = small(half_life=9.0 if start == 90 else None)
-    if start == "fit":
-        model.fit(X[:60], y[:60])
-    elif start is not None:
-        model.partial_fit(X[:start], y[:start])
-    done = getattr(copy.deepcopy(model), verb)(X[60:], y[60:])
-    for left in stopped(model, lambda model: getattr(model, verb)(X[60:], y[60:]), 15):
-        assert everything(left) in (everything(model), everything(done))
-        assert set(vars(left)) in (set(vars(model)), set(vars(done)))
-
-
-def test_too_many_features_are_an_error():
-    X = sparse.csr_array((4, 8193))
-    for model in (small(), Window(small())):
-        for verb in ("fit", "partial_fit"):
-            with pytest.raises(ValueError, match=r"^expected at most 8,192 features.* got 8,193"):
-                getattr(model, verb)(X, [0, 1, 0, 1])
-
-
-def test_states_of_others_are_an_error():
-    X, y = circles(60)
-    for stats in (SRDA().fit(X, y).moments_ * 1.0, Moments.of(X, y), 3, X):
-        with pytest.raises(
-            (TypeError, ValueError),
-            match=r"^expected (Moments|an estimator that has a map)",
-        ):
-            small().fit_moments(stats)
-    with pytest.raises(ValueError, match="KernelSRDA"):
-        SRDA().merge(small().fit(X, y))
 
 
 # -- files that do not fit -------------------------------------------------------------------------

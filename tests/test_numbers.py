@@ -9,31 +9,22 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from scipy.linalg import subspace_angles
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.datasets import load_diabetes, load_linnerud
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import f_regression
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import r2_score
-from sklearn.pipeline import make_pipeline
 
 from narrows import (
-    OC,
-    OCFS,
     PLS,
-    SRDA,
     CorrelationFS,
     ForwardFS,
     Moments,
-    OnlineSRDA,
     ReducedRank,
-    Window,
 )
 from narrows.errors import ParameterError
-from narrows.testing import check_method, laws
-from tests.cases import NUMERIC_METHODS, bytes_of, labelled
+from tests.cases import NUMERIC_METHODS, bytes_of
 from tests.inside import pretend
 
 
@@ -104,17 +95,6 @@ def test_pls_predicts_as_nipals_does(data):
         near(ours.predict(X), (X @ ours.coef_.T + ours.intercept_).reshape(y.shape), 1e-12)
 
 
-def test_the_share_that_each_component_explains_adds_up():
-    X, Y = numbers()
-    pls = PLS(n_components=8).fit(X, Y)
-    T = pls.transform(X) - pls.mean_ @ pls.components_.T
-    assert np.abs(np.corrcoef(T.T) - np.eye(8)).max() < 1e-8  # scores are uncorrelated
-    _, B = centred(X, Y)
-    for p, share in enumerate(np.cumsum(pls.explained_variance_ratio_), 1):
-        fitted = B - T[:, :p] @ np.linalg.lstsq(T[:, :p], B)[0]
-        assert share == pytest.approx(1 - (fitted**2).sum() / (B**2).sum(), abs=1e-10)
-
-
 def test_components_that_add_nothing_are_zero():
     rng = np.random.default_rng(0)
     X = np.linalg.qr(rng.normal(size=(40, 4)))[0]
@@ -160,25 +140,6 @@ def test_no_matrix_of_the_rank_has_a_lower_penalised_error(p):
     assert error == pytest.approx(
         ((T - A @ ours.coef_.T) ** 2).sum() + alpha * (ours.coef_**2).sum(), rel=1e-9
     )
-
-
-@pytest.mark.parametrize("alpha", [0.0, 1.0, 50.0])
-def test_class_indicators_span_the_directions_of_srda(alpha):
-    X, y = labelled(n=90, c=4)
-    indicators = (y[:, None] == np.unique(y)).astype(int)
-    ours, srda = ReducedRank(alpha=alpha).fit(X, indicators), SRDA(alpha=alpha).fit(X, y)
-    assert ours.components_.shape == srda.components_.shape == (3, 7)
-    assert subspace_angles(ours.components_.T, srda.components_.T).max() < 1e-7
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_dependent_targets_of_wide_sparse_samples_have_no_direction_of_rounding(seed):
-    X = sparse.random_array((60, 9000), density=0.02, format="csr", rng=np.random.default_rng(seed))
-    indicators = np.eye(4)[np.arange(60) % 4]
-    ours = ReducedRank(alpha=1.0).fit(X, indicators)
-    assert ours.components_.shape == (3, 9000)
-    W, A = ours.components_.T, X.toarray() - X.mean(axis=0)
-    near((A @ W).T @ (A @ W) / 60 + W.T @ W / 60, np.eye(3), 1e-9)
 
 
 # -- choices by held-out samples -----------------------------------------------------------------
@@ -262,18 +223,6 @@ def test_forward_selection_is_stepwise_least_squares(q, seed):
     assert ours.ranking_.tolist() == flat(expected)
     near(ours.gain_curve_ * q, curve, 1e-8)
     near(np.cumsum(ours.scores_[ours.ranking_]), curve, 1e-8)
-
-
-def test_forward_selection_starts_from_given_features_and_takes_groups():
-    X, y = numbers(q=1, d=9)
-    expected, curve = stepwise(X, y, 4, start=(3, 7))
-    ours = ForwardFS(n_features=4, ridge=0.0, start=[3, 7]).fit(X, y)
-    assert ours.ranking_[:4].tolist() == flat(expected)
-    groups = np.array(list("aabcbdeec"))
-    expected, curve = stepwise(X, y, 3, groups=groups)
-    ours = ForwardFS(n_features=3, ridge=0.0, groups=groups).fit(X, y)
-    assert sorted(ours.get_support(indices=True)) == sorted(flat(expected))
-    near(ours.gain_curve_, curve, 1e-8)
 
 
 def test_the_number_of_features_is_that_of_cross_validation_on_samples():
@@ -374,48 +323,6 @@ def test_targets_of_any_form_are_the_same_numbers(method):
 
 
 X, Y = numbers(n=30, q=2)
-WRONG_TARGETS = {
-    "none": (None, "target y is None"),
-    "NaN": (np.where(Y > Y.max() - 1e-9, np.nan, Y), "finite targets, got NaN"),
-    "infinity": (np.where(Y > Y.max() - 1e-9, np.inf, Y), "finite targets, got infinity"),
-    "text": (np.array(["a", "b"] * 15), "got text"),
-    "text among numbers": ([1.0, "b"] * 15, "got text"),
-    "missing": ([1.0, None] * 15, "finite targets, got NaN"),
-    "complex": (Y + 1j, "got complex numbers"),
-    "dates": (np.full(30, "2020", "M8[Y]"), "got dates"),
-    "three dimensions": (Y[:, :, None], "got y of shape"),
-    "no targets": (Y[:, :0], "got y of shape"),
-    "too few": (Y[:29], "targets of 30 samples, got those of 29"),
-    "sparse": (sparse.csr_array(Y), "dense array, got a sparse one"),
-    "huge": (Y * 1e300, "expected"),
-}
-
-
-@method
-@pytest.mark.parametrize("what", WRONG_TARGETS)
-def test_wrong_targets_are_refused_and_change_nothing(method, what):
-    given, message = WRONG_TARGETS[what]
-    model = method().fit(X, Y)
-    before = bytes_of(model)
-    for verb in (model.partial_fit, model.fit, method().partial_fit, method().fit):
-        with pytest.raises(ValueError, match=message):
-            verb(X, given)
-        assert bytes_of(model) == before
-
-
-@method
-def test_another_number_of_targets_is_refused_and_changes_nothing(method):
-    model, window = method().fit(X, Y), Window(method(), samples=20).partial_fit(X, Y)
-    before = bytes_of(model)
-    for targets in (Y[:, 0], np.column_stack([Y, Y])):
-        for verb in (model.partial_fit, window.partial_fit):
-            with pytest.raises(ValueError, match="expected 2 targets as before"):
-                verb(X, targets)
-        with pytest.raises(ValueError, match="expected 2 targets as before"):
-            model.merge(method().fit(X, targets))
-        assert bytes_of(model) == before
-    with pytest.raises(ParameterError, match=r"^expected no classes"):
-        model.partial_fit(X, Y, classes=[1, 2])
 
 
 def test_a_stream_without_a_direction_yet_predicts_the_mean():
@@ -427,33 +334,6 @@ def test_a_stream_without_a_direction_yet_predicts_the_mean():
     with pytest.raises(NotFittedError, match="expected targets that vary with"):
         model.transform(X)
     near(model.partial_fit(X[1:], Y[1:]).predict(X), ReducedRank().fit(X, Y).predict(X), 1e-9)
-
-
-def test_samples_of_much_weight_are_held_out_without_a_warning(recwarn):
-    rows, targets = np.vstack([np.tile(X[:2], (40, 1)), X]), np.vstack([np.tile(Y[:2], (40, 1)), Y])
-    weight = np.where(np.arange(110) < 40, 1e6, 1.0)
-    assert len(ReducedRank().fit(rows, targets, weight).alpha_scores_) == 10
-    assert ReducedRank().fit(np.vstack([X, 1e8 * X[:1]]), np.vstack([Y, Y[:1]])).alpha_ > 0
-    assert not recwarn.list
-
-
-@pytest.mark.slow
-def test_laws_of_classes_do_not_apply():
-    for name in ("label_types", "class_names", "two_classes"):
-        assert laws(PLS())[name] == "the targets are numbers"
-        assert laws(LinearDiscriminantAnalysis())[name] == ""
-    outcomes = check_method(PLS(n_components=3), n_draws=1)
-    assert {each.law for each in outcomes if each.status == "passed"} >= {"merge", "offset"}
-
-
-@pytest.mark.parametrize(
-    "estimator", [OC(), SRDA(), OCFS(), ForwardFS(target="classes"), OnlineSRDA()]
-)
-def test_estimators_for_classes_name_those_for_numbers(estimator):
-    named = "use PLS, ReducedRank, CorrelationFS, or target="
-    for verb, targets in itertools.product((estimator.fit, estimator.partial_fit), (Y, Y[:, 0])):
-        with pytest.raises(ValueError, match=named):
-            verb(X, targets)
 
 
 def test_forward_selection_tells_numbers_from_classes_by_fractions():
@@ -473,16 +353,6 @@ def test_forward_selection_tells_numbers_from_classes_by_fractions():
         expected.set_params(target="auto").merge(ForwardFS(n_features=3).fit(X, classes))
 
 
-@pytest.mark.parametrize("power", [-270, -260, 255])
-def test_products_of_large_and_small_targets_have_squares(power):
-    X, Y = numbers(q=3)
-    here, there = PLS(2).fit(X, Y), PLS(2).fit(np.ldexp(X, power), np.ldexp(Y, power))
-    found = np.ldexp(there.predict(np.ldexp(X, power)), -power)
-    np.testing.assert_array_equal(found, here.predict(X))
-    shares = here.explained_variance_ratio_
-    np.testing.assert_array_equal(there.explained_variance_ratio_, shares)
-
-
 def test_a_ridge_without_samples_that_could_be_held_out_is_the_scale_of_the_features():
     X, Y = numbers(n=300)
     scale, given = X.var(axis=0).sum(), moments(X, Y)
@@ -490,55 +360,3 @@ def test_a_ridge_without_samples_that_could_be_held_out_is_the_scale_of_the_feat
     assert ReducedRank().fit_moments(given).alpha_ == pytest.approx(scale)
     with pytest.raises(ParameterError, match=r"^expected moments of folds or with kept"):
         ReducedRank(alpha="cv").fit_moments(given)
-
-
-def test_moments_of_other_targets_are_refused():
-    X, Y = numbers()
-    given = moments(X, Y)
-    for call, word in (
-        (lambda: PLS().fit_moments(Moments.of(X, [0, 1] * 60, second="cross")), "numeric targets"),
-        (lambda: OC().fit_moments(given), "moments of classes"),
-        (lambda: PLS().fit_moments(moments(X, Y, second="total")), "second='cross'"),
-        (lambda: given + moments(X, Y[:, 0]), "2 targets as before, got 1"),
-        (lambda: given + Moments(8, second="cross"), "numeric=True and numeric=False"),
-    ):
-        with pytest.raises(ValueError, match=f"^expected .*{word}"):
-            call()
-
-
-def test_what_wide_samples_do_not_have_is_refused():
-    X, y = wide()
-    for model in (PLS(), ReducedRank()):
-        with pytest.raises(ValueError, match=r"8,192"):
-            model.partial_fit(X, y)
-        fitted = model.fit(X, y)
-        for verb in (lambda m: m.partial_fit(X, y), lambda m: m.merge(m)):
-            with pytest.raises(ValueError, match=r"CorrelationFS"):
-                verb(fitted)
-        with pytest.raises(ParameterError, match=r"8,192 features for n_compo"):
-            model.set_params(n_components="cv").fit(X, y)
-        model.set_params(n_components=None)
-        with pytest.raises(ValueError, match=r"expected targets that vary with the feat"):
-            model.fit(X, np.full(150, 0.1))
-        with pytest.raises(ValueError, match=r"expected samples with a non-zero weight"):
-            model.fit(X, y, np.zeros(150))
-    with pytest.raises(ParameterError, match=r"8,192"):
-        ForwardFS(target="numeric").fit(X, y)
-    selected = make_pipeline(CorrelationFS(n_features=500), ForwardFS(3)).fit(X, y)
-    assert selected.transform(X).shape == (150, 3)
-
-
-@method
-def test_what_cannot_be_fitted_is_refused(method):
-    if method is not numeric_forward and method is not CorrelationFS:
-        for A, b in ((X, np.ones(30)), (np.ones((30, 4)), Y), (X[:1], Y[:1])):
-            with pytest.raises(ValueError, match=r"^expected targets that vary"):
-                method().fit(A, b)
-    with pytest.raises(ValueError, match=r"^expected samples with a non-zero"):
-        method().fit(X, Y, np.zeros(30))
-    with pytest.raises(AttributeError, match="does not support classes_"):
-        method().fit(X, Y).classes_  # noqa: B018
-    for model, n in ((PLS(n_components=9), 30), (ReducedRank(n_components=3), 30),
-                     (PLS(n_components="cv"), 4)):  # fmt: skip
-        with pytest.raises(ValueError, match=r"^expected "):
-            model.fit(X[:n], Y[:n])

@@ -126,15 +126,6 @@ def test_equals_a_scaler_in_front(method, shape, weighted):
         close(model.predict_proba(X), other.predict_proba(Z))
 
 
-def test_a_weight_that_is_chosen_is_that_of_standardised_samples():
-    X, y, _, _ = units()
-    Z = StandardScaler().fit_transform(X)
-    model = MMC(n_components=2, eps="cv", standardize=True).fit(X, y)
-    np.testing.assert_array_equal(model.eps_values_, MMC(eps="cv").fit(Z, y).eps_values_)
-    other = MMC(n_components=2, eps=model.eps_).fit(Z, y)
-    assert_is(model, other, Z, X, StandardScaler().fit(X).scale_)
-
-
 # -- some of the features --------------------------------------------------------------------------
 
 
@@ -167,23 +158,6 @@ def test_a_wrong_name_has_a_hint(run):
 
 
 # -- sums ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", FIXED, ids=repr)
-def test_powers_of_two_change_nothing(method):
-    X, y, T, _ = units()
-    X[:, 3] += np.arange(300) % 2
-    X /= X.std(axis=0)
-    rng = np.random.default_rng(1)
-    model = fit(method, X, y, T, standardize=True)
-    for _ in range(3):
-        unit = 2.0 ** rng.integers(-40, 41, 12)
-        other = fit(method, X * unit, y, T, standardize=True)
-        signs = np.sign(np.sum(model.components_ * other.components_ * unit, axis=1))
-        found = signs[:, None] * other.components_ * unit
-        np.testing.assert_array_equal(found, model.components_)
-        if hasattr(model, "predict"):
-            np.testing.assert_array_equal(other.predict(X * unit), model.predict(X))
 
 
 def test_pca_is_that_of_the_correlation_matrix():
@@ -334,16 +308,6 @@ def test_the_first_samples_of_a_stream_give_the_units(form, half_life, monkeypat
         assert_kernels_alike(model, form(X), other, Z)
 
 
-@pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
-def test_a_map_in_single_precision(unit):
-    X, y, _, _ = rings()
-    X = (X * [unit / X[:, 0].std(), unit / X[:, 1].std(), 0.0]).astype(np.float32)
-    models = [kernel(standardize=True).fit(given, y) for given in (X, X.astype(float))]
-    assert_kernels_alike(models[0], X.astype(float), models[1], X.astype(float))
-    for given in (X, sparse.csr_array(X)):
-        close(models[0].transform(given), models[1].transform(X.astype(float)), 1e-4)
-
-
 @pytest.mark.parametrize("scale", [np.zeros(3), np.array([1, -1, 1.0]), np.full(3, np.inf), [1.0]])
 def test_units_of_a_damaged_map_are_refused(scale, tmp_path):
     X, y, _, _ = rings()
@@ -387,34 +351,6 @@ def test_onnx(method, value):
 ROWS = "age,income,label\n" + "".join(
     f"{20 + k % 40},{1000 * (k % 7) + k},{'ab'[k % 40 > 18]}\n" for k in range(80)
 )
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("--standardize all", True),
-        ("--standardize 1,age", [1, 0]),
-        ('--param standardize=["income"]', [1]),
-    ],
-)
-def test_the_command_line(run, option, value):
-    command = f"fit a.csv --label label --method srda --alpha scale {option} -o m.narrows"
-    assert run(command, a__csv=ROWS)[0] == 0
-    model = narrows.load("m.narrows")
-    assert model.standardize == value
-    table = pd.read_csv("a.csv")
-    X, y = table[["age", "income"]].to_numpy(float), table["label"]
-    close(model.components_[0], SRDA(alpha="scale", standardize=value).fit(X, y).components_[0])
-
-
-@pytest.mark.parametrize(
-    "value", ["yes", 2, None, [12], [-1], [1, True], ["c0"], [True, False]], ids=str
-)
-@pytest.mark.parametrize("method", [SRDA(), PLS(), KernelSRDA()], ids=repr)
-def test_a_wrong_choice_is_an_error(method, value):
-    X, y, T, _ = units()
-    with pytest.raises(ParameterError, match=r"standardize.* got"):
-        fit(method, X, y, T, standardize=value)
 
 
 @pytest.mark.parametrize("method", FIXED, ids=repr)

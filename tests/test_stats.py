@@ -10,7 +10,6 @@ import pytest
 from scipy import sparse
 
 from narrows import CHI, OC, OCFS, FisherFS, Moments
-from narrows.criteria import BETWEEN
 from narrows.errors import ParameterError
 from tests.cases import labelled
 from tests.conftest import slow
@@ -163,15 +162,6 @@ def test_priors(kind, expected):
     np.testing.assert_allclose(stats.priors(kind), [*expected, 0])
 
 
-def test_classes_appear_in_any_order_and_are_sorted():
-    stats = Moments(1)
-    for label in ("m", "z", "a", "mm", "m"):
-        stats.update([[1.0]], [label])
-    assert stats.classes.tolist() == ["a", "m", "mm", "z"]
-    assert stats.counts.tolist() == [1, 2, 1, 1]
-    assert stats.sums[:, 0].tolist() == [1, 2, 1, 1]
-
-
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64])
 @pytest.mark.parametrize("wide", [False, True])
 def test_labels_that_are_numbers_are_found_as_numpy_finds_them(dtype, wide):
@@ -264,14 +254,6 @@ def test_rounding_that_a_subtraction_leaves_is_no_variance():
     assert left.variances(left.priors()).tolist() == [0.0] * 3
 
 
-def test_rounding_that_a_subtraction_leaves_is_no_difference_of_means():
-    rng = np.random.default_rng(0)
-    other = Moments.of(rng.normal(size=(1000, 3)), np.arange(1000) % 2)
-    same = Moments.of(np.full((501, 3), 3.7), np.arange(501) % 2)
-    left = same + other - other
-    assert not BETWEEN.diagonal(left).any()
-
-
 @pytest.mark.parametrize("size", [6000, 1000])
 def test_the_origin_follows_the_weight_of_a_stream(size):
     """So the variances within the classes that came later have their digits."""
@@ -282,20 +264,6 @@ def test_the_origin_follows_the_weight_of_a_stream(size):
     for state in states:
         alone = state.priors([0, 0, 1, 1])
         np.testing.assert_allclose(state.variances(alone), later[0].var(axis=0), rtol=1e-6)
-
-
-@pytest.mark.nightly
-def test_a_state_that_forgets_has_the_digits_of_what_it_knows():
-    """Rows of long ago were elsewhere; those since then come in batches that weigh little."""
-    (X, y), (X_later, y_later) = far_apart()
-    state = Moments.of(X, y, second="total")
-    for start in range(0, 6000, 20):
-        rows = slice(start, start + 20)
-        state.fade(0.5**0.4, Moments.of(X_later[rows], y_later[rows], second="total"))
-    weight = 0.5 ** (0.4 * (np.arange(6000)[::-1] // 20))
-    mean = np.average(X_later - 1e6, axis=0, weights=weight)
-    expected = np.average((X_later - 1e6 - mean) ** 2, axis=0, weights=weight)
-    np.testing.assert_allclose(state.variances(state.priors()), expected, rtol=1e-6)
 
 
 def test_a_variance_of_which_a_subtraction_leaves_nothing_is_0_and_no_error():

@@ -33,7 +33,6 @@ from narrows import (
     Window,
 )
 from narrows.engines import local
-from narrows.errors import ParameterError
 from tests.inside import fit_in_parts, folds_of, map_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin")
@@ -199,10 +198,3 @@ def test_what_is_subtracted_was_never_learned(name):
     else:
         left = whole.moments_ - gone.moments_
     same(clone(model).fit_moments(left), clone(model).fit(X[:80], y[:80]), X, 1e-8)
-
-
-def test_a_model_without_what_is_held_out_cannot_choose():
-    for name in FEW[:3]:
-        model, X, y = made(name)
-        with pytest.raises(ParameterError, match=r"^expected .*moments (of folds|with kept)"):
-            clone(model).fit_moments(Moments.of(X, y, second="cross"))
