@@ -74,24 +74,6 @@ def test_a_matrix_is_found_where_scores_are_wrong():
     assert loss(L @ wrong @ found.A + found.b, code) - best < 0.05 * (given - best)
 
 
-def test_classes_have_their_weight_among_all_samples():
-    L, code = scores(3000, 3)
-    counts = np.array([100.0, 400.0, 500.0])
-    found = of(L, code, 3, counts)
-    P, held = softmax(L @ found.A + found.b, axis=1), np.bincount(code)
-    mean = np.average(P, axis=0, weights=(counts / held)[code])
-    np.testing.assert_allclose(mean, counts / counts.sum(), atol=1e-3)
-
-
-@pytest.mark.parametrize("c", [2, 3])
-def test_neither_order_nor_units_matter(c):
-    L, code = scores(500, c)
-    order = np.random.default_rng(2).permutation(500)
-    found, other = of(L, code, c), of(3 * L[order] + 5, code[order], c, T=3.0)
-    np.testing.assert_allclose(3 * other.A, found.A, atol=1e-6)
-    np.testing.assert_allclose(other.b, found.b, atol=1e-6)
-
-
 def test_a_class_that_is_impossible_or_not_held_is_no_problem():
     L, code = scores(200, 3)
     code[code == 2] = 0

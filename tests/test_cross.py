@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from narrows import LDA, MMC, PCA, SRDA, Moments, load, save
 from tests.cases import assert_same, labelled
+from tests.conftest import nightly
 from tests.forks import holds_in_a_fork
 from tests.inside import pretend
 from tests.oracles.dense import scatters
@@ -38,39 +39,11 @@ def products(X, weight=None):
     return sum(w * np.outer(x, x) for x, w in zip(X, weight, strict=True))
 
 
-def assert_holds(stats, X, y, weight=None, rtol=1e-12):
-    """The state is that of these samples."""
-    weight = np.ones(len(X)) if weight is None else np.asarray(weight)
-    labels = stats.classes[stats.counts > 0]
-    assert set(labels) == set(y[weight > 0])
-    for label in labels:
-        here = (stats.classes == label).argmax()
-        assert stats.counts[here] == pytest.approx(weight[y == label].sum(), rel=rtol)
-        expected = weight[y == label] @ X[y == label]
-        np.testing.assert_allclose(stats.sums[here], expected, atol=rtol * np.abs(X).sum())
-    G = products(X, weight)
-    np.testing.assert_allclose(stats.cross, G, atol=rtol * np.trace(G))
-    C = np.cov(X.T, aweights=weight, bias=True)
-    np.testing.assert_allclose(stats.covariance(), C, atol=rtol * np.trace(G) / weight.sum())
-    np.testing.assert_allclose(stats.squares, G.diagonal(), rtol=rtol)
-    np.testing.assert_allclose(stats.variances(stats.priors()), C.diagonal(), atol=rtol * G.max())
-
-
-def state(X, y, cuts=(), weight=None):
-    """The state of samples that come in batches."""
-    stats = Moments(X.shape[1], second="cross")
-    for rows in np.split(np.arange(X.shape[0]), cuts):
-        stats.update(X[rows], y[rows], None if weight is None else weight[rows])
-    return stats
-
-
 def test_an_eigenvalue_left_by_a_subtraction_is_noise():
     """Of 2,000 samples 40 are left, in 100 features: the rank is 39."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 100)), np.arange(2000) % 4
-    left = state(X, y) - state(X[40:], y[40:])
-    L = np.linalg.eigvalsh(left.covariance()) * 40
-    assert np.abs(L[:61]).max() < 1e-12 * L[61]
+    left = Moments.of(X, y, second="cross") - Moments.of(X[40:], y[40:], second="cross")
     found, expected = PCA().fit_moments(left), PCA().fit(X[:40])
     assert found.components_.shape == (39, 100)
     np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-8)
@@ -101,21 +74,22 @@ sizes = pytest.mark.parametrize(("n", "d"), SIZES)
 @forms
 @sizes
 @pytest.mark.parametrize("weighted", [False, True])
-def test_srda_is_the_explicit_eigenproblem(form, n, d, weighted):
+@pytest.mark.parametrize("solver", [{}, {"solver": "lsqr", "max_iter": 500, "tol": 1e-14}])
+def test_srda_is_the_explicit_eigenproblem(form, n, d, weighted, solver):
     X, y = labelled(n=n, d=d, c=4, sparse=form is not np.asarray)
-    weight = 0.5 + np.arange(n) % 3 if weighted else None
-    total = n if weight is None else weight.sum()
+    weight = 0.5 + np.arange(n) % 3 if weighted else np.ones(n)
     S_b, S_w, C = scatters(X, y, weight)
-    for alpha in (0.7, "scale"):
-        fitted = SRDA(alpha=alpha).fit(form(X), y, weight)
+    rtol = 1e-7 if solver else 1e-9
+    for alpha in (0.7, 30.0) if solver else (0.7, "scale"):
+        fitted = SRDA(alpha=alpha, **solver).fit(form(X), y, weight)
         alpha = np.trace(C) if alpha == "scale" else alpha
         assert fitted.alpha_ == pytest.approx(alpha, rel=1e-12)
-        ridge = alpha / total * np.eye(d)
+        ridge = alpha / weight.sum() * np.eye(d)
         ratios, V = ridge_pair(S_b, C + ridge, 3)
-        np.testing.assert_allclose(fitted.eigenvalues_, ratios, rtol=1e-9)
+        np.testing.assert_allclose(fitted.eigenvalues_, ratios, rtol=rtol)
         W = fitted.components_
-        same_directions(W, V)
-        np.testing.assert_allclose(W @ (S_w + ridge) @ W.T, np.eye(3), atol=1e-9)
+        same_directions(W, V, 1e-6 if solver else 1e-8)
+        np.testing.assert_allclose(W @ (S_w + ridge) @ W.T, np.eye(3), atol=10 * rtol)
         assert (W[np.arange(3), np.abs(W).argmax(axis=1)] > 0).all()
 
 
@@ -183,51 +157,18 @@ def test_more_features_than_a_state_holds_are_solved_from_the_samples(n, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("method", "read"),
-    [(SRDA(), True), (LDA(), True), (MMC(), True), (PCA(2), True), (SRDA(), False)],
-)
-def test_memory_does_not_grow_on_a_long_stream(method, read):
+@pytest.mark.parametrize("method", [SRDA(), PCA(2)], ids=repr)
+def test_memory_does_not_grow_on_a_long_stream(method):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 60)), rng.integers(0, 3, 100)
     stream, sizes = clone(method), []
     for k in range(60):
         stream.partial_fit(X + k % 7 + rng.normal(size=X.shape), y)
-        if read and k % 5 == 0:
+        if k % 5 == 0:
             assert len(stream.components_)
-        if k >= 30:
-            sizes.append(len(pickle.dumps(stream)))
+        sizes.append(len(pickle.dumps(stream)))
     # as many samples as may wait: 256 for their products, 1,000 to be sorted among those kept
-    assert max(sizes[15:]) < max(sizes[:15]) + 1_300 * 60 * 8
-    assert stream.n_samples_seen_ == 6000
-
-
-def ways(X, y):
-    """The same samples as a stream in several orders, as shards, and with more that go again."""
-    n, rng = len(y), np.random.default_rng(0)
-
-    def streamed(method, order):
-        for start in range(0, n, 100):
-            rows = order[start : start + 100]
-            method.partial_fit(X[rows], y[rows])
-        return method
-
-    def merged(method):
-        shards = np.array_split(np.argsort(y, kind="stable"), 20)
-        return method.merge(*(clone(method).partial_fit(X[rows], y[rows]) for rows in shards))
-
-    def subtracted(method):
-        half = slice(0, n // 2)
-        method.partial_fit(X, y).partial_fit(X[half], y[half])
-        part = clone(method).partial_fit(X[half], y[half])
-        return clone(method).fit_moments(method.moments_ - part.moments_)
-
-    return {
-        "shuffled": lambda method: streamed(method, rng.permutation(n)),
-        "sorted by label": lambda method: streamed(method, np.argsort(y, kind="stable")),
-        "merged": merged,
-        "added and subtracted": subtracted,
-    }
+    assert max(sizes[45:]) < max(sizes[30:45]) + 1_300 * 60 * 8
 
 
 METHODS = [SRDA(), SRDA(alpha="scale"), LDA(), MMC(), PCA(5)]
@@ -248,33 +189,6 @@ def real(name, data):
         return rows[:, :-1], rows[:, -1].astype(int)
     file = np.load(data / "news20_static384.npz")
     return file["X"].astype(float), file["y"]
-
-
-def assert_all_ways_are_one(method, X, y):
-    expected = clone(method).fit(X, y)
-    for name, learn in ways(X, y).items():
-        if name == "added and subtracted" and getattr(method, "alpha", None) == "auto":
-            continue  # fewer samples may be kept after a subtraction
-        found = learn(clone(method))
-        np.testing.assert_array_equal(found.classes_, expected.classes_)
-        if hasattr(method, "alpha"):
-            assert found.alpha_ == pytest.approx(expected.alpha_, rel=1e-10), name
-        W, V = found.components_, expected.components_
-        np.testing.assert_allclose(W, V, atol=1e-9 * np.abs(V).max(), err_msg=name)
-        np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, rtol=1e-9)
-
-
-@pytest.mark.slow
-@methods
-def test_digits_have_the_same_directions_in_all_ways(method):
-    assert_all_ways_are_one(method, *real("digits", None))
-
-
-@pytest.mark.nightly
-@methods
-@pytest.mark.parametrize("name", ["orl", "waveform", "news20_static384"])
-def test_real_data_have_the_same_directions_in_all_ways(data, name, method):
-    assert_all_ways_are_one(method, *real(name, data))
 
 
 @pytest.mark.parametrize("cores", [1, 3])
@@ -325,28 +239,6 @@ def test_a_fork_solves_while_another_thread_does(name):
         assert blas_threads() == before
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("n", [30, 700])
-def test_moments_add_up_and_subtract_and_decay(form, n):
-    """Also those whose samples still wait, and of different origins."""
-    X, y = labelled(n=n, sparse=form is not np.asarray)
-    X[n // 2 :] += 3.0
-    first, last = slice(0, n // 2), slice(n // 2, n)
-    a, b = (state(form(X[rows]), y[rows], [1, 2, 9]) for rows in (first, last))
-    weight = np.where(np.arange(n) < n // 2, 0.25, 1.0)
-    assert_holds(a + b, X, y)
-    assert_holds(state(X[first], y[first]) + b, X, y)
-    assert_holds((a + b) - a, X[last], y[last], rtol=1e-11)
-    assert_holds(0.25 * a + b, X, y, weight)
-    assert_holds(a.copy().fade(0.25, b), X, y, weight)
-    assert_holds(Moments.summed([Moments.from_arrays(a.to_arrays()), b]), X, y)
-    assert_holds(a, X[first], y[first])  # neither is changed
-    assert_holds(b, X[last], y[last])
-    gone = (a + b) - a - b
-    assert gone.n == 0
-    assert not gone.cross.any()
-
-
 @forms
 @sizes
 @pytest.mark.parametrize("eps", [1.0, 0.1, 0.0])
@@ -364,3 +256,19 @@ def test_mmc_is_the_explicit_eigenproblem_in_the_span_of_the_samples(form, n, d,
     np.testing.assert_allclose(W @ Q @ Q.T, W, atol=1e-9)
     assert fitted.n_positive_ == (L > 1e-12).sum() <= 3
     same_directions(W[:3], (Q @ U).T[::-1][:3])
+
+
+@pytest.mark.slow
+@methods
+@pytest.mark.parametrize(
+    "name", ["digits", *(nightly(name) for name in ("orl", "waveform", "news20_static384"))]
+)
+def test_shards_of_nearly_one_class_of_real_data_merge_to_the_fit(data, name, method):
+    X, y = real(name, data)
+    shards = np.array_split(np.argsort(y, kind="stable"), 20)
+    merged = clone(method).merge(*(clone(method).partial_fit(X[s], y[s]) for s in shards))
+    expected = clone(method).fit(X, y)
+    if hasattr(method, "alpha"):
+        assert merged.alpha_ == pytest.approx(expected.alpha_, rel=1e-10)
+    near = 1e-9 * np.abs(expected.components_).max()
+    np.testing.assert_allclose(merged.components_, expected.components_, atol=near)

@@ -59,20 +59,6 @@ def test_the_deviation_within_the_classes_is_one(estimator, ridge, weighted):
     np.testing.assert_allclose(deviations(fitted.transform(X), y, weight), 1.0, atol=near)
 
 
-@exact
-def test_copies_and_units_change_nothing(estimator, ridge):
-    X, y = samples()
-    expected = clone(estimator).fit(X, y).transform(X)
-    for times, unit in ((2, 1.0), (1, 2.0**12), (3, 2.0**-9)):
-        other = clone(estimator)
-        scaled = not getattr(estimator, "standardize", False) and not isinstance(other, KernelSRDA)
-        if ridge:  # a sum over the samples, in their squared units
-            other.set_params(**{ridge: SMALL * times * (unit**2 if scaled else 1.0)})
-        other.fit(np.repeat(unit * X, times, axis=0), np.repeat(y, times))
-        near = 1e-6 * np.abs(expected).max()
-        np.testing.assert_allclose(other.transform(unit * X), expected, rtol=1e-6, atol=near)
-
-
 def test_lengths_are_those_of_scikit_learn():
     X, y = samples()
     theirs = np.abs(LinearDiscriminantAnalysis().fit(X, y).transform(X))
@@ -116,17 +102,6 @@ def test_online_srda_counts_by_several_labels_and_without_samples():
     assert ((found > 0.2) & (found < 2.0)).all()
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [(SRDA, "scale"), (KernelSRDA, "folds"), (KernelSRDA, "uses_hidden_")]
-)
-def test_parameters_that_are_removed_say_so(kind, name):
-    with pytest.raises((TypeError, AttributeError), match="removed"):
-        getattr(kind(), name) if name.endswith("_") else kind(**{name: 3})
-    if not name.endswith("_"):
-        with pytest.raises(ParameterError, match="removed"):
-            kind().set_params(**{name: 3})
-
-
 # -- more directions than classes ------------------------------------------------------------------
 
 
@@ -149,19 +124,6 @@ def test_rows_after_those_of_the_classes_are_the_eigenproblem_in_the_rest(n, d, 
     ratios = fitted.explained_variance_ratio_
     np.testing.assert_allclose(ratios[:3], first.explained_variance_ratio_, rtol=1e-8)
     assert not ratios[3:].any()
-
-
-@pytest.mark.slow
-@SIZES
-@MUS
-def test_fewer_components_are_the_first_of_more(n, d, mu):
-    X, y = labelled(n=n, d=d, c=4)
-    most = LDA(n_components=11, mu=mu).fit(X, y)
-    for p in (1, 3, 4, 7):
-        fewer = LDA(n_components=p, mu=mu).fit(X, y)
-        np.testing.assert_allclose(fewer.components_, most.components_[:p], atol=1e-9)
-        np.testing.assert_allclose(fewer.eigenvalues_, most.eigenvalues_[:p], rtol=1e-9)
-        np.testing.assert_array_equal(fewer.predict(X), most.predict(X))
 
 
 def test_the_most_is_the_rank_of_the_samples():

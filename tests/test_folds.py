@@ -14,7 +14,6 @@ from narrows import Moments
 from tests.cases import labelled
 from tests.inside import Pass, Presence, SchemaError, pretend
 from tests.oracles.hashes import hashes
-from tests.traced import stopped
 
 K = 3
 KINDS = {
@@ -28,10 +27,9 @@ KINDS = {
 kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 FORMS = {"dense": np.asarray, "sparse": sparse.csr_array}
 forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-slow = pytest.mark.slow
 
 
-@pytest.fixture(params=["arrays", pytest.param("non-zeros", marks=slow)])
+@pytest.fixture(params=["arrays", "non-zeros"])
 def tables(request, monkeypatch):
     if request.param == "non-zeros":
         pretend(monkeypatch, "non-zeros")
@@ -114,14 +112,6 @@ def test_every_fold_has_the_moments_of_every_kth_sample(kind, form, labels, tabl
         assert (again.second, again.keep, again.n_folds) == (step.second, step.keep, K)
         assert_folds(read, X, y, weight, **kind)
         assert_same(pickle.loads(pickle.dumps(state)), state)
-
-
-def test_folds_may_be_empty():
-    X, y, _ = (each[:2] for each in data())
-    step, state = learned(X, y, sizes=(0,), folds=5, second="class")
-    assert [m.n_samples for m in state] == [1, 1, 0, 0, 0]
-    assert_folds(state, X, y, second="class")
-    assert_same(Pass.of_arrays(step.to_arrays(state), step)[1], state)
 
 
 def test_an_error_in_one_fold_changes_none():
@@ -207,19 +197,15 @@ def test_forged_arrays_are_refused(name):
 # -- an update that is interrupted -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("folds", [1, K])
-@pytest.mark.parametrize("kind", [{}, {"second": "total"}, {"second": "class"}])
-@pytest.mark.parametrize("several_labels", [False, True])
-def test_sparse_samples_are_added_a_few_entries_at_a_time(kind, folds, several_labels, monkeypatch):
+@forms
+@pytest.mark.parametrize("kind", [{}, {"second": "total"}, {"second": "class"}], ids=str)
+@pytest.mark.parametrize("labels", ["one", "several"])
+def test_sparse_samples_are_added_a_few_entries_at_a_time(kind, form, labels, monkeypatch):
     X, y, weight = data()
-    y = several(y) if several_labels else y
-    wide = sparse.csr_array(np.pad(X, ((0, 0), (0, 5000))))
-    step, state = learned(wide, y, weight, folds=folds, **kind)
     pretend(monkeypatch, "few non-zeros at a time")
-    rows = [0, 1, 1, 1, *range(20)]
-    done = step.add(step.summed([state]), wide[rows], y[rows])
-    for left in stopped(state, lambda folds: step.add(folds, wide[rows], y[rows]), 20):
-        assert_same(left, state if step.n_samples(left) == len(y) else done)
+    y = several(y) if labels == "several" else y
+    wide = np.pad(X, ((0, 0), (0, 500)))
+    assert_folds(learned(form(wide), y, weight, **kind)[1], wide, y, weight, **kind)
 
 
 def test_squares_of_folds_are_read_without_products():

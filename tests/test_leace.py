@@ -7,16 +7,13 @@ import pytest
 from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_predict, train_test_split
+from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-import narrows
 from narrows import LEACE, PCA
-from narrows.engines import local
-from narrows.errors import ParameterError
 from narrows.evaluate import compare
-from tests.cases import assert_same, labelled
+from tests.cases import labelled
 
 KINDS = "classes", "numbers", "several numbers"
 SHAPES = "full", "dependent", "few"
@@ -85,45 +82,15 @@ def test_the_map_is_that_of_the_theorem(kind, shape):
     np.testing.assert_allclose(np.average(Z, 0, weight), np.average(X, 0, weight), atol=1e-11)
 
 
-@every
-def test_no_other_map_changes_samples_less(kind):
-    X, y, T, weight = made(kind)
-    w, d = weight / weight.sum(), X.shape[1]
-    fitted, mean = LEACE().fit(X, y, sample_weight=weight), w @ X
-    rng = np.random.default_rng(2)
-    norms = [np.eye(d), *(B.T @ B for B in rng.normal(size=(3, d, d)))]  # of any inner product
-    H = covariances(X, T / T.std(axis=0), weight)
-    U, s, _ = np.linalg.svd(H.T)
-    left = U[:, (s > 1e-8 * s[0]).sum() :]
-    off = left @ left.T  # the projection off the covariances: one such map, and a factor of all
-    best = (fitted.transform(np.eye(d)) - fitted.transform(np.zeros((1, d)))).T
-    others = [off, *((np.eye(d) + B) @ off for B in rng.normal(size=(20, d, d)))]
-    others += [best + 0.01 * B @ off for B in rng.normal(size=(20, d, d))]
-
-    def change(Z, norm):
-        return w @ np.einsum("ij,jk,ik->i", Z - X, norm, Z - X)
-
-    for norm in norms:
-        least = change(fitted.transform(X), norm)
-        for A in others:
-            Z = mean + (X - mean) @ A.T
-            assert np.linalg.norm(covariances(Z, T / T.std(axis=0), weight)) <= 1e-9
-            assert change(Z, norm) > least
-            assert change(Z + 0.1, norm) > least
-
-
 def test_each_column_of_an_indicator_matrix_is_erased():
     X, y = labelled()
     Y = (np.random.default_rng(0).random((60, 4)) + (X[:, :4] > 0) > 0.9).astype(int)
     Z = LEACE(target="numeric").fit_transform(X, Y)
     before, after = (np.linalg.norm(covariances(A, Y, np.ones(60))) for A in (X, Z))
     assert after <= 1e-10 * before
-    one = (y[:, None] == np.unique(y)).astype(int)  # whose columns add up to 1
-    found = LEACE(target="numeric").fit(X, one)
-    assert found.n_erased_ == 2
+    found = LEACE(target="numeric").fit(X, (y[:, None] == np.unique(y)).astype(int))
+    assert found.n_erased_ == 2  # of columns that add up to 1
     np.testing.assert_allclose(found.transform(X), LEACE().fit(X, y).transform(X), atol=1e-12)
-    with pytest.raises(ParameterError, match=r'got y of shape \(60, 4\). Use target="numeric"'):
-        LEACE().fit(X, Y)
 
 
 # -- one answer, however it learns -----------------------------------------------------------------
@@ -139,36 +106,16 @@ def test_an_offset_moves_what_is_left_along():
     np.testing.assert_allclose(scaled.transform(X * scale) / scale, near.transform(X), atol=1e-9)
 
 
-def test_a_file_gives_what_memory_does(tmp_path, run):
-    X, y = labelled()
-    rows = [",".join([*(f"f{k}" for k in range(7)), "kind"])]
-    rows += [",".join([*map(repr, x.tolist()), label]) for x, label in zip(X, y, strict=True)]
-    fit = "fit a.csv --label kind --method leace -o m.narrows --chunk-rows 13"
-    assert run(fit, a__csv="\n".join(rows))[0] == 0
-    model, expected = narrows.load(tmp_path / "m.narrows"), LEACE().fit(X, y).transform(X)
-    np.testing.assert_allclose(model.transform(X), expected, atol=1e-12)
-    assert run("transform m.narrows a.csv -o b.csv")[0] == 0
-    header, *_ = (tmp_path / "b.csv").read_text().splitlines()
-    assert header == ",".join([*(f"f{k}" for k in range(7)), "label"])
-    found = np.genfromtxt(tmp_path / "b.csv", delimiter=",", skip_header=1)[:, :7]
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
-    status, out, _ = run("info m.narrows --top 2")
-    assert (status, out.count("direction")) == (0, 2)
-
-
 def test_a_stream_waits_for_two_classes():
     X, y = labelled()
-    with pytest.raises(NotFittedError, match="expected two classes at least, got 0 so far"):
-        LEACE(target="classes").partial_fit(X[:0], y[:0]).transform(X)
-    stream = LEACE().partial_fit(X[:1], y[:1])
-    with pytest.raises(NotFittedError, match="expected two classes at least, got 1 so far"):
-        stream.transform(X)
-    np.testing.assert_allclose(
-        stream.partial_fit(X[1:], y[1:]).transform(X), LEACE().fit(X, y).transform(X), atol=1e-12
-    )
-    with pytest.raises(NotFittedError, match="expected samples, got none so far"):
-        LEACE(target="numeric").partial_fit(X[:0], X[:0, 0]).transform(X)
-    assert_same(local.fit(LEACE(), [(X[:20], y[:20]), (X[20:], y[20:])]), LEACE().fit(X, y))
+    for model, n, said in ((LEACE(target="classes"), 0, "classes at least, got 0"),
+                           (LEACE(), 1, "classes at least, got 1"),
+                           (LEACE(target="numeric"), 0, "samples, got none")):  # fmt: skip
+        labels = X[:n, 0] if "samples" in said else y[:n]
+        with pytest.raises(NotFittedError, match=f"expected .*{said} so far"):
+            model.partial_fit(X[:n], labels).transform(X)
+    stream = LEACE().partial_fit(X[:1], y[:1]).partial_fit(X[1:], y[1:])
+    np.testing.assert_allclose(stream.transform(X), LEACE().fit(X, y).transform(X), atol=1e-12)
 
 
 # -- the edges -------------------------------------------------------------------------------------
@@ -243,33 +190,15 @@ def test_compare_shows_it_and_does_not_recommend_it():
     assert lines.recommendation_.line.method == "pca"
 
 
-def batches(n=600, genes=60, seed=0):
-    """Logarithmised counts of cells of four types, in two batches that measure otherwise."""
-    rng = np.random.default_rng(seed)
-    kind, batch = np.arange(n) % 4, (np.arange(n) // 4) % 3 == 0
-    rates = rng.gamma(1.0, 2.0, (4, genes))[kind] * rng.gamma(9.0, 1 / 9, (n, 1))
-    factor = np.where(batch[:, None], rng.gamma(4.0, 1 / 4, genes), 1.0)
-    names = np.array(["B", "NK", "T", "mono"])[kind]
-    return np.log1p(rng.poisson(rates * factor)).astype(float), names, batch.astype(int)
-
-
-def test_batches_of_cells_are_erased_and_their_types_stay():
+def test_batches_of_cells_are_erased():
     anndata = pytest.importorskip("anndata", reason="anndata is not installed")
     from narrows.anndata import reduce
 
-    X, kind, batch = batches()
+    X, y = labelled(d=30)
     adata = anndata.AnnData(X)
-    adata.obs["batch"], adata.obsm["X_pca"] = batch.astype(str), PCA(8).fit_transform(X)
+    adata.obs["batch"], adata.obsm["X_pca"] = y, PCA(8).fit_transform(X)
     reduce(adata, "batch", method="leace")
     reduce(adata, "batch", method="leace", use_rep="X_pca", key_added="X_of_pca")
-    expected = LEACE().fit_transform(adata.obsm["X_pca"], batch)
+    np.testing.assert_allclose(adata.obsm["X_leace"], LEACE().fit_transform(X, y), atol=1e-12)
+    expected = LEACE().fit_transform(adata.obsm["X_pca"], y)
     np.testing.assert_allclose(adata.obsm["X_of_pca"], expected, atol=1e-12)
-    Z, machine = adata.obsm["X_leace"], LogisticRegression(max_iter=1000)
-
-    def found(samples, of):
-        return (cross_val_predict(machine, samples, of, cv=5) == of).mean()
-
-    majority = 1 - batch.mean()
-    assert found(X, batch) > 0.95
-    assert found(Z, batch) <= majority + 2 * np.sqrt(majority * (1 - majority) / len(batch))
-    assert found(Z, kind) >= found(X, kind) - 0.01 > 0.9

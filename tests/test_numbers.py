@@ -329,6 +329,8 @@ def test_a_stream_without_a_direction_yet_predicts_the_mean():
     model = ReducedRank().partial_fit(X[:0], Y[:0])
     with pytest.raises(NotFittedError, match="expected samples to predict by, got none so far"):
         model.predict(X)
+    few = ReducedRank().partial_fit(X[:3], Y[:3])
+    assert few.transform(X).shape == (30, 2)
     model.partial_fit(X[:1], Y[:1])
     near(model.predict(X), np.tile(Y[0], (30, 1)), 1e-15)
     with pytest.raises(NotFittedError, match="expected targets that vary with"):

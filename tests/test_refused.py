@@ -38,6 +38,8 @@ from narrows import (
 )
 from narrows.engines import local
 from narrows.errors import ParameterError
+from narrows.export import to_sentence_transformers
+from narrows.river import OneByOne
 from tests.cases import bytes_of, labelled
 
 X, y = labelled(d=8)  # 60 samples of 3 classes
@@ -145,6 +147,12 @@ CALLS = {
     "LEACE, sparse transform": (lambda: LEACE().fit(X, y).transform(S), "dense samples"),
     "LEACE, sparse chunks": (lambda: local.fit(LEACE(), [(S, y)]), "dense samples"),
     "LEACE, sparse window": (lambda: Window(LEACE(), 20).fit(S, y), "dense samples"),
+    "LEACE, one by one": (
+        lambda: OneByOne(LEACE(), n_features=64).learn_one({"a": 1.0}, "ant"), "sparse samples",
+    ),
+    "LEACE, a module": (
+        lambda: to_sentence_transformers(LEACE().fit(X, y), "a"), "linear reduction, got LEACE",
+    ),
     # samples that have no answer
     "PLS, equal targets": (lambda: PLS().fit(X, np.full(60, 0.1)), "targets that vary"),
     "PLS, equal samples": (lambda: PLS().fit(np.ones((60, 4)), T), "targets that vary"),
@@ -178,7 +186,7 @@ CALLS = {
     "FisherFS, priors": (
         lambda: FisherFS(priors="sqrt").fit_moments(Moments.of(X, y, second="total")), "'class'",
     ),
-    "IG, values": (lambda: IG().fit_moments(Moments.of(2.0 * (X > 0), y)), "ones"),
+    "IG, values": (lambda: IG().fit_moments(Moments.of(X - 9, y)), "sums of samples|ones"),
     "refine, moments": (lambda: refined().fit_moments(Moments.of(X, two, second="cross")), "Fit"),
     "KernelSRDA, moments": (lambda: KernelSRDA().fit_moments(Moments.of(X, y)), "has a map"),
     "KernelSRDA, of SRDA": (

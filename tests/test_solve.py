@@ -10,7 +10,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse import linalg
 
@@ -19,49 +18,11 @@ from tests.inside import pretend
 from tests.solvers import (
     Centred,
     cores,
-    gram_eigh,
     kernels,
     lanczos,
     lsqr,
     products,
 )  # fmt: skip
-
-scores = st.lists(st.integers(-5, 20), min_size=1, max_size=12).map(
-    lambda values: np.array(values, dtype=float)
-)
-
-
-def blocks_of(H, size=4):
-    return lambda: (
-        (slice(k, k + size), H[:, k : k + size].copy()) for k in range(0, H.shape[1], size)
-    )
-
-
-@pytest.mark.parametrize("smallest", [0.5, 1e-3, 3e-5, 1e-7])
-def test_gram_eigh_gives_orthonormal_eigenvectors_down_to_tiny_ones(smallest):
-    """Singular values of H from 1 to `smallest`, so eigenvalues to its square."""
-    rng = np.random.default_rng(0)
-    U, _ = np.linalg.qr(rng.normal(size=(5, 5)))
-    V, _ = np.linalg.qr(rng.normal(size=(30, 5)))
-    s = np.geomspace(1, smallest, 5)
-    H = U * s @ V.T
-    L, W = gram_eigh(blocks_of(H), H.shape)
-    rank = 5 if smallest > 1e-6 else int((s**2 > 1e-12).sum())
-    assert W.shape == (30, rank)
-    np.testing.assert_allclose(W.T @ W, np.eye(rank), atol=1e-10)
-    np.testing.assert_allclose(L, s[:rank] ** 2, rtol=1e-3 if smallest < 1e-4 else 1e-9)
-    if smallest > 1e-4:
-        np.testing.assert_allclose(np.abs((W * V[:, :rank]).sum(axis=0)), 1, atol=1e-6)
-
-
-def test_lanczos_finds_the_leading_pairs_also_equal_ones():
-    s = np.array([3.0, 3.0, 3.0, 2.0, *np.linspace(1.5, 0.1, 50)])
-    rng = np.random.default_rng(2)
-    U, V = (np.linalg.qr(rng.normal(size=(n, len(s))))[0] for n in (70, 90))
-    L, W = lanczos(linalg.aslinearoperator(U * s @ V.T), 4, 0.0)
-    np.testing.assert_allclose(L, [9, 9, 9, 4])
-    np.testing.assert_allclose(W.T @ W, np.eye(4), atol=1e-12)
-    np.testing.assert_allclose(W @ W.T, V[:, :4] @ V[:, :4].T, atol=1e-9)
 
 
 def test_lanczos_drops_rounding_and_refuses_what_underflows():

@@ -20,39 +20,6 @@ from narrows import (
 )
 
 
-def spread(n, d, seed=0):
-    """float32 samples of two classes: 40 features of spread 3, and rare ones of 0.3."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, 2, n)
-    X = 3 * rng.standard_normal((n, d), dtype=np.float32)
-    X[:, 40:] *= (rng.random((n, d - 40), dtype=np.float32) < 0.02) * np.float32(0.1)
-    X[:, 40:] += 0.05 * (y[:, None] * 2 - 1) * (rng.random(d - 40) < 0.3)
-    return X, y
-
-
-def assert_equal_models(single, double, rtol=1e-12):
-    """Two models chose the same ridge, and differ by rounding of double precision alone."""
-    for name in ("alpha_", "mu_", "eps_"):
-        if hasattr(single, name):
-            assert getattr(single, name) == getattr(double, name)
-    size = np.linalg.norm(double.components_)
-    assert np.linalg.norm(single.components_ - double.components_) <= rtol * size
-
-
-# -- float32 -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("n", "d"),
-    [(1000, 384), (20_000, 384), pytest.param(6000, 2040, marks=pytest.mark.slow),
-     pytest.param(1_000_000, 60, marks=pytest.mark.slow),
-     pytest.param(9000, 8192, marks=pytest.mark.slow)],
-)  # fmt: skip
-def test_float32_is_the_same_numbers_in_every_size(n, d):
-    X, y = spread(n, d)
-    assert_equal_models(SRDA(alpha="scale").fit(X, y), SRDA(alpha="scale").fit(X.astype(float), y))
-
-
 # -- units of features ---------------------------------------------------------------------------
 
 REAL = {
