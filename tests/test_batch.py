@@ -50,6 +50,7 @@ def row_space(X):
     ("spoil", "message"),
     [
         (lambda X, y: (np.where(X == X[3, 3], np.nan, X), y, None), "NaN"),
+        (lambda X, y: (X, np.full(60, "ant"), None), "got 1 class"),
         (lambda X, y: (X, y, np.where(y == "ant", 1.0, 0.0)), "got 1 class"),
         (lambda X, y: (X, y, np.zeros(60)), "non-zero"),
         (lambda X, y: (X, y, -np.ones(60)), "sample_weight >= 0"),

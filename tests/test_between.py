@@ -119,3 +119,13 @@ def test_fit_moments_takes_those_of_the_same_kind_and_shares_nothing():
     np.testing.assert_array_equal(ocfs.scores_, OCFS().fit(X, y).scores_)
     ocfs.partial_fit(X, y)
     assert rich.n_samples == 60
+
+
+def test_means_nearly_on_a_line_have_orthonormal_directions():
+    means = np.zeros((3, 9))
+    means[1, 0], means[2, :2] = 1.0, (0.5, 1e-5)
+    X, y = np.repeat(means, 4, axis=0), np.repeat([0, 1, 2], 4)
+    fitted = OC().fit(X, y)
+    np.testing.assert_allclose(fitted.components_ @ fitted.components_.T, np.eye(2), atol=1e-10)
+    S_b, *_ = scatters(X, y)
+    np.testing.assert_allclose(fitted.eigenvalues_, linalg.eigvalsh(S_b)[:-3:-1], rtol=1e-3)

@@ -11,6 +11,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from narrows import IDRQR, LDA, SRDA, KernelSRDA, OnlineSRDA
 from narrows.errors import ParameterError
 from tests.cases import labelled, same_directions
+from tests.inside import show
 from tests.oracles.dense import scatters
 
 SMALL = 1e-3  # a ridge
@@ -180,3 +181,8 @@ def test_kernel_srda_continues_in_its_coordinates():
     scatter = within[:, 3:].T @ within[:, 3:]
     np.testing.assert_allclose(scatter, np.diag(scatter.diagonal()), atol=1e-8)
     assert (np.diff(scatter.diagonal()) <= 1e-8).all()
+
+
+def test_what_is_shown_of_a_direction_is_its_ratio_or_its_scatter():
+    text = show(LDA(n_components=6).fit(*samples()), per_class=False)
+    assert "scatter within the classes" in str(text)

@@ -171,7 +171,15 @@ def test_features_are_those_of_every_fold(kind, form):
 # -- files -----------------------------------------------------------------------------------------
 
 
+def of_another_kind(arrays):
+    step, state = learned(*data()[:2], second="class")
+    other = step.to_arrays(state)
+    kept = {k: v for k, v in arrays.items() if not k.startswith("fold1_")}
+    return kept | {k: v for k, v in other.items() if k.startswith("fold1_")}
+
+
 FORGED = {
+    "two kinds": (of_another_kind, "one kind"),
     "one fold": (lambda a: a | {"folds": np.array(1)}, "folds"),
     "many folds": (lambda a: a | {"folds": np.array(1001)}, "folds"),
     "a fraction": (lambda a: a | {"folds": np.array(3.0)}, "type i8"),

@@ -281,3 +281,17 @@ def test_a_stream_for_cv_may_begin_with_one_class_or_constant_features():
     assert (constant.partial_fit(X, y).held_out_scores_ > 0).any()
     with pytest.raises(ValueError, match="expected a feature that varies"):
         ForwardFS(n_features="cv").fit(np.ones((60, 3)), np.arange(60) % 3)
+
+
+def test_groups_of_wide_samples_in_memory_enter_by_the_gain_of_all_of_each():
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 4
+    X = np.zeros((300, 9000))
+    X[:, :2] = (y > 1)[:, None] + 0.5 * rng.normal(size=(300, 1))  # copies
+    X[:, 2:4] = np.column_stack([y > 1, y % 2]) + 0.6 * rng.normal(size=(300, 2))
+    groups = np.arange(9000) // 2
+    for of in (X, sparse.csr_array(X)):
+        found = ForwardFS(n_features=1, head=2, groups=groups).fit(of, y)
+        assert np.flatnonzero(found.get_support()).tolist() == [2, 3]
+        few = ForwardFS(n_features=1, groups=groups[:9]).fit(X[:, :9], y)
+        np.testing.assert_allclose(found.gain_curve_, few.gain_curve_, rtol=1e-8)

@@ -25,6 +25,7 @@ from narrows import (
     Moments,
 )
 from narrows.errors import ParameterError
+from narrows.evaluate import EnergyDisplay
 from narrows.testing import checks
 from tests.oracles import components, held_out
 
@@ -319,3 +320,17 @@ def test_laws(estimator, failing):
         if law not in undecided:
             with suppress(SkipTest):  # as expected
                 check()
+
+
+@pytest.mark.slow
+def test_the_display_shows_the_curve_and_the_choice():
+    pytest.importorskip("matplotlib")
+    X, y = features()
+    fitted = OCFS(n_features="cv").fit(X, y)
+    display = EnergyDisplay.from_estimator(fitted)
+    _, _, curve, point, line = display.ax_.lines
+    share = fitted.held_out_scores_ / fitted.held_out_scores_.max()
+    np.testing.assert_allclose(curve.get_ydata(), share)
+    assert point.get_xdata()[0] == line.get_xdata()[0] == fitted.n_features_
+    assert point.get_ydata()[0] == share[fitted.n_features_ - 1]
+    assert "held-out score / best" in [t.get_text() for t in display.ax_.get_legend().get_texts()]

@@ -331,6 +331,7 @@ def test_a_stream_without_a_direction_yet_predicts_the_mean():
         model.predict(X)
     few = ReducedRank().partial_fit(X[:3], Y[:3])
     assert few.transform(X).shape == (30, 2)
+    assert not hasattr(few, "classes_")
     model.partial_fit(X[:1], Y[:1])
     near(model.predict(X), np.tile(Y[0], (30, 1)), 1e-15)
     with pytest.raises(NotFittedError, match="expected targets that vary with"):
@@ -362,3 +363,11 @@ def test_a_ridge_without_samples_that_could_be_held_out_is_the_scale_of_the_feat
     assert ReducedRank().fit_moments(given).alpha_ == pytest.approx(scale)
     with pytest.raises(ParameterError, match=r"^expected moments of folds or with kept"):
         ReducedRank(alpha="cv").fit_moments(given)
+
+
+def test_samples_of_much_weight_are_held_out_without_a_warning(recwarn):
+    rows, targets = np.vstack([np.tile(X[:2], (40, 1)), X]), np.vstack([np.tile(Y[:2], (40, 1)), Y])
+    weight = np.where(np.arange(110) < 40, 1e6, 1.0)
+    assert len(ReducedRank().fit(rows, targets, weight).alpha_scores_) == 10
+    assert ReducedRank().fit(np.vstack([X, 1e8 * X[:1]]), np.vstack([Y, Y[:1]])).alpha_ > 0
+    assert not recwarn.list

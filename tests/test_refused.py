@@ -177,8 +177,38 @@ CALLS = {
     ),
     "OC, equal means": (lambda: OC().fit([[1.0], [1.0]], [0, 1]), "equal means"),
     "OC, means on a line": (lambda: OC(2).fit([[0.0, 0], [1, 2], [2, 4]], [0, 1, 2]), "span"),
+    "MMC, equal": (lambda: MMC(eps="cv").fit(np.full((6, 9), np.pi), [0, 1] * 3), "diff"),
+    "SRDA, equal": (lambda: SRDA().fit(sparse.csr_array(np.full((6, 9), 3.3)), [0, 1] * 3), "diff"),
+    "SRDA, equal LSQR": (lambda: SRDA(solver="lsqr").fit(np.ones((60, 7)), y), "diff|equal"),
+    "SRDA, equal cv": (lambda: SRDA("cv").fit(np.full((6, 9), np.pi), [0, 1] * 3), "diff"),
+    "IDRQR, no scatter": (
+        lambda: IDRQR(mu=0).fit(np.repeat(X[:3], 14, axis=0), np.repeat([0, 1, 2], 14)), "mu=0",
+    ),
+    **{
+        f"{kind.__name__}, far": (
+            lambda kind=kind: kind(2).fit(np.c_[X, np.full(60, 1e140)], y), "equal means|span",
+        )
+        for kind in (OC, OCM)
+    },
+    # parameters that need a new fit
+    "SRDA, wide ridge": (lambda: SRDA().fit(W, y).set_params(alpha=1e4).transform(W), "again"),
+    "ReducedRank, ridge": (
+        lambda: ReducedRank().fit(W, t).set_params(alpha=1e4).transform(W), "again",
+    ),
+    "LDA, components": (
+        lambda: LDA(solver="pca").fit(X, y).set_params(pca_components=3).transform(X), "again",
+    ),
+    "LDA, solver": (lambda: LDA().fit(X, y).set_params(solver="gsvd").transform(X), "again"),
+    "SRDA, units": (
+        lambda: SRDA(solver="lsqr").fit(X, y).set_params(standardize=True).transform(X), "again",
+    ),
+    "SRDA, LSQR": (
+        lambda: SRDA(solver="lsqr").fit(X, y).set_params(alpha=1e4).transform(X), "again",
+    ),
     # moments of another kind
-    "PLS, classes": (lambda: PLS().fit_moments(Moments.of(X, y, second="cross")), "numeric"),
+    "KernelSRDA, no moments": (lambda: KernelSRDA().fit_moments(3), "Moments"),
+    "PLS, classes": (lambda: PLS().fit(X, T).partial_fit(X, T, classes=[1]), "no classes"),
+    "PLS, of classes": (lambda: PLS().fit_moments(Moments.of(X, y, second="cross")), "numeric"),
     "OC, numbers": (lambda: OC().fit_moments(Moments.of(X, T, numeric=True)), "of classes"),
     "PLS, squares": (
         lambda: PLS().fit_moments(Moments.of(X, T, second="total", numeric=True)), "'cross'",
@@ -230,7 +260,7 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_what_does_not_fit_is_refused(name):
     call, word = CALLS[name]
-    with pytest.raises(ValueError, match=f"(?si)expected .*{word}|{word}"):
+    with pytest.raises((ValueError, TypeError), match=f"(?si)expected .*{word}|{word}"):
         call()
 
 
@@ -283,3 +313,15 @@ def test_wrong_targets_are_refused_and_change_nothing(model, what):
         with pytest.raises(ValueError, match=message):
             verb(X, given)
         assert bytes_of(fitted) == before
+
+
+def test_parameters_that_are_removed_say_so(run):
+    with pytest.raises(TypeError, match="removed"):
+        SRDA(scale="within")
+    with pytest.raises(ParameterError, match="removed"):
+        SRDA().set_params(scale="mean")
+    with pytest.raises(AttributeError, match="removed"):
+        _ = KernelSRDA().uses_hidden_
+    command = "fit a.csv --method srda --param scale=within -o m"
+    status, _, err = run(command, a__csv="a,b,class\n1,2,x\n3,1,y\n2,2,x\n4,1,y\n")
+    assert (status, "removed" in err) == (2, True)

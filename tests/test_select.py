@@ -169,7 +169,10 @@ def test_reduced_rows_go_into_a_classifier_that_takes_no_wide_indices(form, wide
     X = form(X)
     if wide and X.format == "csr":
         X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    reduced = OCFS(n_features=3).fit_transform(X, y)
+    ocfs = OCFS(n_features=3).fit(X, y)
+    reduced = ocfs.transform(X)
+    back = ocfs.inverse_transform(reduced.toarray())
+    np.testing.assert_array_equal(back, X.toarray() * ocfs.get_support())
     assert reduced.indices.dtype == reduced.indptr.dtype == np.int32
     assert LinearSVC().fit(reduced, y).score(reduced, y) > 0.4
 

@@ -267,3 +267,18 @@ def test_a_new_basis_changes_no_vector_and_keeps_the_numbers_good(rule):
     for every in (1000, 4096):
         often = learned(20_000, RULES[rule], every=every).vectors()
         assert_near(often.T, made.vectors().T, 1e-8)
+
+
+@edges
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_repeated_samples_and_rows_on_a_line(name, make, table, form):
+    X, y = labelled(n=300, d=6, c=3)
+    learner = make(3).partial_fit(form(np.tile(X[:1], (200, 1))), np.array(["ant", "bee"] * 100))
+    found = learner.components_
+    assert np.isfinite(found).all()
+    if name not in ("IOC", "ILDA"):  # nothing but rounding is left to start the second from
+        assert not found[1:].any()
+    line = np.outer(np.arange(1.0, 101.0), X[0])
+    learner = make(3).partial_fit(form(line), np.array(["ant", "bee"] * 50))
+    assert np.isfinite(learner.components_).all()
+    assert np.isfinite(learner.partial_fit(form(X), y).components_).all()

@@ -151,6 +151,9 @@ def test_a_wrong_name_has_a_hint(run):
     for model in (SRDA(standardize=["incom"]), SRDA().fit(table, y)):
         with pytest.raises(ParameterError, match=r"Did you mean income\?"):
             model.set_params(standardize=["incom"]).partial_fit(table, y).transform(table)
+    narrows.save(SRDA(standardize=["income"]).fit(table, y), "f.narrows")
+    table.to_csv("x.csv", index=False)
+    assert run("predict f.narrows x.csv -o p.csv")[0] == 0
     command = "fit a.csv --label label --method srda --standardize incom -o m.narrows"
     status, _, err = run(command, a__csv=ROWS)
     assert status == 2
@@ -371,3 +374,13 @@ def test_maps_of_other_units_do_not_add_up():
         one.merge(other)
     with pytest.raises(ValueError, match="standardize=False instead of True"):
         kernel(standardize=True).fit(X, y).merge(kernel().fit(X, y))
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
+def test_a_map_in_single_precision(unit):
+    X, y, _, _ = rings()
+    X = (X * [unit / X[:, 0].std(), unit / X[:, 1].std(), 0.0]).astype(np.float32)
+    models = [kernel(standardize=True).fit(given, y) for given in (X, X.astype(float))]
+    assert_kernels_alike(models[0], X.astype(float), models[1], X.astype(float))
+    for given in (X, sparse.csr_array(X)):
+        close(models[0].transform(given), models[1].transform(X.astype(float)), 1e-4)

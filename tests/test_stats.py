@@ -255,3 +255,9 @@ def test_a_class_that_is_subtracted_is_gone():
     assert left.counts[j] == left.priors()[j] == 0
     for each in (left.sums, left.squares, left.means):
         assert not each[j].any()
+
+
+def test_a_moment_of_no_samples_takes_no_memory():
+    m = Moments(3, second="cross")
+    assert m.nbytes < 100
+    assert m.cross.tolist() == m.covariance().tolist() == np.zeros((3, 3)).tolist()
