@@ -44,17 +44,6 @@ def gradient(found, L, code, weight, T, ridge):
     return of_b, centre @ (Z.T @ G + (0 if np.isinf(ridge) else ridge) * (A - centre))
 
 
-@pytest.mark.parametrize("c", [2, 5])
-def test_intercepts_are_the_most_likely_ones(c):
-    L, code = scores(90, c)  # fewer than four for each number of a matrix, but for two classes
-    weight = np.random.default_rng(1).uniform(0.5, 2, len(code))
-    found = of(L, code, c, weight=weight)
-    of_b, _ = gradient(found, L, code, weight, 1.0, np.inf)
-    np.testing.assert_allclose(of_b, 0, atol=1e-5)
-    if c > 2:
-        np.testing.assert_allclose(found.A, np.eye(c) - 1 / c, atol=1e-12)
-
-
 def test_a_matrix_is_found_where_scores_are_wrong():
     centre = np.eye(3) - 1 / 3
     wrong = centre @ np.diag([2.0, 1.0, 0.3]) @ centre  # of scores up to a term of the sample
@@ -72,16 +61,6 @@ def test_a_matrix_is_found_where_scores_are_wrong():
     L, code = scores(5000, 3, seed=1)
     best, given = loss(L, code), loss(L @ wrong, code)
     assert loss(L @ wrong @ found.A + found.b, code) - best < 0.05 * (given - best)
-
-
-def test_a_class_that_is_impossible_or_not_held_is_no_problem():
-    L, code = scores(200, 3)
-    code[code == 2] = 0
-    L[:20, 2] = -np.inf
-    found = of(L, code, 3, np.array([120.0, 80.0, 1.0]))
-    assert np.isfinite(found.A).all()
-    assert np.isfinite(found.b).all()
-    assert softmax(L[20:] @ found.A + found.b, axis=1)[:, 2].mean() < 0.1
 
 
 # -- estimators ------------------------------------------------------------------------------------

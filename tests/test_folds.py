@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pickle
-import tracemalloc
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from narrows import Moments
 from tests.cases import labelled
 from tests.inside import Pass, Presence, SchemaError, pretend
 from tests.oracles.hashes import hashes
@@ -126,33 +124,7 @@ def test_an_error_in_one_fold_changes_none():
         np.testing.assert_array_equal(after[name], array, err_msg=name)
 
 
-def test_numbers_have_folds():
-    X, _, _ = data()
-    _, state = learned(X, X[:, :2] + 5.0, second="cross", numeric=True)
-    for k, m in enumerate(state):
-        C = np.cov(X[k::K].T, bias=True)
-        np.testing.assert_allclose(m.covariances(), C[:2], atol=1e-12)
-        np.testing.assert_allclose(m.covariance(), C, atol=1e-12)
-
-
 # -- adding up -------------------------------------------------------------------------------------
-
-
-@kinds
-@forms
-def test_states_add_up_fold_by_fold(kind, form):
-    X, y, _ = data()
-    step, a = learned(form(X[:31]), y[:31], sizes=(), **kind)
-    _, b = learned(form(X[31:]), y[31:], sizes=(), **kind)
-    number = np.r_[np.arange(31), np.arange(40)]  # both count from 0
-    for both in (step.summed([a, b]), step.joined(b, a)):
-        for k, m in enumerate(both):
-            assert_holds(m, X[number % K == k], y[number % K == k], **kind)
-        more = step.add(both, form(X[:5]), y[:5])  # counts on from both
-        for k, m in enumerate(more):
-            own = np.r_[number % K == k, (71 + np.arange(5)) % K == k]
-            assert_holds(m, np.r_[X, X[:5]][own], np.r_[y, y[:5]][own], **kind)
-    assert_folds(a, X[:31], y[:31], **kind)
 
 
 @kinds
@@ -214,15 +186,3 @@ def test_sparse_samples_are_added_a_few_entries_at_a_time(kind, form, labels, mo
     y = several(y) if labels == "several" else y
     wide = np.pad(X, ((0, 0), (0, 500)))
     assert_folds(learned(form(wide), y, weight, **kind)[1], wide, y, weight, **kind)
-
-
-def test_squares_of_folds_are_read_without_products():
-    X, y = labelled(n=71, d=300)
-    _, state = learned(X, y, second="cross")
-    whole = Moments.summed(state)
-    tracemalloc.start()
-    found = whole.variances()
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 8 * 300 * 300
-    np.testing.assert_allclose(found, X.var(axis=0))

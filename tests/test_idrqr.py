@@ -228,16 +228,6 @@ def apart(a, b):
     return np.sin(linalg.subspace_angles(a.components_[:-1].T, b.components_[:-1].T).max())
 
 
-@pytest.mark.parametrize(("update", "depends"), [("paper", True), ("transport", False)])
-def test_what_depends_on_the_order_in_which_classes_come(update, depends):
-    X, y = classes_of(4, n=200)
-    orders = [np.append(first, np.arange(4, 200)) for first in ([0, 1, 2, 3], [3, 1, 0, 2])]
-    a, b = (IDRQR(update=update).partial_fit(X[o], y[o]) for o in orders)
-    assert (apart(a, b) > 1e-4) == depends
-    if not depends:
-        assert apart(a, b) < 1e-10
-
-
 # -- refresh -------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 
 import narrows
 from narrows import LDA, SRDA
-from tests.inside import LogOdds, Refine, SchemaError, folds_of, local, refined
+from tests.inside import LogOdds, Refine, SchemaError, local, refined
 
 RIDGE = {SRDA: "alpha", LDA: "mu"}
 
@@ -170,15 +170,6 @@ def test_a_step_that_loses_the_classes_is_not_taken(given):
     first, model = (SRDA(**given, refine=refine).fit(X, y) for refine in (False, True))
     losses = [log_loss(y, each.predict_proba(X)) for each in (first, model)]
     assert losses[1] <= losses[0] + 0.01
-
-
-def test_both_moments_keep_the_same_samples():
-    X, y = samples(5000, 20)
-    X[:100], y[:100] = X[0], np.arange(100) % 2  # equal samples of both classes
-    model = SRDA(refine=True, keep=300).fit(X, y)
-    first, newton = (each.samples for each in folds_of(model))
-    np.testing.assert_array_equal(first.X, newton.X)
-    np.testing.assert_array_equal(first.code, newton.Y[:, 0] > 0)
 
 
 # -- the command line ------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from onnxruntime import InferenceSession
 from scipy import sparse
-from sklearn import decomposition
 from sklearn.base import clone, is_regressor
 from sklearn.datasets import make_circles
 from sklearn.preprocessing import StandardScaler
@@ -163,18 +162,6 @@ def test_a_wrong_name_has_a_hint(run):
 # -- sums ------------------------------------------------------------------------------------------
 
 
-def test_pca_is_that_of_the_correlation_matrix():
-    X, y, _, _ = units()
-    X[:, 3] = y
-    correlation = np.corrcoef(X.T)
-    values, vectors = np.linalg.eigh(correlation)
-    model = PCA(n_components=12, standardize=True).fit(X)
-    close(model.eigenvalues_, values[::-1])
-    close(np.abs(model.components_ * X.std(axis=0)), np.abs(vectors.T[::-1]))
-    other = decomposition.PCA(12).fit(StandardScaler().fit_transform(X))
-    close(model.explained_variance_ratio_, other.explained_variance_ratio_)
-
-
 def test_what_varies_by_rounding_alone_is_constant():
     """Also what a subtraction leaves of a feature that varied only in what is gone."""
     X, y, _, _ = units(400)
@@ -186,16 +173,6 @@ def test_what_varies_by_rounding_alone_is_constant():
     assert len(expected.components_) == len(model.components_) == 10
     assert not model.components_[:, [3, 5]].any()
     close(model.eigenvalues_, expected.eigenvalues_, 1e-6)
-
-
-def test_sparse_samples_stay_sparse_and_are_centred_by_the_sums():
-    rng = np.random.default_rng(0)
-    X = sparse.random_array((500, 40), density=0.1, rng=rng, format="csr") * 3.0
-    y = np.asarray(X[:, [0]].todense()).ravel() + rng.random(500) > 0.6
-    Z = StandardScaler().fit_transform(X.toarray())
-    scale = X.toarray().std(axis=0)
-    model = SRDA(alpha="scale", standardize=True).fit(X, y)
-    assert_is(model, SRDA(alpha="scale").fit(Z, y), Z, X, scale)
 
 
 # -- more than 8,192 features ----------------------------------------------------------------------

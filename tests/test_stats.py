@@ -247,16 +247,6 @@ def test_what_is_not_finite_is_seen_in_many_samples(method, bad, labels, monkeyp
     assert method().fit(X, y, weight).n_samples_seen_ == 60
 
 
-def test_a_class_that_is_subtracted_is_gone():
-    X, y = labelled()
-    whole = Moments.of(sparse.csr_array(X), y, second="class")
-    left = whole - Moments.of(sparse.csr_array(X[y == "bee"]), y[y == "bee"], second="class")
-    j = left.classes.tolist().index("bee")
-    assert left.counts[j] == left.priors()[j] == 0
-    for each in (left.sums, left.squares, left.means):
-        assert not each[j].any()
-
-
 def test_a_moment_of_no_samples_takes_no_memory():
     m = Moments(3, second="cross")
     assert m.nbytes < 100
