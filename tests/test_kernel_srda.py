@@ -56,7 +56,6 @@ def same(a, b, X, rtol=1e-9):
 # -- the map ---------------------------------------------------------------------------------------
 
 
-GOLDEN_RBF, GOLDEN_RELU = "9ef9e25f001800f7", "ff9c24e22e36d84f"
 
 
 @pytest.mark.parametrize("m", [1, 2, 7, 40])

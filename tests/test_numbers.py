@@ -16,6 +16,7 @@ from sklearn.feature_selection import f_regression
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import r2_score
 
+import narrows
 from narrows import (
     PLS,
     CorrelationFS,
@@ -269,7 +270,7 @@ def wide(n=150, d=9_000, q=1, seed=0):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("q", [1, 2])
-def test_wide_samples_are_solved_for_all_at_once(q):
+def test_wide_samples_are_solved_for_all_at_once(q, tmp_path):
     X, Y = wide(q=q)
     weight = np.random.default_rng(2).integers(0, 3, len(Y))
     for form in (X, X.toarray()):
@@ -281,6 +282,8 @@ def test_wide_samples_are_solved_for_all_at_once(q):
             theirs = PLSRegression(p, scale=False, tol=1e-14, max_iter=10000).fit(X.toarray(), Y)
             model = PLS(n_components=p).fit(form, Y)
             near(model.predict(X), theirs.predict(X.toarray()), 1e-6)
+        narrows.save(model, tmp_path / "m.narrows")
+        near(narrows.load(tmp_path / "m.narrows").predict(X), model.predict(X), 0.0)
         near(model.set_params(n_components=1).predict(X), PLS(1).fit(form, Y).predict(X), 1e-9)
         with pytest.raises(ParameterError, match="the number that fit computed"):
             model.set_params(n_components=7).predict(X)

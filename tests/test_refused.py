@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
+import narrows
 from narrows import (
     DF,
     IDRQR,
@@ -113,6 +116,14 @@ def test_a_parameter_that_does_not_fit_is_named(name, estimator):
 
 
 WIDE = "8,192"
+
+
+def saved(model):
+    with TemporaryDirectory() as folder:
+        narrows.save(model, Path(folder, "m.narrows"))
+        return narrows.load(Path(folder, "m.narrows"))
+
+
 CALLS = {
     # more features than products of pairs are for
     "SRDA, stream": (lambda: SRDA().partial_fit(W, y), WIDE),
@@ -138,6 +149,10 @@ CALLS = {
     "ForwardFS, wide and all": (lambda: ForwardFS(1.0).fit(W, y), WIDE),
     "refine, wide": (lambda: refined().fit(D, two), WIDE),
     "PLS, wide merge": (lambda: PLS().fit(W, t).merge(PLS().fit(W, t)), "CorrelationFS"),
+    "PLS, wide mean": (lambda: PLS().fit(W, t).mean_, "CorrelationFS"),
+    "ReducedRank, saved": (
+        lambda: saved(ReducedRank().fit(W, t)).set_params(alpha=1e4).coef_, "again",
+    ),
     "PLS, wide update": (lambda: PLS().fit(W, t).partial_fit(W, t), "CorrelationFS"),
     # sparse samples
     "LDA, sparse": (lambda: LDA(solver="pca").fit(S, y), "sparse data .*Use SRDA"),
