@@ -149,6 +149,7 @@ CALLS = {
     "ForwardFS, wide and all": (lambda: ForwardFS(1.0).fit(W, y), WIDE),
     "refine, wide": (lambda: refined().fit(D, two), WIDE),
     "PLS, wide merge": (lambda: PLS().fit(W, t).merge(PLS().fit(W, t)), "CorrelationFS"),
+    "PLS, mean of none": (lambda: PLS().mean_, "not fitted"),
     "PLS, wide mean": (lambda: PLS().fit(W, t).mean_, "CorrelationFS"),
     "ReducedRank, saved": (
         lambda: saved(ReducedRank().fit(W, t)).set_params(alpha=1e4).coef_, "again",
@@ -275,7 +276,9 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_what_does_not_fit_is_refused(name):
     call, word = CALLS[name]
-    with pytest.raises((ValueError, TypeError), match=f"(?si)expected .*{word}|{word}"):
+    with pytest.raises(
+        (ValueError, TypeError, AttributeError), match=f"(?si)expected .*{word}|{word}"
+    ):
         call()
 
 
