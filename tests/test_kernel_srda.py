@@ -56,8 +56,6 @@ def same(a, b, X, rtol=1e-9):
 # -- the map ---------------------------------------------------------------------------------------
 
 
-
-
 @pytest.mark.parametrize("m", [1, 2, 7, 40])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
