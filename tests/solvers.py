@@ -7,13 +7,11 @@ No other file of tests imports that package, so that its modules can be merged a
 
 from __future__ import annotations
 
-from narrows.solve import columns, kernels, products
+from narrows.solve import kernels, products
 from narrows.solve.arrays import as_numpy, samples_as_numpy
 from narrows.solve.codec import from_arrays, to_arrays
-from narrows.solve.curve import Curve
-from narrows.solve.eigen import best_ratios, gram_eigh, lanczos, orthogonal_part
+from narrows.solve.eigen import lanczos
 from narrows.solve.exact import Centred, lsqr
-from narrows.solve.held_out import by_time, curve_of
 from narrows.solve.iterations import Span
 from narrows.solve.iterations_steps import StepRule as RuleOfIteration
 from narrows.solve.paired import METRICS, HeldOutPredictions, difference, gradient, metric_of, score
@@ -24,4 +22,3 @@ from narrows.solve.regression_read import RegressionReading, held_samples, is_od
 from narrows.solve.regression_read import _left_by_steps as left_by_steps
 from narrows.solve.regression_steps import FACTOR, QB, REPLAYS, S2
 from narrows.solve.scatter import UNIT, regressions
-from narrows.solve.signs import with_signs

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 from sklearn.datasets import load_digits, load_iris, load_wine
-from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from narrows import LDA, SRDA, KernelSRDA, OnlineSRDA
@@ -45,17 +44,6 @@ def gradient(found, L, code, weight, T, ridge):
     return of_b, centre @ (Z.T @ G + (0 if np.isinf(ridge) else ridge) * (A - centre))
 
 
-@pytest.mark.parametrize("c", [2, 5])
-def test_intercepts_are_the_most_likely_ones(c):
-    L, code = scores(90, c)  # fewer than four for each number of a matrix, but for two classes
-    weight = np.random.default_rng(1).uniform(0.5, 2, len(code))
-    found = of(L, code, c, weight=weight)
-    of_b, _ = gradient(found, L, code, weight, 1.0, np.inf)
-    np.testing.assert_allclose(of_b, 0, atol=1e-5)
-    if c > 2:
-        np.testing.assert_allclose(found.A, np.eye(c) - 1 / c, atol=1e-12)
-
-
 def test_a_matrix_is_found_where_scores_are_wrong():
     centre = np.eye(3) - 1 / 3
     wrong = centre @ np.diag([2.0, 1.0, 0.3]) @ centre  # of scores up to a term of the sample
@@ -73,48 +61,6 @@ def test_a_matrix_is_found_where_scores_are_wrong():
     L, code = scores(5000, 3, seed=1)
     best, given = loss(L, code), loss(L @ wrong, code)
     assert loss(L @ wrong @ found.A + found.b, code) - best < 0.05 * (given - best)
-
-
-def test_few_samples_have_a_temperature_alone():
-    L, code = scores(47, 3)
-    found = of(L, code, 3, T=2.0)
-    np.testing.assert_array_equal(found.A, np.eye(3) / 2)
-    np.testing.assert_array_equal(found.b, np.zeros(3))
-
-
-def test_right_scores_are_left():
-    L, code = scores(2000, 3)
-    found = of(L, code, 3)
-    np.testing.assert_allclose(found.A, np.eye(3) - 1 / 3, atol=1e-12)
-    assert np.abs(found.b - found.b.mean()).max() < 0.3
-
-
-def test_classes_have_their_weight_among_all_samples():
-    L, code = scores(3000, 3)
-    counts = np.array([100.0, 400.0, 500.0])
-    found = of(L, code, 3, counts)
-    P, held = softmax(L @ found.A + found.b, axis=1), np.bincount(code)
-    mean = np.average(P, axis=0, weights=(counts / held)[code])
-    np.testing.assert_allclose(mean, counts / counts.sum(), atol=1e-3)
-
-
-@pytest.mark.parametrize("c", [2, 3])
-def test_neither_order_nor_units_matter(c):
-    L, code = scores(500, c)
-    order = np.random.default_rng(2).permutation(500)
-    found, other = of(L, code, c), of(3 * L[order] + 5, code[order], c, T=3.0)
-    np.testing.assert_allclose(3 * other.A, found.A, atol=1e-6)
-    np.testing.assert_allclose(other.b, found.b, atol=1e-6)
-
-
-def test_a_class_that_is_impossible_or_not_held_is_no_problem():
-    L, code = scores(200, 3)
-    code[code == 2] = 0
-    L[:20, 2] = -np.inf
-    found = of(L, code, 3, np.array([120.0, 80.0, 1.0]))
-    assert np.isfinite(found.A).all()
-    assert np.isfinite(found.b).all()
-    assert softmax(L[20:] @ found.A + found.b, axis=1)[:, 2].mean() < 0.1
 
 
 # -- estimators ------------------------------------------------------------------------------------
@@ -137,34 +83,14 @@ def test_the_most_probable_class_is_predicted(model, load):
         np.testing.assert_allclose(away, np.broadcast_to(away[:, :1], away.shape), atol=1e-8)
 
 
-def test_a_rule_is_learned_where_classes_differ_in_shape():
-    rng = np.random.default_rng(0)
-    y = rng.choice(3, 6000, p=[0.6, 0.3, 0.1])
-    X = (
-        rng.normal(size=(6000, 2)) * np.array([0.3, 1.0, 3.0])[y, None]
-        + np.array([[0, 0], [1, 1], [1, -1]])[y]
-    )
-    model = SRDA().fit(X[:3000], y[:3000])
-    given = SRDA(alpha=model.alpha_).fit(X[:3000], y[:3000])
-    losses = [log_loss(y[3000:], each.predict_proba(X[3000:])) for each in (model, given)]
-    assert losses[0] < losses[1] - 0.02
-
-
-def test_without_kept_samples_nothing_is_calibrated():
-    X, y = load_wine(return_X_y=True)
-    a, b = SRDA(keep=0).fit(X, y), SRDA(alpha="scale", keep=0).fit(X, y)
-    np.testing.assert_array_equal(a.predict_proba(X), b.predict_proba(X))
-
-
-@pytest.mark.parametrize("model", [SRDA(), SRDA(refine=True), OnlineSRDA(random_state=0)], ids=repr)
 @pytest.mark.slow
+@pytest.mark.parametrize("model", [SRDA(), SRDA(refine=True), OnlineSRDA(random_state=0)], ids=repr)
 def test_mean_probabilities_are_the_shares_of_the_classes(model, data):
     """Within two standard errors, of held-out and of kept samples, but for chance."""
-    pandas = pytest.importorskip("pandas")
     away = []
     for name in SETS:
-        table = pandas.read_csv(data / f"{name}.csv")
-        X, y = table.drop(columns="class").to_numpy(float), table["class"].to_numpy(str)
+        rows = np.genfromtxt(data / f"{name}.csv", delimiter=",", skip_header=1, dtype=str)
+        X, y = rows[:, :-1].astype(float), rows[:, -1]
         if getattr(model, "refine", False) and len(np.unique(y)) > 2:
             continue
         for seed in range(5):

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import pickle
-import tracemalloc
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import clone
 
-import narrows
-from narrows import IG, OC, OCFS, FisherFS, Moments, Window
 from tests.cases import labelled
-from tests.inside import Pass, Presence, SchemaError, folds_of, pretend
+from tests.inside import Pass, Presence, SchemaError, pretend
 from tests.oracles.hashes import hashes
-from tests.traced import stopped
 
 K = 3
 KINDS = {
@@ -30,10 +25,9 @@ KINDS = {
 kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 FORMS = {"dense": np.asarray, "sparse": sparse.csr_array}
 forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-slow = pytest.mark.slow
 
 
-@pytest.fixture(params=["arrays", pytest.param("non-zeros", marks=slow)])
+@pytest.fixture(params=["arrays", "non-zeros"])
 def tables(request, monkeypatch):
     if request.param == "non-zeros":
         pretend(monkeypatch, "non-zeros")
@@ -108,59 +102,14 @@ def test_every_fold_has_the_moments_of_every_kth_sample(kind, form, labels, tabl
     X, y, weight = data()
     y = several(y) if labels == "several" else y
     weight = weight if labels == "weighted" else None
-    _, state = learned(form(X), y, weight, **kind)
+    step, state = learned(form(X), y, weight, **kind)
     kind = {**kind, "keep": 0} if labels == "weighted" else kind  # weights of 0 are not kept
     assert_folds(state, X, y, weight, **kind)
-
-
-@slow
-@kinds
-def test_neither_batches_nor_their_form_change_a_fold(kind):
-    X, y, _ = data()
-    step = Pass(n_folds=K, **kind)
-    state = step.empty(7)
-    for i in range(len(X)):  # the first ones dense
-        state = step.add(state, (sparse.csr_array if i > 20 else np.asarray)(X[[i]]), y[[i]])
-    assert_folds(state, X, y, **kind)
-
-
-@slow
-def test_many_dense_samples_are_added_on_all_cores(monkeypatch):
-    pretend(monkeypatch, "many samples")
-    X, y, weight = data()
-    for kind in ({}, {"second": "total"}, {"second": "class"}, {"map": Presence(7)}):
-        assert_folds(learned(X, y, weight, **kind)[1], X, y, weight, **kind)
-
-
-@forms
-def test_an_offset_costs_no_digits(form):
-    X, y, _ = data(n=300)
-    _, state = learned(form(X + 1e8), y, second="cross")
-    for k, m in enumerate(state):
-        if form is np.asarray:
-            np.testing.assert_allclose(m.covariance(), np.cov(X[k::K].T, bias=True), atol=1e-6)
-        np.testing.assert_allclose(m.mean, (X[k::K] + 1e8).mean(axis=0))
-
-
-def test_folds_may_be_empty():
-    X, y, _ = (each[:2] for each in data())
-    step, state = learned(X, y, sizes=(0,), folds=5, second="class")
-    assert [m.n_samples for m in state] == [1, 1, 0, 0, 0]
-    assert_folds(state, X, y, second="class")
-    assert_same(Pass.of_arrays(step.to_arrays(state), step)[1], state)
-
-
-def test_samples_without_labels_have_numbers():
-    X, y, _ = data()
-    Y = several(y)
-    Y[:6] = 0
-    assert_folds(learned(X, Y)[1], X, Y)
-
-
-def test_a_stream_can_count_from_any_number():
-    X, y, _ = data()
-    step = Pass(n_folds=K)
-    assert_folds(step.add(step.empty(7), X, y, None, 40), X, y, first=40)
+    for _ in range(2):  # a table may be stored as its non-zeros, or as an array
+        again, read = Pass.of_arrays(step.to_arrays(state), step)
+        assert (again.second, again.keep, again.n_folds) == (step.second, step.keep, K)
+        assert_folds(read, X, y, weight, **kind)
+        assert_same(pickle.loads(pickle.dumps(state)), state)
 
 
 def test_an_error_in_one_fold_changes_none():
@@ -175,43 +124,7 @@ def test_an_error_in_one_fold_changes_none():
         np.testing.assert_array_equal(after[name], array, err_msg=name)
 
 
-def test_numbers_have_folds():
-    X, _, _ = data()
-    _, state = learned(X, X[:, :2] + 5.0, second="cross", numeric=True)
-    for k, m in enumerate(state):
-        C = np.cov(X[k::K].T, bias=True)
-        np.testing.assert_allclose(m.covariances(), C[:2], atol=1e-12)
-        np.testing.assert_allclose(m.covariance(), C, atol=1e-12)
-
-
 # -- adding up -------------------------------------------------------------------------------------
-
-
-@kinds
-@forms
-def test_states_add_up_fold_by_fold(kind, form):
-    X, y, _ = data()
-    step, a = learned(form(X[:31]), y[:31], sizes=(), **kind)
-    _, b = learned(form(X[31:]), y[31:], sizes=(), **kind)
-    number = np.r_[np.arange(31), np.arange(40)]  # both count from 0
-    for both in (step.summed([a, b]), step.joined(b, a)):
-        for k, m in enumerate(both):
-            assert_holds(m, X[number % K == k], y[number % K == k], **kind)
-        more = step.add(both, form(X[:5]), y[:5])  # counts on from both
-        for k, m in enumerate(more):
-            own = np.r_[number % K == k, (71 + np.arange(5)) % K == k]
-            assert_holds(m, np.r_[X, X[:5]][own], np.r_[y, y[:5]][own], **kind)
-    assert_folds(a, X[:31], y[:31], **kind)
-
-
-@pytest.mark.parametrize("estimator", [OCFS(n_features="cv"), OC(n_components="cv")], ids=repr)
-def test_samples_are_unlearned_fold_by_fold(estimator):
-    X, y, _ = data()
-    whole, gone = (clone(estimator).partial_fit(X[:n], y[:n]) for n in (71, 30))
-    left = [a - b for a, b in zip(folds_of(whole), folds_of(gone), strict=True)]
-    assert_folds(left, X[30:], y[30:], first=30)
-    model = clone(estimator).fit_moments(left)
-    assert_folds(folds_of(model), X[30:], y[30:], first=30)
 
 
 @kinds
@@ -227,138 +140,49 @@ def test_features_are_those_of_every_fold(kind, form):
     assert_folds(state, np.r_[wide, wide[:5]], np.r_[y, y[:5]], **kind)
 
 
-IN_FOLDS = [OC(n_components="cv"), FisherFS(n_features="cv"), IG(n_features="cv")]  # five
-in_folds = pytest.mark.parametrize("estimator", IN_FOLDS, ids=repr)
-
-
-def kind_of(estimator):
-    [kind] = {m.second for m in folds_of(estimator)}
-    return {"second": kind, "map": Presence(7) if isinstance(estimator, IG) else None}
-
-
-@in_folds
-@pytest.mark.parametrize("sizes", [(71,), (1, 0, 2, 11, 40), pytest.param((1,) * 71, marks=slow)])
-def test_decay_does_not_change_the_numbers(estimator, sizes):
-    X, y, _ = data()
-    model = clone(estimator).set_params(half_life=20.0)
-    for a, b in pairwise([0, *np.cumsum(sizes).tolist(), len(X)]):
-        model.partial_fit(X[a:b], y[a:b])
-    weight = 0.5 ** (np.arange(71)[::-1] / 20)
-    assert_folds(folds_of(model), X, y, weight, **kind_of(model))
-
-
-def test_a_window_numbers_all_samples():
-    X, y, _ = data()
-    window = Window(OC(n_components="cv"), samples=40)
-    for i in range(len(X)):
-        window.partial_fit(X[i : i + 1], y[i : i + 1])
-    assert_folds(folds_of(window.estimator_), X[31:], y[31:], first=31)
-
-
-def test_the_moments_of_folds_fit_a_method_that_needs_none():
-    X, y, _ = data()
-    model = OCFS().fit_moments(learned(X, y, second="total")[1])
-    assert len(folds_of(model)) == 1
-    np.testing.assert_allclose(model.scores_, OCFS().fit(X, y).scores_)
-    model.merge(OCFS().fit(X, y))
-
-
 # -- files -----------------------------------------------------------------------------------------
 
 
-@kinds
-@forms
-def test_arrays_keep_every_bit(kind, form, tables):
-    X, y, weight = data()
-    step, state = learned(form(X), y, weight, **kind)
-    for _ in range(2):  # a table may be stored as its non-zeros, or as an array
-        arrays = {name: a.copy() for name, a in step.to_arrays(state).items()}
-        again, read = Pass.of_arrays(arrays, step)
-        assert not arrays
-        assert (again.second, again.keep, again.n_folds) == (step.second, step.keep, K)
-        for one, other in zip(read, state, strict=True):
-            np.testing.assert_array_equal(one.sums, other.sums)
-            np.testing.assert_array_equal(one.counts, other.counts)
-            if one.second:
-                np.testing.assert_array_equal(one.squares, other.squares)
-        assert_same(pickle.loads(pickle.dumps(state)), state)
-        state = step.add(state, form(X), y)
+def of_another_kind(arrays):
+    step, state = learned(*data()[:2], second="class")
+    other = step.to_arrays(state)
+    kept = {k: v for k, v in arrays.items() if not k.startswith("fold1_")}
+    return kept | {k: v for k, v in other.items() if k.startswith("fold1_")}
 
 
-@in_folds
-def test_estimators_save_their_folds(estimator, tmp_path):
-    X, y, _ = data()
-    path = tmp_path / "a.narrows"
-    narrows.save(clone(estimator).partial_fit(X[:40], y[:40]), path)
-    model = narrows.load(path).partial_fit(X[40:], y[40:])
-    assert_folds(folds_of(model), X, y, **kind_of(model))
-    merged = clone(estimator).partial_fit(X[:40], y[:40]).merge(narrows.load(path))
-    assert folds_of(merged)[0].n_samples == 16
+FORGED = {
+    "two kinds": (of_another_kind, "one kind"),
+    "one fold": (lambda a: a | {"folds": np.array(1)}, "folds"),
+    "many folds": (lambda a: a | {"folds": np.array(1001)}, "folds"),
+    "a fraction": (lambda a: a | {"folds": np.array(3.0)}, "type i8"),
+    "a fold too many": (lambda a: a | {"folds": np.array(4)}, "got none"),
+    "an array less": (
+        lambda a: {k: v for k, v in a.items() if not k.startswith("fold1_tx")}, "got none",
+    ),
+    "a class less": (lambda a: a | {"fold1_tt": a["fold1_tt"][:2]}, "tt"),
+    "negative": (lambda a: a | {"fold1_tt": -a["fold1_tt"]}, "tt"),
+    "narrow": (lambda a: a | {"fold2_tx": a["fold2_tx"][:, :4]}, "shape"),
+}  # fmt: skip
 
 
-def forgeries():
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_arrays_are_refused(name):
     X, y, _ = data()
     step, state = learned(X, y, second="total")
-    arrays = step.to_arrays(state)
-    for n in (1, -2, 1001):
-        yield arrays | {"folds": np.array(n)}, "folds: expected a number from 2 to 1000"
-    yield arrays | {"folds": np.array(3.0)}, "folds: expected type i8"
-    yield arrays | {"folds": np.array(4)}, "expected an array, got none"
-    less = {k: v for k, v in arrays.items() if not k.startswith("fold1_tx")}
-    yield less, "tx_shape: expected an array, got none"
-    yield arrays | {"fold1_tt": arrays["fold1_tt"][:2]}, "tt: expected"
-    yield arrays | {"fold1_tt": -arrays["fold1_tt"]}, "tt.*: expected numbers"
-    yield arrays | {"fold2_tx": arrays["fold2_tx"][:, :4]}, "expected shape"
-    for other in ({"second": "class"}, {"second": "total", "keep": 9}):
-        step, state = learned(X, y, **other)
-        mixed = {k: v for k, v in arrays.items() if not k.startswith("fold1_")}
-        odd = {k: v for k, v in step.to_arrays(state).items() if k.startswith("fold1_")}
-        yield mixed | odd, "expected moments of one kind, got"
-
-
-def test_forged_arrays_are_refused():
-    for arrays, message in forgeries():
-        with pytest.raises((SchemaError, ValueError), match=message):
-            Pass.of_arrays(arrays, Pass(n_folds=K, second="total"))
+    forge, word = FORGED[name]
+    with pytest.raises((SchemaError, ValueError), match=word):
+        Pass.of_arrays(forge(step.to_arrays(state)), Pass(n_folds=K, second="total"))
 
 
 # -- an update that is interrupted -----------------------------------------------------------------
 
 
-@kinds
 @forms
-@pytest.mark.parametrize("new", [False, pytest.param(True, marks=slow)])
-def test_an_update_that_is_stopped_changes_nothing_or_is_whole(kind, form, new, tables):
-    X, y, _ = data()
-    step, state = learned(form(X), y, **kind)
-    labels = np.full(len(y), "dog") if new else y
-    done = step.add(step.summed([state]), form(X), labels)
-    for left in stopped(state, lambda folds: step.add(folds, form(X), labels), 20):
-        assert_same(left, state if step.n_samples(left) == len(y) else done)
-
-
-@pytest.mark.parametrize("folds", [1, K])
-@pytest.mark.parametrize("kind", [{}, {"second": "total"}, {"second": "class"}])
-@pytest.mark.parametrize("several_labels", [False, True])
-def test_sparse_samples_are_added_a_few_entries_at_a_time(kind, folds, several_labels, monkeypatch):
+@pytest.mark.parametrize("kind", [{}, {"second": "total"}, {"second": "class"}], ids=str)
+@pytest.mark.parametrize("labels", ["one", "several"])
+def test_sparse_samples_are_added_a_few_entries_at_a_time(kind, form, labels, monkeypatch):
     X, y, weight = data()
-    y = several(y) if several_labels else y
-    wide = sparse.csr_array(np.pad(X, ((0, 0), (0, 5000))))
-    step, state = learned(wide, y, weight, folds=folds, **kind)
     pretend(monkeypatch, "few non-zeros at a time")
-    rows = [0, 1, 1, 1, *range(20)]
-    done = step.add(step.summed([state]), wide[rows], y[rows])
-    for left in stopped(state, lambda folds: step.add(folds, wide[rows], y[rows]), 20):
-        assert_same(left, state if step.n_samples(left) == len(y) else done)
-
-
-def test_squares_of_folds_are_read_without_products():
-    X, y = labelled(n=71, d=300)
-    _, state = learned(X, y, second="cross")
-    whole = Moments.summed(state)
-    tracemalloc.start()
-    found = whole.variances()
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 8 * 300 * 300
-    np.testing.assert_allclose(found, X.var(axis=0))
+    y = several(y) if labels == "several" else y
+    wide = np.pad(X, ((0, 0), (0, 500)))
+    assert_folds(learned(form(wide), y, weight, **kind)[1], wide, y, weight, **kind)

@@ -7,14 +7,11 @@ import pytest
 from examples.papers.printed.idrqr import Literal, batch
 from scipy import linalg, sparse
 from sklearn.datasets import load_iris
-from sklearn.feature_extraction.text import TfidfTransformer
 
-import narrows
 from narrows import IDRQR, OCM
 from narrows.engines import local
-from tests.cases import assert_same, labelled
-from tests.conftest import EVERYTHING
-from tests.inside import CentroidQR, pretend, state_of
+from tests.cases import assert_same, labelled, same_directions
+from tests.inside import pretend, state_of
 
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 
@@ -103,11 +100,17 @@ def assert_follows(X, y, form, sizes=(1, 2, 3, 30), tolerance=1e-8):
     return learner
 
 
+def learned(literal, X, y):
+    for x, label in zip(X, y, strict=True):
+        literal.update(x, label)
+    return literal
+
+
 # -- Algorithm 1 ---------------------------------------------------------------------------------
 
 
 @forms
-@pytest.mark.parametrize("mu", [0.5, 100.0, 1e-6])
+@pytest.mark.parametrize("mu", [0.5, 1e-6])
 @pytest.mark.parametrize("kind", ["ordinary", *KINDS])
 def test_fit_is_algorithm_1(form, kind, mu):
     X, y = classes_of(4) if kind == "ordinary" else awkward(kind)
@@ -115,70 +118,25 @@ def test_fit_is_algorithm_1(form, kind, mu):
     assert_directions(fitted, *batch(X, y, mu))
     C = np.array([X[y == j].mean(axis=0) for j in np.unique(y)])
     assert len(fitted.components_) == np.linalg.matrix_rank(C, tol=1e-10)
-    # all of them span what the means do
-    basis = linalg.orth(fitted.components_.T)
+    basis = linalg.orth(fitted.components_.T)  # spans what the means do
     np.testing.assert_allclose(basis @ (basis.T @ C.T), C.T, atol=1e-9)
-
-
-@pytest.mark.parametrize("k", [4, 14, 1000])
-def test_rounding_is_no_scatter_within_the_classes(k):
-    X = np.repeat(np.random.default_rng(0).normal(size=(3, 5)), k, axis=0)
-    y = np.repeat([0, 1, 2], k)
-    with pytest.raises(ValueError, match="for mu=0, got none in the span of the class means"):
-        IDRQR(mu=0).fit(X, y)
-    assert IDRQR(mu=1e-6).fit(X, y).components_.shape == (3, 5)
-    noise = np.tile([1.0, -1.0], 3 * k // 2) + y  # in one direction of the span
-    [value, *none] = IDRQR(mu=0).fit(np.c_[X[:, :2], noise], y).eigenvalues_
-    assert 0 < value < 10
-    assert not any(none)
-
-
-def test_directions_are_of_unit_length_in_the_scatter_within_the_classes():
-    X, y = classes_of(4)
-    fitted = IDRQR(mu=3.0).fit(X, y)
-    within = sum((y == j).sum() * np.cov(X[y == j].T, bias=True) for j in range(4))
-    G, Q = fitted.components_, linalg.orth(np.array([X[y == j].mean(axis=0) for j in range(4)]).T)
-    M = Q.T @ G.T
-    lengths = M.T @ (Q.T @ within @ Q + 3.0 * np.eye(4)) @ M / len(y)
-    np.testing.assert_allclose(lengths, np.eye(4), atol=1e-9)
 
 
 def test_the_last_direction_is_the_one_in_which_means_do_not_differ():
     X, y = classes_of(4)
     fitted = IDRQR().fit(X, y)
-    means = np.array([X[y == j].mean(axis=0) for j in range(4)])
-    along = means @ fitted.components_[-1]
+    along = np.array([X[y == j].mean(axis=0) for j in range(4)]) @ fitted.components_[-1]
     np.testing.assert_allclose(along, along[0], rtol=1e-9)
     assert (np.diff(fitted.eigenvalues_) < 0).all()
-    first = IDRQR(n_components=2).fit(X, y)
-    np.testing.assert_array_equal(first.components_, fitted.components_[:2])
-
-
-@pytest.mark.nightly
-def test_real_documents_and_images(data):
-    file = np.load(data / "tr41.npz")
-    counts = sparse.csr_array((file["data"], file["indices"], file["indptr"]), file["shape"])
-    weighed = TfidfTransformer(sublinear_tf=True).fit_transform(counts.astype(float))
-    X = sparse.csr_array(weighed)[:, :2000]
-    rows = np.random.default_rng(0).permutation(len(file["y"]))[:400]
-    X, y = X[rows], file["y"][rows]
-    assert_directions(IDRQR().fit(X, y), *batch(X.toarray(), y, 0.5))
-    assert_follows(X.toarray(), y, sparse.csr_array)
-    faces = np.load(data / "orl_faces.npz")
-    X, y = faces["X"][:, ::20].astype(float), faces["y"]
-    order = np.random.default_rng(0).permutation(400)
-    assert_follows(X[order], y[order], np.asarray)
+    few = IDRQR(n_components=2).fit(X, y)
+    np.testing.assert_array_equal(few.components_, fitted.components_[:2])
+    assert_same(fitted.set_params(mu=9.0), IDRQR(mu=9.0).fit(X, y), rtol=0, atol=0)
+    X, y = labelled()  # with mu far above the scatter only the order of B is left
+    fitted, ocm = IDRQR(mu=1e12).fit(X, y), OCM().fit(X, y)
+    same_directions(fitted.components_, ocm.components_, atol=1e-9, signs=True)
 
 
 # -- Algorithms 2 and 3 --------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@forms
-def test_partial_fit_is_algorithms_2_and_3(form):
-    X, y = classes_of(6, n=400, d=30)
-    y = np.where((np.arange(400) < 300) & (y == 5), 2, y)  # the last class comes late
-    assert_follows(X, y, form)
 
 
 @forms
@@ -188,19 +146,14 @@ def test_dependent_centroids(form, kind):
     learner = assert_follows(X, y, form)
     C = np.array([X[y == j].mean(axis=0) for j in np.unique(y)])
     assert len(learner.components_) == np.linalg.matrix_rank(C, tol=1e-10)
-
-
-def test_a_dependent_centroid_has_no_q():
-    X, y = awkward("more classes than columns")
-    core = state_of(IDRQR().partial_fit(X, y)).core
-    Q, R = core.basis()
-    assert (np.diag(R)[5:] == 0).all()
-    assert (Q[:, 5:] == 0).all()
-    assert (R[5:] == 0).all()
+    Q, R = state_of(learner).core.basis()
+    none = np.diag(R) == 0  # a dependent centroid has no q
+    assert not Q[:, none].any()
+    assert not R[none].any()
 
 
 @forms
-@pytest.mark.parametrize("apart", [1e-1, 1e-3, 1e-4, 1e-5, 1e-6])
+@pytest.mark.parametrize("apart", [1e-1, 1e-4, 1e-6])
 def test_centroids_that_nearly_depend(form, apart):
     """Where squares lose the digits a step is done on Q and R themselves."""
     rng = np.random.default_rng(1)
@@ -210,14 +163,6 @@ def test_centroids_that_nearly_depend(form, apart):
     # samples scatter in the span of the means, and hardly outside
     X = M[y] + 0.3 * rng.normal(size=(120, 4)) @ M + 1e-2 * apart * rng.normal(size=(120, 20))
     assert_follows(X, y, form)
-
-
-@forms
-@pytest.mark.parametrize("kind", KINDS)
-def test_dependent_centroids_do_not_make_a_step_form_all_of_q(form, kind, monkeypatch):
-    monkeypatch.delattr(CentroidQR, "basis")
-    X, y = awkward(kind)
-    assert IDRQR().partial_fit(form(X), y).n_samples_seen_ == len(y)
 
 
 @forms
@@ -239,36 +184,18 @@ def test_far_from_the_origin_means_nearly_depend_on_one_another(offset):
     X = X + offset
     tolerance = 1e-15 * offset**2 / np.ptp(X) if offset < 1e5 else 1e-13 * offset
     assert_directions(IDRQR().fit(X, y), *batch(X, y, 0.5), tolerance)
-    literal = Literal()
-    for x, label in zip(X, y, strict=True):
-        literal.update(x, label)
+    literal = learned(Literal(), X, y)
     assert_directions(IDRQR().partial_fit(X, y), *literal.transformation(0.5), tolerance)
-
-
-@pytest.mark.nightly
-@pytest.mark.more
-def test_a_long_stream_keeps_its_digits():
-    X, y = classes_of(5, n=20_000 if EVERYTHING else 5_000, d=20)
-    literal = Literal()
-    for x, label in zip(X, y, strict=True):
-        literal.update(x, label)
-    learner = IDRQR().partial_fit(sparse.csr_array(X), y)
-    assert_directions(learner, *literal.transformation(0.5), 1e-9)
 
 
 def test_partial_fit_goes_on_from_fit():
     X, y = classes_of(4)
-    learner = IDRQR().fit(X[:50], y[:50])
-    core = state_of(learner).core
-    literal = Literal()
-    for x, label in zip(X[:50], y[:50], strict=True):
-        literal.update(x, label)
+    learner, literal = IDRQR().fit(X[:50], y[:50]), learned(Literal(), X[:50], y[:50])
     # Algorithm 1's W in the place of the one that was approximated
     H_w = X[:50] - np.array([X[:50][y[:50] == j].mean(axis=0) for j in y[:50]])
     literal.W = (H_w @ literal.Q).T @ (H_w @ literal.Q)
-    np.testing.assert_allclose(core.W, literal.W, atol=1e-9)
-    for x, label in zip(X[50:], y[50:], strict=True):
-        literal.update(x, label)
+    np.testing.assert_allclose(state_of(learner).core.W, literal.W, atol=1e-9)
+    learned(literal, X[50:], y[50:])
     assert_directions(learner.partial_fit(X[50:], y[50:]), *literal.transformation(0.5))
 
 
@@ -289,9 +216,7 @@ class Carried(Literal):
 @pytest.mark.parametrize("kind", ["ordinary", *KINDS])
 def test_transport_is_what_it_says(form, kind):
     X, y = classes_of(4) if kind == "ordinary" else awkward(kind)
-    literal = Carried()
-    for x, label in zip(X, y, strict=True):
-        literal.update(x, label)
+    literal = learned(Carried(), X, y)
     learner = IDRQR(update="transport").partial_fit(form(X), y)
     core = state_of(learner).core
     np.testing.assert_allclose(core.W, literal.W, atol=1e-8 * np.abs(literal.W).max())
@@ -303,47 +228,19 @@ def apart(a, b):
     return np.sin(linalg.subspace_angles(a.components_[:-1].T, b.components_[:-1].T).max())
 
 
-@pytest.mark.parametrize(("update", "depends"), [("paper", True), ("transport", False)])
-def test_what_depends_on_the_order_in_which_classes_come(update, depends):
-    X, y = classes_of(4, n=200)
-    orders = [np.append(first, np.arange(4, 200)) for first in ([0, 1, 2, 3], [3, 1, 0, 2])]
-    a, b = (IDRQR(update=update).partial_fit(X[o], y[o]) for o in orders)
-    assert (apart(a, b) > 1e-4) == depends
-    if not depends:
-        assert apart(a, b) < 1e-10
-
-
 # -- refresh -------------------------------------------------------------------------------------
-
-
-@forms
-def test_refresh_makes_a_stream_exact(form):
-    X, y = classes_of(5)
-    streamed, exact = IDRQR().partial_fit(form(X), y), IDRQR().fit(X, y)
-    assert apart(streamed, exact) > 1e-3
-    assert_same(streamed.refresh(form(X), y), exact)
-    order = np.random.default_rng(0).permutation(90)
-    assert_same(streamed.refresh(form(X[order]), y[order]), exact)
-
-
-def test_refresh_weights_some_of_the_samples():
-    X, y = classes_of(3)
-    learner = IDRQR().partial_fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
-    assert_same(learner.refresh(X, y), IDRQR().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2)))
 
 
 def test_refresh_expects_the_fitted_samples():
     X, y = classes_of(3)
     learner = IDRQR().partial_fit(X, y)
     before = learner.components_.copy()
-    for rows, message in (
-        (y < 2, r"expected 1 to \d+ samples of class 2, got 0\. Pass samples of every class"),
-        (np.append(np.arange(90), 0), r"expected 1 to \d+ samples of class 0, got \d+"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            learner.refresh(X[rows], y[rows])
-    with pytest.raises(ValueError, match="expected no samples of class 9, got 1"):
-        learner.refresh(np.vstack([X, X[:1]]), np.append(y, 9))
+    more = np.append(np.arange(90), 0)
+    for rows, labels, word in ((y < 2, y[y < 2], "samples of class 2, got 0"),
+                               (more, y[more], "samples of class 0, got"),
+                               (more, np.append(y, 9), "no samples of class 9")):  # fmt: skip
+        with pytest.raises(ValueError, match=word):
+            learner.refresh(X[rows], labels)
     np.testing.assert_array_equal(learner.components_, before)
 
 
@@ -358,73 +255,12 @@ def test_files_are_gone_through_twice():
     assert_same(local.fit(IDRQR(), chunks), IDRQR().fit(X, y))
 
 
-def test_merge_is_not_supported():
-    learner = IDRQR().fit(*classes_of(3))
-    for verb in ("merge", "fit_moments"):
-        assert not hasattr(learner, verb)
-        with pytest.raises(AttributeError, match=f"IDRQR does not support {verb}: .* Use OCM"):
-            getattr(learner, verb)
-
-
-def test_more_directions_than_there_are():
-    X, y = classes_of(3)
-    with pytest.raises(
-        ValueError,
-        match="expected n_components<=3, since 3 classes have at most 3 directions, got 4",
-    ):
-        IDRQR(n_components=4).fit(X, y)
-    waiting = IDRQR(n_components=4).partial_fit(X, y)
-    assert waiting.components_.any(axis=1).tolist() == [True, True, True, False]
-    assert waiting.partial_fit(X[:5] + 1, np.full(5, 9)).components_.shape == (4, 12)
-
-
-def test_classes_with_equal_means():
-    X, y = classes_of(2)
-    X, y = np.vstack([X, X]), np.repeat([0, 1], 90)
-    with pytest.raises(ValueError, match="expected classes with different means, got equal"):
-        IDRQR().fit(X, y)
-
-
-@pytest.mark.parametrize(
-    "bad", [{"mu": -1}, {"mu": np.inf}, {"update": "exact"}, {"n_components": 0}]
-)
-def test_parameters_out_of_range(bad):
-    name = next(iter(bad))
-    for verb in ("fit", "partial_fit"):
-        with pytest.raises(ValueError, match=f"expected `{name}` to be"):
-            getattr(IDRQR(**bad), verb)(*classes_of(3))
-
-
-def test_mu_is_read_anew():
-    X, y = classes_of(3)
-    fitted = IDRQR().fit(X, y)
-    assert_same(fitted.set_params(mu=9.0), IDRQR(mu=9.0).fit(X, y), rtol=0, atol=0)
-
-
-def test_samples_too_large_to_add_change_nothing():
-    X, y = classes_of(3)
-    learner = IDRQR().partial_fit(X, y)
-    before = learner.components_.copy()
+def test_refresh_makes_a_stream_exact_by_some_of_its_samples():
+    X, y = classes_of(5)
     for form in (np.asarray, sparse.csr_array):
-        with pytest.raises(ValueError, match="expected samples of length 0 or between"):
-            learner.partial_fit(form(np.vstack([X[:3], 1e70 * X[3:5]])), y[:5])
-        np.testing.assert_array_equal(learner.components_, before)
-        with pytest.raises(ValueError, match="expected samples of length 0 or between"):
-            IDRQR().fit(form(1e70 * X), y)
-    assert learner.n_samples_seen_ == 90
-
-
-def test_the_first_stage_alone_is_ocm():
-    """With mu far above the scatter only the order of B is left."""
-    X, y = labelled()
-    fitted, ocm = IDRQR(mu=1e12).fit(X, y), OCM().fit(X, y)
-    unit = fitted.components_ / np.linalg.norm(fitted.components_, axis=1, keepdims=True)
-    np.testing.assert_allclose(np.abs(np.sum(unit * ocm.components_, axis=1)), 1, atol=1e-9)
-
-
-def test_saved_halfway(tmp_path):
-    X, y = classes_of(5, n=300)
-    whole = IDRQR(update="transport").partial_fit(X, y)
-    part = IDRQR(update="transport").partial_fit(X[:77], y[:77])
-    narrows.save(part, tmp_path / "m.narrows")
-    assert_same(narrows.load(tmp_path / "m.narrows").partial_fit(X[77:], y[77:]), whole)
+        streamed, exact = IDRQR().partial_fit(form(X), y), IDRQR().fit(X, y)
+        assert apart(streamed, exact) > 1e-3
+        order = np.random.default_rng(0).permutation(90)
+        assert_same(streamed.refresh(form(X[order]), y[order]), exact)
+    twice = np.repeat(X, 2, axis=0), np.repeat(y, 2)
+    assert_same(IDRQR().partial_fit(*twice).refresh(X, y), IDRQR().fit(*twice))

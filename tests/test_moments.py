@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
-import pickle
 import signal
 import tracemalloc
 from dataclasses import dataclass
@@ -74,48 +73,15 @@ def batches(n, sizes=(1, 20, 90)):
     return [slice(a, min(b, n)) for a, b in itertools.pairwise(ends) if a < n]
 
 
-def alike(m, s):
-    """Moments of classes say what other moments say."""
-    assert m.classes.tolist() == s.classes.tolist()
-    assert (m.n_samples, m.n_held) == (s.n_samples, s.n_held)
-    for name in ("counts", "sums", "total", "mean", "means"):
-        close(getattr(m, name), getattr(s, name))
-    p = m.priors()
-    if not p.any():
-        return
-    for what in ("deviations", "joint"):
-        for (at, a), (there, b) in zip(getattr(m, what)(p), getattr(s, what)(p), strict=True):
-            assert at == there
-            close(a, b)
-    if m.second is not None:
-        chosen = np.arange(m.n_features) % 2 == 0
-        close(m.squares, s.squares)
-        close(m.variances(p), s.variances(p))
-        assert (m.varying(p) == s.varying(p)).all()
-        assert np.allclose(m.units(chosen), s.units(chosen), rtol=1e-9, atol=0)
-        close(m.mean_square(), s.mean_square())
-    if m.second == "class":
-        close(m.variances(m.priors("balanced")), s.variances(s.priors("balanced")))
-    if m.second == "cross":
-        close(m.cross, s.cross)
-        S, T = m.scatters(), s.scatters()
-        assert (m.few() is None) == (s.few() is None)
-        for name in ("C", "H", "m", "noise", "n"):
-            close(getattr(S, name), getattr(T, name))
-        for a, b in zip(m.held_out(S, 30), s.held_out(T, 30), strict=True):
-            close(a.Z, b.Z)
-            assert (a.code == b.code).all()
-    if m.keep:
-        for a, b in zip(m.samples[:5], s.samples[:5], strict=True):
-            close(a, b)
-
-
 # -- against formulas ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("tables", ["arrays", "non-zeros"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("several", [False, True])
-def test_moments_are_what_formulas_say(kind, several):
+def test_moments_are_what_formulas_say(kind, several, tables, monkeypatch):
+    if tables == "non-zeros":
+        pretend(monkeypatch, tables)
     X, y, T, w = samples(kind)
     Y = np.random.default_rng(1).integers(0, 2, (len(y), 3)) if several else y
     labels = np.arange(3) if several else CLASSES
@@ -126,13 +92,16 @@ def test_moments_are_what_formulas_say(kind, several):
         got = sum(Moments.of(X[b], Y[b], w[b], second=second) for b in batches(len(y)))
         assert got.classes.tolist() == labels.tolist()
         close(got.counts, E.sum(axis=0))
+        close(got.sums, E.T @ A)
         close(got.means, E.T @ A / E.sum(axis=0)[:, None])
         close(got.mean, m)
         if second:
             close(got.variances(), C.diagonal(), 1e-7 if kind == "offset" else 1e-9)
+            close(got.squares, (E if second == "class" else W).T @ A**2)
             assert got.varying().tolist() == [k != 3 or kind == "sparse" for k in range(8)]
         if second == "cross":
             close(got.covariance(), C, 1e-7 if kind == "offset" else 1e-9)
+            close(got.cross, A.T * W @ A)
     numbers = Moments.of(X, T, w, second="total", numeric=True)
     of_T, of_A = (B - w @ B / w.sum() for B in (T, A))
     close(numbers.covariances(), (of_T.T * w) @ of_A / w.sum(), 1e-6 if kind == "offset" else 1e-9)
@@ -177,16 +146,15 @@ def test_subtraction_leaves_nothing_of_what_was_added(second, numeric):
 
 
 @pytest.mark.parametrize(("second", "numeric"), BOTH)
-@pytest.mark.parametrize("kind", ["plain", "sparse"])
-def test_results_share_nothing_with_what_they_are_made_of(second, kind, numeric):
-    X, y, T, _ = samples(kind, n=40, d=60)
+def test_results_share_nothing_with_what_they_are_made_of(second, numeric):
+    X, y, T, _ = samples("sparse", n=40, d=20)
     y, args = T if numeric else y, {"second": second, "keep": 9, "numeric": numeric}
 
     def made():
         m, other = Moments.of(X[:30], y[:30], **args), Moments.of(X[30:], y[30:], **args)
-        found = [m.copy(), m + other, m + m.emptied(), m * 1.0, Moments.summed([m]), m.widen(60)]
-        found += [m.about(None), m.about(np.ones(60)), m.later(2), m.without_kept(), m.sums_only()]
-        found += [m.moved(np.zeros(60)), m.reduced(second), m.reduced(None), sum([m])]
+        found = [m.copy(), m + other, m + m.emptied(), m * 1.0, Moments.summed([m]), m.widen(20)]
+        found += [m.about(None), m.about(np.ones(20)), m.later(2), m.without_kept(), m.sums_only()]
+        found += [m.moved(np.zeros(20)), m.reduced(second), m.reduced(None), sum([m])]
         if not numeric:
             found += [m.renamed(np.array(["a", "b", "c", "d"])), m.with_labels(np.array(["x"]))]
         return m, other, found
@@ -226,9 +194,8 @@ def test_memory_of_sparse_samples_and_of_large_tables():
     assert tracemalloc.get_traced_memory()[1] < 20e6  # dense samples: 320 MB; sums: 48 MB each
     tracemalloc.stop()
     assert m.nbytes < 2e6
-    alike(Moments.from_arrays((m + m - m).to_arrays()), m)
-    numbers = Moments.of(X, y % 7, second="total", numeric=True)
-    close(numbers.mean, m.mean)
+    close(Moments.from_arrays((m + m - m).to_arrays()).variances(), m.variances())
+    close(Moments.of(X, y % 7, second="total", numeric=True).mean, m.mean)
 
 
 # -- in place --------------------------------------------------------------------------------------
@@ -267,33 +234,25 @@ def test_an_interrupt_waits_for_the_block(monkeypatch):
         m.update(X, y)
     monkeypatch.undo()
     assert 0 < m.n_samples < n
-    alike(m, Moments.of(X[: m.n_samples], y[: m.n_samples], second="cross"))
-
-
-def test_unpickled_moments_own_what_they_write_to():
-    X, y, _, _ = samples()
-    m = Moments.of(X, y, second="cross", keep=9)
-    m.second_moment = m.second_moment.settled()
-    other = pickle.loads(pickle.dumps(m))
-    other.tx.array.flags.writeable = other.second_moment.held[0].flags.writeable = False
-    alike(other.update(X, y), m + m)
+    close(m.covariance(), np.cov(X[: m.n_samples].T, bias=True))
 
 
 # -- storage ---------------------------------------------------------------------------------------
 
 
 def stored():
-    for kind in ("plain", "sparse"):
-        X, y, T, w = samples(kind, n=30, d=40)
-        for second in SECONDS:
-            yield Moments.of(X, y, w, second=second, keep=9)
-            if second != "class":
-                yield Moments.of(X, T, w, second=second, keep=9, numeric=True)
+    X, y, T, w = samples("plain", n=30, d=40)
+    for second in SECONDS:
+        yield Moments.of(X, y, w, second=second, keep=9)
+    yield Moments.of(X, T, w, second="cross", keep=9, numeric=True)
+    X, y, T, w = samples("sparse", n=30, d=40)
+    yield Moments.of(X, y, w, second="class", keep=9)
+    yield Moments.of(X, T, w, second="total", numeric=True)
     yield Moments(3, second="cross", keep=2)
-    yield Moments(3, numeric=True)
     yield Moments.of(X, y, second="cross").sums_only()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_stored_moments_keep_all_bits_and_forged_ones_are_refused():
     rng, refused, n = np.random.default_rng(0), 0, 0
@@ -302,15 +261,12 @@ def test_stored_moments_keep_all_bits_and_forged_ones_are_refused():
         assert bits(Moments.from_arrays(arrays)) == bits(m)
         for name, a in arrays.items():
             flat = a.ravel()
-            shapes = [flat, a[None], np.repeat(a[None], 3, 0), flat[1:], flat[:1]]
-            forged = [None, np.array("x"), a.astype(object), a.astype("S"), np.zeros(0), *shapes]
-            for value in (-1, 2**31, 2**62, np.nan, 1e300) if a.dtype.kind in "fiu" else ():
-                with np.errstate(invalid="ignore"):
-                    changed = np.full_like(a, value) if a.dtype.kind == "f" else a.copy()
-                    if a.dtype.kind != "f" and value == value and 0 <= value < 2**63:
-                        changed[...] = int(value) % np.iinfo(a.dtype).max
-                some = rng.random(a.shape) < 0.3
-                forged += [changed, np.where(some, changed, a).astype(a.dtype)]
+            forged = [None, np.array("x"), a.astype(object), a.astype("S"), np.zeros(0), a[None],
+                      flat, np.repeat(a[None], 3, 0), flat[1:], flat[:1]]  # fmt: skip
+            for value in (-1, 2**31, 2**62) if a.dtype.kind in "iu" else ():
+                forged.append(np.full_like(a, value % np.iinfo(a.dtype).max))
+            for value in (-1, np.nan, 1e300) if a.dtype.kind == "f" else ():
+                forged += [np.full_like(a, value), np.where(rng.random(a.shape) < 0.3, value, a)]
             for one in forged:
                 left = {key: b for key, b in arrays.items() if key != name}
                 n += 1

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
+from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import train_test_split
 
 import narrows
-from narrows import LDA, SRDA, Moments, Window
-from narrows.command.cli import main
-from tests.inside import LogOdds, Refine, SchemaError, folds_of, local, refined
-from tests.traced import stopped
+from narrows import LDA, SRDA
+from tests.inside import LogOdds, Refine, SchemaError, local, refined
 
 RIDGE = {SRDA: "alpha", LDA: "mu"}
 
@@ -72,41 +68,6 @@ def test_it_is_a_newton_step(kind, weighted, ridge):
     np.testing.assert_allclose(model.eigenvalues_, [ratio], rtol=1e-10)
 
 
-def test_sparse_samples_and_other_labels():
-    X, y = samples()
-    X = X * (np.abs(X) > 0.7)
-    names = np.array(["yes", "no"])[y]  # in another order
-    first = SRDA(alpha=1.0).fit(csr_array(X), names)
-    model = SRDA(alpha=1.0, refine=True).fit(csr_array(X), names)
-    assert_is(model, newton(X, 1 - y, first.decision_function(X), 1.0))
-    assert list(model.classes_) == ["no", "yes"]
-
-
-def test_standardised_features():
-    X, y = samples()
-    X = X * np.geomspace(1e-3, 1e3, X.shape[1])
-    given = {"alpha": 2.0, "standardize": True}
-    eta = SRDA(**given).fit(X, y).decision_function(X)
-    Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    assert_is(SRDA(**given, refine=True).fit(X, y), newton(Z, y, eta, 2.0), X.std(axis=0))
-
-
-def test_fewer_samples_than_features():
-    X, y = samples(60, 300)
-    eta = SRDA(alpha=3000.0).fit(X, y).decision_function(X)  # not sure of all samples
-    assert_is(SRDA(alpha=3000.0, refine=True).fit(X, y), newton(X, y, eta, 3000.0))
-
-
-def test_a_constant_feature_and_an_offset():
-    X, y = samples()
-    X[:, 3] = 7.0
-    X[:, 4] += 1e6
-    eta = SRDA(alpha=1.0).fit(X, y).decision_function(X)
-    model = SRDA(alpha=1.0, refine=True).fit(X, y)
-    coef, _ = newton(X - X.mean(axis=0), y, eta, 1.0)
-    np.testing.assert_allclose(model.coef_[0], coef, rtol=0, atol=1e-6)
-
-
 def test_an_indicator_matrix_counts_pairs():
     X, y = samples(300)
     T = np.eye(2, dtype=int)[y]
@@ -133,54 +94,16 @@ def test_ten_steps_are_logistic_regression(C):
 # -- schedules -------------------------------------------------------------------------------------
 
 
-def test_more_samples_start_from_the_last_solution():
-    X, y = samples()
-    model = SRDA(alpha=1.0, refine=True).fit(X[:600], y[:600])
-    first = SRDA(alpha=1.0).fit(X[:600], y[:600]).decision_function(X[:600])
-    eta = np.append(first, model.decision_function(X[600:]))
-    model.partial_fit(X[600:], y[600:])
-    assert_is(model, newton(X, y, eta, 1.0))
-    assert model.n_samples_seen_ == 1000
-
-
-def test_a_stream_starts_with_its_first_batch():
-    X, y = samples()
-    one, batch = SRDA(refine=True), SRDA(refine=True).fit(X[:300], y[:300])
-    one.partial_fit(X[:300], y[:300])
-    np.testing.assert_allclose(one.coef_, batch.coef_, rtol=1e-10)
-    for start in range(300, 1000, 100):
-        one.partial_fit(X[start : start + 100], y[start : start + 100])
-    whole = SRDA(refine=True).fit(X, y)
-    assert log_loss(y, one.predict_proba(X)) < 1.02 * log_loss(y, whole.predict_proba(X))
-
-
 def test_merged_steps_have_the_starts_of_their_parts():
     X, y = samples()
-    parts = slice(0, 400), slice(400, 1000)
-    first, second = (SRDA(alpha=1.0, refine=True).fit(X[p], y[p]) for p in parts)
+    parts = slice(0, 600), slice(600, 1000)
     eta = [SRDA(alpha=1.0).fit(X[p], y[p]).decision_function(X[p]) for p in parts]
-    first.merge(second)
-    assert_is(first, newton(X, y, np.concatenate(eta), 1.0))
-
-
-@pytest.mark.parametrize("ridge", [1.0, "auto"])
-def test_chunks_and_parts_give_the_fit(ridge):
-    X, y = samples()
-    whole = SRDA(alpha=ridge, refine=True).fit(X, y)
-    chunks = [(X[s : s + 70], y[s : s + 70]) for s in range(0, 1000, 70)]
-    chunked = local.fit(SRDA(alpha=ridge, refine=True), chunks)
-    np.testing.assert_allclose(chunked.coef_, whole.coef_, rtol=1e-9)
-    assert chunked.alpha_ == pytest.approx(whole.alpha_)
-
-
-def test_dask_parts_give_the_fit():
-    array = pytest.importorskip("dask.array")
-    X, y = samples()
-    whole = SRDA(alpha=1.0, refine=True).fit(X, y)
-    parts = SRDA(alpha=1.0, refine=True).fit(
-        array.from_array(X, chunks=(130, -1)), array.from_array(y, chunks=130)
-    )
-    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-9)
+    first, second = (SRDA(alpha=1.0, refine=True).fit(X[p], y[p]) for p in parts)
+    later = np.append(eta[0], first.decision_function(X[600:]))
+    merged = clone(first).merge(first, second)
+    assert_is(merged, newton(X, y, np.concatenate(eta), 1.0))
+    # more samples start from the last solution
+    assert_is(first.partial_fit(X[600:], y[600:]), newton(X, y, later, 1.0))
 
 
 def test_older_samples_fade():
@@ -189,44 +112,6 @@ def test_older_samples_fade():
     weight = 0.5 ** (np.arange(400)[::-1] / 100)
     eta = SRDA(alpha=1.0, half_life=100.0).fit(X, y).decision_function(X)
     assert_is(model, newton(X, y, eta, 1.0, weight))
-
-
-def test_a_saved_model_goes_on_to_the_bit(tmp_path):
-    X, y = samples()
-    model = SRDA(refine=True).fit(X[:700], y[:700])
-    narrows.save(model, tmp_path / "m.narrows")
-    copy = narrows.load(tmp_path / "m.narrows")
-    for each in (model, copy):
-        each.partial_fit(X[700:], y[700:])
-    np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
-
-
-def test_an_interrupt_leaves_both_moments_of_the_same_samples():
-    X, y = samples()
-    fitted = SRDA(alpha=1.0, refine=True).fit(X[:500], y[:500])
-    for model in stopped(fitted, lambda each: each.partial_fit(X[500:], y[500:]), 30):
-        n, expected = model.n_samples_seen_, SRDA(alpha=1.0, refine=True).fit(X[:500], y[:500])
-        expected.partial_fit(X[500:n], y[500:n])
-        np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
-
-
-def test_without_kept_samples():
-    X, y = samples()
-    model = SRDA(refine=True, keep=0).fit(X, y)
-    eta = SRDA(keep=0).fit(X, y).decision_function(X)
-    assert_is(model, newton(X, y, eta, model.alpha_))
-    assert model.alphas_.size == 0
-
-
-def test_parameters_are_set_after_the_fit():
-    X, y = samples()
-    model = SRDA(refine=True).fit(X, y)
-    plain = clone(model).set_params(refine=False).fit(X, y)
-    np.testing.assert_array_equal(
-        model.set_params(refine=False).decision_function(X), plain.decision_function(X)
-    )
-    with pytest.raises(ValueError, match="expected a fit to samples with `refine`"):
-        _ = plain.set_params(refine=True).coef_
 
 
 FORGED = {
@@ -271,22 +156,8 @@ def test_the_ridge_predicts_each_kept_sample_by_the_others():
     assert model.alpha_ == model.alphas_[as_good].max()
 
 
-def test_a_step_that_is_too_long_is_shortened():
-    """From log odds that are too sure, the step of samples that are easy to tell goes too far."""
-    X, y = load_breast_cancer(return_X_y=True)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    losses = []
-    for seed in range(5):
-        a, b, ya, yb = train_test_split(X, y, random_state=seed, stratify=y)
-        first, model = SRDA().fit(a, ya), SRDA(refine=True).fit(a, ya)
-        whole = newton(a, ya, first.decision_function(a), model.alpha_)
-        eta = [first.decision_function(b), model.decision_function(b), b @ whole[0] + whole[1]]
-        losses.append([np.mean(np.logaddexp(0, each) - yb * each) for each in eta])
-    first, model, whole = np.mean(losses, axis=0)
-    assert model <= 1.05 * min(first, whole)
-
-
-@pytest.mark.parametrize("given", [{"alpha": 1.0}, {"alpha": "scale"}, {"keep": 0}, {}])
+@pytest.mark.slow
+@pytest.mark.parametrize("given", [{"alpha": 1.0}, {"keep": 0}, {}])
 def test_a_step_that_loses_the_classes_is_not_taken(given):
     """Where the classifier is nearly sure of every sample, and no kept one says so."""
     rng = np.random.default_rng(0)
@@ -301,71 +172,53 @@ def test_a_step_that_loses_the_classes_is_not_taken(given):
     assert losses[1] <= losses[0] + 0.01
 
 
-def test_neither_layout_nor_order_matter_where_kept_samples_choose():
-    X, y = samples(5000, 20)
-    model = SRDA(refine=True).fit(X, y)
-    chunks = [(X[s : s + 300], y[s : s + 300]) for s in range(0, 5000, 300)]
-    for other in (
-        SRDA(refine=True).fit(np.asfortranarray(X), y),
-        SRDA(refine=True).fit(X[::-1], y[::-1]),
-        local.fit(SRDA(refine=True), chunks),
-    ):
-        assert other.alpha_ == pytest.approx(model.alpha_)
-        np.testing.assert_allclose(other.coef_, model.coef_, rtol=1e-6, atol=1e-8)
-
-
-def test_both_moments_keep_the_same_samples():
-    X, y = samples(5000, 20)
-    X[:100], y[:100] = X[0], np.arange(100) % 2  # equal samples of both classes
-    model = SRDA(refine=True, keep=300).fit(X, y)
-    first, newton = (each.samples for each in folds_of(model))
-    np.testing.assert_array_equal(first.X, newton.X)
-    np.testing.assert_array_equal(first.code, newton.Y[:, 0] > 0)
-
-
-# -- what it refuses -------------------------------------------------------------------------------
-
-
-def _three(X):
-    return SRDA(refine=True).fit(X, np.arange(len(X)) % 3)
-
-
-REFUSED = {
-    "three classes": lambda X, y: _three(X),
-    "a third class later": lambda X, y: SRDA(refine=True).fit(X, y).partial_fit(X[:1], [2]),
-    "a batch of one class": lambda X, y: SRDA(refine=True).partial_fit(X[:9], np.zeros(9, int)),
-    "two components": lambda X, y: LDA(refine=True, n_components=2).fit(X, y),
-    "a number that is chosen": lambda X, y: SRDA(refine=True, n_components="cv").fit(X, y),
-    "LSQR": lambda X, y: SRDA(refine=True, solver="lsqr").fit(X, y),
-    "an SVD": lambda X, y: LDA(refine=True, solver="gsvd").fit(X, y),
-    "many features": lambda X, y: SRDA(refine=True).fit(np.zeros((6, 9000)), [0, 1] * 3),
-    "moments": lambda X, y: SRDA(refine=True).fit_moments(Moments.of(X, y, second="cross")),
-    "a window": lambda X, y: Window(SRDA(refine=True), 50).partial_fit(X, y),
-    "a number for the flag": lambda X, y: SRDA(refine=2).fit(X, y),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_it_refuses(case):
-    X, y = samples(200)
-    with pytest.raises(ValueError, match=r"expected .*(Use|Give|Leave|Fit|got)"):
-        REFUSED[case](X, y)
-
-
 # -- the command line ------------------------------------------------------------------------------
 
 
-def test_the_command_line_refines(tmp_path, capsys):
-    X, y = samples(600)
-    table = pd.DataFrame(X, columns=[f"f{k}" for k in range(X.shape[1])]).assign(label=y)
-    table.to_csv(tmp_path / "a.csv", index=False)
-    model = str(tmp_path / "m.narrows")
-    fit = ["fit", str(tmp_path / "a.csv"), "--label", "label", "--method", "srda"]
-    assert main([*fit, "--refine", "-o", model]) == 0
-    expected = SRDA(refine=True).fit(X, y)
-    np.testing.assert_allclose(narrows.load(model).coef_, expected.coef_, rtol=1e-8)
-    capsys.readouterr()
-    assert main(["info", model, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["parameters"]["refine"] is True
-    assert main([*fit[:-1], "oc", "--refine", "-o", model]) == 2
-    assert "lda, srda" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("given", "kind", "more"),
+    [
+        ("sparse", {"alpha": 1.0}, {}),
+        ("units", {"alpha": 2.0}, {"standardize": True}),
+        ("few", {"alpha": 3000.0}, {}),  # of which the classifier is not sure of all
+        ("no kept samples", {"alpha": "auto"}, {"keep": 0}),
+    ],
+)
+def test_samples_of_any_form(given, kind, more):
+    X, y = samples(60, 300) if given == "few" else samples()
+    unit = np.geomspace(1e-3, 1e3, X.shape[1]) if given == "units" else np.ones(X.shape[1])
+    Z = X * (np.abs(X) > 0.7) if given == "sparse" else X * unit
+    rows, names = csr_array(Z) if given == "sparse" else Z, np.array(["yes", "no"])[y]
+    first, model = (SRDA(**kind, **more, refine=each).fit(rows, names) for each in (False, True))
+    deviation = Z.std(axis=0) if given == "units" else 1.0
+    R = (Z - Z.mean(axis=0)) / deviation if given == "units" else Z
+    assert_is(model, newton(R, 1 - y, first.decision_function(rows), model.alpha_), deviation)
+    assert list(model.classes_) == ["no", "yes"]
+
+
+@pytest.mark.parametrize("ridge", [1.0, "auto"])
+def test_chunks_orders_and_layouts_give_the_fit(ridge):
+    X, y = samples()
+    whole = SRDA(alpha=ridge, refine=True).fit(X, y)
+    chunks = [(X[s : s + 70], y[s : s + 70]) for s in range(0, 1000, 70)]
+    for other in (
+        local.fit(SRDA(alpha=ridge, refine=True), chunks),
+        SRDA(alpha=ridge, refine=True).fit(np.asfortranarray(X), y),
+        SRDA(alpha=ridge, refine=True).fit(X[::-1], y[::-1]),
+    ):
+        np.testing.assert_allclose(other.coef_, whole.coef_, rtol=1e-9)
+        assert other.alpha_ == pytest.approx(whole.alpha_)
+
+
+def test_a_stream_starts_with_its_first_batch_and_is_saved(tmp_path):
+    X, y = samples()
+    one, batch = SRDA(refine=True), SRDA(refine=True).fit(X[:300], y[:300])
+    one.partial_fit(X[:300], y[:300])
+    np.testing.assert_allclose(one.coef_, batch.coef_, rtol=1e-10)
+    narrows.save(one, tmp_path / "m.narrows")
+    loaded = narrows.load(tmp_path / "m.narrows")
+    for model, start in product((one, loaded), range(300, 1000, 100)):
+        model.partial_fit(X[start : start + 100], y[start : start + 100])
+    np.testing.assert_array_equal(loaded.decision_function(X), one.decision_function(X))
+    whole = SRDA(refine=True).fit(X, y)
+    assert log_loss(y, one.predict_proba(X)) < 1.02 * log_loss(y, whole.predict_proba(X))

@@ -9,10 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.stats import chi2_contingency
-from sklearn import config_context
 from sklearn.datasets import load_digits
-from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from narrows import CHI, DF, IG, MI, MMCFS, OCFS, FisherFS, Moments, VarianceFS
@@ -89,50 +86,15 @@ def test_a_constant_stays_one_where_dense_and_sparse_rows_mix(method, forms):
         assert merged.merge(method(threshold=-9.0).fit(forms[1](X), y)).ranking_[-1] == 0
 
 
-def test_ocfs_scores_of_classes_add_up():
-    X, y = labelled()
-    ocfs = OCFS(priors=[0.5, 0.0, 0.5]).fit(X, y)
-    np.testing.assert_allclose(ocfs.class_scores_.sum(axis=0), ocfs.scores_)
-    assert not ocfs.class_scores_[1].any()
-
-
-def test_chi_is_scipy_s_column_by_column():
-    rng = np.random.default_rng(0)
-    X, y = rng.poisson(0.3, (300, 40)), rng.integers(0, 2, 300)
-    fitted = CHI().fit(X, y)
-    for k in range(40):
-        table = [[((X[:, k] > 0) & (y == j)).sum() for j in (0, 1)],
-                 [((X[:, k] == 0) & (y == j)).sum() for j in (0, 1)]]  # fmt: skip
-        expected = chi2_contingency(table, correction=False).statistic
-        np.testing.assert_allclose(fitted.class_scores_[:, k], expected)
-        assert fitted.scores_[k] == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("method", WITH_CLASS_SCORES)
 def test_per_class_keeps_the_union_of_each_class_s_best(method):
     X, y = labelled(sparse=True)
     fitted = method(per_class=2).fit(X, y)
     best = {int(k) for scores in fitted.class_scores_ for k in np.argsort(-scores)[:2]}
     assert set(fitted.get_support(indices=True)) == best
-    assert fitted.n_features_ == len(best)
-    for wrong, message in (
-        (0, "expected `per_class` to be an integer"),
-        (8, "expected per_class<=7, the number of features in the data, got 8"),
-    ):
-        with pytest.raises(ParameterError, match=message):
-            method(per_class=wrong).fit(X, y)
-    with pytest.raises(
-        ParameterError, match="at most one of n_features, energy, threshold, per_cl"
-    ):
-        method(per_class=2, energy=0.5).fit(X, y)
-
-
-@pytest.mark.parametrize("method", [MMCFS, VarianceFS, FisherFS, DF])
-def test_others_have_no_scores_of_classes(method):
-    X, y = labelled(sparse=True)
-    assert not hasattr(method().fit(X, y), "class_scores_")
-    with pytest.raises(TypeError, match=r"expected one of the parameters of .*, got 'per_class'"):
-        method(per_class=2)
+    for wrong in ({"per_class": 0}, {"per_class": 8}, {"per_class": 2, "energy": 0.5}):
+        with pytest.raises(ParameterError, match="per_class"):
+            method(**wrong).fit(X, y)
 
 
 @pytest.mark.parametrize("method", PRESENCE + VALUES)
@@ -166,13 +128,10 @@ def test_labels_may_be_left_out(method):
 def test_mmcfs_is_ocfs_where_eps_is_0_and_warns_past_the_margin():
     X, y = labelled()
     np.testing.assert_allclose(MMCFS(eps=0).fit(X, y).scores_, OCFS().fit(X, y).scores_)
-    with pytest.warns(UserWarning, match=r"expected 7 features that gain margin at eps=1, got \d;"):
+    with pytest.warns(UserWarning, match="gain margin"):
         mmcfs = MMCFS(n_features=7).fit(X, y)
     assert mmcfs.n_positive_ < 7
     assert mmcfs.energy_[mmcfs.n_positive_ - 1] == 1
-    for eps in (-1, np.nan, "a"):
-        with pytest.raises(ParameterError, match="expected `eps` to be a finite number >= 0"):
-            MMCFS(eps=eps).fit(X, y)
 
 
 def test_fisher_is_infinite_where_the_classes_do_not_spread():
@@ -204,21 +163,6 @@ def test_the_trace_ratio_with_columns_that_do_not_spread_takes_those_of_largest_
     assert b[K].sum() / w[K].sum() == pytest.approx(best, rel=1e-9)
 
 
-def test_the_trace_ratio_takes_the_best_column_and_then_the_rarest():
-    """As its docstring says: what little a column adds to either sum spoils the ratio least."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 4000)
-    often = rng.random((4000, 5)) < np.where(y[:, None], 0.5, 0.2)  # all five are useful
-    rare = rng.random((4000, 5)) < 0.002  # and these say nothing
-    X = sparse.csr_array(np.hstack([often, rare]).astype(float))
-    by_ratio = FisherFS(n_features=4, optimum="trace_ratio").fit(X, y)
-    by_score = FisherFS(n_features=4).fit(X, y)
-    kept = by_ratio.get_support(indices=True)
-    assert kept[0] == by_score.ranking_[0]
-    assert (kept[1:] >= 5).all()
-    assert (by_score.get_support(indices=True) < 5).all()
-
-
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array])
 @pytest.mark.parametrize("wide", [False, True])
 def test_reduced_rows_go_into_a_classifier_that_takes_no_wide_indices(form, wide):
@@ -226,32 +170,12 @@ def test_reduced_rows_go_into_a_classifier_that_takes_no_wide_indices(form, wide
     X = form(X)
     if wide and X.format == "csr":
         X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    reduced = OCFS(n_features=3).fit_transform(X, y)
+    ocfs = OCFS(n_features=3).fit(X, y)
+    reduced = ocfs.transform(X)
+    back = ocfs.inverse_transform(reduced.toarray())
+    np.testing.assert_array_equal(back, X.toarray() * ocfs.get_support())
     assert reduced.indices.dtype == reduced.indptr.dtype == np.int32
     assert LinearSVC().fit(reduced, y).score(reduced, y) > 0.4
-
-
-def test_wrong_optima_are_named():
-    X, y = labelled()
-    with pytest.raises(
-        ParameterError, match='expected `optimum` to be "score" or "trace_ratio", got'
-    ):
-        FisherFS(optimum="ratio").fit(X, y)
-    with pytest.raises(ParameterError, match='expected n_features for optimum="trace_ratio"'):
-        FisherFS(optimum="trace_ratio").fit(X, y)
-
-
-@pytest.mark.parametrize("method", [MMCFS, FisherFS])
-def test_other_priors_take_second_moments_of_each_class(method):
-    X, y = labelled()
-    total, by_class = (Moments.of(X, y, second=second) for second in ("total", "class"))
-    for stats in (total, by_class):
-        np.testing.assert_allclose(
-            method().fit_moments(stats).scores_, method().fit(X, y).scores_, rtol=1e-9
-        )
-    with pytest.raises(ValueError, match=r"second='class', got some with second='total'"):
-        method(priors="balanced").fit_moments(total)
-    method(priors="balanced").fit_moments(by_class)
 
 
 def test_one_pass_serves_all_selectors():
@@ -274,60 +198,6 @@ def test_dense_moments_of_presence_serve_rare_features(method):
     found = method().fit_moments(Moments.of(X != 0, y)).scores_
     expected = method().fit(X, y).scores_
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-
-
-def test_two_stages_in_a_pipeline_carry_names():
-    pd = pytest.importorskip("pandas")
-    X, y = labelled(sparse=True)
-    frame = pd.DataFrame(X, columns=list("abcdefg"))
-    both = make_pipeline(OCFS(n_features=5), IG(n_features=2)).set_output(transform="pandas")
-    reduced = both.fit(frame, y).transform(frame)
-    first = OCFS(n_features=5).fit(X, y).get_support(indices=True)
-    second = IG(n_features=2).fit(X[:, first], y).get_support(indices=True)
-    assert list(reduced.columns) == ["abcdefg"[k] for k in first[second]]
-
-
-@pytest.mark.parametrize("everywhere", [True, False])
-def test_sparse_samples_become_sparse_columns_of_pandas(everywhere):
-    pd = pytest.importorskip("pandas")
-    X, y = labelled(sparse=True)
-    X = sparse.csr_array(X)
-    ocfs = OCFS(n_features=3).fit(X, y)
-    expected = X[:, ocfs.get_support(indices=True)].toarray()
-    if everywhere:
-        with config_context(transform_output="pandas"):
-            reduced = ocfs.transform(X)
-    else:
-        reduced = ocfs.set_output(transform="pandas").transform(X)
-    assert isinstance(reduced, pd.DataFrame)
-    assert list(reduced.columns) == list(ocfs.get_feature_names_out())
-    assert all(isinstance(kind, pd.SparseDtype) for kind in reduced.dtypes)
-    np.testing.assert_array_equal(reduced.to_numpy(), expected)
-    assert sparse.issparse(ocfs.set_output(transform="default").transform(X))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", PRESENCE + VALUES)
-def test_102_topics_of_which_a_document_has_several(data, method):
-    with np.load(data / "rcv1_topics.npz") as file:
-        X = sparse.csr_array((file["data"], file["indices"], file["indptr"]), shape=file["shape"])
-        Y = sparse.csr_array(
-            (np.ones(len(file["yindices"])), file["yindices"], file["yindptr"]),
-            shape=file["yshape"],
-        )
-    fitted = method(threshold=0.0).fit(X, Y)
-    assert len(fitted.classes_) == 102
-    assert fitted.n_samples_seen_ == 27_613
-    assert fitted.scores_.shape == (47_236,)
-    # the same as one row for each label, in parts
-    row, label = Y.nonzero()
-    half = len(row) // 2
-    parts = method(threshold=0.0)
-    for part in (slice(half), slice(half, None)):
-        parts.partial_fit(X[row[part]], label[part])
-    np.testing.assert_allclose(
-        parts.scores_, fitted.scores_, rtol=1e-7, atol=1e-12 * fitted.scores_.max()
-    )
 
 
 def test_iris_margins(data):

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-import signal
-import subprocess
 import sys
 import time
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse import linalg
 
@@ -21,111 +17,12 @@ from narrows import IDRQR, LDA, MMC, OC, OCM, SRDA
 from tests.inside import pretend
 from tests.solvers import (
     Centred,
-    columns,
     cores,
-    gram_eigh,
     kernels,
     lanczos,
     lsqr,
-    orthogonal_part,
     products,
-    with_signs,
 )  # fmt: skip
-
-scores = st.lists(st.integers(-5, 20), min_size=1, max_size=12).map(
-    lambda values: np.array(values, dtype=float)
-)
-
-
-@given(scores)
-def test_rank_is_best_first_and_ties_go_to_the_lower_column(s):
-    assert columns.rank(s).tolist() == sorted(range(len(s)), key=lambda k: (-s[k], k))
-
-
-@given(scores, st.floats(0.01, 1))
-def test_energy_wants_the_fewest_columns(s, wanted):
-    ranked = s[columns.rank(s)]
-    energy = columns.energy_curve(ranked)
-    positive = np.maximum(ranked, 0)
-    p = columns.count_by_energy(energy, wanted)
-    if not positive.any():
-        assert p == 1
-        assert not energy.any()
-        return
-    np.testing.assert_allclose(energy, positive.cumsum() / positive.sum())
-    fewest = next(
-        q for q in range(1, len(s) + 1)
-        if positive[:q].sum() >= wanted * positive.sum() * (1 - 1e-14)
-    )  # fmt: skip
-    assert p == fewest
-
-
-@given(scores, st.data())
-def test_columns_that_do_not_vary_rank_last(s, data):
-    varies = np.array(data.draw(st.lists(st.booleans(), min_size=len(s), max_size=len(s))))
-    expected = sorted(range(len(s)), key=lambda k: (not varies[k], -s[k], k))
-    assert columns.rank(s, varies).tolist() == expected
-
-
-@given(st.integers(0, 1000), st.integers(1, 6))
-def test_best_ratio_is_that_of_the_best_of_all_sets(seed, p):
-    rng = np.random.default_rng(seed)
-    a = rng.integers(0, 5, 7) * rng.random(7)
-    b = rng.integers(0, 3, 7) * rng.random(7)
-    sets = [list(K) for K in combinations(range(7), p)]
-    ratios = [
-        a[K].sum() / b[K].sum() if b[K].sum() else np.inf if a[K].sum() else 0.0 for K in sets
-    ]
-    assert columns.best_ratio(a, b, p) == pytest.approx(max(ratios), rel=1e-9)
-
-
-def blocks_of(H, size=4):
-    return lambda: (
-        (slice(k, k + size), H[:, k : k + size].copy()) for k in range(0, H.shape[1], size)
-    )
-
-
-@pytest.mark.parametrize("smallest", [0.5, 1e-3, 3e-5, 1e-7])
-def test_gram_eigh_gives_orthonormal_eigenvectors_down_to_tiny_ones(smallest):
-    """Singular values of H from 1 to `smallest`, so eigenvalues to its square."""
-    rng = np.random.default_rng(0)
-    U, _ = np.linalg.qr(rng.normal(size=(5, 5)))
-    V, _ = np.linalg.qr(rng.normal(size=(30, 5)))
-    s = np.geomspace(1, smallest, 5)
-    H = U * s @ V.T
-    L, W = gram_eigh(blocks_of(H), H.shape)
-    rank = 5 if smallest > 1e-6 else int((s**2 > 1e-12).sum())
-    assert W.shape == (30, rank)
-    np.testing.assert_allclose(W.T @ W, np.eye(rank), atol=1e-10)
-    np.testing.assert_allclose(L, s[:rank] ** 2, rtol=1e-3 if smallest < 1e-4 else 1e-9)
-    if smallest > 1e-4:
-        np.testing.assert_allclose(np.abs((W * V[:, :rank]).sum(axis=0)), 1, atol=1e-6)
-
-
-def test_gram_eigh_of_nothing_is_empty():
-    L, W = gram_eigh(blocks_of(np.zeros((3, 6))), (3, 6))
-    assert L.shape == (0,)
-    assert W.shape == (6, 0)
-
-
-@pytest.mark.parametrize("shape", [(40, 7), (7, 40), (12, 12)])
-def test_gram_eigh_takes_the_smaller_side(shape):
-    H = np.random.default_rng(1).normal(size=shape)
-    L, W = gram_eigh(blocks_of(H), shape)
-    values, vectors = np.linalg.eigh(H.T @ H)
-    k = min(shape)
-    np.testing.assert_allclose(L, values[::-1][:k], rtol=1e-9)
-    np.testing.assert_allclose(np.abs((W * vectors[:, ::-1][:, :k]).sum(axis=0)), 1)
-
-
-def test_lanczos_finds_the_leading_pairs_also_equal_ones():
-    s = np.array([3.0, 3.0, 3.0, 2.0, *np.linspace(1.5, 0.1, 50)])
-    rng = np.random.default_rng(2)
-    U, V = (np.linalg.qr(rng.normal(size=(n, len(s))))[0] for n in (70, 90))
-    L, W = lanczos(linalg.aslinearoperator(U * s @ V.T), 4, 0.0)
-    np.testing.assert_allclose(L, [9, 9, 9, 4])
-    np.testing.assert_allclose(W.T @ W, np.eye(4), atol=1e-12)
-    np.testing.assert_allclose(W @ W.T, V[:, :4] @ V[:, :4].T, atol=1e-9)
 
 
 def test_lanczos_drops_rounding_and_refuses_what_underflows():
@@ -134,28 +31,6 @@ def test_lanczos_drops_rounding_and_refuses_what_underflows():
     assert L == pytest.approx([np.sum(H**2)])
     assert W.shape == (40, 1)
     assert lanczos(linalg.aslinearoperator(1e-140 * H), 3, 0.0) is None
-
-
-def test_orthogonal_part():
-    W, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(9, 3)))
-    w = W @ [1, 2, 3] + 0.01 * np.eye(9)[0]
-    rest = orthogonal_part(w, W, scale=1.0)
-    np.testing.assert_allclose(W.T @ rest, 0, atol=1e-14)
-    assert np.linalg.norm(rest) == pytest.approx(1)
-    assert orthogonal_part(W @ [1, 2, 3], W, scale=1.0).shape == (9, 0)
-    assert orthogonal_part(1e-9 * np.eye(9)[0], W, scale=1.0).shape == (9, 0)
-    assert orthogonal_part(np.zeros(9), W, scale=0.0).shape == (9, 0)
-
-
-def test_signs():
-    W = with_signs(np.array([[1.0, 0.1, 0.0], [-3.0, 0.2, 0.0]]))
-    np.testing.assert_array_equal(W, [[-1, 0.1, 0], [3, 0.2, 0]])
-    rng = np.random.default_rng(0)
-    for W in (rng.integers(-3, 4, (9, 200)).astype(float), np.zeros((0, 3)), np.zeros((3, 0))):
-        wanted = [w * (-1.0 if len(w) and w[np.abs(w).argmax()] < 0 else 1.0) for w in W.T]
-        np.testing.assert_array_equal(with_signs(W.copy()), np.transpose(wanted).reshape(W.shape))
-    almost = np.array([[-3.0, 3.0, -3.0], [3.0 + 1e-12, 1.0, 3.0 + 1e-4], [1.0, -3.0 - 1e-12, 1.0]])
-    np.testing.assert_array_equal(with_signs(almost.copy()), almost * [-1, 1, 1])
 
 
 @pytest.mark.parametrize(
@@ -276,39 +151,6 @@ def test_what_is_done_side_by_side(monkeypatch):
     assert len(done) == before  # none goes on
 
 
-@pytest.mark.nightly
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs CPU affinity")
-def test_no_more_threads_than_cores_that_may_be_used():
-    """Each environment has a fork; what all of them need is imported once, and ours in the fork."""
-    code = (
-        "import os, sys, sklearn.feature_selection\n"
-        "for said in {}, {'OMP_NUM_THREADS': '3'}, {'LOKY_MAX_CPU_COUNT': '1'}:\n"
-        "    if not os.fork():\n"
-        "        break\n"
-        "    os.wait()\n"
-        "else:\n"
-        "    sys.exit()\n"
-        "assert 'narrows' not in sys.modules\n"
-        "os.environ.update(said)\n"
-        "if 'LOKY_MAX_CPU_COUNT' not in os.environ:\n"
-        "    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
-        "import threading\n"
-        f"import {products.__name__} as products\n"
-        "products.map_on_cores(abs, range(100))\n"
-        "print(products.cores(), sum(t.name.startswith('narrows') for t in threading.enumerate()))"
-    )
-    named = "OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"
-    others = {key: value for key, value in os.environ.items() if key not in named}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=others, capture_output=True, text=True,
-        check=False, timeout=120,
-    )  # fmt: skip
-    assert done.stderr == ""
-    found = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
-    assert [cores for cores, _ in found] == [1, 3, 1]
-    assert all(started <= cores for cores, started in found)
-
-
 def test_numbers_of_cores_that_are_none_are_passed_over(monkeypatch):
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
     for odd in ("", "0", "-3", "²", "many"):
@@ -317,19 +159,3 @@ def test_numbers_of_cores_that_are_none_are_passed_over(monkeypatch):
     for odd in ("", "²", "many"):
         monkeypatch.setenv("LOKY_MAX_CPU_COUNT", odd)
         assert cores.__wrapped__() == os.cpu_count()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_a_fork_has_threads_of_its_own():
-    assert products.map_on_cores(abs, [-1, 1]) == [1, 1]
-    child = os.fork()
-    if not child:
-        os._exit(17 if products.map_on_cores(abs, [-1, 1]) == [1, 1] else 1)
-    deadline = time.monotonic() + 20
-    while (found := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    if found == (0, 0):
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(found[1]) == 17

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import csv
 from itertools import pairwise
 
@@ -14,7 +13,6 @@ from examples.papers.printed.ilda import ilda
 from examples.papers.printed.immc import immc
 from examples.papers.printed.ioc import ioc
 from scipy import sparse
-from sklearn.feature_extraction.text import TfidfTransformer
 
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC
 from tests.cases import bytes_of, labelled
@@ -22,7 +20,6 @@ from tests.conftest import EVERYTHING, slow
 from tests.inside import pretend, state_of
 from tests.solvers import RuleOfIteration as Rule
 from tests.solvers import Span
-from tests.traced import stopped
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin")
 
@@ -129,119 +126,28 @@ def test_small_sets(data, method, name):
     assert_follows(method, X[order], y[order], 2)
 
 
-@pytest.mark.nightly
-@every
-def test_waveform(data, method):
-    X, y = uci(data, "waveform")
-    order = stream(X, y, 5000, late=y[-1])
-    assert_follows(method, X[order], y[order], 3)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("method", ["IOC", "IIS", "CCIPCA", "IMMC, theta", "IMMC, auto", "ILDA"])
-def test_documents(data, method):
-    file = np.load(data / "tr41.npz")
-    counts = sparse.csr_array((file["data"], file["indices"], file["indptr"]), file["shape"])
-    X, y = sparse.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(counts)), file["y"]
-    used = np.flatnonzero(X.sum(axis=0) > 0)
-    order = stream(X, y, 5000, late=9)
-    assert_follows(method, X[order][:, used], y[order], 3)
-
-
-def test_no_stop_at_the_edges_of_blocks_and_rebases():
-    """All sizes of the first batch around 64, 256 and the doublings, one row at a time after."""
-    X, y = labelled(n=600, d=9, c=3)
-    expected = dict(enumerate(ioc(X, list(y), 2), 1))
-    for first in (3, 6, 63, 64, 65, 192, 255, 256, 257, 511):
-        learner = IOC().partial_fit(X[:first], y[:first])
-        for i in range(first, first + 4):
-            learner.partial_fit(X[i : i + 1], y[i : i + 1])
-        assert_near(vectors(learner), expected[first + 4], 1e-12)
-
-
 # -- the basis -----------------------------------------------------------------------------------
 
 
-def learned(n, rule, p=3, every=None, is_sparse=True, c=4, d=30, start="centred", kind=Span):
-    """A span that has learned n samples, its basis renewed every so many."""
-    X, y = labelled(n=n, d=d, c=c, sparse=is_sparse)
-    y = np.unique(y, return_inverse=True)[1]
-    X = sparse.csr_array(X) if is_sparse else X
-    made = kind(d, p)
+def learned(n, rule, p=3, c=4, d=30):
+    """A span that has learned n sparse samples."""
+    X, y = labelled(n=n, d=d, c=c, sparse=True)
+    made = Span(d, p)
     made.add_sums(c)
-    step = every or n
-    for first in range(0, n, step):
-        rows = slice(first, first + step)
-        made.learn(X[rows], y[rows], rule, start)
-        if every:
-            made.rebase()
+    made.learn(sparse.csr_array(X), np.unique(y, return_inverse=True)[1], rule, "centred")
     return made
 
 
-RULES = {
-    "between": Rule(1.0, 0.0, np.zeros(3)),
-    "margin": Rule(2.0, -1.0, np.full(3, 5.0)),
-    "auto": Rule(2.0, -1.0, np.zeros(3), margin=0.05 / 30, deflate=True),
-    "total": Rule(0.0, 1.0, np.zeros(3)),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("every", [1, 7, 1000])
-def test_a_new_basis_changes_no_vector(rule, every):
-    plain = learned(2000, RULES[rule]).vectors()
-    often = learned(2000, RULES[rule], every=every).vectors()
-    assert_near(often.T, plain.T, 1e-10)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rule", RULES)
-def test_on_a_long_stream_the_numbers_stay_good(rule):
-    made = learned(100_000, RULES[rule])
-    state = made.state
-    assert made.rebased >= 65_536
-    assert made.drift() < 1e-10
-    parts = np.abs(state.A) @ np.sqrt(state.WW) + np.abs(state.B) @ np.sqrt(np.diag(state.SS))
-    assert (parts < 2e3 * made.lengths).all()
-    assert_near(made.vectors().T, learned(100_000, RULES[rule], every=4096).vectors().T, 1e-8)
-
-
-class OfOneBasis(Span):
-    def rebase(self):
-        return 0.0
-
-
-@pytest.mark.slow
-def test_without_new_bases_a_large_shift_loses_digits():
-    """What the policy is for: the same stream without it."""
-    state = learned(20_000, RULES["margin"], kind=OfOneBasis).state
-    parts = np.abs(state.A) @ np.sqrt(state.WW) + np.abs(state.B) @ np.sqrt(np.diag(state.SS))
-    assert (parts > 20 * np.sqrt(np.diag(state.L))).any()
-
-
 def test_drift_is_measured_and_warned_of():
-    made = learned(500, RULES["between"])
+    rule = Rule(1.0, 0.0, np.zeros(3))
+    made = learned(500, rule)
     assert made.drift() < 1e-13
     made.state.SV[1, 0] *= 1.001
     assert made.drift() > 1e-6
     made.rebased = 250  # so that a new basis is due
-    with pytest.warns(
-        UserWarning,
-        match="expected inner products with errors below 1e-06, got .* after 501 samples",
-    ):
-        made.learn(np.zeros((1, 30)), np.array([0]), RULES["between"], "centred")
+    with pytest.warns(UserWarning, match="errors below 1e-06"):
+        made.learn(np.zeros((1, 30)), np.array([0]), rule, "centred")
     assert made.drift() < 1e-13
-
-
-@pytest.mark.slow
-def test_an_offset_of_dense_rows_costs_no_digits():
-    X, y = labelled(n=2000, d=12, c=3)
-    X = np.round(X * 2**20) / 2**20
-    for method in ("IIS", "CCIPCA", "IMMC, theta"):
-        make, table, _ = METHODS[method]
-        *_, expected = table(X + 1000.0, list(y), 2)
-        assert_near(vectors(make(2).fit(X + 1000.0, y)), expected, 1e-9, method)
 
 
 # -- the edges -----------------------------------------------------------------------------------
@@ -252,62 +158,23 @@ edges = pytest.mark.parametrize(("name", "make", "table"), TABLES, ids=lambda v:
 
 @edges
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_a_stream_of_zeros_has_rows_of_zeros(name, make, table, form):
-    learner = make(3).partial_fit(form(np.zeros((400, 5))), np.arange(400) % 2)
-    np.testing.assert_array_equal(learner.components_, np.zeros((3, 5)))
-    np.testing.assert_array_equal(learner.transform(np.eye(5)), np.zeros((5, 3)))
-    np.testing.assert_array_equal(learner.eigenvalues_, np.zeros(3))
-
-
-@edges
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_a_component_waits_for_a_sample_to_start_from(name, make, table, form):
     X, y = labelled(n=60, d=6, c=3)
-    late = np.vstack([np.zeros((5, 6)), X])
-    learner = make(2).partial_fit(form(late[:5]), ["ant"] * 5)
-    assert not learner.components_.any()
-    learner.partial_fit(form(late[5:6]), y[:1])
+    learner = make(2).partial_fit(form(np.zeros((5, 6))), ["ant"] * 5)
+    for found, shape in ((learner.components_, (2, 6)), (learner.eigenvalues_, (2,)),
+                         (learner.transform(np.eye(6)), (6, 2))):  # fmt: skip
+        np.testing.assert_array_equal(found, np.zeros(shape))
+    learner.partial_fit(form(X[:1]), y[:1])
     np.testing.assert_allclose(np.abs(learner.components_[0]), np.abs(X[0]) / np.linalg.norm(X[0]))
     assert not learner.components_[1].any()
-    learner.partial_fit(form(late[6:]), y[1:])
+    learner.partial_fit(form(X[1:]), y[1:])
     assert np.isfinite(learner.components_).all()
     assert (np.linalg.norm(learner.components_, axis=1) > 0.99).all()
 
 
 @edges
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_repeated_samples_and_rows_on_a_line(name, make, table, form):
-    X, y = labelled(n=300, d=6, c=3)
-    learner = make(3).partial_fit(form(np.tile(X[:1], (200, 1))), np.array(["ant", "bee"] * 100))
-    found = learner.components_
-    assert np.isfinite(found).all()
-    if name not in ("IOC", "ILDA"):  # nothing but rounding is left to start the second from
-        assert not found[1:].any()
-    line = np.outer(np.arange(1.0, 101.0), X[0])
-    learner = make(3).partial_fit(form(line), np.array(["ant", "bee"] * 50))
-    assert np.isfinite(learner.components_).all()
-    assert np.isfinite(learner.partial_fit(form(X), y).components_).all()
-
-
-@pytest.mark.slow
-@edges
-def test_one_class_for_a_long_time(name, make, table):
-    X, y = labelled(n=3000, d=6, c=2)
-    y[:2990] = "ant"
-    *_, expected = table(X, list(y), 2)
-    assert_near(vectors(make(2).partial_fit(X, y)), expected, 1e-9)
-    if name == "IOC":
-        alone = IOC().partial_fit(X[:2990], y[:2990])
-        np.testing.assert_allclose(
-            alone.eigenvalues_, np.linalg.norm(X[:2], axis=1) * [1, 2] / 2990
-        )
-
-
-@edges
 def test_more_components_than_columns_can_bear_is_an_error(name, make, table):
-    with pytest.raises(
-        ValueError, match="expected n_components<=5, the number of features in the data, got 6"
-    ):
+    with pytest.raises(ValueError, match="expected n_components<=5"):
         make(6).partial_fit(np.eye(5), [0, 1, 0, 1, 0])
     X, y = labelled(n=500, d=5, c=2)
     *_, expected = table(X, list(y), 5)
@@ -328,21 +195,6 @@ def test_a_vector_that_vanishes_waits_for_the_next_sample():
     np.testing.assert_array_equal(vectors(made), 5.0)
 
 
-@pytest.mark.parametrize("scale", [1e-50, 1e-10, 1e10, 1e50])
-def test_any_scale_of_the_data(scale):
-    """|x| is the start, |x|^2 what is added: the iterates differ, and tend to the same."""
-    X, y = labelled(n=500, d=7, c=3)
-    for make in (IOC, IIS, IMMC, CCIPCA):
-        found = make(2).partial_fit(scale * X, y)
-        assert np.isfinite(found.components_).all()
-        assert np.isfinite(found.eigenvalues_).all()
-        if scale > 1:  # the start, of size |x|, is soon forgotten; that of v_2 is lost at once
-            again = make(2).partial_fit(7 * scale * X, y)
-            np.testing.assert_allclose(again.components_[0], found.components_[0], atol=1e-6)
-            np.testing.assert_allclose(again.components_, found.components_, atol=1e-3)
-            np.testing.assert_allclose(again.eigenvalues_, 49 * found.eigenvalues_, rtol=1e-3)
-
-
 @pytest.mark.parametrize(("name", "tolerance"), [("IOC", 1e-12), ("IIS", 1e-9), ("CCIPCA", 1e-6)])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_long_rows_are_begun_on_whole_vectors(name, tolerance, form, monkeypatch):
@@ -360,17 +212,6 @@ def test_long_rows_are_begun_on_whole_vectors(name, tolerance, form, monkeypatch
         assert not np.allclose(vectors(make(5).partial_fit(form(X), y)), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_squares_that_overflow_are_an_error_and_change_nothing(form):
-    X, y = labelled(n=100, d=7, c=3)
-    learner = IIS().partial_fit(form(X), y)
-    before = bytes_of(learner)
-    X[50] = 1e160
-    with pytest.raises(ValueError, match="expected samples of length 0 or between"):
-        learner.partial_fit(form(X), y)
-    assert bytes_of(learner) == before
-
-
 def test_sparse_rows_may_follow_dense_ones_and_the_other_way_round():
     X, y = labelled(n=900, d=8, c=3)
     X += 5.0
@@ -379,31 +220,6 @@ def test_sparse_rows_may_follow_dense_ones_and_the_other_way_round():
             mixed = method(3).partial_fit(first(X[:300]), y[:300]).partial_fit(second(X[:0]), y[:0])
             mixed.partial_fit(second(X[300:600]), y[300:600]).partial_fit(first(X[600:]), y[600:])
             assert_near(vectors(mixed), vectors(method(3).partial_fit(X, y)), 1e-10)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_what_is_stopped_half_way_leaves_everything_as_it_was(form):
-    X, y = labelled(n=5000, d=9, c=4)
-    learner = IMMC(3).partial_fit(form(X[:700]), np.where(y[:700] == "dog", "ant", y[:700]))
-    before, held = bytes_of(learner), set(vars(learner))
-    done = copy.deepcopy(learner).partial_fit(form(X), y)
-    for left in stopped(learner, lambda learner: learner.partial_fit(form(X), y), 25):
-        assert bytes_of(left) in (before, bytes_of(done))
-        assert set(vars(left)) == held
-    if bytes_of(left) == before:
-        left.partial_fit(form(X), y)
-    np.testing.assert_array_equal(vectors(left), vectors(done))
-
-
-def test_rows_of_any_index_and_float_type_are_the_same_rows():
-    X, y = labelled(n=300, d=9, c=3, sparse=True)
-    X = X.astype(np.float32).astype(np.float64)
-    expected = vectors(IIS().partial_fit(sparse.csr_array(X), y))
-    wide = sparse.csr_array(X)
-    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-    for form in (wide, sparse.csr_array(X.astype(np.float32)), sparse.csr_matrix(X)):
-        np.testing.assert_array_equal(vectors(IIS().partial_fit(form, y)), expected)
 
 
 def test_batches_change_no_bit():
@@ -415,3 +231,18 @@ def test_batches_change_no_bit():
     for rows in batches(10_000):
         learner.partial_fit(X[rows], y[rows])
     assert bytes_of(learner) == expected
+
+
+@edges
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_repeated_samples_and_rows_on_a_line(name, make, table, form):
+    X, y = labelled(n=300, d=6, c=3)
+    learner = make(3).partial_fit(form(np.tile(X[:1], (200, 1))), np.array(["ant", "bee"] * 100))
+    found = learner.components_
+    assert np.isfinite(found).all()
+    if name not in ("IOC", "ILDA"):  # nothing but rounding is left to start the second from
+        assert not found[1:].any()
+    line = np.outer(np.arange(1.0, 101.0), X[0])
+    learner = make(3).partial_fit(form(line), np.array(["ant", "bee"] * 50))
+    assert np.isfinite(learner.components_).all()
+    assert np.isfinite(learner.partial_fit(form(X), y).components_).all()
