@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -56,8 +57,8 @@ def test_the_files_of_the_folder_come_first(tmp_path):
 
 
 def test_the_page_describes_every_file():
-    page = (ROOT / sources.PAGE).read_text(encoding="utf-8")
-    rows = {row.split(" | ")[1]: row for row in page.splitlines() if row.startswith("| ")}
+    _, *lines = csv.reader((ROOT / sources.PAGE).with_name("data_sets.csv").open(encoding="utf-8"))
+    rows = {line[1]: " | ".join(line) for line in lines}
     for source in sources.SOURCES.values():
         [row] = [row for title, row in rows.items() if title.startswith(source.title)]
         assert all(f"`{file}`" in row for file in (*source.files, *source.fetched))

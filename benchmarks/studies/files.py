@@ -70,7 +70,7 @@ class Files:
             found: dict[tuple[Path, str], list[tuple[float, int]]] = {each: [] for each in commands}
             for _ in range(ROUNDS if quarter else 1):
                 for each, command in commands.items():
-                    seconds, peak = _measured(command)
+                    seconds, peak = measured(command)
                     own = 0 if each[1] == LOADED else os.path.getsize(model)
                     found[each].append((seconds, peak - own))
             for (file, what), runs in found.items():
@@ -104,7 +104,7 @@ class EmbeddingFiles:
                 },
             }  # fmt: skip
             for name, command in commands.items():
-                runs = [_measured(command) for _ in range(3)]
+                runs = [measured(command) for _ in range(3)]
                 seconds, peak = (median(each) for each in zip(*runs, strict=True))
                 row = [name, f"{seconds:.1f}", f"{size / 1e6 / seconds:.0f}", f"{peak / 1e6:,.0f}"]
                 rows.append(row)
@@ -147,7 +147,7 @@ def _made(folder: Path, share: float) -> tuple[Path, Path, int]:
     return svm, parquet, times * X.shape[0]
 
 
-def _measured(command: list[str]) -> tuple[float, int]:
+def measured(command: list[str]) -> tuple[float, int]:
     """Seconds, and the most memory in bytes that the process held."""
     started, peak = perf_counter(), 0
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)

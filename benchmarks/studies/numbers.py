@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmarks.harness import UnavailableError
-from benchmarks.studies.files import _measured
+from benchmarks.studies.files import measured
 from benchmarks.tables import Table, figure
 from narrows import PLS
 from narrows.evaluate import compare
@@ -144,7 +144,7 @@ class NumbersFile:
                 )
                 seconds = peak = ""
                 if not done.returncode:
-                    took, most = _measured(command)
+                    took, most = measured(command)
                     seconds, peak = f"{took:.1f}", f"{most / 1e6:.0f}"
                 of_limit = "finished" if not done.returncode else "failed"
                 size = f"{os.path.getsize(file) / 1e6:,.0f}"
