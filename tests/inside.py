@@ -91,7 +91,6 @@ SITUATIONS = {
     },
     "no digits are lost": {"solve.iterations._LOST": 0.0},  # of long samples
     "blocks of the regression": {"solve.regression.BLOCK": 50},
-    "the scatter within classes is not shrunk": {"solve.regression_read._SHRUNK": 0.0},
     "models in small pieces": {"spark.reducer._ROW": 100, "spark.reducer._AT_ONCE": 700},
     "few rows decide": {  # what the columns of a table are
         "command.runs.DECIDING": 100,

@@ -18,7 +18,6 @@ from narrows.solve.paired import METRICS, HeldOutPredictions, difference, gradie
 from narrows.solve.products import cores
 from narrows.solve.regression import DiagonalRLS
 from narrows.solve.regression import UpdateRule as RuleOfRegression
-from narrows.solve.regression_read import RegressionReading, held_samples, is_odd, resolved
-from narrows.solve.regression_read import _left_by_steps as left_by_steps
+from narrows.solve.regression_read import RegressionReading, is_odd, resolved
 from narrows.solve.regression_steps import FACTOR, QB, REPLAYS, S2
 from narrows.solve.scatter import UNIT, regressions
