@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from functools import partial
 from itertools import pairwise
@@ -527,6 +526,8 @@ def test_what_cannot_be_reduced_is_an_error(client):
         ([SPARSE_5], "partition 0: expected 7 features, got 5"),
     ):
         with pytest.raises(ValueError, match=word):
+            engine.transform(oc, data).compute(scheduler="sync")
+        with pytest.raises(ValueError, match=word):
             computed(client, engine.transform(oc, data))
 
 
@@ -723,6 +724,7 @@ def in_threads(clusters, monkeypatch):
 
 
 @pytest.mark.nightly
+@pytest.mark.usefixtures("client")  # whose first worker starts a tracker of resources
 def test_without_a_client_a_cluster_is_started_and_closed(clusters):
     import psutil
 
@@ -1006,8 +1008,12 @@ def test_tables_without_an_encoder_are_refused(client):
 
 @pytest.mark.nightly
 def test_workers_hold_few_states_however_many_parts_there_are():
-    psutil = pytest.importorskip("psutil")
+    resource = pytest.importorskip("resource")
     state, n_parts = 8 * 10 * 400_000, 128
+
+    def peak():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
@@ -1015,22 +1021,9 @@ def test_workers_hold_few_states_however_many_parts_there_are():
         Client(cluster, set_as_default=False) as client,
     ):
         client.wait_for_workers(2, LIMIT)
-        parts = [dask.delayed(wide_part)(k) for k in range(8)]
-        engine.fit(OC(), parts, client)  # what is imported is there, on both
-        workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
-        before = [worker.memory_info().rss for worker in workers]
-        most, over = before.copy(), threading.Event()
-
-        def watch():
-            while not over.wait(0.02):
-                most[:] = map(max, most, (worker.memory_info().rss for worker in workers))
-
-        watching = threading.Thread(target=watch)
-        watching.start()
-        try:
-            oc = engine.fit(OC(), [dask.delayed(wide_part)(k) for k in range(n_parts)], client)
-        finally:
-            over.set()
-            watching.join(LIMIT)
+        engine.fit(OC(), [dask.delayed(wide_part)(k) for k in range(8)], client)
+        before = sum(client.run(peak).values())
+        oc = engine.fit(OC(), [dask.delayed(wide_part)(k) for k in range(n_parts)], client)
+        after = sum(client.run(peak).values())
     assert oc.n_samples_seen_ == 1000 * n_parts
-    assert sum(most) - sum(before) < n_parts // 2 * state
+    assert after - before < n_parts // 2 * state

@@ -13,16 +13,12 @@ from benchmarks.methods import METHODS
 from benchmarks.problems import PROBLEMS
 from benchmarks.problems.dense import Embeddings
 from benchmarks.problems.rcv1_like import RCV1Like
-from benchmarks.studies import STUDIES, classifiers, embeddings, refits
+from benchmarks.studies import STUDIES, embeddings
 from benchmarks.studies.calibration import calibration_error
-from benchmarks.studies.corpora import Split
 from benchmarks.tables import RESULTS, Table
 from click.testing import CliRunner
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.svm import LinearSVC
 
 DOCS = RESULTS.parent
 PAGES = {page: page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")}
@@ -85,39 +81,16 @@ def test_calibration_error_is_the_gap_of_confidence_and_accuracy():
     assert calibration_error(np.array([1.0, 1.0, 0.5, 0.5]), np.ones(4, bool)) == 0.25
 
 
-@pytest.fixture
-def part():
-    """Vectors of six classes in 12 dimensions, two thirds for training."""
+def test_scores_of_embeddings_are_those_of_their_definitions():
     random = np.random.default_rng(0)
     y = np.arange(240) % 6
-    X = (random.normal(size=(240, 12)) + 3 * random.normal(size=(6, 12))[y]).astype(np.float32)
-    return Split(X[:160], y[:160], X[160:], y[160:])
-
-
-def test_scores_of_embeddings_are_those_of_their_definitions(part):
-    found = embeddings.scores(part.X, part.y, part.X_test, part.y_test)
-    knn = KNeighborsClassifier(15, metric="cosine").fit(part.X, part.y)
-    assert found.knn == pytest.approx(knn.score(part.X_test, part.y_test))
-    near = cosine_similarity(part.X_test, part.X).argsort(axis=1)[:, -10:]
-    assert found.same == pytest.approx(np.mean(part.y[near] == part.y_test[:, None]))
-
-
-@pytest.mark.slow
-def test_refits_without_a_change_leave_neighbours_as_they_are(part):
-    every = refits.refits(part, lambda y, seed: np.arange(len(y)))
-    for name, made in every.items():
-        for angle, old, new, stored, aligned in made:
-            assert angle < 1e-3, name
-            assert old == new == stored == pytest.approx(aligned), name
-
-
-def test_scores_by_classifier_are_those_of_scikit_learn(part):
-    found = classifiers.f1(part.X, part.y, part.X_test, part.y_test, "micro", "macro")
-    made = LinearSVC(random_state=0), LogisticRegression(), KNeighborsClassifier()
-    predicted = [each.fit(part.X, part.y).predict(part.X_test) for each in made]
-    for scores, kind in zip(found, ("micro", "macro"), strict=True):
-        expected = [f1_score(part.y_test, each, average=kind) for each in predicted]
-        np.testing.assert_allclose(scores, expected)
+    X = random.normal(size=(240, 12)) + 3 * random.normal(size=(6, 12))[y]
+    (X, X_test), (y, y_test) = np.split(X.astype(np.float32), [160]), np.split(y, [160])
+    found = embeddings.scores(X, y, X_test, y_test)
+    knn = KNeighborsClassifier(15, metric="cosine").fit(X, y)
+    assert found.knn == pytest.approx(knn.score(X_test, y_test))
+    near = cosine_similarity(X_test, X).argsort(axis=1)[:, -10:]
+    assert found.same == pytest.approx(np.mean(y[near] == y_test[:, None]))
 
 
 # -- time and memory -------------------------------------------------------------------------------

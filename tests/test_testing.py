@@ -68,6 +68,14 @@ class Dense(Range):
         return super().fit(X.toarray() if hasattr(X, "toarray") else X, y, sample_weight)
 
 
+class Forgetful(Range):
+    """A failing partial_fit leaves a trace."""
+
+    def partial_fit(self, X, y, sample_weight=None):
+        self.calls_ = getattr(self, "calls_", 0) + 1
+        return super().partial_fit(X, y, sample_weight)
+
+
 class Rounded(OC):
     """A failing partial_fit changes the last digits."""
 
@@ -178,6 +186,7 @@ def test_a_method_of_somebody_else_keeps_the_laws():
         (Dense(), {"never_dense"}),
         (Light(), {"weights"}),
         (Shared(), {"merge_shares_nothing"}),
+        (Forgetful(), {"failing_partial_fit"}),
         (Rounded(), {"failing_partial_fit"}),
         (OCM(), {"offset"}),
     ],
