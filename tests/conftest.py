@@ -40,7 +40,7 @@ def nightly(*values):
 
 ONE_BY_ONE = {  # whose tests take seconds, and share nothing
     f"tests/test_{name}.py"
-    for name in ("readme", "docs", "memory", "reference", "forgery", "benchmarks")
+    for name in ("readme", "docs", "memory", "reference", "forgery", "studies")
 }
 
 settings.register_profile("narrows", deadline=None, derandomize=True, max_examples=12)

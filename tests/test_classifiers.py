@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import cross_val_predict, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
@@ -186,10 +186,9 @@ def test_priors_that_are_none_are_refused(estimator, priors):
 def test_a_window_passes_priors_to_its_estimator():
     X, y = three(n=60)
     window = Window(SRDA(), samples=40).partial_fit(X, y)
-    for verb in ("predict", "predict_proba", "decision_function"):
-        expected = getattr(window.estimator_, verb)(X, priors="balanced")
-        np.testing.assert_array_equal(getattr(window, verb)(X, priors="balanced"), expected)
-    assert (window.predict_proba(X, priors="balanced") != window.predict_proba(X)).any()
+    expected = window.estimator_.predict_proba(X, priors="balanced")
+    np.testing.assert_array_equal(window.predict_proba(X, priors="balanced"), expected)
+    assert (expected != window.predict_proba(X)).any()
 
 
 def test_classes_to_come_have_priors_but_no_probability_and_several_labels_have_none():
@@ -209,14 +208,9 @@ def test_classes_to_come_have_priors_but_no_probability_and_several_labels_have_
 @every
 def test_methods_are_classifiers_of_scikit_learn(estimator):
     X, y = load_iris(return_X_y=True)
-    expected = 0.9 if estimator in METHODS else 0.8
     assert is_classifier(estimator)
-    assert cross_val_score(estimator, X, y, cv=5).mean() > expected
-    piped = make_pipeline(StandardScaler(), clone(estimator)).fit(X, y)
-    assert piped.score(X, y) > expected
-    assert piped.predict_proba(X).shape == (150, 3)
-    P = cross_val_predict(estimator, X, y, cv=3, method="predict_proba")
-    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    piped = make_pipeline(StandardScaler(), clone(estimator))
+    assert cross_val_score(piped, X, y, cv=5).mean() > (0.9 if estimator in METHODS else 0.8)
     for method in ("sigmoid", "isotonic"):
         calibrated = CalibratedClassifierCV(clone(estimator), method=method, cv=3).fit(X, y)
         assert calibrated.score(X, y) > 0.7

@@ -36,7 +36,7 @@ def also_from_a_file(fitted, folder):
 
 
 @pytest.mark.parametrize("standardize", [False, True])
-@pytest.mark.parametrize("p", [None, 1, 5, 0.3, 0.9, 0.9999, 0.99999999])
+@pytest.mark.parametrize("p", [None, 5, 0.3, 0.9999, 0.99999999])
 def test_pca_inverts_and_explains_as_scikit_learn(tmp_path, p, standardize):
     theirs = decomposition.PCA(p, svd_solver="full")
     pipeline = make_pipeline(*[StandardScaler()] * standardize, theirs).fit(X)

@@ -49,6 +49,8 @@ def test_a_collection_in_a_batch_is_refused_with_the_module_of_its_engine(librar
     kind = type("Frame", (), {"__module__": f"{library}.frame", "columns": ["a"]})
     with pytest.raises(TypeError, match=rf"got a {library} collection.*{ENGINES[library]}\.fit\."):
         OC().partial_fit(kind(), [0, 1])
+    with pytest.raises(TypeError, match=rf"got a {library} collection"):
+        SRDA().fit(*labelled()).predict(kind())
 
 
 @pytest.mark.skipif(find_spec("pyspark") is not None, reason="pyspark is there")

@@ -140,8 +140,8 @@ class IDRQR(Sequential):
         largest magnitude in each direction is positive. Directions that are not available (yet) are
         zero.
     eigenvalues_ : ndarray of shape (n_components,)
-        The eigenvalues of (W + mu I)^-1 B, descending. The c-th is 0, since the means do not differ
-        in that direction; 0 for zero directions.
+        The eigenvalues of (W + mu I)^-1 B, descending. The one of direction n_classes, if there is
+        one, is 0, since the means do not differ in it; 0 for zero directions.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         The eigenvalues, divided by the sum of all eigenvalues, not only the first `n_components`.
     classes_, class_count_ : ndarray of shape (n_classes,)
