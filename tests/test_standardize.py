@@ -248,7 +248,7 @@ def assert_kernels_alike(a, X, b, Z, tol=1e-8):
         ({"standardize": [0, 2]}, units, np.asarray),
         ({"standardize": ["c2", 0]}, units, lambda X: pd.DataFrame(X, columns=NAMES)),
     ],
-    ids=str,
+    ids=["default", "kept", "relu", "gamma", "two-features", "by-name"],
 )
 def test_a_map_is_that_behind_a_scaler(parameters, samples, form):
     X, y, _, w = samples()
