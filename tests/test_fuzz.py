@@ -91,6 +91,8 @@ FILES[".orc"] += [written(".orc", X, WORDS)]
 
 def as_csv(data):
     rows = [row for row in csv.reader(io.StringIO(data.decode("utf-8-sig"), newline="")) if row]
+    while len(rows) > 1 and rows[0][0].startswith("#") and len(rows[0]) != len(rows[1]):
+        del rows[0]  # a comment above the header
     header, *rows = rows
     assert all(len(row) == len(header) for row in rows)
     assert len(set(header)) == len(header)

@@ -112,6 +112,7 @@ def _of_arrow(source: Any, stream: IO[bytes], name: str, options: Options) -> _O
     def batches() -> Iterator[Any]:
         for k, batch in enumerate(whole):
             some = batch.select(columns.read)
+            some.validate()  # a slice would count missing values again
             for first in range(0, batch.num_rows, columns.rows):
                 part = some.slice(first, columns.rows)
                 part.validate(full=True)  # in a damaged file, offsets may be anything
