@@ -25,6 +25,7 @@ VARIES = 1e3  # times the noise: a variance of less is rounding
 _DEPENDENT = 1e-11  # relative: smaller singular values of H are rounding
 _ATTEMPTS = 12  # at a Cholesky factorisation
 _FAR = 1e3  # times: lengths of features that are in units far apart
+_CLOSE = 1e-7  # of the scatter: a pivot below that leaves a direction too few digits
 _GRADED = 1e-9  # eigenvalues below this share of the largest need the Jacobi method then
 UNIT = 0.1  # the temperature of the outputs of regressions, if there is nothing to judge by
 
@@ -308,7 +309,8 @@ def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray) -> Scat
     """Return the scatter of few samples of many features, in an orthonormal basis of their span.
 
     By a Cholesky factorisation with pivots of the n x n matrix of the inner products of samples
-    less their mean; in O(n^2 d) time.
+    less their mean; in O(n^2 d) time. Where dense samples nearly depend on others, so that these
+    products have lost too many digits, a QR factorisation of the samples follows.
 
     Parameters
     ----------
@@ -343,9 +345,20 @@ def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray) -> Scat
         def products(some: Any) -> np.ndarray:
             return (some - m) @ F.T
 
-    noise = float(4 * np.finfo(np.float64).eps * max(K.trace(), 0.0))
+    spread = max(float(K.trace()), 0.0)
+    noise = 4 * np.finfo(np.float64).eps * spread
     least = max(noise, DROPPED * float(lapack.dlange("F", K)))
-    L, order, k, _ = lapack.dpstrf(K, tol=least, lower=1, overwrite_a=1)
+    L, order, k, _ = lapack.dpstrf(K, tol=noise, lower=1, overwrite_a=1)
+    pivots = L.diagonal()[:k] ** 2
+    depends = k < min(X.shape[0] - 1, X.shape[1]) or (pivots < _CLOSE * spread).any()
+    if depends and not sparse.issparse(X):
+        Q = linalg.qr(F.T, mode="economic", check_finite=False)[0]
+        FQ, each = F @ Q, np.full(Q.shape[1], noise / Q.shape[1])
+        return Scatter(
+            np.asfortranarray(FQ.T @ FQ), H @ Q, float(weight.sum()), each, m,
+            lambda V: Q @ V, lambda some: (some - m) @ Q, few=Few(X, weight, m, H),
+        )  # fmt: skip
+    k = int((pivots > least).sum())
     L, first = np.tril(L[:, :k]), order[:k] - 1  # those samples span all of them
     solved = partial(linalg.solve_triangular, L[:k], lower=True, check_finite=False)
 
