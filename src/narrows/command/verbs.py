@@ -19,6 +19,13 @@ _METRICS = (
 )  # fmt: skip
 
 
+class _Words(click.Choice):  # click 8.1 has no Choice[str]
+    """Words with hyphens, which may be written with underscores as in Python."""
+
+    def convert(self, value: Any, *about: Any) -> str:
+        return super().convert(str(value).replace("_", "-"), *about)
+
+
 def _or_stdout(context: click.Context, output: click.Parameter, path: str | None) -> str:
     """Return the output, which may be left out with --flush."""
     if path is None and not context.params.get("flush"):
@@ -204,7 +211,7 @@ def info() -> None:
     option("--metric NAME", f"Score by which results are compared: {', '.join(_METRICS)}. auto is "
            "the accuracy, or the balanced accuracy if the largest class has more than 9 times as "
            "many rows as the smallest; with --target R^2.  [default: auto]",
-           click.Choice(_METRICS)),
+           _Words(_METRICS)),
     option("--margin SHARE", "Results that differ by at most one standard error, or by at most "
            "SHARE, are equivalent; the smallest is recommended.  [default: 0.005]",
            click.FloatRange(0)),
