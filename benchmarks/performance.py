@@ -1,12 +1,10 @@
-"""What `docs/benchmarks/speed.md` shows: what is run, the targets, and the tables."""
+"""What `docs/benchmarks/speed.md` shows: what is run, and the tables."""
 
 from __future__ import annotations
 
 import json
-import re
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,61 +52,6 @@ SUITE: list[tuple[str, tuple[str, ...], str, int]] = [
 ]  # fmt: skip
 
 
-@dataclass
-class Target:
-    """A ratio that is wanted: a method against another, at most or at least so much."""
-
-    problem: str
-    methods: tuple[str, ...]
-    base: str
-    bound: float
-    faster: bool = False  # how many times as fast it is, at least; else how long it takes, at most
-
-    def lines(self, results: dict[tuple[str, str], harness.Result]) -> list[list[str]]:
-        """Rows of the table: method, where, wanted, measured, and whether it is met."""
-        rows = []
-        for method in self.methods:
-            mine, base = (results.get((self.problem, name)) for name in (method, self.base))
-            if mine is None or base is None or mine.skipped or base.skipped:
-                continue
-            ratio = harness.ratio(mine, base) * _share(self.problem, self.base)
-            if self.faster:
-                ratio = 1 / ratio
-            met = ratio >= self.bound if self.faster else ratio <= self.bound
-            wanted = f"{'≥' if self.faster else '≤'} {self.bound:,g}"
-            what = f"{'times as fast as' if self.faster else 'the time of'} `{self.base}`"
-            row = [f"`{method}`", self.problem, f"{wanted} {what}", _short(ratio)]
-            rows.append([*row, "yes" if met else "**no**"])
-        return rows
-
-
-TARGETS = [
-    Target("rcv1_like_1m", ("OCFS", "OC"), "bare", 0.7),
-    Target("rcv1_like_1m", ("OCFS", "OC"), "chi2", 5, faster=True),
-    Target("rcv1_like_1m", ("IG", "CHI"), "bare", 1.2),
-    Target("rcv1_like_1m", ("IOC", "IIS", "CCIPCA"), "bare", 3),
-    Target("rcv1_like_1m", ("IMMC",), "bare", 4),
-    Target("rcv1_like_1m", ("IOC", "IIS", "IMMC", "CCIPCA"), "IncrementalPCA/1000", 1000, True),
-    Target("rcv1_like_1m", ("OnlineSRDA",), "bare", 3),
-    Target("20news", ("IOC", "IIS", "IMMC", "CCIPCA"), "bare", 20),
-    Target("20news", ("OnlineSRDA",), "bare", 3),
-    Target("20news", ("SRDA",), "LSQR, one by one", 3, faster=True),
-    Target("faces", ("IOC",), "table/400", 1500, faster=True),
-    *(Target(name, ("IG",), "chi2", 1, faster=True) for name in ("tr41", "re0", "re1")),
-    *(
-        Target(name, _CROSS[:3], "LinearDiscriminantAnalysis", 1, faster=True)
-        for name in ("embeddings_384", "embeddings_768", "embeddings_1536")
-    ),
-    *(
-        Target(name, ("PCA(50)",), "PCA(50) of scikit-learn", 1, faster=True)
-        for name in ("embeddings_384", "embeddings_768", "embeddings_1536")
-    ),
-    *(Target(name, ("OC",), "limit, products", 1.5) for name in ("wide", "many_classes")),
-    Target("embeddings_384", ("OC",), "sum", 2),
-    Target("embeddings_384", ("KernelSRDA",), "Nystroem, RidgeClassifier", 1, faster=True),
-]
-
-
 def run(names: Sequence[str], path: Path) -> None:
     """Run the suite, or the problems named, and keep the results with those of other problems."""
     for name in dict.fromkeys(problem for problem, *_ in SUITE):
@@ -135,10 +78,6 @@ def tables(path: Path) -> dict[str, Table]:
     return {
         "speed": _speed(results),
         "speed_machine": Table([shown.get(k, k) for k in keys], [[about[key] for key in keys]]),
-        "speed_targets": Table(
-            ["method", "problem", "target", "measured", "met"],
-            [row for target in TARGETS for row in target.lines(results)],
-        ),
     }
 
 
@@ -162,12 +101,6 @@ def _speed(results: dict[tuple[str, str], harness.Result]) -> Table:
                  f"{state:,.0f}" if state else "", _short(ratio), base]
             )  # fmt: skip
     return Table(header, rows)
-
-
-def _share(problem: str, method: str) -> float:
-    """Which share of the rows a method takes, by its name: "table/400" takes 400."""
-    found = re.search(r"/(\d+)$", method)
-    return int(found[1]) / PROBLEMS[problem]().rows if found else 1.0
 
 
 def _short(value: Any) -> str:

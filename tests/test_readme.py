@@ -26,7 +26,7 @@ PAGES = sorted(
 # seconds each
 SLOW = {
     "guide/kernel", "guide/online_srda", "how_to/dask", "how_to/export", "how_to/interrupt_resume",
-    "how_to/save_update_merge", "reference/cli", "reproducibility/own_study",
+    "how_to/save_update_merge", "reference/cli",
     "tutorials/embeddings", "tutorials/large_files", "tutorials/probes", "tutorials/single_cells",
     "tutorials/stream",
 }  # fmt: skip

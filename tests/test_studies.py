@@ -23,9 +23,8 @@ from sklearn.neighbors import KNeighborsClassifier
 DOCS = RESULTS.parent
 PAGES = {page: page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")}
 BY_OTHERS = {  # by `python -m benchmarks performance`, `run` and `python -m examples.streams`
-    "speed", "speed_machine", "speed_targets", "research_sparse", "research_faces",
+    "speed", "speed_machine", "research_sparse", "research_faces",
     "streams_by_tenth",
-    "online_srda_parts",  # of copies of the source without a part
 }  # fmt: skip
 
 
@@ -123,9 +122,6 @@ def test_every_method_runs_and_is_measured(tmp_path):
 
 
 def test_what_the_page_is_made_of_can_be_run():
-    run = {(problem, method) for problem, methods, *_ in performance.SUITE for method in methods}
     for problem, methods, base, _ in performance.SUITE:
         assert problem in PROBLEMS
         assert {base} <= set(methods) <= set(METHODS)
-    for target in performance.TARGETS:
-        assert {(target.problem, method) for method in (target.base, *target.methods)} <= run

@@ -44,7 +44,6 @@ from benchmarks.studies.numbers import Numbers, NumbersCost, NumbersFile
 from benchmarks.studies.offsets import Offsets
 from benchmarks.studies.one_by_one import OneByOne
 from benchmarks.studies.one_pass import OnePass, Rivals
-from benchmarks.studies.open_questions import OpenQuestions
 from benchmarks.studies.order import Order
 from benchmarks.studies.overlap import OwnTerms, SharedColumns
 from benchmarks.studies.probabilities import Probabilities, RareProbabilities
@@ -115,7 +114,6 @@ STUDIES = {
         Instead,
         Calibration,
         Offsets,
-        OpenQuestions,
         CrossCost,
         CrossState,
         BySamples,
