@@ -95,9 +95,9 @@ def test_one_target_is_of_one_dimension_and_other_columns_are_features(files):
     X, Y, _ = files
     ((found, y),) = iter_chunks("a.csv", target="price")
     np.testing.assert_array_equal(found, np.c_[X[:, :2], Y[:, 1], X[:, 2:]])
-    np.testing.assert_array_equal(y, Y[:, 0])
-    ((_, y),) = iter_chunks("X.npy", target="price.npy")
-    np.testing.assert_array_equal(y, Y[:, 0])
+    ((_, other),) = iter_chunks("X.npy", target="price.npy")
+    for each in (y, other):
+        np.testing.assert_array_equal(each, Y[:, 0])
     ((texts, y),) = iter_chunks("a.jsonl", text="body", target=["dose", "price"])
     assert texts[1] == "sea salt"
     np.testing.assert_array_equal(y, Y[:, ::-1])
@@ -108,7 +108,6 @@ WRONG = [  # a file, what it has, and the error behind its name
     *(("p.csv", f"f,price\n1,2\n1,3\n1,{cell}\n", ":4: .*'price': expected a .*number")
       for cell in ("cheap", "", "nan", "-inf")),
     ("p.jsonl", JSON % '"good"', ":2: .* a number, got text"),
-    ("p.jsonl", JSON % "true", ":2: .* a number, got True"),
     ("p.jsonl", JSON % "null", ":2: .* got none"),
     ("p.jsonl", JSON % ("1" + "0" * 400), ":2: .* a finite number, got inf"),
     ("p.svm", "1.5 1:2\n1.5,2.5 1:3\n", ":2: expected 1 target"),
@@ -159,14 +158,10 @@ def test_r2_is_that_of_scikit_learn_whatever_the_chunks_and_the_offset(run):
     Y[:, 0] += 1e9
     write_table("a.csv", X, Y)
     run("fit a.csv --target price --method reducedrank --param alpha=1 -o m.narrows")
-    model = load("m.narrows")
     for rows in (3, 1000):
         _, out, _ = run(f"predict m.narrows a.csv -o p.csv --json --chunk-rows {rows}")
         expected = r2_score(Y[:, 0], read_csv("p.csv")[1])
-        found = json.loads(out)
-        assert found["r2"] == pytest.approx(expected, abs=1e-6)
-        assert found["r2_by_target"] == {"price": found["r2"]}
-    assert model.n_features_in_ == D + 1  # the other target is a feature
+        assert json.loads(out)["r2"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_file_without_targets_is_predicted_but_not_learned(files):
@@ -183,33 +178,28 @@ def test_a_file_without_targets_is_predicted_but_not_learned(files):
     assert json.loads(run("predict m.narrows c.csv -o p.csv --json")[1])["r2"] is None
 
 
-def test_parts_folders_updates_and_merges_are_one_fit(files, tmp_path):
+def test_parts_updates_and_merges_are_one_fit(files):
     X, Y, run = files
-    for name, rows in ("one.csv", slice(0, 30)), ("two.csv", slice(30, N)):
-        write_table(name, X[rows], Y[rows])
-    fit = "fit {} --target price --method pls -o {}.narrows"
+    for name, rows in ("one", slice(0, 30)), ("two", slice(30, N)):
+        write_table(f"{name}.csv", X[rows], Y[rows])
+        assert run(f"fit {name}.csv --target price --method pls -o {name}.narrows")[0] == 0
+    whole = PLS().fit(np.c_[X[:, :2], Y[:, 1], X[:, 2:]], Y[:, 0])
     for line in (
-        fit.format("a.csv", "whole"), fit.format("one.csv two.csv", "parts"),
-        fit.format("one.csv", "one"), fit.format("two.csv", "two"),
-        fit.format("???.csv", "pattern"),
-        "fit two.csv --target dose --method pls -o dose.narrows",
-        "fit a.csv --label dose --method variancefs -o classes.narrows",
-        "update one.narrows two.csv -o updated.narrows",
-        "merge one.narrows two.narrows -o merged.narrows",
+        "fit ???.csv --target price --method pls", "update one.narrows two.csv",
+        "merge one.narrows two.narrows",
     ):  # fmt: skip
-        assert run(line)[0] == 0, line
-    whole = load("whole.narrows")
-    for name in ("parts", "pattern", "updated", "merged"):
-        found = load(f"{name}.narrows")
+        assert run(f"{line} -o found.narrows")[0] == 0
+        found = load("found.narrows")
         np.testing.assert_allclose(found.coef_, whole.coef_, rtol=1e-9, atol=1e-12)
         assert source_of(found).target == ("price",)
-    for line, status, said in (
-        ("one.narrows dose.narrows", 1, "same feature names and source"),
-        ("one.narrows classes.narrows", 1, "classes.narrows: expected a model to merge"),
-        ("one.narrows two.narrows --labels text", 2, "--labels"),
+    run("fit two.csv --target dose --method pls -o dose.narrows")
+    run("fit a.csv --label dose --method variancefs -o classes.narrows")
+    for other, said in (
+        ("dose", "same feature names and source"),
+        ("classes", "classes.narrows: expected a model to merge"),
     ):
-        found, _, err = run(f"merge {line} -o x.narrows")
-        assert (found, said in err) == (status, True)
+        status, _, err = run(f"merge one.narrows {other}.narrows -o x.narrows")
+        assert (status, said in err) == (1, True)
 
 
 def test_transform_carries_the_targets_and_convert_keeps_them(files):
@@ -225,9 +215,7 @@ def test_transform_carries_the_targets_and_convert_keeps_them(files):
         targets = "--target y" if suffix == "npz" else "--target price --target dose"
         assert run(f"convert t.{suffix} back.csv {targets}")[0] == 0
         np.testing.assert_array_equal(read_csv("back.csv")[1], found)
-    for suffix in ("svm", "parquet", "npz"):
-        status, _, err = run(f"convert a.csv b.{suffix} --target price --target dose")
-        assert (status, err) == (0, "")
+    assert run("convert a.csv b.svm --target price --target dose")[::2] == (0, "")
     ((x, y),) = iter_chunks("b.svm", target=["a", "b"])
     np.testing.assert_array_equal(x.toarray(), X)
     np.testing.assert_array_equal(y, Y)
@@ -239,22 +227,15 @@ REFUSED = [
     ("fit a.csv --method pls --label price -o x", 2, "got label 'price'"),
     ("fit a.csv --target nothing -o x", 1, "a.csv:1: expected a column 'nothing'"),
     ("fit a.csv --target price --label f0 -o x", 2, "--label, --target"),
-    ("fit a.csv --target price --target price -o x", 2, "named once"),
     ("fit X.npy --target a.npz -o x", 2, "--target: expected a .npy file"),
     ("predict classes.narrows a.csv --target price -o x.csv", 2, "--label, since SRDA"),
-    ("update classes.narrows a.csv --target price -o x", 2, "--label, since SRDA"),
     ("predict numbers.narrows a.csv --label f0 -o x.csv", 2, "targets of ReducedRank"),
-    ("predict numbers.narrows a.csv --proba -o x.csv", 2, "--proba"),
     ("predict few.narrows a.csv -o x.csv", 2, "(pls, reducedrank)"),
     ("compare a.csv --target price --methods srda", 2, "methods for numeric targets"),
     ("compare a.csv --label f --methods pls", 2, "For numbers, set "),
-    ("compare a.csv --target price --methods chi2", 2, "methods for numeric targets"),
-    ("compare a.csv --label f --methods plsregression", 2, "methods for classes"),
-    ("compare a.csv --target price --classifier svm", 2, "a regressor, got 'svm'"),
     ("compare a.csv --target price --metric accuracy", 2, "a metric of numbers"),
     ("compare a.csv --label f --metric r2", 2, "a metric of classes"),
     ("compare nine.csv --target price", 1, "nine.csv: expected at least 10 samples"),
-    ("compare flat.csv --target price", 1, "flat.csv: expected targets that vary"),
     *((f"{line} -o price.npy", 2, "price.npy: expected an output, got an input") for line in (
         "fit X.npy --target price.npy --method pls",
         "transform numbers.narrows X.npy --target price.npy",
@@ -271,7 +252,6 @@ def test_wrong_use_is_refused(files, line, status, message):
     run("fit a.csv --target price -o numbers.narrows")
     run("fit a.csv --target price --method correlationfs --then none -o few.narrows")
     write_table("nine.csv", X[:9], Y[:9])
-    write_table("flat.csv", X, np.full((N, 2), 2.0))
     found, out, err = run(line)
     assert (found, out) == (status, "")
     assert message in err
@@ -325,16 +305,13 @@ def test_integers_are_classes_unless_they_are_called_numbers():
     ratings = np.searchsorted(np.quantile(Y[:, 1], [0.3, 0.7]), Y[:, 1])
     assert compare(X, ratings, ["pca"], dims=[2], repeats=1).metric == "accuracy"
     lines = compare(X, ratings, dims=[2], repeats=1, target="numeric", classifiers=["knn", "ridge"])
-    assert lines.metric == "r2"
-    assert {line.classifier for line in lines} == {"knn", "ridge"}
-    assert lines.largest_class_.method == "always answering the mean"
-    for y, message in ((np.full(N, 0.5), "targets that vary"), (Y[:9, 0], "at least 10 samples")):
+    assert (lines.metric, {line.classifier for line in lines}) == ("r2", {"knn", "ridge"})
+    for y, given, message in (
+        (np.full(N, 0.5), {}, "targets that vary"), (ratings, {"target": "class"}, "got 'class'"),
+        (Y[:, 0], {"test": (X, Y)}, "test set with 1 targets, got 2"),
+    ):  # fmt: skip
         with pytest.raises(ParameterError, match=message):
-            compare(X[: len(y)], y, ["pls"])
-    with pytest.raises(ParameterError, match="expected target 'auto' or 'numeric', got 'class'"):
-        compare(X, ratings, target="class")
-    with pytest.raises(ParameterError, match="expected a test set with 1 targets, got 2"):
-        compare(X, Y[:, 0], test=(X, Y))
+            compare(X, y, **given)
 
 
 def test_targets_are_those_of_their_names_in_any_order(run):
@@ -349,13 +326,3 @@ def test_targets_are_those_of_their_names_in_any_order(run):
     assert Path("one.csv").read_text() == Path("other.csv").read_text()
     X, _ = samples(seed=2)
     np.testing.assert_array_equal(load("one.n").predict(X), load("other.n").predict(X))
-
-
-def test_the_command_that_compare_prints_learns_what_it_says(files):
-    run = files[2]
-    compared = "compare a.csv --target price --target dose --dims 1,2 --methods pls --cv 3"
-    status, out, err = run(compared)
-    assert (status, err) == (0, "")
-    command = next(line for line in out.splitlines() if line.startswith("narrows fit "))
-    assert run(command.removeprefix("narrows "))[0] == 0
-    assert load("model.narrows").n_features_in_ == D
