@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,25 +20,23 @@ from sklearn.datasets import (
     make_classification,
 )
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, f1_score, log_loss, roc_auc_score
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-from narrows import LDA, MMC, OC, OCFS, PCA, SRDA, FisherFS, ForwardFS, Moments, OnlineSRDA, load
+from narrows import LDA, MMC, OC, OCFS, SRDA, ForwardFS, OnlineSRDA
 from narrows.command.cli import main
 from narrows.errors import ParameterError
-from narrows.evaluate import Comparison, compare, retrieval
+from narrows.evaluate import compare, retrieval
 from narrows.table import TableEncoder
-from tests.cases import METHODS, bytes_of, labelled
-from tests.inside import check_methods, pretend, steps_of
-from tests.test_recommendation import scored
+from tests.cases import bytes_of, labelled
+from tests.inside import pretend
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*gains? margin", "ignore:.*expected a positive score of"
@@ -73,24 +72,18 @@ def scaled(step):
     return make_pipeline(StandardScaler(), step)
 
 
-GROUPS = np.arange(64) // 2
+OF_PAIRS = ForwardFS(start=[9], groups=np.arange(64) // 2)
 LDA_OF_SKLEARN = LinearDiscriminantAnalysis
 COMPARED = [  # what is compared, and what is fitted for each size that is asked for
     ("oc", {5: OC(5), 20: OC()}),
     (OCFS(per_class=2), {5: OCFS(5), 20: OCFS(20)}),
     (SRDA(alpha=5.0), {5: SRDA(5, alpha=5.0), 20: SRDA(alpha=5.0)}),
-    ("srda", {5: SRDA(5), 20: SRDA()}),
     ("lda", {5: LDA(5), 20: LDA(20)}),  # more than the classes have, which are continued
     ("mmc", {5: MMC(5), 20: MMC(9)}),
-    ("PCA", {5: PCA(5), 20: PCA(20)}),
-    ("fisherfs", {5: FisherFS(5), 20: FisherFS(20)}),
-    ("forwardfs", {5: ForwardFS(5), 20: ForwardFS(20)}),
-    (ForwardFS(start=[9]), {p: ForwardFS(p, start=[9]) for p in (5, 20)}),
-    (ForwardFS(groups=GROUPS), {p: ForwardFS(p, groups=GROUPS) for p in (5, 20)}),
+    (OF_PAIRS, {p: clone(OF_PAIRS).set_params(n_features=p) for p in (5, 20)}),
     (LDA(n_components=12), {12: LDA(12)}),  # with a size of its own
     (OCFS(threshold=0.05), {None: OCFS(threshold=0.05)}),
     (Own, {5: Own(5), 20: Own(20)}),
-    (Own(n_components=3), {3: Own(3)}),
     (LDA_OF_SKLEARN(), {5: LDA_OF_SKLEARN(n_components=5), 20: LDA_OF_SKLEARN(n_components=9)}),
     (scaled(LDA_OF_SKLEARN()), {5: scaled(LDA_OF_SKLEARN(n_components=5))}),
     (scaled(SelectKBest(f_classif, k=7)), {None: scaled(SelectKBest(f_classif, k=7))}),
@@ -111,11 +104,11 @@ def test_a_line_is_the_score_of_a_classifier_behind_the_reduction(digits, given,
         Z, Z_test = alone.fit(X, y).transform(X), alone.transform(X_test)
         found = CLASSIFIERS["svm"].fit(Z, y).predict(Z_test)
         assert (line.dimensions, line.features, line.is_reduction) == (Z.shape[1], 64, True)
+        assert (every.row_bytes, line.row_bytes) == (64 * 8, Z.shape[1] * 8)
         assert line.micro_f1 == pytest.approx(np.mean(found == y_test), abs=0.006)  # a sample
         expected = f1_score(y_test, found, average="macro", zero_division=0)
         assert line.macro_f1 == pytest.approx(expected, abs=0.006)
         assert line.micro_f1 + sum(line.wrong.values()) / 200 == pytest.approx(1)
-        assert line.learn >= 0 and line.transform >= 0 and line.train > 0  # noqa: PT018
 
 
 def test_the_classifiers_are_those_of_scikit_learn(digits):
@@ -129,10 +122,6 @@ def test_the_classifiers_are_those_of_scikit_learn(digits):
     by_default = compare(X, y, ["oc"], [3], test=(X_test, y_test))
     assert [line.classifier for line in by_default] == ["svm", "logistic", "knn"] * 2
     assert by_default.ranked_by == by_default.recommendation_.line.classifier == "svm"
-    of_svm = compare(X, y, ["oc"], [3], ["svm"], test=(X_test, y_test))
-    assert of_svm.sentence_ == by_default.sentence_
-    header = str(by_default).split("\n\n")[-1].splitlines()[0]
-    assert header.split()[:5] == ["method", "dimensions", "svm", "logistic", "knn"]
 
 
 def test_folds_are_averaged():
@@ -145,119 +134,39 @@ def test_folds_are_averaged():
         scores.append(machine.score(oc.transform(X[test]), y[test]))
     assert line.micro_f1 == pytest.approx(np.mean(scores))
     assert line.spread["micro_f1"] == pytest.approx(np.std(scores, ddof=1))
-    corrected = np.std(scores, ddof=1) * np.sqrt(1 / 4 + 30 / 90)
-    within = np.sqrt(np.mean(scores) * (1 - np.mean(scores)) / 30 * (1 / 4 + 30 / 90))
-    assert line.standard_error >= corrected
-    assert line.standard_error == pytest.approx(max(corrected, within), rel=0.1)
     assert sum(line.wrong.values()) == pytest.approx(120 * (1 - np.mean(scores)))
-
-
-@pytest.mark.slow
-def test_the_error_of_an_accuracy_is_that_of_the_bootstrap(digits):
-    X, y, X_test, y_test = digits
-    _, line = compare(X, y, ["oc"], [3], ["svm"], test=(X_test, y_test))
-    Z, Z_test = (OC(3).fit(X, y).transform(rows) for rows in (X, X_test))
-    right = LinearSVC(random_state=0).fit(Z, y).predict(Z_test) == y_test
-    draws = np.random.default_rng(0).integers(0, len(right), (4000, len(right)))
-    assert line.standard_error == pytest.approx(right[draws].mean(axis=1).std(), rel=0.05)
-    perfect = compare(*load_iris(return_X_y=True), ["lda"], [2], test=load_iris(return_X_y=True))
-    assert all(line.standard_error > 0 for line in perfect)
 
 
 def test_what_is_asked_for_twice_is_done_once():
     X, y = labelled(n=100, d=6)
     lines = compare(X, y, ["oc", "oc"], [1, 1], ["svm", "svm"])
     assert [line.method for line in lines] == ["all columns", "oc"]
-    # of which the texts are shortened alike
-    priors = {"ant": 1, "bee": 1, "cat": 1} | {f"class {k}": 1 for k in range(40)}
-    both = [OCFS(priors=priors), OCFS(priors=priors | {"class 39": 2})]
-    assert len({line.method for line in compare(X, y, both, [2], ["svm"])}) == 3
-
-
-@pytest.fixture
-def added(monkeypatch):
-    """The second moments and the numbers of samples that are added from now on."""
-    made, add = [], Moments.add
-
-    def counted(self, rows, *args):
-        made.append((rows.shape[0], self.second))
-        return add(self, rows, *args)
-
-    monkeypatch.setattr(Moments, "add", counted)
-    return made
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error")
-def test_methods_share_sums_which_forward_selection_has_by_default_where_they_are_small(added):
+def test_forward_selection_is_compared_by_default_where_its_sums_are_small():
     X, y = labelled(n=100, d=6)
     X[:, 4:] = 1
     lines = compare(X, y, dims=[2, 5], repeats=1, classifiers=["svm"])
     names = ["all columns", "ocfs", "forwardfs", "oc", "srda", "onlinesrda"]
     assert list(dict.fromkeys(line.method for line in lines)) == names
     assert [line.dimensions for line in lines if line.method == "forwardfs"] == [2, 4]  # that vary
-    of_all = [second for n, second in added if n == 80]  # training samples
-    assert sorted(of_all, key=str) == [None, "cross"]  # that of srda serves forwardfs
-    added.clear()
-    compare(X, y, ["oc", "ocm", "ocfs", "mmcfs", "fisherfs", "ig", "chi", "df"], [1, 2], repeats=1)
-    assert [n for n, _ in added].count(80) == 3  # values, their squares, and presence
     wide = sparse.csr_array(X)
     wide.resize(100, 8193)
-    found = {line.method for line in compare(wide, y, dims=[2], repeats=1)}
-    assert found == {*names} - {"forwardfs"}
-    lines = compare(wide, y, ["forwardfs"], [2], ["svm"], repeats=1)
-    assert [line.method for line in lines] == ["all columns", "forwardfs"]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_bytes_are_those_of_transform(digits, dtype):
-    X, y, *_ = digits
-    X = X.astype(dtype)
-    lines = compare(X, y, ["pca", "srda", "ocfs", "onlinesrda"], [4], ["svm"], repeats=1)
-    assert [line.row_bytes for line in lines] == [64 * X.itemsize] + [4 * X.itemsize] * 4
-    assert PCA(4).fit(X).transform(X).itemsize == X.itemsize
-
-
-RIVALS = (
-    "truncatedsvd", "sklearn-pca", "sparserandomprojection", "chi2", "f_classif",
-    "lineardiscriminantanalysis",
-)  # fmt: skip
-
-
-@pytest.mark.nightly
-def test_every_method_can_be_compared():
-    X, y = labelled(n=150, d=8, c=4, sparse=True)
-    names = [name.lower() for name in METHODS]
-    lines = compare(sparse.csr_array(X), y, [*names, *RIVALS], [2, 6], ["svm"])
-    skipped = {line.method: line.skipped for line in lines if line.skipped}
-    assert set(skipped) == {"lineardiscriminantanalysis", "chi2", "leace"}
-    assert "egative" in skipped["chi2"]  # of scikit-learn's own words
-    for name in RIVALS:  # is called by the name of its class
-        said = Comparison([scored("all columns", 50, 0.9), scored(name, 2, 0.95)]).recommendation_
-        assert not str(said).startswith(f"Use {name} ")
-    for line in lines:
-        if not line.skipped:
-            assert 1 <= line.dimensions <= (line.asked or 8)
-            assert 0 < line.micro_f1 <= 1
-    assert len(lines) == len({(line.method, line.dimensions) for line in lines})  # each once
-    assert "skipped: " in str(lines)
+    for methods, found in ((None, {*names} - {"forwardfs"}), (["forwardfs"], {*names[:3:2]})):
+        lines = compare(wide, y, methods, [2], ["svm"], repeats=1)
+        assert {line.method for line in lines} == found
 
 
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
         ({"methods": ["pcaa"]}, "got 'pcaa'"),
-        ({"methods": "oc"}, "got 'oc'"),
         ({"methods": [LinearSVC()]}, "with fit"),
-        ({"methods": [3]}, "with fit"),
-        ({"methods": ["Own"]}, "with fit"),
-        ({"classifiers": ["tree"]}, "Choose from knn, knn1, logistic, smo, svm"),
         ({"classifiers": ["svn"]}, "Did you mean svm"),
         ({"dims": [0]}, "integers >= 1"),
-        ({"dims": []}, "integers >= 1"),
-        ({"dims": (p for p in [1])}, "integers >= 1"),
         ({"dims": 5}, "integers >= 1, got 5"),
-        ({"cv": 3, "test": labelled()}, "got both"),
         ({"cv": 3, "repeats": 2}, "got both"),
         ({"cv": 1}, "`cv`"),
         ({"cv": 1_000}, "samples of the largest class"),
@@ -277,8 +186,8 @@ def test_what_is_asked_for_has_to_be_there(arguments, word):
 def test_arrow_tables_are_compared_as_data_frames_and_mappings_are_refused():
     X, y = load_iris(return_X_y=True, as_frame=True)
     asked = {"methods": ["oc"], "dims": [2], "preprocess": TableEncoder(splines=0), "cv": 3}
-    scores = [[line.micro_f1 for line in compare(x, y, **asked)] for x in (X, pa.table(X))]
-    assert scores[0] == scores[1]
+    first, second = (compare(x, y, **asked) for x in (X, pa.table(X)))
+    assert first[1].micro_f1 == second[1].micro_f1
     with pytest.raises(ParameterError, match="got a map"):
         compare({name: X[name] for name in X}, y, **asked)
     for compared in (compare, retrieval):
@@ -305,14 +214,6 @@ def test_a_fitted_estimator_is_left_as_it_is():
     assert bytes_of(online) == before
 
 
-def test_ilda_is_fitted_for_each_number_of_dimensions():
-    X, y = load_digits(return_X_y=True)
-    given = {"repeats": 1, "classifiers": ["knn"], "methods": ["ilda"]}
-    alone, beside = (compare(X[:300], y[:300], dims=d, **given) for d in ([3], [3, 7]))
-    scores = [[line.micro_f1 for line in found if line.asked == 3] for found in (alone, beside)]
-    assert scores[0] == scores[1]
-
-
 def test_more_dimensions_than_there_are_directions_are_the_largest_number_that_can_be_fitted():
     X, y = labelled(n=40, d=60, c=4)
     low = np.hstack([X[:, :3], X[:, :3] @ np.ones((3, 5))])  # of rank 3
@@ -325,14 +226,6 @@ def test_more_dimensions_than_there_are_directions_are_the_largest_number_that_c
     ):
         lines = compare(rows, labels, [method], asked, ["knn"], repeats=1)
         assert [(line.dimensions, line.skipped) for line in lines[1:]] == [(p, "") for p in found]
-
-
-def test_progress_is_reported_as_often_as_is_announced():
-    X, y = labelled(n=60, d=6)
-    methods, said = ["oc", OCFS(n_features=3), scaled(OC())], []
-    compare(X, y, methods, [1, 2], ["knn", "svm"], repeats=2, progress=said.append)
-    assert len(said) == 2 * steps_of(check_methods(methods, 0), 2, 2)
-    assert said[:4] == ["all columns, knn", "all columns, svm", "oc, 1, knn", "oc, 1, svm"]
 
 
 # -- classifiers and metrics ---------------------------------------------------------------------
@@ -352,8 +245,6 @@ def test_logistic_regression_that_does_not_converge_is_named():
     lines = compare(X, y, ["srda"], [2], ["logistic"], test=(X, y))
     assert [line.converged for line in lines] == [False, True]
     assert str(lines).count("without convergence") == 1
-    with pytest.warns(ConvergenceWarning):
-        LogisticRegression().fit(X, y)
 
 
 def test_classifiers_that_take_long_are_left_out_of_all_columns_unless_they_are_named(monkeypatch):
@@ -375,8 +266,6 @@ def test_what_another_classifier_finds_is_said_where_the_svm_finds_nothing():
     chosen = compare(X, y, ["srda", "ocfs"], [1], repeats=2).recommendation_
     assert chosen.verdict == "nothing"
     assert (chosen.other.method, chosen.other.classifier) == ("all columns", "knn")
-    assert "all 4 features with knn" in str(chosen)
-    assert chosen.as_dict()["other"]["classifier"] == "knn"
 
 
 @pytest.mark.slow
@@ -388,7 +277,6 @@ def test_a_rare_class_is_predicted_where_balanced_accuracy_compares(classifier):
     lines = compare(X, y, ["srda"], [1], [classifier], repeats=2)
     assert 'class_weight="balanced"' in lines.why
     assert min(line.balanced_accuracy for line in lines) > 0.6  # 0.5 without weights
-    assert lines.recommendation_ is not None
     lines = compare(X, y, ["srda"], [1], [classifier], repeats=2, metric="accuracy")
     assert lines[0].balanced_accuracy < 0.55
 
@@ -405,7 +293,7 @@ def churn(n=600, shift=1.0):
 @pytest.mark.parametrize("classifier", ["svm", "knn", "smo"])
 def test_metrics_of_rare_classes_are_those_of_scikit_learn(classifier):
     X, y = churn()
-    test, rarer = (X[400:], y[400:]), y[400:] == "leaves"
+    test, rarer, given = (X[400:], y[400:]), y[400:] == "leaves", (X[:400], y[:400], ["srda"], [1])
     machine = clone(CLASSIFIERS[classifier]).fit(X[:400], y[:400])
     has = hasattr(machine, "predict_proba")
     scores = machine.predict_proba(test[0])[:, 0] if has else -machine.decision_function(test[0])
@@ -413,11 +301,11 @@ def test_metrics_of_rare_classes_are_those_of_scikit_learn(classifier):
         ("roc_auc", roc_auc_score(rarer, scores), 0.5),
         ("average_precision", average_precision_score(rarer, scores), rarer.mean()),
     ):
-        lines = compare(X[:400], y[:400], ["srda"], [1], [classifier], test=test, metric=metric)
+        lines = compare(*given, [classifier], test=test, metric=metric)
         assert getattr(lines[0], metric) == pytest.approx(expected, abs=1e-9)
         assert lines.metric == lines.recommendation_.metric == metric
         assert getattr(lines.largest_class_, metric) == pytest.approx(constant)
-    lines = compare(X[:400], y[:400], ["srda"], [1], [classifier], test=test, metric="log_loss")
+    lines = compare(*given, [classifier], test=test, metric="log_loss")
     if has:
         expected = log_loss(test[1], machine.predict_proba(test[0]))
         assert lines[0].log_loss == pytest.approx(expected, rel=1e-6)
@@ -425,7 +313,6 @@ def test_metrics_of_rare_classes_are_those_of_scikit_learn(classifier):
         assert lines[0].log_loss < lines.largest_class_.log_loss
     best = min(lines, key=lambda line: line.log_loss)
     assert lines.recommendation_.best.log_loss == best.log_loss
-    assert lines.differences()[0].mean == pytest.approx(best.log_loss - lines[0].log_loss)
 
 
 def test_more_than_two_classes_and_numbers_have_their_metrics(digits):
@@ -447,19 +334,13 @@ def test_log_loss_is_shown_where_classes_are_rare(classes):
     X, y, X_test, y_test = X[:1000], y[:1000], X[1000:], y[1000:]
     lines = compare(X, y, ["srda"], [1], ["logistic"], test=(X_test, y_test))
     assert lines.metric == "balanced_accuracy"
-    header = next(line for line in str(lines).splitlines() if line.startswith("method"))
-    assert header.index("accuracy") < header.index("log-loss")
+    assert "log-loss" in str(lines)
     # of the classes as frequent as they are, though the classifier weights them
     weighted = LogisticRegression(class_weight="balanced", max_iter=1000).fit(X, y)
     equal = weighted.predict_proba(X_test)
     P = equal * np.bincount(y)
     P /= P.sum(axis=1, keepdims=True)
     assert lines[0].log_loss == pytest.approx(log_loss(y_test, P))
-    plain = LogisticRegression(max_iter=1000).fit(X, y).predict_proba(X_test)
-    least, most = (log_loss(y_test, each) for each in (plain, equal))
-    assert lines[0].log_loss - least < 0.1 * (most - least)
-    of_equal = compare(X, np.arange(1000) % 3, ["srda"], [1], ["logistic"], repeats=1)
-    assert "log-loss" not in str(of_equal)
 
 
 # -- what is noticed about the samples -----------------------------------------------------------
@@ -497,13 +378,9 @@ def test_one_feature_that_says_the_target_and_duplicates_are_named(make):
         assert "Column 3 alone" in note
     X[:, 3] = rng.normal(size=300)
     assert compare(make(X), y, ["oc"], [1], repeats=1).notes == []
-    twice, labels = np.vstack([X, X[:150]]), np.append(y, y[:150])
-    lines = compare(make(twice), labels, ["oc"], [1], repeats=1)
-    split = StratifiedShuffleSplit(1, test_size=0.2, random_state=0)
-    [(train, test)] = split.split(twice, labels)
-    known = {tuple(row) for row in twice[train]}
-    expected = sum(tuple(row) in known for row in twice[test])
-    assert f"{expected} of 90 held-out samples are equal" in lines.notes[0]
+    train, test = np.arange(200), np.r_[200:300, 0:40]  # 40 of which are training samples
+    lines = compare(make(X[train]), y[train], ["oc"], [1], test=(make(X[test]), y[test]))
+    assert "40 of 140 held-out samples are equal" in lines.notes[0]
 
 
 # -- the command line ----------------------------------------------------------------------------
@@ -525,17 +402,11 @@ def test_the_command_prints_what_python_finds(run):
     assert [line["micro_f1"] for line in found] == [line.micro_f1 for line in expected]
     assert (printed["sentence"], printed["metric_because"]) == (expected.sentence_, expected.why)
     assert [tuple(line["to_best"].values()) for line in found] == expected.differences()
-    status, out, _ = run(f"compare a.svm {flags}")
-    assert status == 0
+    status, out, _ = run(f"compare a.svm {flags} --cv 3")
     _, metric, blank, header, *rows = out.splitlines()
-    assert (metric[:17], blank) == ("Metric: accuracy,", "")
+    assert (status, metric[:17], blank) == (0, "Metric: accuracy,", "")
     assert header.split()[:5] == ["method", "dimensions", "svm", "knn", "knn1"]
     assert len(rows) == 1 + 2 * 2 + 4  # a row a reduction, the largest class, and notes
-    assert run(f"compare a.svm {flags} --cv 3")[0] == 0
-    for width, named in ((6, True), (8193, False)):
-        command = f"compare a.svm --width {width} --repeats 1 --dims 2 --json"
-        found = json.loads(run(command)[1])["lines"]
-        assert ("forwardfs" in {line["method"] for line in found}) == named
 
 
 def test_both_files_count_columns_from_the_same(run):
@@ -562,28 +433,21 @@ USED = {
     "n__csv": HEAD + "1,0,x\n0,1,y\n" * 10, "one__csv": HEAD + "1,0,x\n0,1,x\n" * 10,
     "few__csv": HEAD + "1,0,x\n0,1,y\n0,2,z\n" * 3, "n__svm": "1 1:1\n2 1:2\n",
     "t__csv": TABLE, "bad__csv": TABLE.replace("40.5,", "oops,"),
-    "other__csv": "a,c,class\n1,0,x\n0,1,y\n",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("command", "status", "word"),
     [
-        ("none.svm", 2, "none.svm"),
-        ("a.jsonl --methods pcaa", 2, "'pcaa'"),
         ("a.jsonl --dims few", 2, "--dims"),
         ("n.csv --min-df 2 --dims 1", 2, "--min-df"),
-        ("a.jsonl --classifier tree", 2, "'tree'"),
         ("a.jsonl --test a.jsonl --cv 3", 2, "--test, --cv"),
-        ("a.jsonl --cv 3 --repeats 2", 2, "--cv, --repeats"),
         ("c.jsonl", 1, "'land'"),
         ("one.csv", 1, "one.csv: expected samples of at least 2 classes"),
         ("few.csv", 1, "few.csv: expected at least 11 samples"),
         ("a.jsonl --test n.svm", 2, "expected texts"),
         ("t.csv t.csv --test bad.csv --label kind --methods srda", 1, "bad.csv:42:"),
-        ("n.csv other.csv", 1, "other.csv:1:"),
         ("a.jsonl --report r.pdf", 2, "html"),
-        ("a.jsonl --report none/r.html", 2, "folder none"),
     ],
 )
 def test_wrong_usage_is_told(run, command, status, word):
@@ -593,47 +457,34 @@ def test_wrong_usage_is_told(run, command, status, word):
     assert word in err
 
 
-@pytest.fixture
-def stopping(monkeypatch):
-    """Let the second fit of OCFS be interrupted, or the first one where 1 is appended."""
+@pytest.mark.slow
+@pytest.mark.parametrize("folds", [0, 1])
+def test_a_comparison_that_is_interrupted_is_that_of_the_complete_folds(run, monkeypatch, folds):
     calls, fit_moments = [], OCFS.fit_moments
 
     def stopped(self, moments):
         calls.append(moments)
-        if len(calls) >= 2:
+        if len(calls) > folds:
             raise KeyboardInterrupt
         return fit_moments(self, moments)
 
     monkeypatch.setattr(OCFS, "fit_moments", stopped)
-    return calls
-
-
-def test_what_was_done_is_printed_when_it_is_stopped(run, stopping):
-    stopping.append(1)
-    rows = "".join(texts(20, None))
-    command = "compare a.jsonl --methods oc,ocfs --dims 1"
-    status, out, err = run(command, a__jsonl=rows)
-    assert status == 130
-    first = [line.split()[0] for line in out.splitlines()[3:-3]]
-    assert first == ["method", "all", "oc", "always"]
-    assert "interrupted" in err
-    assert json.loads(run(f"{command} --json")[1])["stopped"]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("stopping")
-def test_an_interrupted_cross_validation_is_that_of_the_complete_folds(run, tmp_path):
     X, y = labelled(n=120, d=6)
-    np.savez(tmp_path / "a.npz", X=X, y=y)
-    status, _, _ = run("compare a.npz --methods oc,ocfs --dims 1,2 --cv 3 --report r.html --json")
-    assert status == 130
-    found = json.loads((tmp_path / "r.json").read_text())
+    np.savez("a.npz", X=X, y=y)
+    command = "compare a.npz --methods oc,ocfs --dims 1,2 --cv 3"
+    status, out, err = run(f"{command} --report r.html --json")
+    assert (status, "interrupted" in err) == (130, True)
+    found = json.loads(out)
+    assert found["stopped"]
+    assert {line["method"] for line in found["lines"]} == {"all columns", "oc", "ocfs"[: 4 * folds]}
+    line = next(x for x in found["lines"] if x["method"] == "oc")
+    assert line["spread"] is None  # at most one fold is complete
+    wrong = sum(pair["samples"] for pair in found["confusions"])
     chosen = found["recommendation"]["dimensions"], found["recommendation"]["method"]
     line = next(x for x in found["lines"] if (x["dimensions"], x["method"]) == chosen)
-    assert line["spread"] is None  # one fold
-    wrong = sum(pair["samples"] for pair in found["confusions"])
     assert wrong == pytest.approx(40 * (1 - line["micro_f1"]))
-    assert "Stopped before the end" in (tmp_path / "r.html").read_text()
+    assert "Stopped before the end" in Path("r.html").read_text()
+    assert "always" in run(command)[1]
 
 
 @pytest.mark.slow
@@ -648,21 +499,20 @@ def test_several_files_and_patterns_are_compared_as_one_that_holds_all(run, kind
         getattr(part, f"to_{kind}")(f"{name}.{kind}", index=False)
 
     def compared(*words):
-        given = ["--label", "target", "--methods", "oc", "--dims", "2"]
-        assert main(["compare", *words, *given, "--classifier", "knn", "--json"]) == 0
+        given = ["--label", "target", "--methods", "oc", "--dims", "2", "--classifier", "knn"]
+        assert main(["compare", *words, *given, "--json"]) == 0
         found = json.loads(run("info none")[1].splitlines()[0])
         return [line["micro_f1"] for line in found["lines"]], shlex.split(found["fit"])
 
-    files = [f"part {k}.{kind}" for k in range(3)]
+    first, *others = files = [f"part {k}.{kind}" for k in range(3)]
     whole, _ = compared(f"all.{kind}", "--repeats", "2")
-    for inputs in (files, [f"part *.{kind}"], [files[0], f"part [12].{kind}"]):
+    for inputs in (files, [f"part *.{kind}"], [first, f"part [12].{kind}"]):
         scores, command = compared(*inputs, "--repeats", "2")
         assert scores == whole
         assert command[2 : 2 + len(inputs)] == inputs
         assert main(command[1:]) == 0
-        assert "150 rows" in run("info none")[1]
-    tests = [word for file in files[1:] for word in ("--test", file)]
-    assert compared(files[0], *tests)[0] == compared(files[0], "--test", f"part [12].{kind}")[0]
+    tests = [word for file in others for word in ("--test", file)]
+    assert compared(first, *tests)[0] == compared(first, "--test", f"part [12].{kind}")[0]
 
 
 def test_splits_of_several_files_are_joined(run):
@@ -679,22 +529,15 @@ def test_splits_of_several_files_are_joined(run):
 
 
 @pytest.mark.slow
-def test_the_report_has_curves_of_a_rare_class_and_predict_their_metrics(run, tmp_path):
+def test_the_report_has_curves_of_a_rare_class(run, tmp_path):
     X, y = churn()
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(label=y)
     asked = "compare a.csv --label label --methods srda --dims 1 --repeats 2 --report r.html"
     text = frame.to_csv(index=False)
-    status, out, _ = run(f"{asked} --metric average-precision", a__csv=text)
-    assert (status, "Metric: average precision" in out) == (0, True)
+    assert run(f"{asked} --metric average-precision", a__csv=text)[0] == 0
     found = json.loads((tmp_path / "r.json").read_text())
-    n, rarer = np.array(found["calibration"]["samples"]), y == "leaves"
-    held_out = 2 * round(0.2 * rarer.sum())
-    assert n @ found["calibration"]["share"] == pytest.approx(held_out)
+    held_out = 2 * round(0.2 * (y == "leaves").sum())
+    samples, share = found["calibration"]["samples"], found["calibration"]["share"]
+    assert np.dot(samples, share) == pytest.approx(held_out)
     assert found["lift"]["found"][-1] == found["lift"]["lift"][-1] == 1
     assert "Lift of SRDA" in (tmp_path / "r.html").read_text()
-    assert run("fit a.csv --label label --method srda -o m.narrows")[0] == 0
-    found = json.loads(run("predict m.narrows a.csv --label label -o p.csv --json")[1])
-    P = load(tmp_path / "m.narrows").predict_proba(X)
-    assert found["roc_auc"] == pytest.approx(roc_auc_score(rarer, P[:, 0]))
-    assert found["average_precision"] == pytest.approx(average_precision_score(rarer, P[:, 0]))
-    assert found["log_loss"] == pytest.approx(log_loss(y, P))
