@@ -48,12 +48,10 @@ def test_the_parameter_that_is_meant_is_named(method, given, hint):
 
 
 def test_methods_of_others_name_what_has_them():
-    for verb in ("learn_one", "predict_one", "transform_one"):
-        with pytest.raises(AttributeError, match=r"narrows\.river\.OneByOne\(OnlineSRDA\(\)\)"):
-            getattr(OnlineSRDA(), verb)
-    for verb in ("merge", "fit_moments"):
-        with pytest.raises(AttributeError, match="Use PCA"):
-            getattr(CCIPCA(), verb)(None)
+    with pytest.raises(AttributeError, match=r"narrows\.river\.OneByOne\(OnlineSRDA\(\)\)"):
+        OnlineSRDA().learn_one  # noqa: B018
+    with pytest.raises(AttributeError, match="Use PCA"):
+        CCIPCA().merge(None)
 
 
 def test_a_size_replaces_another():
@@ -69,53 +67,43 @@ def test_a_size_replaces_another():
 
 @pytest.mark.parametrize("method", [OC(), OCFS(2), OCFS("cv"), narrows.MMCFS(2), narrows.IG(2)])
 @pytest.mark.filterwarnings("ignore:IG", "ignore:MMCFS")
-def test_priors_by_class_are_those_of_an_array(method, tmp_path):
+@pytest.mark.parametrize("kind", [dict, pd.Series])
+def test_priors_by_class_are_those_of_an_array(method, kind, tmp_path):
     X, y = labelled(n=200, c=3)
-    X = np.abs(X)
-    by_class = {"cat": 2, "ant": 3, "bee": 1}
-    of_array, *others = (
+    X, by_class = np.abs(X), {"cat": 2, "ant": 3, "bee": 1}
+    of_array, other = (
         type(method)(**{**method.get_params(), "priors": priors}).fit(X, y)
-        for priors in ([3, 1, 2], by_class, pd.Series(by_class))
+        for priors in ([3, 1, 2], kind(by_class))
     )
-    for other in others:
-        np.testing.assert_array_equal(other.transform(X), of_array.transform(X))
-        narrows.save(other, tmp_path / "m.narrows")
-        loaded = narrows.load(tmp_path / "m.narrows")
-        assert loaded.priors == by_class
-        np.testing.assert_array_equal(loaded.transform(X), of_array.transform(X))
-        if isinstance(other.priors, dict):
-            n = other.moments_.n
-            assert other.merge(loaded).moments_.n == 2 * n
+    narrows.save(other, tmp_path / "m.narrows")
+    loaded = narrows.load(tmp_path / "m.narrows")
+    assert loaded.priors == by_class
+    for each in (other, loaded):
+        np.testing.assert_array_equal(each.transform(X), of_array.transform(X))
+    if kind is dict:
+        n = other.moments_.n
+        assert other.merge(loaded).moments_.n == 2 * n
 
 
-def test_priors_by_class_are_those_of_numeric_labels(run, tmp_path):
-    X, y = labelled(c=3)
-    oc = OC(priors={np.int64(0): 1.0, 1: 2, 2: 0}).fit(X, np.unique(y, return_inverse=True)[1])
-    narrows.save(oc, tmp_path / "n.narrows")
-    assert narrows.load(tmp_path / "n.narrows").priors == {0: 1.0, 1: 2, 2: 0}
-    table = "a,b,class\n1,0,0\n2,0,0\n0,3,1\n0,4,1\n"
-    assert (
-        run('fit a.csv --method oc -o m.narrows --param priors={"0":1,"1":3}', a__csv=table)[0] == 0
-    )
+def test_priors_by_class_are_those_of_numeric_labels(run):
     X, y = [[1.0, 0.0], [2.0, 0.0], [0.0, 3.0], [0.0, 4.0]], [0, 0, 1, 1]
+    narrows.save(OC(priors={np.int64(0): 1.0, 1: 2, 2: 0}).fit(X, y), "n.narrows")
+    assert narrows.load("n.narrows").priors == {0: 1.0, 1: 2, 2: 0}
+    rows = "0 1:1\n0 1:2\n1 2:3\n1 2:4\n"
+    run("""fit a.svm --method oc --param priors={"0":1,"1":3} -o m.narrows""", a__svm=rows)
     expected = OC(priors=[1, 3]).fit(X, y).components_
     np.testing.assert_allclose(narrows.load("m.narrows").components_, expected)
 
 
 @pytest.mark.parametrize("value", ["1", None, [1], np.array(0.2), True])
-def test_priors_by_class_have_to_be_numbers(value):
+def test_priors_by_class_have_to_be_numbers_for_each_class(value):
     X, y = labelled(c=3)
-    with pytest.raises(ParameterError, match="expected priors to be numbers, got "):
-        OC(priors={"ant": 1, "bee": 2, "cat": 1, "other": value}).fit(X, y)
-
-
-def test_priors_by_class_name_the_class_that_is_missing():
-    X, y = labelled(c=3)
-    with pytest.raises(ParameterError, match="expected priors for each class, got none for 'c"):
-        OC(priors={"ant": 1, "bee": 2}).fit(X, y)
-    two = y != "cat"
-    stream = OC(priors={"ant": 1, "bee": 2, "cat": 1, "dog": 1}).partial_fit(X[two], y[two])
-    assert stream.transform(X).shape[1] == 1  # of the classes so far
+    for priors, said in (
+        ({"ant": 1, "bee": 2, "cat": 1, "other": value}, "to be numbers, got "),
+        ({"ant": 1, "bee": 2}, "for each class, got none for 'c"),
+    ):
+        with pytest.raises(ParameterError, match=f"expected priors {said}"):
+            OC(priors=priors).fit(X, y)
 
 
 def test_subclasses_may_pass_parameters_on():
@@ -155,17 +143,12 @@ def test_options_stand_for_parameters_in_backquotes_where_the_verb_has_them(run,
     ("line", "hint"),
     [
         ("fit a.csv --label Weight --method oc", "Did you mean 'weight'?"),
-        ("fit a.csv --label kind --method oc", "Set --label to one of them."),
-        ("fit a.csv --target Weight", "Did you mean 'weight'?"),
         ("compare a.csv --label weight", "set --target"),
-        ("compare a.csv --label a", "set --test"),
         ("fit semi.csv --label y --method oc", "--separator"),
-        ("compare semi.csv --label y", "--separator"),
         ("fit none.csv --label y --method oc", "Fill in a label"),
         ("info a.csv", "Name another file"),
         ("convert a.csv o.npz --label lable", "'lable'"),
         ("fit a.csv --method pca --label lable --table", "'lable'"),
-        ("transform m.narrows t.csv --label lable -o -", "Did you mean 'label'?"),
         ("predict m.narrows t.csv --label lable -o -", "Did you mean 'label'?"),
         ("predict n.narrows t.csv --target bb -o -", "'bb'"),
     ],
@@ -254,7 +237,6 @@ def test_a_model_may_be_written_to_a_pipe_and_nothing_to_standard_error(tmp_path
     [
         ParameterError("expected n_components<=1, got 2. Use fewer."),
         WidthError("expected at most 8,192 features, got 9,000. Use OC.", 9000),
-        RangeError("finite sums", "infinity", 3, "Scale the data down."),
         RangeError("finite sums", "infinity", 3, "Scale the data down.", "height"),
         DataError("a.csv", "expected a label, got none.", 7),
         AdvisedError("expected equal terms, got others.", "Fit one."),
@@ -268,24 +250,12 @@ def test_errors_are_pickled(error):
 
 
 def test_a_feature_out_of_range_has_the_name_that_the_estimator_has_for_it():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"short": [1.0, 2.0, 3.0], "tall": [1e160, 0.0, 1.0]})
-    with pytest.raises(RangeError, match=r"^expected .* in feature 'tall'\. "):
-        SRDA().fit(frame, ["a", "b", "a"])
-    with pytest.raises(RangeError, match=r"^expected .* in feature 'x1'\. "):
-        SRDA().fit(frame.to_numpy(), ["a", "b", "a"])
+    frame = pd.DataFrame({"short": [1.0, 2.0, 3.0], "tall": [1e160, 0.0, 1.0]})
+    for X, name in ((frame, "tall"), (frame.to_numpy(), "x1")):
+        with pytest.raises(RangeError, match=rf"^expected .* in feature '{name}'\. "):
+            SRDA().fit(X, ["a", "b", "a"])
     with pytest.raises(RangeError, match="'gene'"), features_named(OC()):
         raise RangeError("finite sums", "infinity", 0).named("gene")
-
-
-@pytest.mark.skipif(
-    sys.version_info < (3, 12), reason="warnings can skip the files of a package from Python 3.12"
-)
-def test_warnings_name_the_line_of_the_caller():
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        OCFS().fit(np.ones((4, 2)), [0, 1, 0, 1])
-    assert {each.filename for each in caught} == {__file__}
 
 
 def test_warnings_have_their_category():

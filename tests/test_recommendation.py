@@ -72,12 +72,10 @@ RARE, KERNEL = "balanced accuracy, because", "ocfs,oc,srda,kernelsrda"
 RIVAL = "lineardiscriminantanalysis"
 CASES = {  # data, options, the verdict, what the sentence says, and what of the metric
     "noise": (noise, "", "nothing", "Nothing .* If you reduce", "accuracy, because"),
-    "XOR, linear": (xor, "", "nothing", "Nothing here beats always answering", "accuracy"),
     "XOR, kernel": (xor, f"--methods {KERNEL}", "use", "Use KernelSRDA with 1 dim", "accuracy"),
     "XOR, neighbours": (xor, "--methods oc,srda --classifier svm,knn", "features only",
                         "No reduction beats .*, but all 4 features do", "accuracy"),
     "a class of 1 %": (one_percent, "", "nothing", "Nothing here .*answering common", RARE),
-    "by accuracy": (one_percent, "--metric accuracy", "nothing", "Nothing", "accuracy, as"),
     "by macro-F1": (one_percent, "--metric macro-f1", "nothing", "Nothing", "macro-F1, as"),
     "a class of 1 % that is far": (far, "", "use", r"Use \w+ with 1 dimension: balanced", RARE),
     "reduction hurts": (hurting, "--methods ocfs,oc --dims 1,2,5", "worse",
@@ -172,13 +170,9 @@ def test_the_command_has_the_options_of_texts(run, tmp_path):
 
 @pytest.mark.slow
 def test_without_a_reduction_of_narrows_there_is_no_command(run):
-    _, out, _ = run(
-        "compare a.csv --label kind --methods sklearn-pca",
-        a__csv=to_csv(*labelled(n=100, d=6)),
-    )
-    assert out.splitlines()[-1].startswith("No command")
-    status, out, _ = run("compare a.csv --label kind", a__csv=to_csv(*wide_apart(1)))
-    assert (status, "narrows fit" in out) == (0, False)
+    for options, data in ("--methods sklearn-pca", labelled(n=100, d=6)), ("", wide_apart(1)):
+        status, out, _ = run(f"compare a.csv --label kind {options}", a__csv=to_csv(*data))
+        assert (status, "narrows fit a.csv" in out) == (0, False)
 
 
 @pytest.mark.nightly
@@ -197,19 +191,10 @@ def test_all_features_are_no_reduction():
     lines = compare(X, y, ["ocfs", "pca"], [3, 50], ["svm"])
     assert [line.dimensions for line in lines] == [3, 3, 3]
     assert lines.recommendation_ is None
-    assert lines.sentence_.startswith("No reduction was compared")
     assert compare(X, y, ["ocfs"], [1, 3]).recommendation_.line.dimensions == 1
     assert compare(X, y, [StandardScaler], [5], repeats=1).recommendation_ is None
-
-
-@pytest.mark.parametrize(
-    ("d", "sizes"),
-    [(2, [1]), (5, [2]), (12, [2, 6]), (150, [2, 10, 75]), (300, [2, 10, 100])],
-)
-def test_the_default_sizes_are_below_the_number_of_features(d, sizes):
-    X, y = labelled(n=60, d=d)
-    lines = compare(X, y, ["ocfs"], repeats=1, classifiers=["svm"])
-    assert [line.dimensions for line in lines if line.method == "ocfs"] == sizes
+    by_default = compare(*labelled(n=60, d=150), ["ocfs"], repeats=1, classifiers=["svm"])
+    assert [line.dimensions for line in by_default[1:]] == [2, 10, 75]
 
 
 @pytest.mark.slow
@@ -223,23 +208,6 @@ def test_all_splits_have_the_same_sizes(run):
     )
     found = json.loads(out)
     assert (status, found["splits"], len(found["lines"])) == (0, 5, 4)
-
-
-def test_differences_are_those_of_scikit_learn_by_hand():
-    X, y = hurting()
-    lines = compare(X, y, ["oc"], [3], ["svm"], repeats=4, seed=2)
-    apart = []
-    for train, test in StratifiedShuffleSplit(4, test_size=0.2, random_state=2).split(X, y):
-        machine, Z = LinearSVC(random_state=0), OC(3).fit(X[train], y[train]).transform(X)
-        scores = [machine.fit(A[train], y[train]).score(A[test], y[test]) for A in (Z, X)]
-        apart.append(scores[0] - scores[1])
-    found = lines.differences()[1]
-    assert found.mean == pytest.approx(np.mean(apart))
-    between = np.var(apart, ddof=1) * (1 / 4 + len(test) / len(train))
-    assert found.standard_error >= between**0.5 - 1e-12
-    assert found.standard_error == pytest.approx(between**0.5, rel=0.5)
-    assert lines[1].spread["micro_f1"] > 0
-    assert lines.n_folds == 4
 
 
 # -- the rule, on lines that are made up ---------------------------------------------------------
@@ -265,27 +233,23 @@ def scored(method, dimensions, accuracy, seconds=1.0, classifier="svm", n=2000, 
     [
         (  # the smallest within one standard error, then the fastest
             [("srda", 19, 0.895, 2.0), ("onlinesrda", 19, 0.893), ("oc", 50, 0.9)],
-            ("onlinesrda", 19), ("srda",),
-            ("Use OnlineSRDA with 19 dimensions: accuracy 0.893 (svm), within one standard error "
-             "of all 5,000 features (0.896; difference -0.003 +- ", "OC with 50 dimensions (0.900",
-             "The data become 6.6 times smaller. SRDA ties."),
+            ("onlinesrda", 19), ("srda",), "within one standard error of all 5,000 features",
         ),
         (
             [("srda", 9, 0.96), ("oc", 3, 0.93), ("ocfs", 9, 0.958), ("lda", 9, 0.957)],
-            ("srda", 9), ("ocfs", "lda"),
-            ("better than all", "No reduction has a higher score", "14 times", "OCFS, LDA tie."),
+            ("srda", 9), ("ocfs", "lda"), "better than all",
         ),
         (
             [("ocfs", 1, 0.5), ("oc", 5, 0.86), ("chi2", 200, 0.86)],
-            ("oc", 5), (), ("Every reduction is worse", "use OC with 5", "25 times smaller."),
+            ("oc", 5), (), "Every reduction is worse",
         ),
         (  # of two that tie, the one that narrows can fit, although it is slower
             [("f_classif", 9, 0.9, 0.1), ("ocfs", 9, 0.9, 5.0)], ("ocfs", 9), ("f_classif",),
-            ("Use OCFS", "SelectKBest(f_classif) ties."),
+            "SelectKBest(f_classif) ties.",
         ),
         (
             [("f_classif", 9, 0.9), ("ocfs", 20, 0.89)], ("f_classif", 9), (),
-            ("Use SelectKBest(f_classif)", "Of narrows, the best choice is OCFS with 20"),
+            "Of narrows, the best choice is OCFS with 20",
         ),
     ],
 )  # fmt: skip
@@ -293,12 +257,9 @@ def test_a_reduction_is_recommended_by_one_standard_error(lines, chosen, ties, w
     lines = Comparison([scored("all columns", 5000, 0.896), *(scored(*line) for line in lines)])
     lines.append(Line("ilda", "svm", 4, skipped="too few samples"))
     found = lines.recommendation_
-    assert (found.line.method, found.line.dimensions) == chosen
-    assert found.ties == ties
-    assert [word for word in words if word not in str(found)] == []
+    assert ((found.line.method, found.line.dimensions), found.ties) == (chosen, ties)
+    assert words in str(found)
     assert str(lines).startswith(str(found))
-    assert found.as_dict()["sentence"] == str(found)
-    assert found.is_within == (found.verdict == "use")
 
 
 def test_a_difference_below_the_margin_does_not_decide():
@@ -309,10 +270,8 @@ def test_a_difference_below_the_margin_does_not_decide():
         scored("forwardfs", 399, 0.7252, **large),
     ])  # fmt: skip
     lines[2].columns, lines[2].chosen = 10, ("age", "income")
-    chosen = lines.recommendation_
-    assert (chosen.line.method, chosen.verdict) == ("srda", "use")
-    assert (str(chosen).count("margin of 0.005"), str(chosen).count("better")) == (2, 0)
-    assert chosen.as_dict()["margin"] == 0.005
+    assert lines.recommendation_.line.method == "srda"
+    assert lines.recommendation_.verdict == "use"
     assert lines.near() == [True, True, True]
     lines.margin = 0.001
     assert lines.recommendation_.line.method == "forwardfs"
@@ -323,7 +282,6 @@ def test_a_difference_below_the_margin_does_not_decide():
 def test_the_better_classifier_of_one_reduction_is_recommended():
     lines = Comparison([scored("oc", 2, 0.79), scored("oc", 2, 0.8, classifier="knn")])
     assert lines.recommendation_.line.classifier == "knn"
-    assert "No reduction has a higher score" in str(lines.recommendation_)
 
 
 def test_a_selection_of_all_columns_of_a_table_is_no_reduction():
@@ -334,18 +292,16 @@ def test_a_selection_of_all_columns_of_a_table_is_no_reduction():
     assert "forwardfs    all columns, 237  " in str(lines)
     lines[1].all_columns = False
     assert lines.recommendation_.line is lines[1]
-    assert "forwardfs    15 columns, 237  " in str(lines)
     lines.columns_in_order_ = [f"c{k}" for k in range(30)]
     shown = ", ".join(lines.columns_in_order_[:20])
     assert str(lines).endswith(f"(the first 20 of 30, training samples): {shown}")
 
 
 def test_nothing_is_recommended_where_nothing_was_compared():
-    assert Comparison([scored("all columns", 5000, 0.9)]).recommendation_ is None
     skipped = Comparison([Line("lda", "svm", 2, skipped="no")])
-    assert skipped.recommendation_ is None
-    assert "every method was skipped" in skipped.sentence_
-    assert "accuracy" in str(Comparison())
+    for lines in (Comparison([scored("all columns", 5000, 0.9)]), skipped, Comparison()):
+        assert lines.recommendation_ is None
+        assert "accuracy" in str(lines)
     with pytest.raises(ParameterError, match="expected the result of compare"):
         skipped.report("r.html")
 
@@ -385,35 +341,28 @@ def test_a_pipeline_scores_as_its_steps_by_hand():
     X, y = labelled(n=150, d=6)
     X = X * 10.0 ** np.arange(6)
     X[::7, 2] = np.nan
-    before = SimpleImputer(), StandardScaler()
-    every, line = compare(X, y, [make_pipeline(*before, OC())], [2], ["svm"], repeats=2)
+    before, given = (SimpleImputer(), StandardScaler()), {"classifiers": ["svm"], "repeats": 2}
+    every, line = compare(X, y, [make_pipeline(*before, OC())], [2], **given)
     assert every.skipped  # what all features are is not said
-    assert line.method == "SimpleImputer() + StandardScaler() + OC()"
     scores = []
     for train, test in StratifiedShuffleSplit(2, test_size=0.2, random_state=0).split(X, y):
         steps = make_pipeline(*before, OC(2), LinearSVC(random_state=0))
         scores.append(steps.fit(X[train], y[train]).score(X[test], y[test]))
     assert line.micro_f1 == pytest.approx(np.mean(scores))
     before = make_pipeline(*before)
-    [first, also] = compare(X, y, ["oc"], [2], ["svm"], repeats=2, preprocess=before)
-    assert also.micro_f1 == pytest.approx(line.micro_f1)
-    assert first.dimensions == 6
-    # a transformer that keeps all features
-    [_, scaled] = compare(X, y, [before], repeats=2, classifiers=["svm"])
+    [first, also] = compare(X, y, ["oc"], [2], preprocess=before, **given)
+    assert (first.dimensions, also.micro_f1) == (6, pytest.approx(line.micro_f1))
+    [_, scaled] = compare(X, y, [before], **given)  # which keeps all features
     assert (scaled.dimensions, scaled.skipped, scaled.is_reduction) == (6, "", False)
-
-
-TEXTS, LABELS = ["salt water ship", "tree hill sand", "moon star sky"] * 20, ["sea", "land", "air"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [list, np.array, pd.Series])
 def test_texts_are_preprocessed(form):
-    X, y = form(TEXTS), LABELS * 20
-    lines = compare(X, y, ["ocfs"], [1], ["svm"], preprocess=Tfidf())
-    assert lines[0].micro_f1 == 1.0
-    test = form(TEXTS[:15]), LABELS * 5
-    assert compare(X, y, ["oc"], [2], test=test, preprocess=Tfidf())[3].micro_f1 == 1.0
+    X = form(["salt water ship", "tree hill sand", "moon star sky"] * 20)
+    y = ["sea", "land", "air"] * 20
+    lines = compare(X, y, ["oc"], [2], test=(X[:15], y[:15]), preprocess=Tfidf())
+    assert [line.micro_f1 for line in lines] == [1.0] * 6
 
 
 @pytest.mark.parametrize("X", [["a b", "c d"] * 20, [[np.nan], [1.0]] * 20])
@@ -425,41 +374,30 @@ def test_what_is_no_number_needs_preprocessing(X):
 # -- reports of comparisons in Python ------------------------------------------------------------
 
 
-def reported(lines, path):
-    """The report of a comparison, and its JSON."""
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("jinja2")
-    pickle.loads(pickle.dumps(lines)).report(path)
-    return path.read_text("utf-8"), json.loads(path.with_suffix(".json").read_text("utf-8"))
-
-
 @pytest.mark.slow
 def test_a_comparison_writes_its_report(tmp_path):
-    X, y = load_digits(return_X_y=True, as_frame=True)
-    steps = make_pipeline(StandardScaler(), OCFS())
-    lines = compare(X[:300], y[:300], ["srda", "ocfs", steps, "sklearn-pca"], [2, 9], repeats=1)
-    page, found = reported(lines, tmp_path / "digits.html")
-    assert found["sentence"] == lines.sentence_
-    assert "<h2>Command</h2>" not in page
-    assert [line["micro_f1"] for line in found["lines"]] == [line.micro_f1 for line in lines]
-    models = {model["name"]: model for model in found["models"]}
-    assert set(models) == {"srda", "ocfs", "StandardScaler() + OCFS()"}
-    assert models["ocfs"]["kept"][0]["name"].startswith("pixel_")
-    with pytest.raises(ParameterError, match="html"):
-        lines.report(tmp_path / "digits.pdf")
-
-
-@pytest.mark.slow
-def test_the_report_shows_how_reliable_probabilities_are(tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
     rng = np.random.default_rng(0)
     y = rng.choice(3, 600, p=[0.9, 0.07, 0.03])
-    X = rng.normal(size=(600, 10)) + 2 * np.eye(3, 10)[y]
-    parameters = ["srda", OCFS(priors=np.float32([0.2, 0.3, 0.5]))]  # of any type
-    lines = compare(X, y, parameters, np.array([2]), ["logistic"], repeats=1, seed=np.int64(3))
-    page, found = reported(lines, tmp_path / "r.html")
+    X = pd.DataFrame(rng.normal(size=(600, 10)) + 2 * np.eye(3, 10)[y]).add_prefix("x ")
+    methods = ["srda", OCFS(priors=np.float32([0.2, 0.3, 0.5]))]  # of any type
+    methods += [make_pipeline(StandardScaler(), OCFS()), "sklearn-pca"]
+    lines = compare(X, y, methods, np.array([2]), ["logistic"], repeats=1, seed=np.int64(3))
+    pickle.loads(pickle.dumps(lines)).report(tmp_path / "r.html")
+    page, found = (
+        (tmp_path / "r.html").read_text("utf-8"),
+        json.loads((tmp_path / "r.json").read_text("utf-8")),
+    )
+    assert found["sentence"] == lines.sentence_
+    assert ("Reliability of " in page, "<h2>Command</h2>" in page) == (True, False)
+    assert [line["micro_f1"] for line in found["lines"]] == [line.micro_f1 for line in lines]
+    kept = [model["kept"][0]["name"][:2] for model in found["models"] if "kept" in model]
+    assert kept == ["x ", "x "]
     (outcome,) = lines.recommendation_.line.outcomes
     P = outcome.probabilities
     order = np.argsort(P.max(axis=1), kind="stable")
     tenths = np.array_split((P.argmax(axis=1) == outcome.true)[order], 10)
     np.testing.assert_allclose(found["reliability"]["share"], [each.mean() for each in tenths])
-    assert "Reliability of " in page
+    with pytest.raises(ParameterError, match="html"):
+        lines.report(tmp_path / "r.pdf")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import json
 import pickle
 import warnings
-import zlib
 from decimal import Decimal
 
 import numpy as np
@@ -14,10 +12,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from safetensors import safe_open
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
@@ -28,7 +24,7 @@ from narrows import OC, OCFS, PLS, SRDA
 from narrows.errors import DataError, ParameterError
 from narrows.table import TableEncoder
 from narrows.text import Tfidf
-from tests.forgery import crc_of
+from tests.test_forgery import rewritten
 
 N = 240
 NAN = float("nan")
@@ -100,61 +96,47 @@ def test_a_column_of_each_kind():
     sizes = {decision.column: decision.n_features for decision in encoder.decisions_}
     names = encoder.get_feature_names_out()
     assert sum(sizes.values()) == len(names) == len(set(names)) == len(encoder.groups_)
-    assert sizes["joined"] == 1 + 12 + 7 + 1
-    assert sizes["seen"] == 1 + 12 + 7 + 24
+    assert (sizes["joined"], sizes["seen"]) == (1 + 12 + 7 + 1, 1 + 12 + 7 + 24)
     assert sizes["note"] == len(WORDS) + 1
     assert np.bincount(encoder.groups_, minlength=11).tolist() == list(sizes.values())
 
 
 MANY = [f"v{k}" for k in range(60)]
+MIXED_UP = np.random.default_rng(0).permutation(120)[:80]
 CASES = {
-    "integers": ([1, 5, 2, 9] * 20, "number", "all values are numbers"),
-    "booleans or none": ([True, False, None, True] * 20, "category", "2 distinct values"),
-    "booleans and numbers": ([True, 2.5] * 40, "number", "all values are numbers"),
-    "booleans or NaN": (
-        pd.Series([True, float("nan"), False] * 30, dtype=object), "category", "2 distinct values",
-    ),
-    "texts of numbers": (["1", " 2.5", "-3e2", None] * 20, "number", "all values are numbers"),
-    "decimals": ([Decimal("1.5"), Decimal(3)] * 40, "number", "all values are numbers"),
-    "durations": ((np.arange(80) % 7).astype("m8[h]"), "number", "all values are numbers"),
-    "integers that count up": (np.arange(100, 180), "identifier", "integers that count up"),
-    "shuffled, some left out": (
-        np.random.default_rng(0).permutation(120)[:80], "identifier", "integers that count up",
-    ),
-    "few integers that count up": (np.arange(39), "number", "all values are numbers"),
-    "codes": (["1", "2", "x", "1_0"] * 20, "category", "4 distinct values"),
-    "numbers and texts": ([1, "a", 2.0, None] * 20, "category", "3 distinct values"),
-    "a type": (
-        pd.Series([3, 7] * 40, dtype="category"), "category", "a type of categories",
-    ),
-    "short texts, some frequent": (
-        MANY + ["v0", "v1"] * 10, "category", "2 frequent of 60 distinct values",
-    ),
-    "short texts, all rare": (MANY[:40] * 2, "identifier", "no value is frequent"),
-    "short texts that differ": ([f"k{k}" for k in range(80)], "identifier", "all values differ"),
-    "long texts": ([f"a b c {k}" for k in range(80)], "text", "4.0 words on average"),
-    "dates": (["2024-02-03", "2023-11-30 14:05", None] * 20, "date", "all values are dates"),
-    "days": ([datetime.date(2024, 2, k % 28 + 1) for k in range(80)], "date", "all values are"),
-    "dates that do not exist": (["2024-02-31", "2024-02-01"] * 40, "category", "2 distinct"),
-    "the end of the calendar": (
-        ["9999-12-31 23:59:59-05:00", "0001-01-01 00:00+10:00", "2020-12-31"] * 20, "date", "all",
-    ),
-    "one value": (["a"] * 80, "constant", "one value only"),
-    "none": ([None, "", "NA", NAN] * 20, "constant", "no values"),
-    "one value or none": ([3.5, None] * 40, "category", "one value, or none"),
-}  # fmt: skip
+    "integers": ([1, 5, 2, 9] * 20, "number"),
+    "booleans or none": ([True, False, None, True] * 20, "category"),
+    "booleans and numbers": ([True, 2.5] * 40, "number"),
+    "booleans or NaN": (pd.Series([True, NAN, False] * 30, dtype=object), "category"),
+    "texts of numbers": (["1", " 2.5", "-3e2", None] * 20, "number"),
+    "decimals": ([Decimal("1.5"), Decimal(3)] * 40, "number"),
+    "durations": ((np.arange(80) % 7).astype("m8[h]"), "number"),
+    "integers that count up": (np.arange(100, 180), "identifier"),
+    "shuffled, some left out": (MIXED_UP, "identifier"),
+    "few integers that count up": (np.arange(39), "number"),
+    "codes": (["1", "2", "x", "1_0"] * 20, "category"),
+    "a type": (pd.Series([3, 7] * 40, dtype="category"), "category"),
+    "short texts, some frequent": (MANY + ["v0", "v1"] * 10, "category"),
+    "short texts, all rare": (MANY[:40] * 2, "identifier"),
+    "short texts that differ": ([f"k{k}" for k in range(80)], "identifier"),
+    "long texts": ([f"a b c {k}" for k in range(80)], "text"),
+    "dates": (["2024-02-03", "2023-11-30 14:05", None] * 20, "date"),
+    "days": ([datetime.date(2024, 2, k % 28 + 1) for k in range(80)], "date"),
+    "dates that do not exist": (["2024-02-31", "2024-02-01"] * 40, "category"),
+    "its end": (["9999-12-31 23:59:59-05:00", "0001-01-01 00:00+10:00"] * 20, "date"),
+    "one value": (["a"] * 80, "constant"),
+    "none": ([None, "", "NA", NAN] * 20, "constant"),
+    "one value or none": ([3.5, None] * 40, "category"),
+}
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_a_column_is(case):
-    values, kind, reason = CASES[case]
-    encoder = TableEncoder(min_frequency=10).fit(
-        {"x": values, "other": np.linspace(0, 1, len(values))}
-    )
+    values, kind = CASES[case]
+    encoder = TableEncoder(min_frequency=10)
+    encoder.fit({"x": values, "other": np.linspace(0, 1, len(values))})
     decision = encoder.decisions_[0]
-    assert decision.column == "x"
-    assert decision.kind == kind
-    assert decision.reason.startswith(reason)
+    assert (decision.column, decision.kind) == ("x", kind)
     assert (decision.n_features > 0) == (kind in ("number", "date", "category", "text"))
 
 
@@ -174,14 +156,10 @@ def test_parameters_overrule(parameter, column, kind):
     [
         ([1, 2], np.array([1.0, 2.0])),
         (["1", "2"], ["1.0", "2.0"]),  # which pandas writes where a cell is missing
-        (["1.0", "2.0"], [1, 2]),
         ([False, True], ["FALSE", "true"]),
-        ([False, True], np.array([False, True], object)),
         (["TRUE", "FALSE"], ["1", "0.0"]),
-        (["0", "1"], [False, True]),
         (["2020-01-01", "2020-01-02"], np.array(["2020-01-01", "2020-01-02"], "M8[ns]")),
         (np.array(["2020-01-01", "2020-01-02"], "M8[us]"), ["2020-01-01", "2020-01-02 00:00"]),
-        (["0.1", "0.2"], np.array([0.1, 0.2], np.float32)),
         (np.array([0.1, 0.2], np.float32), [0.1, 0.2]),
     ],
     ids=str,
@@ -210,24 +188,22 @@ def test_a_category_with_no_known_value_is_named():
             encoder.transform({"a": ["w"] * 20, "b": ["r"] * 20})
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        pl.from_pandas,
-        pa.Table.from_pandas,
-        pa.RecordBatch.from_pandas,
-        lambda table: {name: table[name].tolist() for name in table},
-        lambda table: {name: table[name].to_numpy() for name in table},
-        lambda table: table.convert_dtypes(),
-        lambda table: table.set_index(np.arange(len(table))[::-1]),
-    ],
-    ids=["polars", "Arrow", "batch", "lists", "arrays", "nullable", "index"],
-)
+FORMS = {
+    "polars": pl.from_pandas,
+    "Arrow": pa.Table.from_pandas,
+    "batch": pa.RecordBatch.from_pandas,
+    "lists": lambda table: {name: table[name].tolist() for name in table},
+    "nullable": lambda table: table.convert_dtypes(),
+    "index": lambda table: table.set_index(np.arange(len(table))[::-1]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_all_tables_are_encoded_alike(form):
     table = mixed()
-    encoder = TableEncoder().fit(table)
-    assert TableEncoder().fit(form(table)).decisions_ == encoder.decisions_
-    same(encoder.transform(form(table)), encoder.transform(table))
+    encoder, other = TableEncoder().fit(table), FORMS[form](table)
+    assert TableEncoder().fit(other).decisions_ == encoder.decisions_
+    same(encoder.transform(other), encoder.transform(table))
 
 
 # -- features, by scikit-learn -------------------------------------------------------------------
@@ -255,7 +231,7 @@ def test_numbers_are_those_of_standard_scaler_and_spline_transformer():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"min_frequency": 1}, {"min_frequency": 20}, {"min_frequency": 0.05}, {"max_categories": 3},
+    [{"min_frequency": 1}, {"min_frequency": 0.05}, {"max_categories": 3},
      {"max_categories": 2, "min_frequency": 30}, {"min_frequency": 1000}],
     ids=str,
 )  # fmt: skip
@@ -279,56 +255,46 @@ def test_dates_are_days_months_weekdays_and_hours():
     names = encoder.get_feature_names_out()
     for name in ("joined", "seen"):
         days = (table[name] - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
-        found = columns(encoder, X, name)
         z = StandardScaler().fit_transform(days.to_frame())
-        np.testing.assert_allclose(found[:, :1], z, atol=1e-9)
-        assert "joined.hour=0" not in names
-        parts = {"month": table[name].dt.month, "weekday": table[name].dt.isocalendar().day}
-        if name == "seen":
-            parts["hour"] = table[name].dt.hour
-        for part, expected in parts.items():
+        np.testing.assert_allclose(columns(encoder, X, name)[:, :1], z, atol=1e-9)
+        when = table[name].dt
+        for part, expected in (
+            ("month", when.month), ("weekday", when.isocalendar().day), ("hour", when.hour),
+        ):  # fmt: skip
             of_part = [k for k, n in enumerate(names) if n.startswith(f"{name}.{part}=")]
+            if (name, part) == ("joined", "hour"):  # of days without a time
+                assert not of_part
+                continue
             values = np.array([int(names[k].partition("=")[2]) for k in of_part])
             assert len(values) == {"month": 12, "weekday": 7, "hour": 24}[part]
             np.testing.assert_array_equal(values[X[:, of_part].toarray().argmax(1)], expected)
             assert (X[:, of_part].sum(axis=1) == 1).all()
 
 
-def test_parts_of_dates_need_a_year_two_weeks_or_two_days():
-    def parts(first, last, unit="D"):
-        moments = np.arange(np.datetime64(first), np.datetime64(last), np.timedelta64(1, unit))
-        names = TableEncoder().fit({"t": moments}).get_feature_names_out()
-        return sorted({name[2:].partition("=")[0] for name in names if "=" in name})
-
-    assert parts("2025-01-01", "2026-01-01") == ["month", "weekday"]
-    assert parts("2025-01-01", "2025-12-31") == ["weekday"]
-    assert parts("2025-01-01", "2025-01-15") == ["weekday"]
-    assert parts("2025-01-01", "2025-01-14") == []
-    assert parts("2025-01-01T00", "2025-01-03T00", "h") == ["hour"]
-    assert parts("2025-01-01T00", "2025-01-02T23", "h") == []
-
-
-def test_a_map_of_dates_without_a_range_is_as_it_was():
-    """Maps of development versions had no range, and months and days of the week of all dates."""
-    moments = np.arange(np.datetime64("2025-01-01T00"), np.datetime64("2025-02-01T00"))
-    arrays = TableEncoder(splines=0).fit({"t": moments}).to_arrays()
-    old = {n: a for n, a in arrays.items() if n not in ("map.days", "map.calendar")}
-    loaded = TableEncoder.from_arrays(old, None)
-    assert loaded.decisions_[0].n_features == 1 + 12 + 7 + 24
-    assert TableEncoder.from_arrays(loaded.to_arrays(), None) == loaded
-    with pytest.raises(ValueError, match="days: expected"):
-        TableEncoder.from_arrays(arrays | {"map.days": arrays["map.days"][:, ::-1]}, None)
+@pytest.mark.parametrize(
+    ("first", "last", "parts"),
+    [
+        ("2025-01-01", "2026-01-01", {"month", "weekday"}),
+        ("2025-01-01", "2025-12-31", {"weekday"}),
+        ("2025-01-01", "2025-01-15", {"weekday"}),
+        ("2025-01-01", "2025-01-14", set()),
+        ("2025-01-01T00", "2025-01-03T00", {"hour"}),
+        ("2025-01-01T00", "2025-01-02T23", set()),
+    ],
+)
+def test_parts_of_dates_need_a_year_two_weeks_or_two_days(first, last, parts):
+    encoder = TableEncoder().fit({"t": np.arange(np.datetime64(first), np.datetime64(last))})
+    names = encoder.get_feature_names_out()
+    assert {name[2:].partition("=")[0] for name in names if "=" in name} == parts
 
 
 def test_times_of_other_zones_are_those_of_utc():
     texts = ["2024-03-01 12:00", "2024-03-01T12:00:00Z", "2024-03-01T14:00:00+02:00"]
     aware = pd.to_datetime(texts[2:] * 3)
-    more = [f"2024-04-{day:02} 07:30:15.25" for day in range(1, 10)]
-    encoder = TableEncoder().fit({"t": texts + more})
-    rows = encoder.transform({"t": texts}).toarray()
-    assert (rows == rows[0]).all()
-    for given in (aware, pd.Series(aware), aware.to_list(), pl.Series(aware)):
-        np.testing.assert_array_equal(encoder.transform({"t": given}).toarray(), rows)
+    encoder = TableEncoder().fit({"t": texts + [f"2024-04-{day:02} 07:30" for day in range(1, 10)]})
+    noon = encoder.transform({"t": texts[:1] * 3}).toarray()
+    for given in (texts, aware, pd.Series(aware), aware.to_list(), pl.Series(aware)):
+        np.testing.assert_array_equal(encoder.transform({"t": given}).toarray(), noon)
 
 
 def test_texts_are_those_of_tfidf():
@@ -391,10 +357,9 @@ def test_columns_come_in_any_order_and_those_without_features_may_be_missing():
     table = mixed()
     encoder = TableEncoder().fit(table)
     turned = table[list(table)[::-1]]
-    same(encoder.transform(turned), encoder.transform(table))
-    same(encoder.transform(table.drop(columns=["row", "key", "unit"])), encoder.transform(table))
-    encoder.partial_fit(turned.drop(columns="unit"))
-    assert encoder.n_samples_seen_ == 2 * N
+    for other in (turned, table.drop(columns=["row", "key", "unit"])):
+        same(encoder.transform(other), encoder.transform(table))
+    assert encoder.partial_fit(turned.drop(columns="unit")).n_samples_seen_ == 2 * N
 
 
 def test_merge_adds_samples_of_one_map():
@@ -407,49 +372,40 @@ def test_merge_adds_samples_of_one_map():
     alone = TableEncoder().merge(first, other)
     assert alone.n_samples_seen_ == 280
     same(alone.transform(table), first.transform(table))
-    assert TableEncoder().fit(table).merge(TableEncoder().fit(table)).n_samples_seen_ == 2 * N
-    with pytest.raises(NotFittedError):
-        TableEncoder().merge(TableEncoder()).transform(table)
-
-
-def test_other_maps_are_not_merged():
-    table, encoder = mixed(), TableEncoder().fit(mixed())
     for other in (
         TableEncoder().fit(table.assign(size=table["size"] + 1e-9)),
         TableEncoder().fit(table.assign(plan=table["plan"].replace("pro", "Pro"))),
         TableEncoder().fit(table.assign(note=table["note"] + " x")),
-        TableEncoder().fit(table.drop(columns="size")),
-        Tfidf(),
-    ):
+        TableEncoder().fit(table.drop(columns="size")), Tfidf(),
+    ):  # fmt: skip
         with pytest.raises(ValueError, match="expected"):
-            encoder.merge(other)
-    assert encoder.n_samples_seen_ == N
+            first.merge(other)
+    assert first.n_samples_seen_ == 240
 
 
 @pytest.mark.slow
-def test_saved_encoders_and_pipelines_are_the_same_to_the_bit(tmp_path):
+@pytest.mark.parametrize(
+    "settings",
+    [{"splines": 0, "min_frequency": 0.05, "max_categories": None, "drop": ["note", "row"]},
+     {"text": ["town"], "categories": ["steps"], "numbers": ["row"], "max_terms": 9}],
+)  # fmt: skip
+def test_saved_encoders_and_pipelines_are_the_same_to_the_bit(settings, tmp_path):
     table, path = mixed(), tmp_path / "m.narrows"
     y = labels(table)
-    for settings in (
-        {"splines": 0, "min_frequency": 0.05, "max_categories": None, "drop": ["note", "row"]},
-        {"text": ["town"], "categories": ["steps"], "numbers": ["row"], "max_terms": 9},
-    ):
-        encoder = TableEncoder(**settings).fit(table)
-        narrows.save(encoder, path)
-        first = path.read_bytes()
-        again = narrows.load(path)
-        assert again.decisions_ == encoder.decisions_
-        assert again.get_params() == encoder.get_params()
-        same(again.transform(table), encoder.transform(table))
-        narrows.save(again, path)
-        assert path.read_bytes() == first
-        assert again.merge(encoder.emptied().partial_fit(table[:9])).n_samples_seen_ == N + 9
-
-        pipeline = make_pipeline(clone(encoder), SRDA()).fit(table, y)
-        narrows.save(pipeline, path)
-        again = narrows.load(path)
-        np.testing.assert_array_equal(again.predict_proba(table), pipeline.predict_proba(table))
-        assert again[-1].partial_fit(again[0].transform(table), y).n_samples_seen_ == 2 * N
+    encoder = TableEncoder(**settings).fit(table)
+    pipeline = Pipeline([("none", "passthrough"), ("a", encoder), ("b", SRDA())]).fit(table, y)
+    narrows.save(pipeline[1], path)
+    again = narrows.load(path)
+    assert again.decisions_ == encoder.decisions_
+    assert again.get_params() == encoder.get_params()
+    same(again.transform(table), encoder.transform(table))
+    assert again.merge(encoder.emptied().partial_fit(table[:9])).n_samples_seen_ == N + 9
+    narrows.save(pipeline, path)
+    again = narrows.load(path)
+    np.testing.assert_array_equal(again.predict_proba(table), pipeline.predict_proba(table))
+    assert again[-1].partial_fit(again[-2].transform(table), y).n_samples_seen_ == 2 * N
+    with pytest.raises(NotFittedError):
+        narrows.save(TableEncoder(), path)
 
 
 DAMAGED = [  # an array, what is changed in it, and a word of the message
@@ -463,16 +419,11 @@ DAMAGED = [  # an array, what is changed in it, and a word of the message
 
 @pytest.mark.parametrize(("name", "index", "value", "said"), DAMAGED)
 def test_models_with_encoders_that_are_damaged(tmp_path, name, index, value, said):
-    path = tmp_path / "m.narrows"
+    path, name = str(tmp_path / "m.narrows"), f"step0.table.{name}"
     narrows.save(TableEncoder().fit(mixed()), path)
-    with safe_open(path, framework="numpy") as file:
-        header = json.loads(file.metadata()["narrows"])
-    arrays = load_file(path)
-    arrays[f"step0.table.{name}"][index] = value
-    del header["crc32"]
-    header["checksums"] = {k: crc_of(v) for k, v in arrays.items()}
-    header["crc32"] = zlib.crc32(json.dumps(header).encode())
-    save_file(arrays, path, metadata={"narrows": json.dumps(header)})
+    array = load_file(path)[name]
+    array[index] = value
+    rewritten(path, {name: array})
     with pytest.raises(DataError, match=said):
         narrows.load(path)
 
@@ -489,21 +440,16 @@ LATER = {  # and what the error names
     "a text": (changed(size=["1"] * 9 + ["abc"] + ["x"] * (N - 10)), "'size', got 'abc' in row 9"),
     "a date": (changed(joined=["2024-01-01"] * 3 + ["2024-13-01"] * (N - 3)), "'joined'.* row 3"),
     "infinity": (changed(size=[1.0, -np.inf] * (N // 2)), "-inf in row 1"),
-    "infinity as text": (changed(size=["1", "1e999"] * (N // 2)), "'1e999' in row 1"),
     "too large": (changed(size=[1e200] * N), "'size'"),
-    "missing": (mixed().drop(columns="plan"), "all but 'plan'"),
     "renamed": (mixed().rename(columns={"plan": "plans"}), "Did you mean 'plan' by 'plans'"),
     "missing and new": (mixed().drop(columns="plan").assign(**{"": 1}), "'plan', and '' besides"),
-    "new": (mixed().assign(more=1), "'more' besides"),
     "two of one name": (pd.concat([mixed(), mixed()[["size"]]], axis=1), "different names"),
     "lengths": (changed(size=[1.0]), "one length"),
     "lists": (changed(plan=[["a"], ["b", "c"]] * (N // 2)), "one value in each cell"),
-    "arrays": (pd.DataFrame(changed(plan=[np.arange(3.0)] * N)), "lists"),
     "one cell": (changed(plan=3), "one value in each cell of column 'plan'"),
     "matrices": (changed(plan=np.zeros((N, 2))), "one value in each cell of column 'plan'"),
     "objects": (changed(plan=np.array([{"a": 1}] * N)), "'plan'"),
     "no table": (np.zeros((3, 2)), "a DataFrame, an Arrow table or a mapping of columns, got nda"),
-    "texts": (["a b", "c"], "expected a DataFrame, an Arrow table or a mapping of columns, got l"),
 }
 
 
@@ -516,26 +462,21 @@ def test_later_samples_that_do_not_fit_change_nothing(case):
         with pytest.raises(ValueError, match=message) as found:
             use(given)
         if case == "a text":
-            for error in (found.value, pickle.loads(pickle.dumps(found.value))):
-                assert (error.column, error.row) == ("size", 9)
+            error = pickle.loads(pickle.dumps(found.value))
+            assert (error.column, error.row) == ("size", 9)
     same_arrays(encoder.to_arrays(), before)
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
-    [
-        ({"splines": 1}, "`splines`"),
-        ({"min_frequency": 0}, "`min_frequency`"),
-        ({"max_categories": 1}, "`max_categories`"),
-        ({"max_terms": 0}, "`max_terms`"),
-        ({"dates": "dmy"}, "`dates`"),
-        ({"drop": "size"}, "`drop`"),
-        ({"numbers": ["sise"]}, "got 'sise'. Did you mean"),
-        ({"drop": ["size"], "numbers": ["size"]}, "'size' in numbers and drop"),
-        ({"drop": list(mixed())}, "expected a column to encode"),
-        ({"numbers": ["plan"]}, "numbers in column 'plan'"),
-    ],
-)
+    [({"splines": 1}, "`splines`"), ({"min_frequency": 0}, "`min_frequency`"),
+     ({"max_categories": 1}, "`max_categories`"), ({"max_terms": 0}, "`max_terms`"),
+     ({"dates": "dmy"}, "`dates`"), ({"drop": "size"}, "`drop`"),
+     ({"numbers": ["sise"]}, "got 'sise'. Did you mean"),
+     ({"drop": ["size"], "numbers": ["size"]}, "'size' in numbers and drop"),
+     ({"drop": list(mixed())}, "expected a column to encode"),
+     ({"numbers": ["plan"]}, "numbers in column 'plan'")],
+)  # fmt: skip
 def test_parameters_that_are_wrong(parameters, message):
     encoder = TableEncoder(**parameters)
     for learn in (encoder.fit, encoder.partial_fit, encoder.fit_transform):
@@ -547,17 +488,12 @@ def test_parameters_that_are_wrong(parameters, message):
 
 @pytest.mark.parametrize(
     ("table", "message"),
-    [
-        ({}, "at least one sample"),
-        (mixed()[:0], "at least one sample"),
-        ({"x": [1.0, np.inf]}, "'x', got inf in row 1"),
-        ({"x": ["1", "2", "inf"]}, "'x', got 'inf' in row 2"),
-        ({"x": [10**400, 1]}, "'x', got 10000"),
-        ({"x": [1e300, -1e300]}, "less than 1e150 in column 'x'"),
-        ({"x": ["a", "a"]}, "a column to encode"),
-        (pd.DataFrame({"x": [np.arange(3.0)] * 60, "b": range(60)}), "lists"),
-    ],
-)
+    [(mixed()[:0], "at least one sample"), ({"x": [1.0, np.inf]}, "'x', got inf in row 1"),
+     ({"x": ["1", "2", "inf"]}, "'x', got 'inf' in row 2"), ({}, "at least one sample"),
+     ({"x": [10**400, 1]}, "'x', got 10000"), ({"x": ["a", "a"]}, "a column to encode"),
+     ({"x": [1e300, -1e300]}, "less than 1e150 in column 'x'"),
+     (pd.DataFrame({"x": [np.arange(3.0)] * 60, "b": range(60)}), "lists")],
+)  # fmt: skip
 def test_first_samples_that_do_not_fit(table, message):
     encoder = TableEncoder().fit(mixed())
     before = encoder.to_arrays()
@@ -589,25 +525,10 @@ def test_what_scikit_learn_expects_of_a_transformer():
             use()
     assert not hasattr(encoder, "decisions_")
     assert encoder.fit(table, labels(table)) is encoder
-    assert clone(encoder).get_params() == encoder.get_params()
-    with pytest.raises(NotFittedError):
-        clone(encoder).transform(table)
-    assert repr(encoder) == "TableEncoder(splines=4)"
-    tags = get_tags(encoder)
-    assert tags.input_tags.string
-    assert tags.input_tags.allow_nan
+    tags = get_tags(encoder).input_tags
+    assert (tags.string, tags.allow_nan) == (True, True)
     same(pickle.loads(pickle.dumps(encoder)).transform(table), encoder.transform(table))
     assert encoder.n_features_in_ == len(encoder.feature_names_in_) == 11
-
-
-def test_pipelines_of_other_steps_are_not_loaded(tmp_path):
-    table = mixed()
-    encoder = TableEncoder().fit(table)
-    path = tmp_path / "m.narrows"
-    narrows.save(Pipeline([("a", "passthrough"), ("b", encoder)]), path)
-    same(narrows.load(path).transform(table), encoder.transform(table))
-    with pytest.raises(NotFittedError):
-        narrows.save(TableEncoder(), path)
 
 
 def test_nulls_of_categories_of_arrow_are_missing():
@@ -630,8 +551,6 @@ def test_dates_are_no_numbers(form):
     encoder = TableEncoder(splines=0).fit({"when": np.arange(50.0) ** 2})
     with pytest.raises(ParameterError, match=r"numbers in column 'when', got datetime.*row 0"):
         encoder.transform(form(dates[["when"]]))
-    missing = encoder.transform({"when": pd.to_datetime([None])}).toarray()
-    np.testing.assert_array_equal(missing, encoder.transform({"when": [None]}).toarray())
     for estimator in (encoder, OC()):
         with pytest.raises(ValueError, match=r"LazyFrame\. Use X\.collect"):
             estimator.fit(pl.DataFrame({"x": [1.0, 2.0, 3.0]}).lazy(), [0, 1, 1])
@@ -645,23 +564,20 @@ def test_numbers_that_differ_by_rounding_are_as_constant_as_those_of_standard_sc
     np.testing.assert_allclose(encoder.transform({"x": later}).toarray(), expected, atol=1e-12)
 
 
-EQUAL = {"a=b": ["x", "y", "y"] * 10, "a": ["b=x", "b=x [a]", "c"] * 10, "n_sp_1": [4.0, 2, 7] * 10}
-
-
 def test_features_of_one_name_get_their_columns():
-    table = EQUAL | {"n": np.arange(30.0) ** 2}
+    table = {"a=b": ["x", "y", "y"] * 10, "a": ["b=x", "b=x [a]", "c"] * 10}
+    table |= {"n_sp_1": [4.0, 2, 7] * 10, "n": np.arange(30.0) ** 2}
     encoder = TableEncoder(splines=3).fit(table)
     names = encoder.get_feature_names_out().tolist()
     assert len(set(names)) == len(names)
     assert "n_sp_1" in names  # the name of a column
-    other = TableEncoder(splines=3).partial_fit(dict(reversed(table.items()))).partial_fit(table)
+    other = TableEncoder(splines=3).fit(dict(reversed(table.items())))
     at = [other.get_feature_names_out().tolist().index(name) for name in names]
     assert (other.transform(table)[:, at] != encoder.transform(table)).nnz == 0
     for output in "pandas", "polars":
-        found = clone(encoder).set_output(transform=output).fit_transform(table)
+        steps = make_pipeline(TableEncoder(splines=3), OCFS(n_features=3))
+        chosen = steps.set_output(transform=output).fit_transform(table, np.arange(30) % 2)
+        found = steps[0].transform(table)
         assert list(found.columns) == names
         np.testing.assert_array_equal(found.to_numpy(), encoder.transform(table).toarray())
-        y = np.arange(30) % 2
-        chosen = make_pipeline(TableEncoder(splines=3), OCFS(n_features=3))
-        chosen = chosen.set_output(transform=output).fit_transform(table, y)
         assert set(chosen.columns) < set(names)
