@@ -146,8 +146,6 @@ def test_info_of_a_file_without_an_array_to_show_answers_or_names_the_file(estim
         assert not err or err.startswith("narrows: m.narrows: damaged")
 
 
-# -- a model that is only applied: what is imported, and its answers beside those of Python --
-
 HEAVY = ("sklearn", "numba", "joblib", "tqdm", "pandas", "pyarrow")
 
 
@@ -237,9 +235,6 @@ def test_texts_and_tables_have_the_answers_of_the_estimator(fit, priors, rows):
     X_r = model.transform(X)
     found = np.loadtxt("x.csv", delimiter=",", skiprows=1, ndmin=2)[:, : X_r.shape[1]]
     np.testing.assert_array_equal(found, X_r.toarray() if hasattr(X_r, "toarray") else X_r)
-
-
-# -- svmlight ------------------------------------------------------------------------------------
 
 
 def read(content, **options):

@@ -9,14 +9,13 @@ from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from narrows import LDA, SRDA, KernelSRDA, OnlineSRDA, Window
+from narrows import LDA, SRDA, KernelSRDA, OnlineSRDA
 from tests.cases import labelled
 from tests.inside import solution_of
 from tests.solvers import UNIT, regressions
@@ -53,6 +52,12 @@ def assert_same_answers(a, b, X, rtol=1e-6):
         np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol)
 
 
+def assert_same_but_for_a_factor(found, expected, atol=1e-6):
+    found, expected = (Z - Z.mean(axis=1, keepdims=True) for Z in (found, expected))
+    factor = np.vdot(found, expected) / np.vdot(found, found)
+    np.testing.assert_allclose(factor * found, expected, atol=atol * np.abs(expected).max())
+
+
 @every
 @pytest.mark.parametrize("labels", LABELS)
 def test_predictions_are_the_most_probable_classes(estimator, labels):
@@ -74,8 +79,6 @@ def test_predictions_are_the_most_probable_classes(estimator, labels):
     else:
         np.testing.assert_array_equal(scores.argmax(axis=1), P.argmax(axis=1))
     assert fitted.score(X, y) == accuracy_score(y, predicted)
-    weight = np.linspace(0, 1, len(y))
-    assert fitted.score(X, y, weight) == accuracy_score(y, predicted, sample_weight=weight)
     few = clone(estimator).set_params(n_components=1).fit(X, y)
     assert_same_answers(few, fitted, X)  # components do not matter for predictions
 
@@ -87,14 +90,8 @@ def test_without_a_ridge_predictions_are_those_of_scikit_learn():
     for estimator in (SRDA(alpha=1e-9), LDA(mu=1e-9), LDA(solver="pca")):
         found = clone(estimator).fit(X, y)
         np.testing.assert_array_equal(found.predict(X), expected.predict(X))
-    # theirs are not calibrated, ours are but for a common factor, the same ones
-    theirs, ours = expected.predict_log_proba(X), found.predict_log_proba(X)
-    theirs, ours = (each - each.mean(axis=1, keepdims=True) for each in (theirs, ours))
-    slope = (theirs * ours).sum() / (theirs**2).sum()
-    np.testing.assert_allclose(ours, slope * theirs, atol=0.03 * np.abs(ours).max())
-
-
-# -- other priors at prediction ------------------------------------------------------------------
+    # theirs are not calibrated
+    assert_same_but_for_a_factor(found.predict_log_proba(X), expected.predict_log_proba(X), 0.03)
 
 
 @pytest.mark.parametrize("estimator", [*METHODS, *ONLINE, KernelSRDA(random_state=0)], ids=repr)
@@ -115,22 +112,20 @@ def test_other_priors_multiply_probabilities(estimator, priors):
     np.testing.assert_allclose(fitted.predict_proba(X, priors=priors), expected, atol=1e-12)
     np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X, priors)), expected, atol=1e-12)
     np.testing.assert_array_equal(fitted.predict_proba(X, priors="empirical"), P)
-    found = fitted.predict(X, priors=priors)
-    scores = fitted.decision_function(X, priors)
-    for each in (expected, scores):
-        np.testing.assert_array_equal(fitted.classes_[each.argmax(axis=1)], found)
+    for each in (expected, fitted.decision_function(X, priors)):
+        found = fitted.classes_[each.argmax(axis=1)]
+        np.testing.assert_array_equal(found, fitted.predict(X, priors=priors))
 
 
 @every
 def test_priors_pass_through_a_pipeline_and_of_two_classes_shift_the_score(estimator):
     X, y = three("booleans", n=60)
     piped = make_pipeline(StandardScaler(), clone(estimator)).fit(X, y)
-    P, new = piped.predict_proba(X), [0.01, 0.99]
-    odds = P * new / [np.mean(~y), np.mean(y)]
+    odds = piped.predict_proba(X) * [0.01, 0.99] / [np.mean(~y), np.mean(y)]
     expected = odds[:, 1] / odds.sum(axis=1)
-    np.testing.assert_allclose(piped.predict_proba(X, priors=new)[:, 1], expected, atol=1e-12)
-    np.testing.assert_array_equal(piped.predict(X, priors=new), expected > 0.5)
-    score = piped[-1].decision_function(piped[0].transform(X), priors=new)
+    found = piped.predict_proba(X, priors=[0.01, 0.99])
+    np.testing.assert_allclose(found[:, 1], expected, atol=1e-12)
+    score = piped[-1].decision_function(piped[0].transform(X), priors=[0.01, 0.99])
     np.testing.assert_allclose(1 / (1 + np.exp(-score)), expected, atol=1e-12)
 
 
@@ -144,14 +139,6 @@ def test_priors_that_are_none_are_refused(estimator, priors):
         clone(estimator).fit(X, y).predict_proba(X, priors=priors)
 
 
-def test_a_window_passes_priors_to_its_estimator():
-    X, y = three(n=60)
-    window = Window(SRDA(), samples=40).partial_fit(X, y)
-    expected = window.estimator_.predict_proba(X, priors="balanced")
-    np.testing.assert_array_equal(window.predict_proba(X, priors="balanced"), expected)
-    assert (expected != window.predict_proba(X)).any()
-
-
 def test_classes_to_come_have_priors_but_no_probability_and_several_labels_have_none():
     X, y = three("integers", n=60)
     online = OnlineSRDA(random_state=0).partial_fit(X, y, classes=[-1, 3, 40, 99])
@@ -161,9 +148,6 @@ def test_classes_to_come_have_priors_but_no_probability_and_several_labels_have_
     online.fit(X, np.eye(3, dtype=int)[np.unique(y, return_inverse=True)[1]])
     with pytest.raises(ValueError, match="several labels"):
         online.predict(X, priors="balanced")
-
-
-# -- in other tools ------------------------------------------------------------------------------
 
 
 @every
@@ -179,9 +163,6 @@ def test_methods_are_classifiers_of_scikit_learn(estimator):
         assert len(several.predict_proba(X)) in (2, len(X))
 
 
-# -- on a stream ---------------------------------------------------------------------------------
-
-
 @summed
 def test_a_class_of_one_label_is_certain_until_another_appears(estimator):
     X, y = three()
@@ -194,15 +175,6 @@ def test_a_class_of_one_label_is_certain_until_another_appears(estimator):
     assert stream.decision_function(X).shape == (len(X),)
     stream.partial_fit(X[~first & ~second], y[~first & ~second])
     assert_same_answers(stream, clone(estimator).fit(X, y), X)
-
-
-@streamed
-def test_a_stream_without_a_sample_cannot_predict(estimator):
-    X, y = three()
-    for verb in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
-        for stream in (clone(estimator), clone(estimator).partial_fit(X[:0], y[:0])):
-            with pytest.raises(NotFittedError):
-                getattr(stream, verb)(X)
 
 
 @summed
@@ -240,9 +212,6 @@ def test_an_interrupted_calibration_is_made_again():
         np.testing.assert_array_equal(left.predict_proba(X), expected)
 
 
-# -- which scores predict --------------------------------------------------------------------------
-
-
 def ridge_outputs(X, y, alpha, other):
     """The outputs of ridge regressions of indicators of the classes."""
     m, T = X.mean(axis=0), np.eye(y.max() + 1)[y]
@@ -269,12 +238,6 @@ def normal_scores(X, y, alpha, other):
     S = ((X - M[y]).T @ (X - M[y]) + alpha * np.eye(X.shape[1])) / len(y)
     A = np.linalg.solve(S, M.T)
     return other @ A - 0.5 * np.sum(M.T * A, axis=0) + np.log(np.bincount(y) / len(y))
-
-
-def assert_same_but_for_a_factor(found, expected):
-    found, expected = (Z - Z.mean(axis=1, keepdims=True) for Z in (found, expected))
-    factor = np.vdot(found, expected) / np.vdot(found, found)
-    np.testing.assert_allclose(factor * found, expected, atol=1e-6 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("solver", ["auto", "lsqr"])

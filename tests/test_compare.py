@@ -30,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-from narrows import LDA, MMC, OC, OCFS, SRDA, ForwardFS, OnlineSRDA
+from narrows import LDA, MMC, OC, OCFS, ForwardFS, OnlineSRDA
 from narrows.command.cli import main
 from narrows.errors import ParameterError
 from narrows.evaluate import compare, retrieval
@@ -76,12 +76,9 @@ OF_PAIRS = ForwardFS(start=[9], groups=np.arange(64) // 2)
 LDA_OF_SKLEARN = LinearDiscriminantAnalysis
 COMPARED = [  # what is compared, and what is fitted for each size that is asked for
     ("oc", {5: OC(5), 20: OC()}),
-    (OCFS(per_class=2), {5: OCFS(5), 20: OCFS(20)}),
-    (SRDA(alpha=5.0), {5: SRDA(5, alpha=5.0), 20: SRDA(alpha=5.0)}),
     ("lda", {5: LDA(5), 20: LDA(20)}),  # more than the classes have, which are continued
     ("mmc", {5: MMC(5), 20: MMC(9)}),
     (OF_PAIRS, {p: clone(OF_PAIRS).set_params(n_features=p) for p in (5, 20)}),
-    (LDA(n_components=12), {12: LDA(12)}),  # with a size of its own
     (OCFS(threshold=0.05), {None: OCFS(threshold=0.05)}),
     (Own, {5: Own(5), 20: Own(20)}),
     (LDA_OF_SKLEARN(), {5: LDA_OF_SKLEARN(n_components=5), 20: LDA_OF_SKLEARN(n_components=9)}),
@@ -137,26 +134,19 @@ def test_folds_are_averaged():
     assert sum(line.wrong.values()) == pytest.approx(120 * (1 - np.mean(scores)))
 
 
-def test_what_is_asked_for_twice_is_done_once():
-    X, y = labelled(n=100, d=6)
-    lines = compare(X, y, ["oc", "oc"], [1, 1], ["svm", "svm"])
-    assert [line.method for line in lines] == ["all columns", "oc"]
-
-
 @pytest.mark.slow
-@pytest.mark.filterwarnings("error")
 def test_forward_selection_is_compared_by_default_where_its_sums_are_small():
     X, y = labelled(n=100, d=6)
     X[:, 4:] = 1
-    lines = compare(X, y, dims=[2, 5], repeats=1, classifiers=["svm"])
-    names = ["all columns", "ocfs", "forwardfs", "oc", "srda", "onlinesrda"]
-    assert list(dict.fromkeys(line.method for line in lines)) == names
+    given = {"dims": [2, 5], "repeats": 1, "classifiers": ["svm"]}
+    lines = compare(X, y, **given)
+    names = {"all columns", "ocfs", "forwardfs", "oc", "srda", "onlinesrda"}
+    assert {line.method for line in lines} == names
     assert [line.dimensions for line in lines if line.method == "forwardfs"] == [2, 4]  # that vary
     wide = sparse.csr_array(X)
     wide.resize(100, 8193)
-    for methods, found in ((None, {*names} - {"forwardfs"}), (["forwardfs"], {*names[:3:2]})):
-        lines = compare(wide, y, methods, [2], ["svm"], repeats=1)
-        assert {line.method for line in lines} == found
+    assert {line.method for line in compare(wide, y, **given)} == names - {"forwardfs"}
+    assert compare(wide, y, ["forwardfs"], **given)[1].method == "forwardfs"
 
 
 @pytest.mark.parametrize(
@@ -195,16 +185,6 @@ def test_arrow_tables_are_compared_as_data_frames_and_mappings_are_refused():
             compared(X, y, dims=[2], test=(X[X.columns[::-1]], y))
 
 
-def test_tables_of_numbers_before_pipelines_have_a_line_of_all_columns():
-    X, y = load_iris(return_X_y=True)
-    found = compare(pd.DataFrame(X), y, [scaled(OCFS())], repeats=1, classifiers=["knn"])
-    expected = compare(X, y, ["oc"], dims=[1], repeats=1, classifiers=["knn"])
-    assert found[0].micro_f1 == expected[0].micro_f1
-    assert {line.asked for line in found} == {None, 2}
-    with pytest.raises(ValueError, match="got NaN or fractions"):
-        compare(X, np.where(np.arange(150) == 3, np.nan, y), ["oc"], dims=[1])
-
-
 @pytest.mark.slow
 def test_a_fitted_estimator_is_left_as_it_is():
     X, y = labelled()
@@ -226,9 +206,6 @@ def test_more_dimensions_than_there_are_directions_are_the_largest_number_that_c
     ):
         lines = compare(rows, labels, [method], asked, ["knn"], repeats=1)
         assert [(line.dimensions, line.skipped) for line in lines[1:]] == [(p, "") for p in found]
-
-
-# -- classifiers and metrics ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("X", [np.ones((8, 2)), sparse.csr_array(np.ones((8, 2)))])
@@ -305,24 +282,6 @@ def test_metrics_of_rare_classes_are_those_of_scikit_learn(classifier):
         assert getattr(lines[0], metric) == pytest.approx(expected, abs=1e-9)
         assert lines.metric == lines.recommendation_.metric == metric
         assert getattr(lines.largest_class_, metric) == pytest.approx(constant)
-    lines = compare(*given, [classifier], test=test, metric="log_loss")
-    if has:
-        expected = log_loss(test[1], machine.predict_proba(test[0]))
-        assert lines[0].log_loss == pytest.approx(expected, rel=1e-6)
-    else:  # sensible probabilities of a strong signal
-        assert lines[0].log_loss < lines.largest_class_.log_loss
-    best = min(lines, key=lambda line: line.log_loss)
-    assert lines.recommendation_.best.log_loss == best.log_loss
-
-
-def test_more_than_two_classes_and_numbers_have_their_metrics(digits):
-    X, y, X_test, y_test = digits
-    lines = compare(X, y, ["srda"], [9], ["knn"], test=(X_test, y_test), metric="roc_auc")
-    found = KNeighborsClassifier().fit(X, y).predict_proba(X_test)
-    assert lines[0].roc_auc == pytest.approx(roc_auc_score(y_test, found, multi_class="ovr"))
-    assert np.isnan(compare(X, y, ["oc"], [2], repeats=1)[0].roc_auc)
-    with pytest.raises(ParameterError, match="a metric of numbers"):
-        compare(X, X[:, 0] + 0.5, ["pls"], [1], metric="roc_auc")
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -343,29 +302,20 @@ def test_log_loss_is_shown_where_classes_are_rare(classes):
     assert lines[0].log_loss == pytest.approx(log_loss(y_test, P))
 
 
-# -- what is noticed about the samples -----------------------------------------------------------
-
-
-@pytest.mark.parametrize("where", ["Python", "file"])
-def test_a_column_that_alone_predicts_everything_is_named(where, run):
+def test_a_column_that_alone_predicts_everything_is_named():
     rng = np.random.default_rng(0)
     y = np.where(rng.random(400) < 0.3, "leaves", "stays")
     table = pd.DataFrame({
-        "id": rng.permutation(4000)[:400],
-        "age": rng.normal(50, 9, 400).round(1),
+        "id": rng.permutation(4000)[:400], "age": rng.normal(50, 9, 400).round(1),
         "town": rng.choice(["a", "b", "c"], 400),
         "reason": np.where(y == "leaves", rng.choice(["price", "moved", "other"], 400), ""),
     })  # fmt: skip
-    if where == "Python":
-        said = compare(table, y, ["srda", "ocfs"], preprocess=TableEncoder(), repeats=2).sentence_
-    else:
-        text = table.assign(label=y).to_csv(index=False)
-        said = run("compare a.csv --label label --methods srda --repeats 2", a__csv=text)[1]
+    given = {"methods": ["srda", "ocfs"], "preprocess": TableEncoder(), "repeats": 2}
+    said = compare(table, y, **given).sentence_
     assert "Column reason alone predicts" in said
     assert "Column id may be" in said
     table["reason"] = rng.permutation(table["reason"])
-    lines = compare(table.drop(columns="id"), y, ["srda"], preprocess=TableEncoder(), repeats=2)
-    assert lines.notes == []
+    assert compare(table.drop(columns="id"), y, **given).notes == []
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
@@ -383,28 +333,22 @@ def test_one_feature_that_says_the_target_and_duplicates_are_named(make):
     assert "40 of 140 held-out samples are equal" in lines.notes[0]
 
 
-# -- the command line ----------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_the_command_prints_what_python_finds(run):
     X, y = labelled(n=120, d=6, sparse=True)
-    codes = np.unique(y, return_inverse=True)[1]
-    dump_svmlight_file(X[:90], codes[:90], "a.svm")
-    dump_svmlight_file(X[90:], codes[90:], "b.svm")
+    X, y = sparse.csr_array(X), np.unique(y, return_inverse=True)[1]
+    dump_svmlight_file(X[:90], y[:90], "a.svm")
+    dump_svmlight_file(X[90:], y[90:], "b.svm")
     flags = "--methods oc,ocfs --dims 1,4 --classifier svm,knn,knn1"
-    status, out, _ = run(f"compare a.svm --test b.svm {flags} --json")
-    assert status == 0
-    printed, rows = json.loads(out), sparse.csr_array(X)
+    printed = json.loads(run(f"compare a.svm --test b.svm {flags} --json")[1])
     asked = ["oc", "ocfs"], [1, 4], ["svm", "knn", "knn1"]
-    expected = compare(rows[:90], codes[:90], *asked, test=(rows[90:], codes[90:]))
+    expected = compare(X[:90], y[:90], *asked, test=(X[90:], y[90:]))
     found = printed["lines"]
     assert [line["micro_f1"] for line in found] == [line.micro_f1 for line in expected]
     assert (printed["sentence"], printed["metric_because"]) == (expected.sentence_, expected.why)
     assert [tuple(line["to_best"].values()) for line in found] == expected.differences()
-    status, out, _ = run(f"compare a.svm {flags} --cv 3")
-    _, metric, blank, header, *rows = out.splitlines()
-    assert (status, metric[:17], blank) == (0, "Metric: accuracy,", "")
+    _, metric, _, header, *rows = run(f"compare a.svm {flags} --cv 3")[1].splitlines()
+    assert metric.startswith("Metric: accuracy,")
     assert header.split()[:5] == ["method", "dimensions", "svm", "knn", "knn1"]
     assert len(rows) == 1 + 2 * 2 + 4  # a row a reduction, the largest class, and notes
 
@@ -440,11 +384,9 @@ USED = {
     ("command", "status", "word"),
     [
         ("a.jsonl --dims few", 2, "--dims"),
-        ("n.csv --min-df 2 --dims 1", 2, "--min-df"),
         ("a.jsonl --test a.jsonl --cv 3", 2, "--test, --cv"),
         ("c.jsonl", 1, "'land'"),
         ("one.csv", 1, "one.csv: expected samples of at least 2 classes"),
-        ("few.csv", 1, "few.csv: expected at least 11 samples"),
         ("a.jsonl --test n.svm", 2, "expected texts"),
         ("t.csv t.csv --test bad.csv --label kind --methods srda", 1, "bad.csv:42:"),
         ("a.jsonl --report r.pdf", 2, "html"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import shlex
 import warnings
 
 import numpy as np
@@ -11,11 +10,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 import narrows
 from narrows import SRDA
-from narrows.command import cli
 from narrows.errors import ParameterError
 from narrows.table import TableEncoder
 from tests.inside import fit_in_parts, pretend
@@ -29,9 +26,7 @@ NO_TIME = DAYS.dt.normalize()
 FORMS = {
     "list": list,
     "objects": lambda cells: np.array(cells, dtype=object),
-    "array": np.array,
     "pandas": pd.Series,
-    "pandas objects": lambda cells: pd.Series(cells, dtype=object),
     "polars": pl.Series,
     "Arrow": lambda cells: pa.chunked_array([cells[:70], cells[70:]]),
 }
@@ -64,9 +59,6 @@ def loaded(encoder, tmp_path):
     return narrows.load(tmp_path / "e.narrows")
 
 
-# -- numbers with texts for missing values -------------------------------------------------------
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_texts_among_numbers_are_missing_values(form, tmp_path):
     tokens = ["-", "n.v.", "N.V. ", "Unknown", "#DIV/0!"]
@@ -94,33 +86,24 @@ SIX = ["-", "a", "b", "c", "d", "e"]
     [
         (replaced(NUMBERS, SIX[:5], 10), "number"),
         (replaced(NUMBERS, SIX, 10), "category"),
-        (replaced(NUMBERS, ["-"], 9), "category"),
         (replaced(NUMBERS, ["<5"]), "category"),  # which is a value
         (replaced([0, 1, 2] * 100, ["3+"]), "category"),
-        (replaced([7] * N, ["x"]), "category"),  # two values
-        (replaced([1, 2.5, 7.5] * 100, ["x"]), "number"),
         (replaced(NUMBERS, [datetime.date(2024, 1, 1)]), "category"),
         (replaced([2**62 + 1, 2**62 + 2] * 150, ["-", True]), "category"),  # floats are one
         (["-"] * 20 + [None] * 270 + NUMBERS[:10], "category"),  # most of what is there
         (["30.06.2024", "06.30.2024"] * 50, "category"),  # of two forms
-        (["30.06.2024", "2024-06-30"] * 50, "category"),
         (["30.13.2024", "31.13.2024"] * 50, "category"),
-        (["30.06.24", "29.06.24"] * 50, "category"),
     ],
 )
 def test_few_texts_are_missing_values_and_dates_have_one_form(cells, kind):
     assert decision(fitted(cells, min_frequency=2, max_categories=None)).kind == kind
 
 
-# -- dates ---------------------------------------------------------------------------------------
-
 WRITTEN = {
     "%d.%m.%Y": "day.month.year",
-    "%m/%d/%Y": "month/day/year",
     "%Y/%m/%d": "year/month/day",
     "%m/%d/%Y, no zeros": "month/day/year",
     "%m/%d/%Y %I:%M:%S %p": "month/day/year",
-    "%d.%m.%Y, %H:%M:%S.25": "day.month.year",
     "%d.%m.%YT%H:%M+02:00": "day.month.year",
 }
 
@@ -141,7 +124,7 @@ def test_dates_in_one_form_are_those_of_pandas(written, tmp_path):
     for each in (encoder, loaded(encoder, tmp_path)):
         np.testing.assert_array_equal(encoded(each, later), wanted)
         np.testing.assert_array_equal(encoded(each, expected), encoded(other, expected))
-        for wrong in ("2024/30/12", "30/30/2024", "30 12 2024", "12.2024", "5", "30.12.24"):
+        for wrong in ("2024/30/12", "30/30/2024", "12.2024", "5", "30.12.24"):
             with pytest.raises(ParameterError, match="expected dates in column 'x'"):
                 encoded(each, [wrong])
 
@@ -159,28 +142,23 @@ def test_dates_that_may_be_day_or_month_first_are_asked_for(tmp_path):
         days = pd.to_datetime(cells, format=form)
         assert encoder.dates == order
         np.testing.assert_array_equal(encoded(encoder, cells), encoded(fitted(days), days))
-    with silent():
-        sure = fitted(NO_TIME.dt.strftime("%d.%m.%Y"), dates="month-first")
-    assert "day.month.year" in decision(sure).reason
 
 
-# -- categories ----------------------------------------------------------------------------------
+OF_CATEGORIES = {
+    "category": lambda cells: pd.Series(cells, dtype="category"),
+    "dictionary": lambda cells: pa.array(cells).dictionary_encode(),
+    "Categorical": lambda cells: pl.Series(cells, dtype=pl.Categorical),
+}
 
 
-@pytest.mark.parametrize("form", [*FORMS, "category", "dictionary", "Categorical"])
+@pytest.mark.parametrize("form", FORMS | OF_CATEGORIES)
 def test_categories_that_differ_by_case_or_outer_spaces_are_one(form, tmp_path):
-    more = {
-        "category": lambda cells: pd.Series(cells, dtype="category"),
-        "dictionary": lambda cells: pa.array(cells).dictionary_encode(),
-        "Categorical": lambda cells: pl.Series(cells, dtype=pl.Categorical),
-    }
     weights = [0.4, 0.1, 0.1, 0.1, 0.2, 0.1]
     words = ["Basic", "BASIC", "basic ", " Straße", "STRASSE", "Basics"]
     cells = np.random.default_rng(0).choice(words, N, p=weights).tolist()
-    encoder = fitted((FORMS | more)[form](cells))
+    encoder = fitted((FORMS | OF_CATEGORIES)[form](cells))
     names = [name for name in encoder.get_feature_names_out() if name.startswith("x")]
     assert names == ["x=Basic", "x=Basics", "x=STRASSE"]
-    assert "6 as written: " in decision(encoder).reason
     expected = pd.get_dummies(pd.Series(cells).str.strip().str.casefold())
     np.testing.assert_array_equal(encoded(encoder, cells)[:, :3], expected)
     later = encoded(loaded(encoder, tmp_path), ["bASIC", "strasse ", "male", " basics"])[:, :3]
@@ -190,19 +168,15 @@ def test_categories_that_differ_by_case_or_outer_spaces_are_one(form, tmp_path):
     assert encoded(kept, ["bASIC"])[0, :6].tolist() == [0] * 6
 
 
-# -- codes and ids -------------------------------------------------------------------------------
-
 AGES = np.random.default_rng(2).integers(18, 91, N)
 
 
 @pytest.mark.parametrize(
     ("cells", "codes"),
     [
-        (replaced(AGES, [-1]), ["-1"]),
         (replaced(AGES, [-9, 9999]), ["-9", "9999"]),
         (replaced(AGES, ["-1", 99.9]), ["-1", "99.9"]),
         (replaced(RNG.integers(0, 90, N), [-1]), ["-1"]),
-        (replaced(RNG.choice([1, 2, 3, 4, 5], N), [99]), ["99"]),
         (replaced(NO_TIME.dt.strftime("%d.%m.%Y"), ["31.12.9999"]), ["9999-12-31"]),
         (replaced(NO_TIME, [np.datetime64("1900-01-01")]), ["1900-01-01"]),
     ],
@@ -212,12 +186,10 @@ def test_codes_far_outside_all_other_values_are_named(cells, codes):
         encoder = fitted(cells)
     (said,) = [str(each.message) for each in found]
     assert all(code in said for code in codes)
-    assert f"{' and '.join(codes)} far from all others (" in decision(encoder).reason
     if decision(encoder).kind == "number":
         with silent():
-            assert decision(fitted(cells, numbers=["x"])).reason == "listed in numbers"
-            empty = fitted([None if str(cell) in codes else cell for cell in cells])
-            assert decision(empty).reason == "all values are numbers"
+            fitted(cells, numbers=["x"])
+            fitted([None if str(cell) in codes else cell for cell in cells])
 
 
 @pytest.mark.parametrize(
@@ -234,7 +206,7 @@ def test_codes_far_outside_all_other_values_are_named(cells, codes):
 )
 def test_values_that_are_no_codes_are_not_named(cells):
     with silent():
-        assert decision(fitted(cells)).reason == "all values are numbers"
+        assert decision(fitted(cells)).kind == "number"
 
 
 @pytest.mark.parametrize("form", [np.array, lambda x: x.astype(float), lambda x: x.astype(str)])
@@ -244,14 +216,10 @@ def test_integers_that_hardly_repeat_are_named(form):
     households = rng.permutation(np.repeat(rng.permutation(2000) + 50_000, 3))
     for cells in (accounts, form(households)):
         with pytest.warns(UserWarning, match="in column 'x', got integers that hardly repeat"):
-            encoder = TableEncoder().fit({"x": cells})
-        assert decision(encoder).reason.endswith("an id?")
+            TableEncoder().fit({"x": cells})
     with silent():
         assert decision(fitted(accounts, numbers=["x"])).kind == "number"
         assert decision(fitted(rng.lognormal(10, 0.8, N).round())).kind == "number"  # salaries
-
-
-# -- amounts -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("written", ["{:,} €", "${:,}", "{:,}.50", "{}%", "({:,})", "{:_}"])
@@ -279,16 +247,12 @@ def test_points_between_thousands_are_named():
         fitted([f"{value:.0f}" if value > 9 else f"{value:.3f}" for value in rng.gamma(3, 2, N)])
 
 
-# -- durations -----------------------------------------------------------------------------------
-
 HOURS = np.array([5, 30], "m8[h]")
 DURATIONS = {
     "hours": HOURS,
     "nanoseconds": HOURS.astype("m8[ns]"),
-    "pandas": pd.Series(HOURS.astype("m8[s]")),
     "polars": pl.Series(HOURS.astype("m8[ms]")),
     "Arrow": pa.chunked_array([pa.array(HOURS.astype("m8[us]"))]),
-    "objects": HOURS.tolist(),
     "timedeltas": np.array([*pd.to_timedelta(HOURS)], dtype=object),
     "objects of NumPy": np.array([*HOURS], dtype=object),
 }
@@ -308,28 +272,19 @@ def test_durations_are_no_numbers_and_numbers_are_no_durations(form, tmp_path):
         assert not encoded(each, [None])[0, 0]
 
 
-@pytest.mark.parametrize(
-    "cells",
-    [
-        np.array(["2024-01-01"], "M8[ns]"),
-        pd.Series(pd.period_range("2024", periods=1, freq="M")),
-        pl.Series([datetime.time(5)]),
-        pa.array([datetime.time(5)]),
-        [datetime.time(5)],
-        np.array([5], "m8[M]"),
-        np.array([np.datetime64("2024-01-01")], dtype=object),
-        np.array([np.timedelta64(5, "h"), 3.0], dtype=object),
-        np.array([5j], dtype=object),
-        np.array([5j]),
-    ],
-    ids=str,
-)
+OTHER_TYPES = [
+    np.array(["2024-01-01"], "M8[ns]"), pd.Series(pd.period_range("2024", periods=1, freq="M")),
+    pl.Series([datetime.time(5)]), pa.array([datetime.time(5)]), [datetime.time(5)],
+    np.array([5], "m8[M]"), np.array([np.datetime64("2024-01-01")], dtype=object),
+    np.array([np.timedelta64(5, "h"), 3.0], dtype=object), np.array([5j], dtype=object),
+    np.array([5j]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cells", OTHER_TYPES, ids=str)
 def test_other_types_are_no_numbers(cells):
     with pytest.raises(ParameterError, match=r"expected .* in column 'x', got "):
         encoded(fitted(OTHER * 9), cells)
-
-
-# -- files, engines and older models -------------------------------------------------------------
 
 
 def people(n=N, seed=0):
@@ -346,34 +301,25 @@ def people(n=N, seed=0):
     return table.assign(leaves=np.where(late | (table["plan"].str.lower() == "pro"), "yes", "no"))
 
 
-def narrows_(line):
-    return cli.main(shlex.split(line))
-
-
-def write(table, path):
-    if path.endswith(".parquet"):
-        parquet.write_table(pa.Table.from_pandas(table, preserve_index=False), path)
-    else:
-        table.to_csv(path, index=False, sep="\t" if path.endswith(".tsv") else ",")
-
-
 FIT = "--label leaves --method srda --dates day-first"
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
-def test_files_are_decided_and_encoded_as_dataframes(kind, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_files_are_decided_and_encoded_as_dataframes(kind, run):
     table, new = people(), people(60, 1)
-    write(table, f"a.{kind}")
-    write(new, f"new.{kind}")
+    for name, each in ("a", table), ("new", new):
+        if kind == "parquet":
+            each.to_parquet(f"{name}.{kind}", index=False)
+        else:
+            each.to_csv(f"{name}.{kind}", index=False, sep="\t" if kind == "tsv" else ",")
     encoder = TableEncoder(dates="day-first")
     X = encoder.fit_transform(table.drop(columns="leaves"))
     model = SRDA().fit(X, table["leaves"])
     expected = model.predict(encoder.transform(new.drop(columns="leaves"))).tolist()
-    assert narrows_(f"fit a.{kind} {FIT} --chunk-rows 70 -o m.narrows") == 0
-    said = capsys.readouterr().err
-    assert all(f"{each.column}: {each.kind} ({each.reason})" in said for each in encoder.decisions_)
-    assert narrows_(f"predict m.narrows new.{kind} --label leaves -o out.csv") == 0
+    status, _, err = run(f"fit a.{kind} {FIT} --chunk-rows 70 -o m.narrows")
+    assert status == 0
+    assert all(f"{each.column}: {each.kind} ({each.reason})" in err for each in encoder.decisions_)
+    assert run(f"predict m.narrows new.{kind} --label leaves -o out.csv")[0] == 0
     assert pd.read_csv("out.csv")["label"].tolist() == expected
 
 

@@ -17,7 +17,7 @@ from sklearn.metrics import r2_score
 
 from narrows import OC, PLS, SRDA, ReducedRank, load, save
 from narrows.errors import DataError, ParameterError
-from narrows.evaluate import ComparisonDisplay, compare
+from narrows.evaluate import compare
 from narrows.read import iter_chunks, source_of
 from tests.inside import fit_in_parts
 
@@ -57,12 +57,12 @@ def files(run):
         for x, y in zip(X.tolist(), Y.tolist(), strict=True):
             entries = " ".join(f"{k}:{value!r}" for k, value in enumerate(x, 1))
             file.write(f"{y[0]!r},{y[1]!r} {entries}\n")
-    anndata, pandas = import_module("anndata"), import_module("pandas")
+    pandas = import_module("pandas")
     cells, genes = (  # an index of objects is what every version of anndata writes
         pandas.Index([f"{c}{k}" for k in range(n)], dtype=object) for c, n in (("c", N), ("g", D))
     )
-    obs = pandas.DataFrame(dict(zip(["price", "dose"], Y.T, strict=True)), cells)
-    anndata.AnnData(X, obs, pandas.DataFrame(index=genes)).write_h5ad("a.h5ad")
+    obs = pandas.DataFrame({"price": Y[:, 0], "dose": Y[:, 1]}, cells)
+    import_module("anndata").AnnData(X, obs, pandas.DataFrame(index=genes)).write_h5ad("a.h5ad")
     with open("a.jsonl", "w") as file:
         for k, y in enumerate(Y.tolist()):
             words = ["sea", "salt", "ship", "wave"][: 1 + k % 4]
@@ -74,9 +74,6 @@ def read_csv(path):
     with open(path, newline="") as file:
         header, *rows = csv.reader(file)
     return header, np.array(rows, float)
-
-
-# -- reading ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", FILES)
@@ -108,13 +105,10 @@ WRONG = [  # a file, what it has, and the error behind its name
     *(("p.csv", f"f,price\n1,2\n1,3\n1,{cell}\n", ":4: .*'price': expected a .*number")
       for cell in ("cheap", "", "nan", "-inf")),
     ("p.jsonl", JSON % '"good"', ":2: .* a number, got text"),
-    ("p.jsonl", JSON % "null", ":2: .* got none"),
     ("p.jsonl", JSON % ("1" + "0" * 400), ":2: .* a finite number, got inf"),
     ("p.svm", "1.5 1:2\n1.5,2.5 1:3\n", ":2: expected 1 target"),
     ("p.parquet", [1.0, None, 2.0], ":2: column 'price'.* nulls"),
-    ("p.parquet", [1.0, 2.0, np.inf], ":3: target 'price'.* finite"),
     ("p.parquet", ["a", "b", "c"], "column 'price': expected numbers"),
-    ("p.npz", [1.0, 2.0], "expected 3 targets"),
     ("p.npz", [1.0, np.nan, 2.0], ":2: target 'price'.* finite"),
     ("p.npz", ["a", "b", "c"], "targets that are numbers"),
 ]  # fmt: skip
@@ -131,9 +125,6 @@ def test_a_target_that_is_no_number_is_an_error_with_its_row(run, name, given, m
         Path(name).write_text(given)
     with pytest.raises(DataError, match=rf"^{name}.*{message}"):
         list(iter_chunks(name, target="price"))
-
-
-# -- fit, update, merge, predict -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", FILES)
@@ -153,17 +144,6 @@ def test_a_model_of_a_file_predicts_as_in_python(files, path, tmp_path):
     assert (shown["targets"], "classes" in shown) == (["price", "dose"], False)
 
 
-def test_r2_is_that_of_scikit_learn_whatever_the_chunks_and_the_offset(run):
-    X, Y = samples(200)
-    Y[:, 0] += 1e9
-    write_table("a.csv", X, Y)
-    run("fit a.csv --target price --method reducedrank --param alpha=1 -o m.narrows")
-    for rows in (3, 1000):
-        _, out, _ = run(f"predict m.narrows a.csv -o p.csv --json --chunk-rows {rows}")
-        expected = r2_score(Y[:, 0], read_csv("p.csv")[1])
-        assert json.loads(out)["r2"] == pytest.approx(expected, abs=1e-6)
-
-
 def test_a_file_without_targets_is_predicted_but_not_learned(files):
     X, _, run = files
     run("fit a.csv --target price --target dose -o m.narrows")
@@ -174,8 +154,6 @@ def test_a_file_without_targets_is_predicted_but_not_learned(files):
     status, _, err = run("update m.narrows b.csv -o m2.narrows")
     assert (status, "b.csv:1: expected a column 'price'" in err) == (1, True)
     assert run("transform m.narrows b.csv -o -")[1].startswith("reducedrank0,reducedrank1\n")
-    write_table("c.csv", X[:4], np.full((4, 2), 0.1))  # constant targets
-    assert json.loads(run("predict m.narrows c.csv -o p.csv --json")[1])["r2"] is None
 
 
 def test_parts_updates_and_merges_are_one_fit(files):
@@ -203,7 +181,7 @@ def test_parts_updates_and_merges_are_one_fit(files):
 
 
 def test_transform_carries_the_targets_and_convert_keeps_them(files):
-    X, Y, run = files
+    _, Y, run = files
     run("fit a.csv --target price --target dose --method correlationfs --n-features 2 -o m.narrows")
     names = load("m.narrows").get_feature_names_out().tolist()
     run("transform m.narrows a.csv -o t.csv --chunk-rows 13")
@@ -215,26 +193,19 @@ def test_transform_carries_the_targets_and_convert_keeps_them(files):
         targets = "--target y" if suffix == "npz" else "--target price --target dose"
         assert run(f"convert t.{suffix} back.csv {targets}")[0] == 0
         np.testing.assert_array_equal(read_csv("back.csv")[1], found)
-    assert run("convert a.csv b.svm --target price --target dose")[::2] == (0, "")
-    ((x, y),) = iter_chunks("b.svm", target=["a", "b"])
-    np.testing.assert_array_equal(x.toarray(), X)
-    np.testing.assert_array_equal(y, Y)
 
 
 REFUSED = [
     ("fit a.csv --method srda --target price -o x", 2, "use a regressor"),
     ("fit a.csv --method pls -o x", 2, "--target"),
     ("fit a.csv --method pls --label price -o x", 2, "got label 'price'"),
-    ("fit a.csv --target nothing -o x", 1, "a.csv:1: expected a column 'nothing'"),
     ("fit a.csv --target price --label f0 -o x", 2, "--label, --target"),
     ("fit X.npy --target a.npz -o x", 2, "--target: expected a .npy file"),
     ("predict classes.narrows a.csv --target price -o x.csv", 2, "--label, since SRDA"),
-    ("predict numbers.narrows a.csv --label f0 -o x.csv", 2, "targets of ReducedRank"),
     ("predict few.narrows a.csv -o x.csv", 2, "(pls, reducedrank)"),
     ("compare a.csv --target price --methods srda", 2, "methods for numeric targets"),
     ("compare a.csv --label f --methods pls", 2, "For numbers, set "),
     ("compare a.csv --target price --metric accuracy", 2, "a metric of numbers"),
-    ("compare a.csv --label f --metric r2", 2, "a metric of classes"),
     ("compare nine.csv --target price", 1, "nine.csv: expected at least 10 samples"),
     *((f"{line} -o price.npy", 2, "price.npy: expected an output, got an input") for line in (
         "fit X.npy --target price.npy --method pls",
@@ -259,9 +230,6 @@ def test_wrong_use_is_refused(files, line, status, message):
     np.testing.assert_array_equal(np.load("price.npy"), Y[:, 0])
 
 
-# -- engines ---------------------------------------------------------------------------------------
-
-
 def test_files_in_parts_are_one_fit(files, tmp_path):
     X, Y, _ = files
     whole = ReducedRank(alpha=1.0).fit(X, Y)
@@ -274,9 +242,6 @@ def test_files_in_parts_are_one_fit(files, tmp_path):
         fit_in_parts(PLS(), ["a.csv"])
     with pytest.raises(ParameterError, match="OC is for classes, got target 'price'"):
         fit_in_parts(OC(), ["a.csv"], target="price")
-
-
-# -- compare ---------------------------------------------------------------------------------------
 
 
 def test_the_lines_are_those_of_scikit_learn():
@@ -297,7 +262,6 @@ def test_the_lines_are_those_of_scikit_learn():
     residuals = y[150:] - ordinary.predict(X[150:])
     assert rmse == pytest.approx(np.sqrt(np.mean(residuals**2)), rel=0.02)
     assert lines.recommendation_.line.dimensions < D
-    assert ComparisonDisplay(lines).plot().ax_.get_ylabel().startswith("R^2")
 
 
 def test_integers_are_classes_unless_they_are_called_numbers():
