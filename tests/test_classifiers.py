@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.base import clone, is_classifier
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_iris, load_wine
+from sklearn.base import clone
+from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import accuracy_score, log_loss
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -148,19 +145,6 @@ def test_classes_to_come_have_priors_but_no_probability_and_several_labels_have_
     online.fit(X, np.eye(3, dtype=int)[np.unique(y, return_inverse=True)[1]])
     with pytest.raises(ValueError, match="several labels"):
         online.predict(X, priors="balanced")
-
-
-@every
-def test_methods_are_classifiers_of_scikit_learn(estimator):
-    X, y = load_iris(return_X_y=True)
-    assert is_classifier(estimator)
-    calibrated = CalibratedClassifierCV(clone(estimator), method="isotonic", cv=3).fit(X, y)
-    assert calibrated.score(X, y) > 0.7
-    Y = np.column_stack([y == 2, X[:, 0] > 6]).astype(int)
-    for wrapper in (OneVsRestClassifier, MultiOutputClassifier, ClassifierChain):
-        several = wrapper(clone(estimator)).fit(X, Y)
-        assert several.predict(X).shape == Y.shape
-        assert len(several.predict_proba(X)) in (2, len(X))
 
 
 @summed

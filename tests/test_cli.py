@@ -119,7 +119,6 @@ def test_info_ranks_as_the_selection_does_and_its_json_has_no_infinity(run):
         ("--method OCFS --threshold 0.01", {"threshold": 0.01}),
         ("--method ocfs --n-features 0.5 --priors 1,2,3", {"n_features": 0.5, "priors": [1, 2, 3]}),
         ("--method srda --alpha scale --half-life 20", {"alpha": "scale", "half_life": 20.0}),
-        ("--method srda --param solver=lsqr --param tol=1e-3", {"solver": "lsqr", "tol": 1e-3}),
     ],
 )
 def test_parameters(run, svm, options, expected):
@@ -193,7 +192,7 @@ def test_what_goes_wrong_is_one_line_and_leaves_nothing(run, tmp_path, line, exp
 
 VALUES = [
     "9" * 5_000, "[" * 100_000, "NaN", "-Infinity", "1e-400", "\udcff", "\x1b[31m", "", "[]", "{}",
-    "true", "null", '[1,"a"]', f"[{'9' * 400},1]", "[[1,2],[3]]", "[5e-324,5e-324]",
+    "1e999", "-1", "null", '[1,"a"]', f"[{'9' * 400},1]", "[[1,2],[3]]", "[5e-324,5e-324]",
 ]  # fmt: skip
 
 
@@ -208,37 +207,13 @@ def test_no_value_of_a_parameter_is_a_traceback(run, capfd, method):
             if name in ("passes", "max_iter", "patience") and value.isdecimal():
                 continue  # a large number of them takes its time
             command = ["fit", "a.svm", "--method", method, "-o", "m.narrows", "--one-based"]
-            status = cli.main([*command, "--param", f"{name}={value}"])
-            out, err = capfd.readouterr()
-            assert status in (0, 1, 2), (name, value[:80])
-            assert all(line.startswith("narrows: ") for line in err.splitlines()), err
-            assert status == 0 or err
-            assert (out + err).replace("\n", "").isprintable()
-
-
-EXTREME = ["1" + "0" * 30, "9" * 400, "9" * 5_000, "1e308", "1e999", "nan", "inf", "-inf", "-1", ""]
-
-
-FLAGS = {
-    "fit a.svm --method ocfs -o x": "--n-features --energy --threshold --width --chunk-rows",
-    "fit a.svm --method immc -o x": "--theta --eps --n-components --every",
-    "fit a.jsonl --method oc -o x": "--half-life --min-df --max-features --hash-columns",
-    "info m.narrows": "--top",
-    "compare a.svm --methods ocfs": "--dims --cv --seed --width",
-}
-
-
-@pytest.mark.parametrize("line", FLAGS)
-@pytest.mark.filterwarnings("ignore")
-def test_no_number_is_a_traceback(run, line):
-    assert run("fit a.svm --method ocfs --n-features 1 -o m.narrows", a__svm=GOOD * 3)[0] == 0
-    Path("a.jsonl").write_text('{"text": "sea salt", "label": 1}\n{"text": "hill", "label": 2}\n')
-    for flag in FLAGS[line].split():
-        for value in EXTREME:
-            status, out, err = run(f"{line} {flag}={value}")
-            assert status in (0, 1, 2), (flag, value[:80])
-            assert status == 0 or err.count("\n") == 1
-            assert (out + err).replace("\n", "").isprintable()
+            for given in ["--param", f"{name}={value}"], [f"--{name.replace('_', '-')}={value}"]:
+                status = cli.main([*command, *given])
+                out, err = capfd.readouterr()
+                assert status in (0, 1, 2), (name, value[:80])
+                assert all(line.startswith("narrows: ") for line in err.splitlines()), err
+                assert status == 0 or err
+                assert (out + err).replace("\n", "").isprintable()
 
 
 def test_nothing_of_a_file_reaches_the_terminal_as_a_control_character(run):

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.datasets import (
     dump_svmlight_file,
     load_digits,
@@ -19,6 +18,7 @@ from sklearn.datasets import (
     load_wine,
     make_classification,
 )
+from sklearn.decomposition import PCA as SklearnPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegression
@@ -33,7 +33,7 @@ from threadpoolctl import threadpool_limits
 from narrows import LDA, MMC, OC, OCFS, ForwardFS, OnlineSRDA
 from narrows.command.cli import main
 from narrows.errors import ParameterError
-from narrows.evaluate import compare, retrieval
+from narrows.evaluate import compare
 from narrows.table import TableEncoder
 from tests.cases import bytes_of, labelled
 from tests.inside import pretend
@@ -54,20 +54,6 @@ def digits():
     return X[:500], y[:500], X[500:700], y[500:700]
 
 
-class Own(TransformerMixin, BaseEstimator):
-    """Keeps the first columns."""
-
-    def __init__(self, n_components=2):
-        self.n_components = n_components
-
-    def fit(self, X, y):
-        self.n_features_in_ = X.shape[1]
-        return self
-
-    def transform(self, X):
-        return X[:, : self.n_components]
-
-
 def scaled(step):
     return make_pipeline(StandardScaler(), step)
 
@@ -80,7 +66,7 @@ COMPARED = [  # what is compared, and what is fitted for each size that is asked
     ("mmc", {5: MMC(5), 20: MMC(9)}),
     (OF_PAIRS, {p: clone(OF_PAIRS).set_params(n_features=p) for p in (5, 20)}),
     (OCFS(threshold=0.05), {None: OCFS(threshold=0.05)}),
-    (Own, {5: Own(5), 20: Own(20)}),
+    (SklearnPCA, {5: SklearnPCA(5), 20: SklearnPCA(20)}),
     (LDA_OF_SKLEARN(), {5: LDA_OF_SKLEARN(n_components=5), 20: LDA_OF_SKLEARN(n_components=9)}),
     (scaled(LDA_OF_SKLEARN()), {5: scaled(LDA_OF_SKLEARN(n_components=5))}),
     (scaled(SelectKBest(f_classif, k=7)), {None: scaled(SelectKBest(f_classif, k=7))}),
@@ -154,6 +140,7 @@ def test_forward_selection_is_compared_by_default_where_its_sums_are_small():
     [
         ({"methods": ["pcaa"]}, "got 'pcaa'"),
         ({"methods": [LinearSVC()]}, "with fit"),
+        ({"X": {"a": np.arange(60)}}, "got a map"),
         ({"classifiers": ["svn"]}, "Did you mean svm"),
         ({"dims": [0]}, "integers >= 1"),
         ({"dims": 5}, "integers >= 1, got 5"),
@@ -169,20 +156,9 @@ def test_forward_selection_is_compared_by_default_where_its_sums_are_small():
     ],
 )
 def test_what_is_asked_for_has_to_be_there(arguments, word):
+    X, y = labelled()
     with pytest.raises(ParameterError, match=word):
-        compare(*labelled(), **arguments)
-
-
-def test_arrow_tables_are_compared_as_data_frames_and_mappings_are_refused():
-    X, y = load_iris(return_X_y=True, as_frame=True)
-    asked = {"methods": ["oc"], "dims": [2], "preprocess": TableEncoder(splines=0), "cv": 3}
-    first, second = (compare(x, y, **asked) for x in (X, pa.table(X)))
-    assert first[1].micro_f1 == second[1].micro_f1
-    with pytest.raises(ParameterError, match="got a map"):
-        compare({name: X[name] for name in X}, y, **asked)
-    for compared in (compare, retrieval):
-        with pytest.raises(ParameterError, match="columns of X in their order"):
-            compared(X, y, dims=[2], test=(X[X.columns[::-1]], y))
+        compare(**{"X": X, "y": y} | arguments)
 
 
 @pytest.mark.slow
@@ -353,27 +329,11 @@ def test_the_command_prints_what_python_finds(run):
     assert len(rows) == 1 + 2 * 2 + 4  # a row a reduction, the largest class, and notes
 
 
-def test_both_files_count_columns_from_the_same(run):
-    a, b = "0 1:1 3:1\n1 2:1\n" * 10, "0 0:0.5 1:1 3:1\n1 2:2\n"
-    command = "compare a.svm --test b.svm --methods oc --dims 1 --classifier svm --json"
-    status, out, _ = run(command, a__svm=a, b__svm=b)
-    assert status == 0
-    assert [line["micro_f1"] for line in json.loads(out)["lines"]] == [1.0, 1.0]
-
-
-def texts(n, split):
-    words = {"sea": "salt water ship wave", "land": "tree hill sand stone"}
-    rng = np.random.default_rng(0 if split else 1)
-    for i in range(n):
-        label = ("sea", "land")[i % 2]
-        row = {"label": label, "text": " ".join(rng.choice(words[label].split(), 3)) + " and"}
-        yield json.dumps(row | ({"split": split} if split else {})) + "\n"
-
-
+SEA, LAND = '{"label": "sea", "text": "salt"}\n', '{"label": "land", "text": "tree"}\n'
 HEAD = "a,b,class\n"
 TABLE = "a,b,kind\n" + "".join(f"{k}.5,{'xyz'[k % 3]},{'uv'[k % 2]}\n" for k in range(60))
 USED = {
-    "a__jsonl": "".join(texts(20, None)), "c__jsonl": "".join(texts(3, None)),
+    "a__jsonl": (SEA + LAND) * 10, "c__jsonl": SEA + LAND + SEA,
     "n__csv": HEAD + "1,0,x\n0,1,y\n" * 10, "one__csv": HEAD + "1,0,x\n0,1,x\n" * 10,
     "few__csv": HEAD + "1,0,x\n0,1,y\n0,2,z\n" * 3, "n__svm": "1 1:1\n2 1:2\n",
     "t__csv": TABLE, "bad__csv": TABLE.replace("40.5,", "oops,"),
@@ -438,31 +398,36 @@ def test_several_files_and_patterns_are_compared_as_one_that_holds_all(run, kind
         getattr(part, f"to_{kind}")(f"{name}.{kind}", index=False)
 
     def compared(*words):
-        given = ["--label", "target", "--methods", "oc", "--dims", "2", "--classifier", "knn"]
-        assert main(["compare", *words, *given, "--json"]) == 0
-        found = json.loads(run("info none")[1].splitlines()[0])
-        return [line["micro_f1"] for line in found["lines"]], shlex.split(found["fit"])
+        given = [
+            "--label",
+            "target",
+            "--methods",
+            "oc",
+            "--dims",
+            "2",
+            "--classifier",
+            "knn",
+            "--json",
+        ]
+        assert main(["compare", *words, *given]) == 0
+        found = json.loads(run("info none")[1])
+        assert main(shlex.split(found["fit"])[1:]) == 0
+        assert "150 rows" in run("info none")[1]
+        return [line["micro_f1"] for line in found["lines"]]
 
     first, *others = files = [f"part {k}.{kind}" for k in range(3)]
-    whole, _ = compared(f"all.{kind}", "--repeats", "2")
+    whole = compared(f"all.{kind}", "--repeats", "2")
     for inputs in (files, [f"part *.{kind}"], [first, f"part [12].{kind}"]):
-        scores, command = compared(*inputs, "--repeats", "2")
-        assert scores == whole
-        assert command[2 : 2 + len(inputs)] == inputs
-        assert main(command[1:]) == 0
-        assert "150 rows" in run("info none")[1]
-    tests = [word for file in others for word in ("--test", file)]
-    assert compared(first, *tests)[0] == compared(first, "--test", f"part [12].{kind}")[0]
+        assert compared(*inputs, "--repeats", "2") == whole
 
 
 def test_splits_of_several_files_are_joined(run):
-    rows = {split: list(texts(20, split)) for split in ("train", "test")}
-    files = {f"{split}{k}__jsonl": "".join(some[k::2]) for split, some in rows.items()
-             for k in (0, 1)}  # fmt: skip
-    files["both__jsonl"] = "".join([*rows["train"], *rows["test"]])
-    every = "train0.jsonl train1.jsonl test0.jsonl test1.jsonl"
+    train, test = (
+        (SEA + LAND).replace("}", f', "split": "{name}"}}') for name in ("train", "test")
+    )
+    files = {"both__jsonl": (train + test) * 10, "a__jsonl": train * 10, "b__jsonl": test * 10}
     found = [json.loads(run(f"compare {names} --methods oc --dims 1 --json", **files)[1])
-             for names in ("both.jsonl", every)]  # fmt: skip
+             for names in ("both.jsonl", "a.jsonl b.jsonl")]  # fmt: skip
     assert [each["splits"] for each in found] == [1, 1]
     scores = [[line["micro_f1"] for line in each["lines"]] for each in found]
     assert scores[0] == scores[1]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -13,7 +10,7 @@ import pandas as pd
 import pytest
 
 import narrows
-from narrows import CCIPCA, LDA, OC, OCFS, SRDA, OnlineSRDA, Window
+from narrows import LDA, OC, OCFS, SRDA, Window
 from narrows.errors import (
     AdvisedError,
     DataError,
@@ -44,13 +41,6 @@ def test_every_parameter_is_checked(method):
 def test_the_parameter_that_is_meant_is_named(method, given, hint):
     with pytest.raises(TypeError, match=f"got '{given}'.*{hint}"):
         method(**{given: 5})
-
-
-def test_methods_of_others_name_what_has_them():
-    with pytest.raises(AttributeError, match=r"narrows\.river\.OneByOne\(OnlineSRDA\(\)\)"):
-        OnlineSRDA().learn_one  # noqa: B018
-    with pytest.raises(AttributeError, match="Use PCA"):
-        CCIPCA().merge(None)
 
 
 def test_a_size_replaces_another():
@@ -94,14 +84,11 @@ def test_priors_by_class_are_those_of_numeric_labels(run):
     np.testing.assert_allclose(narrows.load("m.narrows").components_, expected)
 
 
-@pytest.mark.parametrize("value", ["1", None, [1], np.array(0.2), True])
+@pytest.mark.parametrize("value", ["1", None, [1], True])
 def test_priors_by_class_have_to_be_numbers_for_each_class(value):
     X, y = labelled(c=3)
-    for priors, said in (
-        ({"ant": 1, "bee": 2, "cat": 1, "other": value}, "to be numbers, got "),
-        ({"ant": 1, "bee": 2}, "for each class, got none for 'c"),
-    ):
-        with pytest.raises(ParameterError, match=f"expected priors {said}"):
+    for priors in ({"ant": 1, "bee": 2, "cat": 1, "other": value}, {"ant": 1, "bee": 2}):
+        with pytest.raises(ParameterError, match=r"expected priors (to be numbers|for each class)"):
             OC(priors=priors).fit(X, y)
 
 
@@ -148,10 +135,9 @@ def test_options_stand_for_parameters_in_backquotes_where_the_verb_has_them(run,
     ],
 )
 def test_wrong_names_and_files_get_a_hint(run, line, hint):
-    rows = [("a", "weight", "y"), *((f"{k}x", f"{k / 4}", "uv"[k % 2]) for k in range(9))]
-    files = {"a__csv": ",", "semi__csv": ";"}
-    files = {name: "".join(f"{by.join(row)}\n" for row in rows) for name, by in files.items()}
-    run("fit t.csv --method srda -o m.narrows", t__csv=ROWS, none__csv="a,y\n1,u\n2,\n", **files)
+    table = "a,weight,y\n" + "".join(f"{k}x,{k / 4},{'uv'[k % 2]}\n" for k in range(9))
+    files = {"a__csv": table, "semi__csv": table.replace(",", ";"), "none__csv": "a,y\n1,u\n2,\n"}
+    run("fit t.csv --method srda -o m.narrows", t__csv=ROWS, **files)
     run("fit t.csv --method pls --target b --table --drop label -o n.narrows")
     status, out, err = run(f"{line} -o x.narrows" if line.startswith("fit") else line)
     assert (status, out) == (1, "")
@@ -188,37 +174,6 @@ def test_first_rows_that_are_numbers_are_warned_of(run):
     for header, is_warned in (("0.5,1.5,1\n", True), ("0,1,2\n", False), ("a,1.5,2\n", False)):
         status, _, err = run("convert t.csv o.npz", t__csv=header + "0.7,2.5,1\n1.5,0.1,1\n")
         assert (status, "t.csv:1: expected names of columns" in err) == (0, is_warned)
-
-
-@pytest.mark.parametrize("cell", ["{},{}", "{},{}00"])  # a decimal comma, and one of thousands
-def test_commas_in_numbers_are_warned_of(run, cell):
-    rows = "".join(f'"{cell.format(k, k % 7)}",{k % 3},{"xy"[k % 2]}\n' for k in range(60))
-    fit = "fit t.csv --method oc -o m.narrows"
-    assert "1234.5 in column 'a'" in run(fit, t__csv="a,b,label\n" + rows)[2]
-    assert "1234.5" not in run(f"{fit} --drop a")[2]
-
-
-def test_a_file_of_one_column_may_come_by_a_pipe(run):
-    texts = "queue,body\n" + "bill,pay the bill\nsite,page is down\n" * 5
-    run("fit t.csv --method srda --label queue --text body -o m.narrows", t__csv=texts)
-    status, out, _ = run("predict m.narrows - -o -", b"body\npage is down\nthe bill\n")
-    labels = [line.rpartition(",")[2] for line in out.split()]
-    assert (status, labels) == (0, ["label", "site", "bill"])
-
-
-@pytest.mark.slow
-def test_a_model_may_be_written_to_a_pipe_and_nothing_to_standard_error(tmp_path):
-    (tmp_path / "t.csv").write_text(ROWS)
-    source, sink = os.pipe()
-    line = f"{sys.executable} -m narrows fit t.csv --method oc -o /dev/fd/{sink} 2>&-"
-    subprocess.run(line, shell=True, cwd=tmp_path, check=True, timeout=100, pass_fds=[sink])
-    os.close(sink)
-    with open(source, "rb") as pipe:
-        (tmp_path / "m.narrows").write_bytes(pipe.read())
-    assert narrows.load(tmp_path / "m.narrows").n_samples_seen_ == 4
-    line = f"{sys.executable} -m narrows info nosuch 2>&-"
-    done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, timeout=100)
-    assert (done.returncode, done.stdout) == (2, b"")
 
 
 @pytest.mark.parametrize(

@@ -137,18 +137,6 @@ def test_neighbours_in_blocks_are_those_of_a_sort(make, n_indexed):
     assert nearest(make(U[:3]), make(Q), 3).shape == (70, 3)
 
 
-@pytest.mark.slow
-def test_sparse_samples_are_those_of_their_dense_array():
-    X, y = samples(7)
-    X[X < 0] = 0
-    methods = [LDA(mu=1.0), "pca"]
-    dense, thin = (retrieval(A, y, methods, [2, 8], test=(A, y)) for A in (X, sparse.csr_array(X)))
-    for a, b in zip(dense, thin, strict=True):
-        assert (a.method, a.dimensions) == (b.method, b.dimensions)
-        for name in dense.classes:
-            np.testing.assert_allclose(a.found[name], b.found[name], atol=1e-6)
-
-
 def test_transformers_and_pipelines_are_cut_where_their_size_is_open():
     X, y = samples(8)
     of_two, pca = make_pipeline(StandardScaler(), PCA(2)), decomposition.PCA()
@@ -263,16 +251,6 @@ def test_the_report_of_retrieval_has_the_table_and_the_curves(run, vectors, tmp_
     assert page.count("<img") == len(SCORES)
     assert found["sentence"] in html.unescape(page)
     assert "http" not in page.replace("http-equiv", "")
-
-
-def test_the_ridge_of_the_command_is_that_of_all_samples(run, vectors):
-    X, _ = vectors
-    out = run(f"{ASKED} --methods truncation --dims 4 --left-out 0 --ridges 2 --json")[1]
-    *given, mu = json.loads(out)["fit"].split()[6:11]
-    assert given == ["lda", "--n-components", "4", "--mu"]
-    assert float(mu) == pytest.approx(2 * len(X) * X.var(axis=0).mean(), rel=1e-5)
-    out = run(f"{ASKED} --methods truncation --dims 2")[1]
-    assert out.endswith("No command: narrows fit lacks truncation.\n")
 
 
 @pytest.mark.parametrize(

@@ -169,21 +169,6 @@ def test_a_reader_that_is_left_ends_and_closes_what_it_read(leave):
     assert closed.wait(10)
 
 
-def test_an_interrupt_waits_for_the_item_to_be_done():
-    done, before = [], signal.getsignal(signal.SIGINT)
-
-    def work():
-        for item in interrupt_between([1, 2, 3]):
-            if item == 2:
-                signal.raise_signal(signal.SIGINT)
-            done.append(item)
-
-    with pytest.raises(KeyboardInterrupt):
-        work()
-    assert done == [1, 2]
-    assert signal.getsignal(signal.SIGINT) is before
-
-
 def test_an_interrupt_while_waiting_comes_at_once():
     before, never = signal.getsignal(signal.SIGINT), threading.Event()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import pickle
 import warnings
 from decimal import Decimal
@@ -100,7 +99,6 @@ def test_a_column_of_each_kind():
 MANY = [f"v{k}" for k in range(60)]
 MIXED_UP = np.random.default_rng(0).permutation(120)[:80]
 CASES = {
-    "integers": ([1, 5, 2, 9] * 20, "number"),
     "booleans or none": ([True, False, None, True] * 20, "category"),
     "booleans and numbers": ([True, 2.5] * 40, "number"),
     "booleans or NaN": (pd.Series([True, NAN, False] * 30, dtype=object), "category"),
@@ -114,13 +112,10 @@ CASES = {
     "a type": (pd.Series([3, 7] * 40, dtype="category"), "category"),
     "short texts, some frequent": (MANY + ["v0", "v1"] * 10, "category"),
     "short texts, all rare": (MANY[:40] * 2, "identifier"),
-    "short texts that differ": ([f"k{k}" for k in range(80)], "identifier"),
     "long texts": ([f"a b c {k}" for k in range(80)], "text"),
     "dates": (["2024-02-03", "2023-11-30 14:05", None] * 20, "date"),
-    "days": ([datetime.date(2024, 2, k % 28 + 1) for k in range(80)], "date"),
     "dates that do not exist": (["2024-02-31", "2024-02-01"] * 40, "category"),
     "its end": (["9999-12-31 23:59:59-05:00", "0001-01-01 00:00+10:00"] * 20, "date"),
-    "one value": (["a"] * 80, "constant"),
     "none": ([None, "", "NA", NAN] * 20, "constant"),
     "one value or none": ([3.5, None] * 40, "category"),
 }
@@ -281,15 +276,6 @@ def test_parts_of_dates_need_a_year_two_weeks_or_two_days(first, last, parts):
     assert {name[2:].partition("=")[0] for name in names if "=" in name} == parts
 
 
-def test_times_of_other_zones_are_those_of_utc():
-    texts = ["2024-03-01 12:00", "2024-03-01T12:00:00Z", "2024-03-01T14:00:00+02:00"]
-    aware = pd.to_datetime(texts[2:] * 3)
-    encoder = TableEncoder().fit({"t": texts + [f"2024-04-{day:02} 07:30" for day in range(1, 10)]})
-    noon = encoder.transform({"t": texts[:1] * 3}).toarray()
-    for given in (texts, aware, pd.Series(aware), aware.to_list(), pl.Series(aware)):
-        np.testing.assert_array_equal(encoder.transform({"t": given}).toarray(), noon)
-
-
 def test_texts_are_those_of_tfidf():
     table = mixed()
     encoder = TableEncoder(max_terms=6)
@@ -355,18 +341,19 @@ def test_merge_adds_samples_of_one_map():
     other = first.emptied().partial_fit(table[200:])
     assert first.merge(other, other.emptied()) is first
     assert (first.n_samples_seen_, other.n_samples_seen_) == (240, 40)
-    same(first.transform(table), TableEncoder().fit(table[:200]).transform(table))
     alone = TableEncoder().merge(first, other)
     assert alone.n_samples_seen_ == 280
-    same(alone.transform(table), first.transform(table))
+    for each in (first, alone):
+        same(each.transform(table), TableEncoder().fit(table[:200]).transform(table))
     for other in (
-        TableEncoder().fit(table.assign(size=table["size"] + 1e-9)),
-        TableEncoder().fit(table.assign(plan=table["plan"].replace("pro", "Pro"))),
-        TableEncoder().fit(table.assign(note=table["note"] + " x")),
-        TableEncoder().fit(table.drop(columns="size")), Tfidf(),
+        table.assign(size=table["size"] + 1e-9), table.drop(columns="size"),
+        table.assign(plan=table["plan"].replace("pro", "Pro")),
+        table.assign(note=table["note"] + " x"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match="expected"):
-            first.merge(other)
+            first.merge(TableEncoder().fit(other))
+    with pytest.raises(ValueError, match="expected"):
+        first.merge(Tfidf())
     assert first.n_samples_seen_ == 240
 
 
@@ -425,10 +412,7 @@ LATER = {  # and what the error names
     "a date": (changed(joined=["2024-01-01"] * 3 + ["2024-13-01"] * (N - 3)), "'joined'.* row 3"),
     "infinity": (changed(size=[1.0, -np.inf] * (N // 2)), "-inf in row 1"),
     "too large": (changed(size=[1e200] * N), "'size'"),
-    "renamed": (mixed().rename(columns={"plan": "plans"}), "Did you mean 'plan' by 'plans'"),
     "missing and new": (mixed().drop(columns="plan").assign(**{"": 1}), "'plan', and '' besides"),
-    "two of one name": (pd.concat([mixed(), mixed()[["size"]]], axis=1), "different names"),
-    "one cell": (changed(plan=3), "one value in each cell of column 'plan'"),
     "matrices": (changed(plan=np.zeros((N, 2))), "one value in each cell of column 'plan'"),
     "objects": (changed(plan=np.array([{"a": 1}] * N)), "'plan'"),
     "no table": (np.zeros((3, 2)), "a DataFrame, an Arrow table or a mapping of columns, got nda"),
@@ -487,21 +471,10 @@ def test_what_scikit_learn_expects_of_a_transformer():
                 encoder.get_feature_names_out, lambda: encoder.groups_):  # fmt: skip
         with pytest.raises(NotFittedError):
             use()
-    assert not hasattr(encoder, "decisions_")
-    assert encoder.fit(table, labels(table)) is encoder
-    tags = get_tags(encoder).input_tags
+    tags = get_tags(encoder.fit(table, labels(table))).input_tags
     assert (tags.string, tags.allow_nan) == (True, True)
     same(pickle.loads(pickle.dumps(encoder)).transform(table), encoder.transform(table))
     assert encoder.n_features_in_ == len(encoder.feature_names_in_) == 11
-
-
-def test_nulls_of_categories_of_arrow_are_missing():
-    column = pa.array(["u", None, "v", "u"]).dictionary_encode()
-    table = pa.table({"c": column, "x": [1.0, 2.0, 4.0, 8.0]})
-    encoder = TableEncoder(splines=0).fit(table)
-    assert encoder.get_feature_names_out().tolist() == ["c=u", "c=v", "c=(missing)", "x"]
-    one_hot = [[1, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]]
-    np.testing.assert_array_equal(encoder.transform(table).toarray()[:, :3], one_hot)
 
 
 @pytest.mark.parametrize("form", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -532,10 +505,9 @@ def test_features_of_one_name_get_their_columns():
     other = TableEncoder(splines=3).fit(dict(reversed(table.items())))
     at = [other.get_feature_names_out().tolist().index(name) for name in names]
     assert (other.transform(table)[:, at] != encoder.transform(table)).nnz == 0
-    for output in "pandas", "polars":
-        steps = make_pipeline(TableEncoder(splines=3), OCFS(n_features=3))
-        chosen = steps.set_output(transform=output).fit_transform(table, np.arange(30) % 2)
-        found = steps[0].transform(table)
-        assert list(found.columns) == names
-        np.testing.assert_array_equal(found.to_numpy(), encoder.transform(table).toarray())
-        assert set(chosen.columns) < set(names)
+    steps = make_pipeline(TableEncoder(splines=3), OCFS(n_features=3))
+    chosen = steps.set_output(transform="pandas").fit_transform(table, np.arange(30) % 2)
+    found = steps[0].transform(table)
+    assert list(found.columns) == names
+    np.testing.assert_array_equal(found.to_numpy(), encoder.transform(table).toarray())
+    assert set(chosen.columns) < set(names)

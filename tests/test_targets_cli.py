@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.cross_decomposition import PLSRegression
@@ -33,23 +33,21 @@ def samples(n=N, seed=0):
     return X, Y
 
 
-def write_table(path, X, Y, names=("price", "dose"), at=2):
-    """A CSV file whose targets stand between the features."""
-    columns = [f"f{k}" for k in range(D)]
-    header = [*columns[:at], *names, *columns[at:]]
-    with open(path, "w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(header)
-        rows.writerows([*x[:at], *y, *x[at:]] for x, y in zip(X.tolist(), Y.tolist(), strict=True))
+def table_of(X, Y):
+    """A table whose targets stand between the features."""
+    table = pd.DataFrame(X).add_prefix("f")
+    for at, name in enumerate(("price", "dose")[: Y.shape[1]]):
+        table.insert(2 + at, name, Y[:, at])
+    return table
 
 
 @pytest.fixture
 def files(run):
     """The same samples and targets in every format; return them, and what runs commands."""
     X, Y = samples()
-    write_table("a.csv", X, Y)
-    table = import_module("pyarrow.csv").read_csv("a.csv")
-    import_module("pyarrow.parquet").write_table(table, "a.parquet", row_group_size=20)
+    table = table_of(X, Y)
+    table.to_csv("a.csv", index=False)
+    table.to_parquet("a.parquet", row_group_size=20, index=False)
     np.savez("a.npz", X=X, price=Y[:, 0], dose=Y[:, 1:])
     np.save("X.npy", X)
     np.save("price.npy", Y[:, 0])
@@ -57,23 +55,20 @@ def files(run):
         for x, y in zip(X.tolist(), Y.tolist(), strict=True):
             entries = " ".join(f"{k}:{value!r}" for k, value in enumerate(x, 1))
             file.write(f"{y[0]!r},{y[1]!r} {entries}\n")
-    pandas = import_module("pandas")
     cells, genes = (  # an index of objects is what every version of anndata writes
-        pandas.Index([f"{c}{k}" for k in range(n)], dtype=object) for c, n in (("c", N), ("g", D))
+        pd.Index([f"{c}{k}" for k in range(n)], dtype=object) for c, n in (("c", N), ("g", D))
     )
-    obs = pandas.DataFrame({"price": Y[:, 0], "dose": Y[:, 1]}, cells)
-    import_module("anndata").AnnData(X, obs, pandas.DataFrame(index=genes)).write_h5ad("a.h5ad")
-    with open("a.jsonl", "w") as file:
-        for k, y in enumerate(Y.tolist()):
-            words = ["sea", "salt", "ship", "wave"][: 1 + k % 4]
-            file.write(json.dumps({"body": " ".join(words), "price": y[0], "dose": y[1]}) + "\n")
+    obs = pd.DataFrame({"price": Y[:, 0], "dose": Y[:, 1]}, cells)
+    import_module("anndata").AnnData(X, obs, pd.DataFrame(index=genes)).write_h5ad("a.h5ad")
+    texts = pd.DataFrame(Y, columns=["price", "dose"]).assign(body=["sea", "sea salt"] * (N // 2))
+    rows = [json.dumps(row) + "\n" for row in texts.to_dict("records")]
+    Path("a.jsonl").write_text("".join(rows))
     return X, Y, run
 
 
 def read_csv(path):
-    with open(path, newline="") as file:
-        header, *rows = csv.reader(file)
-    return header, np.array(rows, float)
+    table = pd.read_csv(path, float_precision="round_trip")
+    return list(table), table.to_numpy()
 
 
 @pytest.mark.parametrize("path", FILES)
@@ -117,8 +112,7 @@ WRONG = [  # a file, what it has, and the error behind its name
 @pytest.mark.parametrize(("name", "given", "message"), WRONG)
 def test_a_target_that_is_no_number_is_an_error_with_its_row(run, name, given, message):
     if name == "p.parquet":
-        table = import_module("pyarrow").table({"f": [1.0, 2.0, 3.0], "price": given})
-        import_module("pyarrow.parquet").write_table(table, name)
+        pd.DataFrame({"f": [1.0, 2.0, 3.0], "price": pd.array(given)}).to_parquet(name)
     elif name == "p.npz":
         np.savez(name, X=np.eye(3), price=given)
     else:
@@ -147,7 +141,7 @@ def test_a_model_of_a_file_predicts_as_in_python(files, path, tmp_path):
 def test_a_file_without_targets_is_predicted_but_not_learned(files):
     X, _, run = files
     run("fit a.csv --target price --target dose -o m.narrows")
-    write_table("b.csv", X, np.empty((N, 0)), names=())
+    table_of(X, np.empty((N, 0))).to_csv("b.csv", index=False)
     status, out, err = run("predict m.narrows b.csv -o p.csv --json")
     assert (status, err) == (0, "")
     assert json.loads(out) == {"output": "p.csv", "rows": N, "r2": None, "r2_by_target": {}}
@@ -159,7 +153,7 @@ def test_a_file_without_targets_is_predicted_but_not_learned(files):
 def test_parts_updates_and_merges_are_one_fit(files):
     X, Y, run = files
     for name, rows in ("one", slice(0, 30)), ("two", slice(30, N)):
-        write_table(f"{name}.csv", X[rows], Y[rows])
+        table_of(X[rows], Y[rows]).to_csv(f"{name}.csv", index=False)
         assert run(f"fit {name}.csv --target price --method pls -o {name}.narrows")[0] == 0
     whole = PLS().fit(np.c_[X[:, :2], Y[:, 1], X[:, 2:]], Y[:, 0])
     for line in (
@@ -170,14 +164,9 @@ def test_parts_updates_and_merges_are_one_fit(files):
         found = load("found.narrows")
         np.testing.assert_allclose(found.coef_, whole.coef_, rtol=1e-9, atol=1e-12)
         assert source_of(found).target == ("price",)
-    run("fit two.csv --target dose --method pls -o dose.narrows")
     run("fit a.csv --label dose --method variancefs -o classes.narrows")
-    for other, said in (
-        ("dose", "same feature names and source"),
-        ("classes", "classes.narrows: expected a model to merge"),
-    ):
-        status, _, err = run(f"merge one.narrows {other}.narrows -o x.narrows")
-        assert (status, said in err) == (1, True)
+    status, _, err = run("merge one.narrows classes.narrows -o x.narrows")
+    assert (status, "classes.narrows: expected a model to merge" in err) == (1, True)
 
 
 def test_transform_carries_the_targets_and_convert_keeps_them(files):
@@ -222,7 +211,7 @@ def test_wrong_use_is_refused(files, line, status, message):
     save(SRDA().fit(X, np.arange(N) % 3), "classes.narrows")
     run("fit a.csv --target price -o numbers.narrows")
     run("fit a.csv --target price --method correlationfs --then none -o few.narrows")
-    write_table("nine.csv", X[:9], Y[:9])
+    table_of(X[:9], Y[:9]).to_csv("nine.csv", index=False)
     found, out, err = run(line)
     assert (found, out) == (status, "")
     assert message in err
@@ -279,8 +268,8 @@ def test_integers_are_classes_unless_they_are_called_numbers():
 
 
 def test_targets_are_those_of_their_names_in_any_order(run):
-    write_table("a.csv", *samples())
-    write_table("b.csv", *samples(seed=1))
+    table_of(*samples()).to_csv("a.csv", index=False)
+    table_of(*samples(seed=1)).to_csv("b.csv", index=False)
     orders = {"one": "--target price --target dose", "other": "--target dose --target price"}
     run(f"fit a.csv {orders['one']} --method pls -o m.n")
     for name, given in orders.items():
