@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn import decomposition
 from sklearn.base import clone
 from sklearn.datasets import (
     dump_svmlight_file,
@@ -18,7 +19,6 @@ from sklearn.datasets import (
     load_wine,
     make_classification,
 )
-from sklearn.decomposition import PCA as SklearnPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegression
@@ -66,7 +66,7 @@ COMPARED = [  # what is compared, and what is fitted for each size that is asked
     ("mmc", {5: MMC(5), 20: MMC(9)}),
     (OF_PAIRS, {p: clone(OF_PAIRS).set_params(n_features=p) for p in (5, 20)}),
     (OCFS(threshold=0.05), {None: OCFS(threshold=0.05)}),
-    (SklearnPCA, {5: SklearnPCA(5), 20: SklearnPCA(20)}),
+    (decomposition.PCA, {5: decomposition.PCA(5), 20: decomposition.PCA(20)}),
     (LDA_OF_SKLEARN(), {5: LDA_OF_SKLEARN(n_components=5), 20: LDA_OF_SKLEARN(n_components=9)}),
     (scaled(LDA_OF_SKLEARN()), {5: scaled(LDA_OF_SKLEARN(n_components=5))}),
     (scaled(SelectKBest(f_classif, k=7)), {None: scaled(SelectKBest(f_classif, k=7))}),
@@ -398,26 +398,16 @@ def test_several_files_and_patterns_are_compared_as_one_that_holds_all(run, kind
         getattr(part, f"to_{kind}")(f"{name}.{kind}", index=False)
 
     def compared(*words):
-        given = [
-            "--label",
-            "target",
-            "--methods",
-            "oc",
-            "--dims",
-            "2",
-            "--classifier",
-            "knn",
-            "--json",
-        ]
-        assert main(["compare", *words, *given]) == 0
+        given = ["--label", "target", "--methods", "oc", "--dims", "2", "--classifier", "knn"]
+        assert main(["compare", *words, *given, "--json"]) == 0
         found = json.loads(run("info none")[1])
         assert main(shlex.split(found["fit"])[1:]) == 0
         assert "150 rows" in run("info none")[1]
         return [line["micro_f1"] for line in found["lines"]]
 
-    first, *others = files = [f"part {k}.{kind}" for k in range(3)]
+    files = [f"part {k}.{kind}" for k in range(3)]
     whole = compared(f"all.{kind}", "--repeats", "2")
-    for inputs in (files, [f"part *.{kind}"], [first, f"part [12].{kind}"]):
+    for inputs in (files, [f"part *.{kind}"], [files[0], f"part [12].{kind}"]):
         assert compared(*inputs, "--repeats", "2") == whole
 
 
