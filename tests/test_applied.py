@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import dump_svmlight_file
 
 import narrows
-from narrows import IOC, OCFS, PCA, PLS, SRDA, ForwardFS, OnlineSRDA
+from narrows import IOC, OCFS, PCA, PLS, SRDA
 from narrows.command import cli
 from narrows.errors import DataError
 from narrows.read import Dataset, source_of
@@ -86,18 +86,6 @@ def test_samples_of_another_width_name_the_model():
     for verb in VERBS:
         with pytest.raises(DataError, match=r"m\.narrows: .*\b3 features, got one of 7\b"):
             getattr(open_model("m.narrows"), verb)(X[:, :3])
-
-
-@pytest.mark.parametrize(
-    "estimator", [SRDA(), PLS(), OnlineSRDA(), ForwardFS(target="classes")], ids=str
-)
-def test_a_state_without_a_solution_is_saved_without(estimator):
-    X, y = labelled()
-    y = X[:, 0] if isinstance(estimator, PLS) else y
-    narrows.save(estimator.partial_fit(X[:0], y[:0]), "m.narrows")
-    assert not [name for name in load_file("m.narrows") if name.startswith("solution")]
-    loaded = narrows.load("m.narrows").partial_fit(X, y)
-    assert_same_answers(loaded, estimator.partial_fit(X, y), X)
 
 
 WRONG = {

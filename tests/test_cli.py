@@ -115,10 +115,9 @@ def test_info_ranks_as_the_selection_does_and_its_json_has_no_infinity(run):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ("--method ocfs --param energy=0.5", {"energy": 0.5}),
-        ("--method OCFS --threshold 0.01", {"threshold": 0.01}),
-        ("--method ocfs --n-features 0.5 --priors 1,2,3", {"n_features": 0.5, "priors": [1, 2, 3]}),
+        ("--method OCFS --n-features 0.5 --priors 1,2,3", {"n_features": 0.5, "priors": [1, 2, 3]}),
         ("--method srda --alpha scale --half-life 20", {"alpha": "scale", "half_life": 20.0}),
+        ("--method ocfs --param energy=0.5", {"energy": 0.5}),
     ],
 )
 def test_parameters(run, svm, options, expected):

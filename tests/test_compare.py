@@ -184,14 +184,6 @@ def test_more_dimensions_than_there_are_directions_are_the_largest_number_that_c
         assert [(line.dimensions, line.skipped) for line in lines[1:]] == [(p, "") for p in found]
 
 
-@pytest.mark.parametrize("X", [np.ones((8, 2)), sparse.csr_array(np.ones((8, 2)))])
-def test_fewer_samples_than_neighbours_are_all_neighbours(X):
-    y = np.arange(8) % 2
-    X = X * (1.0 + y)[:, None]
-    lines = compare(X[:4], y[:4], ["ocfs"], [1], ["knn", "knn1"], test=(X[4:], y[4:]))
-    assert [line.micro_f1 for line in lines] == [0.5, 1.0] * 2
-
-
 @pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 def test_logistic_regression_that_does_not_converge_is_named():
     X, y = load_wine(return_X_y=True)

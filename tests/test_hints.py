@@ -26,13 +26,6 @@ from tests.inside import before_chunk
 METHODS = sorted({type(case.estimator) for case in ALL}, key=lambda method: method.__name__)
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
-def test_every_parameter_is_checked(method):
-    for name in method().get_params():
-        with pytest.raises(ParameterError, match=rf"\b{name}\b.*, got "):
-            method(**{name: object()}).fit(*labelled())
-
-
 @pytest.mark.parametrize(
     ("method", "given", "hint"),
     [(OCFS, "k", "n_features"), (OC, "n_features", "n_comp"), (LDA, "shrinkage", "mu"),
@@ -72,16 +65,6 @@ def test_priors_by_class_are_those_of_an_array(method, kind, tmp_path):
     if kind is dict:
         n = other.moments_.n
         assert other.merge(loaded).moments_.n == 2 * n
-
-
-def test_priors_by_class_are_those_of_numeric_labels(run):
-    X, y = [[1.0, 0.0], [2.0, 0.0], [0.0, 3.0], [0.0, 4.0]], [0, 0, 1, 1]
-    narrows.save(OC(priors={np.int64(0): 1.0, 1: 2, 2: 0}).fit(X, y), "n.narrows")
-    assert narrows.load("n.narrows").priors == {0: 1.0, 1: 2, 2: 0}
-    rows = "0 1:1\n0 1:2\n1 2:3\n1 2:4\n"
-    run("""fit a.svm --method oc --param priors={"0":1,"1":3} -o m.narrows""", a__svm=rows)
-    expected = OC(priors=[1, 3]).fit(X, y).components_
-    np.testing.assert_allclose(narrows.load("m.narrows").components_, expected)
 
 
 @pytest.mark.parametrize("value", ["1", None, [1], True])
@@ -144,12 +127,6 @@ def test_wrong_names_and_files_get_a_hint(run, line, hint):
     assert hint in err
 
 
-def test_a_column_whose_name_has_a_semicolon_is_no_separator(run):
-    text = "width; cm,y\n1,u\n2,v\n4,v\n"
-    assert run("fit a.csv --label y --method lda -o m.narrows", a__csv=text)[0] == 0
-    assert run("predict m.narrows b.csv -o p.csv", b__csv="width; cm\n1\n")[0] == 0
-
-
 def test_labels_may_be_missing_or_elsewhere_where_they_are_not_needed(run):
     run("fit t.csv --method srda -o m.narrows", t__csv=ROWS)
     unlabelled = ROWS.replace(",x\n", ",\n").replace(",y\n", ",\n")
@@ -176,16 +153,15 @@ def test_first_rows_that_are_numbers_are_warned_of(run):
         assert (status, "t.csv:1: expected names of columns" in err) == (0, is_warned)
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        WidthError("expected at most 8,192 features, got 9,000. Use OC.", 9000),
-        RangeError("finite sums", "infinity", 3, "Scale the data down.", "height"),
-        DataError("a.csv", "expected a label, got none.", 7),
-        AdvisedError("expected equal terms, got others.", "Fit one."),
-    ],
-    ids=repr,
-)
+ERRORS = [
+    WidthError("expected at most 8,192 features, got 9,000. Use OC.", 9000),
+    RangeError("finite sums", "infinity", 3, "Scale the data down.", "height"),
+    DataError("a.csv", "expected a label, got none.", 7),
+    AdvisedError("expected equal terms, got others.", "Fit one."),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=repr)
 def test_errors_are_pickled(error):
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))

@@ -67,10 +67,8 @@ def test_the_predictions_of_a_file_are_those_of_python(method, run):
         expected = model.predict_proba(X, priors=given)
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-300)
         np.testing.assert_array_equal(labels, model.predict(X, priors=given))
-    header, *rows = (row.split(",") for row in run("predict m.narrows iris.csv -o -")[1].split())
-    assert header == ["probability", "label"]
-    best = [float(probability) for probability, _ in rows]
-    np.testing.assert_allclose(best, P.max(axis=1), rtol=1e-12)
+    assert run("predict m.narrows iris.csv -o p.csv")[0] == 0
+    np.testing.assert_allclose(pd.read_csv("p.csv")["probability"], P.max(axis=1), rtol=1e-12)
     found = json.loads(run("predict m.narrows new.csv -o p.npz --json")[1])
     assert found == {"output": "p.npz", "rows": 150, "accuracy": None, "largest_class": None}
     with np.load("p.npz") as archive:
@@ -157,15 +155,13 @@ def test_a_selection_predicts_as_a_pipeline_does(run, data, method, then):
 @pytest.mark.parametrize("kind", [ForwardFS, CorrelationFS])
 def test_a_selection_predicts_numbers(run, data, kind):
     X, _, price = data
-    method = kind.__name__.lower()
-    line = f"fit first_prices.csv --target price --method {method} --n-features 2 -o m.narrows"
-    assert run(line)[0] == 0
+    fit = "fit first_prices.csv --target price --n-features 2 -o m.narrows --method"
+    assert run(f"{fit} {kind.__name__.lower()}")[0] == 0
     assert run("predict m.narrows rest_prices.csv -o p.csv")[0] == 0
     # the command line makes curves of the columns of a table, but not of numbers alone
     columns = kind(n_features=2).fit(X[:200], price[:200]).get_support()
     expected = ReducedRank().fit(X[:200, columns], price[:200]).predict(X[200:, columns])
     np.testing.assert_allclose(pd.read_csv("p.csv")["price"], expected, atol=1e-10)
-    assert load("m.narrows").score(X[200:], price[200:]) > 0.9
 
 
 def test_what_predicts_is_updated_and_says_if_the_selection_changes(run, data):
@@ -200,16 +196,6 @@ def test_models_of_the_same_columns_are_merged_with_what_predicts(run, data):
     assert not hasattr(load("m.narrows"), "predict")
 
 
-def test_standard_input_is_read_once_unless_it_is_asked_for(run, data):
-    line, text = FIT.replace("first.csv", "-") + " m.narrows", Path("first.csv").read_bytes()
-    for said in (run(line, stdin=text), run("predict m.narrows rest.csv -o p.csv")):
-        assert "--then srda" in said[2]
-    assert run(f"{line} --then srda", stdin=text)[::2] == (0, "")
-    assert run(f"{FIT} n.narrows")[0] == 0
-    found, expected = (load(f"{name}.narrows").predict_proba(data[0]) for name in "mn")
-    np.testing.assert_array_equal(found, expected)
-
-
 @pytest.mark.parametrize(
     ("line", "status", "said"),
     [
@@ -219,7 +205,6 @@ def test_standard_input_is_read_once_unless_it_is_asked_for(run, data):
         ("fit first.csv --label kind --like m.narrows --then srda -o x", 2, "--like"),
         ("update v.narrows new.csv -o x", 1, "--then none"),  # no labels for what predicts
         ("predict m.narrows rest.csv -o x.csv --priors 1,1", 2, "priors"),
-        ("predict m.narrows rest.csv -o x.csv --priors a=.2,b=.8", 2, "priors"),
         ("predict oc.narrows rest.csv -o x.csv", 2, "expected a model that predicts"),
     ],
 )
@@ -245,13 +230,13 @@ def test_a_selection_alone_does_not_predict(run, data):
 
 
 @pytest.mark.slow
+# in the selection, in what predicts, and in both
 @pytest.mark.parametrize(
-    ("line", "after"),
-    [(OF_OCFS, 4), (OF_OCFS, 14), ("update a.narrows rest.csv", 3)],
-)  # in the selection, and in what predicts
-def test_an_interrupted_run_goes_on_with_the_same_bytes(run, data, monkeypatch, line, after):
+    ("line", "n"), [(OF_OCFS, 4), (OF_OCFS, 14), ("update a.narrows rest.csv", 3)]
+)
+def test_an_interrupted_run_goes_on_with_the_same_bytes(run, data, monkeypatch, line, n):
     def stop(number, size):
-        if number == after:
+        if number == n:
             signal.raise_signal(signal.SIGINT)
 
     assert run(f"{FIT} a.narrows")[0] == 0

@@ -74,10 +74,9 @@ def test_what_fit_learns_is_what_the_encoder_and_the_estimator_learn(ok):
     found = load_model("m.narrows")
     np.testing.assert_allclose(found.components_, pipeline[1].components_, rtol=1e-8, atol=1e-12)
     narrows.save(pipeline, "p.narrows")
-    said = [ok(f"predict {m}.narrows new.csv --label churn -o {m}.csv --json")[0] for m in "mp"]
+    for name in "mp":
+        ok(f"predict {name}.narrows new.csv --label churn -o {name}.csv")
     assert Path("m.csv").read_text() == Path("p.csv").read_text()
-    most = max(map([row[-1] for row in customers()[300:]].count, ("yes", "no")))
-    assert json.loads(said[0])["largest_class"]["accuracy"] == most / 100
     assert "phone: left out" in ok("info p.narrows")[0]
     assert len(json.loads(ok("info m.narrows --json")[0])["table"]) == len(NAMES) - 1
     found = []
@@ -87,20 +86,6 @@ def test_what_fit_learns_is_what_the_encoder_and_the_estimator_learn(ok):
     np.testing.assert_array_equal(*found)
     # the labels are a column more
     assert "ignored: 'churn'." in ok("predict p.narrows new.csv -o p.csv")[1]
-
-
-@pytest.mark.parametrize("method", ["srda", "ocfs", "lda", "onlinesrda", "pca"])
-def test_batches_updates_and_merges_of_tables(ok, run, method):
-    rows = customers()
-    for name, part in ("a", rows[:150]), ("b", rows[150:300]):
-        write(f"{name}.csv", part)
-        ok(f"fit {name}.csv --label churn --method {method} -o {name}.narrows --chunk-rows 50")
-    ok("update a.narrows b.csv --label churn -o both.narrows")
-    ok("transform both.narrows new.csv --label churn -o z.npy")
-    assert np.isfinite(np.load("z.npy")).all()
-    status, _, err = run("merge a.narrows b.narrows -o ab.narrows")
-    assert (status, "narrows fit --like MODEL" in err) == (1, True)
-    ok("merge a.narrows both.narrows -o ab.narrows")
 
 
 @pytest.mark.slow
