@@ -150,6 +150,11 @@ WRONG = [  # what is run, its status, and words of the one line that it prints
     (FIT + "oc --param q=1", 2, "got 'q'"),
     (FIT + "oc --n-components 5", 2, "at most 1 direction, got 5"),
     (FIT + "oc --every 5", 2, "--checkpoint"),
+    (FIT + "oc --param q", 2, "NAME=VALUE"),
+    (FIT + f"oc --n-components {'9' * 400}", 2, "--n-components"),
+    (FIT + "forwardfs --start x1", 2, "no names, got 'x1'"),
+    ("fit a.svm --method oc -o -", 2, "a file for the model"),
+    ("info .", 2, "got a folder"),
     (FIT + "ocfs --tolerance 0.1", 2, "Version 0.4 removed it"),
     (FIT + f"mmc --param eps={'[' * 100_000}", 2, "--eps"),
     ("fit empty.svm --method oc -o x", 1, "empty.svm: expected at least one row"),
@@ -163,7 +168,10 @@ WRONG = [  # what is run, its status, and words of the one line that it prints
     ),
     ("transform half.narrows a.svm -o x.npz", 1, "half.narrows: expected a narrows model"),
     (REDUCE + "a.svm -o x.jsonl", 2, "a format for numbers"),
+    (REDUCE + "a.svm -o x.h5ad", 2, "only reads"),
+    (REDUCE + "a.svm -o x.npz --width 9", 2, "--width"),
     (REDUCE + "wide.svm -o x.npz", 1, "wide.svm:2: "),
+    (REDUCE + "a.csv -o x.npz", 1, "rows of 2 columns, got 3"),
     (REDUCE + "words.jsonl -o x.npz", 2, "numbers, as m.narrows has, got texts"),
     ("transform words.narrows words.csv -o x.svm", 2, "labels that are numbers, got 'u'"),
     ("transform words.narrows other.csv -o x.npz", 1, "all but 'a', and 'q' besides"),
@@ -175,7 +183,7 @@ WRONG = [  # what is run, its status, and words of the one line that it prints
 def test_what_goes_wrong_is_one_line_and_leaves_nothing(run, tmp_path, line, expected, message):
     files = {
         "a__svm": GOOD, "words__csv": "a,class\n1,u\n2,v\n", "a__txt": "1", "empty__svm": "",
-        "bad__svm": "1 1:1\n2 x:1\n", "a__csv": "a,b\n1,2\n", "wide__svm": "1 1:1\n1 3:1\n",
+        "bad__svm": "1 1:1\n2 x:1\n", "a__csv": "a,b,c\n1,2,3\n", "wide__svm": "1 1:1\n1 3:1\n",
         "words__jsonl": '{"text": "?", "label": "a"}\n', "other__csv": "q,class\n1,u\n",
     }  # fmt: skip
     narrows.save(OCFS(n_features=1).fit([[1.0, 1.0], [0.0, 5.0]], [1, 2]), "m.narrows")
@@ -262,8 +270,9 @@ def test_pipes(run, tmp_path, svm):
         assert (status, out, message in err) == (expected_status, "", True), err
         assert not Path("x.narrows").exists()
     words = b'{"label": 1, "text": "a b"}\n{"label": 2, "text": "c"}\n'
-    for table in (words, b"a,class\n1,x\n2,y\n", b"# from elsewhere\n1 0:1 1:2\n2 0:3\n"):
+    for table in (words, b"a,class\n1,x\n2,y\n"):
         assert run("fit - --method oc -o t.narrows", table)[0] == 0
+    assert run("fit - --one-based --method oc -o t.narrows", b"# a comment\n" + content)[0] == 0
 
 
 def bytes_read(pid, name):

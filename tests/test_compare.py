@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn import decomposition
@@ -33,7 +34,7 @@ from threadpoolctl import threadpool_limits
 from narrows import LDA, MMC, OC, OCFS, ForwardFS, OnlineSRDA
 from narrows.command.cli import main
 from narrows.errors import ParameterError
-from narrows.evaluate import compare
+from narrows.evaluate import compare, retrieval
 from narrows.table import TableEncoder
 from tests.cases import bytes_of, labelled
 from tests.inside import pretend
@@ -109,7 +110,7 @@ def test_the_classifiers_are_those_of_scikit_learn(digits):
 
 def test_folds_are_averaged():
     X, y = labelled(n=120, d=6)
-    [_, line] = compare(X, y, ["oc"], [1], ["svm"], cv=4, seed=3)
+    [_, line] = compare(X, y, ["oc", "oc"], [1, 1], ["svm"], cv=4, seed=3)  # once
     scores = []
     for train, test in StratifiedKFold(4, shuffle=True, random_state=3).split(X, y):
         oc = OC(1).fit(X[train], y[train])
@@ -139,6 +140,7 @@ def test_forward_selection_is_compared_by_default_where_its_sums_are_small():
     ("arguments", "word"),
     [
         ({"methods": ["pcaa"]}, "got 'pcaa'"),
+        ({"methods": "oc"}, "got 'oc'"),
         ({"methods": [LinearSVC()]}, "with fit"),
         ({"X": {"a": np.arange(60)}}, "got a map"),
         ({"classifiers": ["svn"]}, "Did you mean svm"),
@@ -159,6 +161,16 @@ def test_what_is_asked_for_has_to_be_there(arguments, word):
     X, y = labelled()
     with pytest.raises(ParameterError, match=word):
         compare(**{"X": X, "y": y} | arguments)
+
+
+def test_arrow_tables_are_compared_as_data_frames_and_have_their_columns_in_order():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    asked = {"methods": ["oc"], "dims": [2], "preprocess": TableEncoder(splines=0), "cv": 3}
+    first, second = (compare(x, y, **asked) for x in (X, pa.table(X)))
+    assert first[1].micro_f1 == second[1].micro_f1
+    for compared in (compare, retrieval):
+        with pytest.raises(ParameterError, match="columns of X in their order"):
+            compared(X, y, dims=[2], test=(X[X.columns[::-1]], y))
 
 
 @pytest.mark.slow
@@ -211,6 +223,7 @@ def test_what_another_classifier_finds_is_said_where_the_svm_finds_nothing():
     chosen = compare(X, y, ["srda", "ocfs"], [1], repeats=2).recommendation_
     assert chosen.verdict == "nothing"
     assert (chosen.other.method, chosen.other.classifier) == ("all columns", "knn")
+    assert "all 4 features with knn" in str(chosen)
 
 
 @pytest.mark.slow
@@ -250,6 +263,8 @@ def test_metrics_of_rare_classes_are_those_of_scikit_learn(classifier):
         assert getattr(lines[0], metric) == pytest.approx(expected, abs=1e-9)
         assert lines.metric == lines.recommendation_.metric == metric
         assert getattr(lines.largest_class_, metric) == pytest.approx(constant)
+    lines = compare(*given, [classifier], test=test, metric="log_loss")
+    assert lines.recommendation_.best.log_loss == min(line.log_loss for line in lines)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -335,6 +350,11 @@ USED = {
 @pytest.mark.parametrize(
     ("command", "status", "word"),
     [
+        ("none.svm", 2, "none.svm"),
+        ("few.csv", 1, "few.csv: expected at least 11 samples"),
+        ("n.csv --min-df 2 --dims 1", 2, "--min-df"),
+        ("a.jsonl --classifier tree", 2, "'tree'"),
+        ("a.jsonl --report none/r.html", 2, "folder none"),
         ("a.jsonl --dims few", 2, "--dims"),
         ("a.jsonl --test a.jsonl --cv 3", 2, "--test, --cv"),
         ("c.jsonl", 1, "'land'"),

@@ -185,7 +185,7 @@ def test_wrong_tables_are_one_line_each(ok, run, monkeypatch):
     assert "x.csv:9" in error_of(fit)
     write("x.csv", [*rows[:333], ("1e400", *rows[333][1:]), *rows[334:]])
     assert "in row 333" in error_of("compare x.csv --label churn --methods srda")
-    for options in ("--categories nothing", "--numbers plan"):
+    for options in ("--categories nothing", "--numbers plan", "--columns nothing"):
         error_of(f"{FIT} {options}")
     np.save("x.npy", np.ones((3, 2)))
     assert "tables" in error_of("predict m.narrows x.npy -o o.csv")
