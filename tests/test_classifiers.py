@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 from narrows import LDA, SRDA, KernelSRDA, OnlineSRDA
 from tests.cases import labelled
 from tests.inside import solution_of
-from tests.solvers import UNIT, regressions
 from tests.traced import stopped
 
 METHODS = [
@@ -201,19 +200,6 @@ def ridge_outputs(X, y, alpha, other):
     m, T = X.mean(axis=0), np.eye(y.max() + 1)[y]
     B = np.linalg.solve((X - m).T @ (X - m) + alpha * np.eye(X.shape[1]), (X - m).T @ T)
     return T.mean(axis=0) + (other - m) @ B
-
-
-@pytest.mark.parametrize(("c", "k"), [(3, 7), (6, 6), (40, 5)])
-def test_regressions_are_computed_in_the_smaller_of_classes_and_coordinates(c, k):
-    rng = np.random.default_rng(0)
-    y = np.arange(4 * c) % c
-    X, alpha = rng.normal(size=(4 * c, k)) + 3 * rng.normal(size=(c, k))[y], 0.7
-    d = np.array([X[y == j].mean(axis=0) for j in range(c)]) - X.mean(axis=0)
-    within = X - X.mean(axis=0) - d[y]
-    coef = len(y) * np.linalg.solve(within.T @ within + alpha * np.eye(k), d.T)
-    found, offset = regressions(d, coef, np.full(c, 4.0))
-    outputs = ((X - X.mean(axis=0)) @ found + offset) * UNIT
-    np.testing.assert_allclose(outputs, ridge_outputs(X, y, alpha, X), rtol=0, atol=1e-12)
 
 
 def normal_scores(X, y, alpha, other):

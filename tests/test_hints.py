@@ -75,16 +75,6 @@ def test_priors_by_class_have_to_be_numbers_for_each_class(value):
             OC(priors=priors).fit(X, y)
 
 
-def test_subclasses_may_pass_parameters_on():
-    class Loud(OC):
-        def __init__(self, n_components=None, **more):
-            super().__init__(n_components, **more)
-
-    X, y = labelled(c=3)
-    assert Loud(half_life=5.0).half_life == 5.0
-    assert Loud(1).fit(X, y).transform(X).shape[1] == 1
-
-
 def test_a_window_is_saved_as_its_estimator(tmp_path):
     window = Window(OC(), 20).partial_fit(*labelled())
     with pytest.raises(TypeError, match=r"got Window.*estimator_"):
@@ -108,15 +98,13 @@ def test_options_stand_for_parameters_in_backquotes_where_the_verb_has_them(run,
 
 @pytest.mark.parametrize(
     ("line", "hint"),
-    [
-        ("fit a.csv --label Weight --method oc", "Did you mean 'weight'?"),
-        ("fit semi.csv --label y --method oc", "--separator"),
-        ("fit none.csv --label y --method oc", "Fill in a label"),
-        ("convert a.csv o.npz --label lable", "'lable'"),
-        ("predict m.narrows t.csv --label lable -o -", "Did you mean 'label'?"),
-        ("predict n.narrows t.csv --target bb -o -", "'bb'"),
-    ],
-)
+    [("fit a.csv --label Weight --method oc", "Did you mean 'weight'?"),
+     ("fit semi.csv --label y --method oc", "--separator"),
+     ("fit none.csv --label y --method oc", "Fill in a label"),
+     ("convert a.csv o.npz --label lable", "'lable'"),
+     ("predict m.narrows t.csv --label lable -o -", "Did you mean 'label'?"),
+     ("predict n.narrows t.csv --target bb -o -", "'bb'")],
+)  # fmt: skip
 def test_wrong_names_and_files_get_a_hint(run, line, hint):
     table = "a,weight,y\n" + "".join(f"{k}x,{k / 4},{'uv'[k % 2]}\n" for k in range(9))
     files = {"a__csv": table, "semi__csv": table.replace(",", ";"), "none__csv": "a,y\n1,u\n2,\n"}

@@ -141,16 +141,6 @@ def test_the_command_of_every_method_runs(method, run):
 
 
 @pytest.mark.slow
-def test_the_command_has_the_options_of_texts(run):
-    texts = ["sea salt of the sea", "hill of the trees", "sea ship of salt", "hill and trees"] * 5
-    rows = "".join(json.dumps({"text": text, "label": text[0]}) + "\n" for text in texts)
-    given = "t.jsonl --ngram-range 1,2 --max-df 0.9"
-    out = run(f"compare {given} --dims 1 --classifier knn", t__jsonl=rows)[1]
-    command = next(row for row in out.splitlines() if row.startswith(f"narrows fit {given}"))
-    assert run(command.removeprefix("narrows "))[0] == 0
-
-
-@pytest.mark.slow
 def test_without_a_reduction_of_narrows_there_is_no_command(run):
     for options, data in ("--methods sklearn-pca", labelled(n=100, d=6)), ("", wide_apart(1)):
         status, out, _ = run(f"compare a.csv --label kind {options}", a__csv=to_csv(*data))
@@ -165,18 +155,18 @@ def test_all_features_are_no_reduction():
     assert lines.recommendation_ is None
     assert compare(X, y, ["ocfs"], [1, 3]).recommendation_.line.dimensions == 1
     assert compare(X, y, [StandardScaler], [5], repeats=1).recommendation_ is None
-    by_default = compare(*labelled(n=60, d=150), ["ocfs"], repeats=1, classifiers=["svm"])
-    assert [line.dimensions for line in by_default[1:]] == [2, 10, 75]
 
 
 @pytest.mark.slow
-def test_all_splits_have_the_same_sizes(run):
-    """Also of texts, whose number of terms depends on the split."""
-    rng = np.random.default_rng(0)
+def test_all_splits_of_texts_have_the_same_sizes_and_the_command_has_their_options(run):
+    rng = np.random.default_rng(0)  # the number of terms depends on the split
     rows = [f"{k % 2},w{rng.integers(40)} w{rng.integers(40)} t{k % 2}\n" for k in range(60)]
-    command = "compare a.csv --label kind --text body --methods ocfs --classifier svm --json"
+    given = "a.csv --label kind --text body --ngram-range 1,2 --max-df 0.9"
+    command = f"compare {given} --methods ocfs --classifier svm --json"
     found = json.loads(run(command, a__csv="kind,body\n" + "".join(rows))[1])
     assert (found["splits"], len(found["lines"])) == (5, 4)
+    assert found["fit"].startswith(f"narrows fit {given}")
+    assert run(found["fit"].removeprefix("narrows "))[0] == 0
 
 
 def scored(method, dimensions, accuracy, seconds=1.0, classifier="svm", n=2000, seed=None):
@@ -305,23 +295,18 @@ def test_a_comparison_writes_its_report(tmp_path):
     rng = np.random.default_rng(0)
     y = rng.choice(3, 600, p=[0.9, 0.07, 0.03])
     X = pd.DataFrame(rng.normal(size=(600, 10)) + 2 * np.eye(3, 10)[y]).add_prefix("x ")
-    methods = ["srda", OCFS(priors=np.float32([0.2, 0.3, 0.5]))]  # of any type
-    methods += [make_pipeline(StandardScaler(), OCFS()), "sklearn-pca"]
+    methods = ["srda", OCFS(priors=np.float32([0.2, 0.3, 0.5])), "sklearn-pca"]  # of any type
     lines = compare(X, y, methods, np.array([2]), ["logistic"], repeats=1, seed=np.int64(3))
     pickle.loads(pickle.dumps(lines)).report(tmp_path / "r.html")
-    page, found = (
-        (tmp_path / "r.html").read_text("utf-8"),
-        json.loads((tmp_path / "r.json").read_text("utf-8")),
-    )
+    page, found = ((tmp_path / f"r.{kind}").read_text("utf-8") for kind in ("html", "json"))
+    found = json.loads(found)
     assert found["sentence"] == lines.sentence_
     assert ("Reliability of " in page, "<h2>Command</h2>" in page) == (True, False)
     assert [line["micro_f1"] for line in found["lines"]] == [line.micro_f1 for line in lines]
-    kept = [model["kept"][0]["name"] for model in found["models"] if "kept" in model]
-    assert kept[0].startswith("x ")
     (outcome,) = lines.recommendation_.line.outcomes
     P = outcome.probabilities
-    order = np.argsort(P.max(axis=1), kind="stable")
-    tenths = np.array_split((P.argmax(axis=1) == outcome.true)[order], 10)
-    np.testing.assert_allclose(found["reliability"]["share"], [each.mean() for each in tenths])
+    right = (P.argmax(axis=1) == outcome.true)[np.argsort(P.max(axis=1), kind="stable")]
+    shares = [tenth.mean() for tenth in np.array_split(right, 10)]
+    np.testing.assert_allclose(found["reliability"]["share"], shares)
     with pytest.raises(ParameterError, match="html"):
         lines.report(tmp_path / "r.pdf")

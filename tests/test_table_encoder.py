@@ -130,17 +130,13 @@ def test_parameters_overrule(parameter, column, kind):
 
 @pytest.mark.parametrize(
     ("known", "later"),
-    [
-        ([1, 2], np.array([1.0, 2.0])),
-        (["1", "2"], ["1.0", "2.0"]),  # which pandas writes where a cell is missing
-        ([False, True], ["FALSE", "true"]),
-        (["TRUE", "FALSE"], ["1", "0.0"]),
-        (["2020-01-01", "2020-01-02"], np.array(["2020-01-01", "2020-01-02"], "M8[ns]")),
-        (np.array(["2020-01-01", "2020-01-02"], "M8[us]"), ["2020-01-01", "2020-01-02 00:00"]),
-        (np.array([0.1, 0.2], np.float32), [0.1, 0.2]),
-    ],
+    [([1, 2], np.array([1.0, 2.0])), ([False, True], ["FALSE", "true"]),
+     (["1", "2"], ["1.0", "2.0"]),  # which pandas writes where a cell is missing
+     (["TRUE", "FALSE"], ["1", "0.0"]), (np.array([0.1, 0.2], np.float32), [0.1, 0.2]),
+     (["2020-01-01", "2020-01-02"], np.array(["2020-01-01", "2020-01-02"], "M8[ns]")),
+     (np.array(["2020-01-01", "2020-01-02"], "M8[us]"), ["2020-01-01", "2020-01-02 00:00"])],
     ids=str,
-)
+)  # fmt: skip
 def test_categories_are_known_as_other_types_and_files_write_them(known, later):
     encoder = TableEncoder(categories=["a"]).fit({"a": np.tile(known, 20)})
     same(encoder.transform({"a": later}), encoder.transform({"a": known}))

@@ -245,39 +245,26 @@ def test_other_types_are_no_numbers(cells):
         encoded(fitted(OTHER * 9), cells)
 
 
-def people(n=N, seed=0):
-    rng = np.random.default_rng(seed)
-    joined = pd.Series(NO_TIME[rng.integers(0, N, n)]).reset_index(drop=True)
-    plan = rng.choice(["Basic", "BASIC ", "Pro", "pro"], n, p=[0.4, 0.1, 0.3, 0.2])
-    leaves = (joined > pd.Timestamp(2022, 10, 1)) | (np.char.lower(plan) == "pro")
-    return pd.DataFrame({
-        "paid": replaced([f"{v:.2f}" for v in rng.gamma(3, 20, n)], ["-", "n.v."]),
-        "joined": joined.dt.strftime("%d.%m.%Y").tolist(), "plan": plan,
-        "due": [f"{a:02}/{b:02}/2023" for a, b in rng.integers(1, 13, (n, 2))],
-        "leaves": np.where(leaves, "yes", "no"),
-    })  # fmt: skip
-
-
-FIT = "--label leaves --method srda --dates day-first"
-
-
 @pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
 def test_files_are_decided_and_encoded_as_dataframes(kind, run):
-    table, new = people(), people(60, 1)
-    for name, each in ("a", table), ("new", new):
-        if kind == "parquet":
-            each.to_parquet(f"{name}.{kind}", index=False)
-        else:
-            each.to_csv(f"{name}.{kind}", index=False, sep="\t" if kind == "tsv" else ",")
+    parts = np.random.default_rng(0).integers(1, 13, (N, 2))
+    table = pd.DataFrame({
+        "paid": replaced(NUMBERS, ["-", "n.v."]), "plan": ["Basic", "BASIC ", "Pro", "pro"] * 75,
+        "due": [f"{a:02}/{b:02}/2023" for a, b in parts],
+    })  # fmt: skip
+    y = np.where(parts[:, 1] > 6, "yes", "no")
+    if kind == "parquet":
+        table.assign(leaves=y).to_parquet("a.parquet", index=False)
+    else:
+        table.assign(leaves=y).to_csv(f"a.{kind}", index=False, sep=",\t"[kind == "tsv"])
     encoder = TableEncoder(dates="day-first")
-    X = encoder.fit_transform(table.drop(columns="leaves"))
-    model = SRDA().fit(X, table["leaves"])
-    expected = model.predict(encoder.transform(new.drop(columns="leaves"))).tolist()
-    status, _, err = run(f"fit a.{kind} {FIT} --chunk-rows 70 -o m.narrows")
+    expected = SRDA().fit(encoder.fit_transform(table), y).predict(encoder.transform(table))
+    fit = f"fit a.{kind} --label leaves --method srda --dates day-first --chunk-rows 70"
+    status, _, err = run(f"{fit} -o m.narrows")
     assert status == 0
     assert all(f"{each.column}: {each.kind} ({each.reason})" in err for each in encoder.decisions_)
-    assert run(f"predict m.narrows new.{kind} --label leaves -o out.csv")[0] == 0
-    assert pd.read_csv("out.csv")["label"].tolist() == expected
+    assert run(f"predict m.narrows a.{kind} --label leaves -o out.csv")[0] == 0
+    assert pd.read_csv("out.csv")["label"].tolist() == expected.tolist()
 
 
 def test_maps_without_forms_are_read_as_before():
