@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import warnings
@@ -174,17 +173,15 @@ def test_samples_of_numbers_need_no_scikit_learn():
 @pytest.fixture
 def rows(in_folder):
     """Files of texts and of a table with columns of each kind, in one row a sample."""
-    rng, lines = np.random.default_rng(0), ["size,plan,joined,note,sold,vip"]
-    days, words = np.arange("2021-01-01", "2025-01-01", dtype="M8[D]"), ["the", "sea", "İ", "ship"]
-    texts = []
-    for k in range(200):
-        note = " ".join(rng.choice(words, 6))
-        texts.append({"text": f"{note} {'salt' if k % 2 else 'tree'}", "label": k % 2})
-        size = "" if k % 9 == 0 else f"{rng.normal(k % 2, 1):.3f}"
-        plan = rng.choice(["basic", "pro", ""])
-        lines.append(f"{size},{plan},{rng.choice(days)},{note},{k % 2},{k % 3 == 0}")
-    Path("t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    Path("t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in texts))
+    rng, sold = np.random.default_rng(0), np.arange(200) % 2
+    notes = [" ".join(rng.choice(["the", "sea", "İ", "ship"], 6)) for _ in sold]
+    texts = [f"{note} {('salt', 'tree')[k % 2]}" for k, note in enumerate(notes)]
+    pd.DataFrame({"text": texts, "label": sold}).to_json("t.jsonl", orient="records", lines=True)
+    pd.DataFrame({
+        "size": np.where(np.arange(200) % 9, rng.normal(sold).round(3), np.nan), "note": notes,
+        "plan": rng.choice(["basic", "pro", ""], 200), "vip": np.arange(200) % 3 == 0,
+        "joined": np.datetime64("2021-01-01") + rng.integers(0, 1461, 200), "sold": sold,
+    }).to_csv("t.csv", index=False)  # fmt: skip
 
 
 @pytest.mark.slow
@@ -205,24 +202,23 @@ def test_texts_need_no_scikit_learn(rows):
         "t.csv --label sold --method ocfs --n-features 5 --then srda",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("priors", [None, "balanced"])
-def test_texts_and_tables_have_the_answers_of_the_estimator(fit, priors, rows):
+def test_texts_and_tables_have_the_answers_of_the_estimator(fit, rows):
     assert cli.main(f"fit {fit} -o m.narrows".split()) == 0
-    path, options = fit.split()[0], "" if priors is None else f"--priors {priors}"
-    assert cli.main(f"predict m.narrows {path} --proba -o p.csv {options}".split()) == 0
-    assert cli.main(f"transform m.narrows {path} -o x.csv".split()) == 0
-    model = load_model("m.narrows")
+    path, model = fit.split()[0], load_model("m.narrows")
     if path == "t.jsonl":
-        texts = [json.loads(line)["text"] for line in Path(path).read_text().splitlines()]
-        X = source_of(model).tfidf.transform(texts)
+        X = source_of(model).tfidf.transform(pd.read_json(path, lines=True)["text"])
     else:
         X = source_of(model).encoder.transform(pd.read_csv(path).drop(columns="sold"))
-    found = np.loadtxt("p.csv", delimiter=",", skiprows=1)
-    np.testing.assert_array_equal(found[:, :2], model.predict_proba(X, priors))
-    np.testing.assert_array_equal(found[:, 2], model.predict(X, priors))
-    X_r = model.transform(X)
+    for priors in ("empirical", "balanced"):
+        command = f"predict m.narrows {path} --proba -o p.csv --priors {priors}"
+        assert cli.main(command.split()) == 0
+        found = np.loadtxt("p.csv", delimiter=",", skiprows=1)
+        np.testing.assert_array_equal(found[:, :2], model.predict_proba(X, priors))
+        np.testing.assert_array_equal(found[:, 2], model.predict(X, priors))
+    assert cli.main(f"transform m.narrows {path} -o x.csv".split()) == 0
+    X_r = dense(model.transform(X))
     found = np.loadtxt("x.csv", delimiter=",", skiprows=1, ndmin=2)[:, : X_r.shape[1]]
-    np.testing.assert_array_equal(found, X_r.toarray() if hasattr(X_r, "toarray") else X_r)
+    np.testing.assert_array_equal(found, X_r)
 
 
 def read(content, **options):

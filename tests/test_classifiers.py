@@ -8,11 +8,12 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from narrows import LDA, SRDA, KernelSRDA, OnlineSRDA
+from narrows import LDA, SRDA, KernelSRDA, OnlineSRDA, load, save
 from tests.cases import labelled
 from tests.inside import solution_of
 from tests.traced import stopped
@@ -150,6 +151,8 @@ def test_classes_to_come_have_priors_but_no_probability_and_several_labels_have_
 def test_a_class_of_one_label_is_certain_until_another_appears(estimator):
     X, y = three()
     stream, first, second = clone(estimator), y == "no", y == "yes"
+    with pytest.raises(NotFittedError):
+        stream.predict_log_proba(X)
     stream.partial_fit(X[first], y[first])
     assert stream.predict(X).tolist() == ["no"] * len(X)
     assert stream.predict_proba(X).tolist() == [[1.0]] * len(X)
@@ -170,7 +173,7 @@ def test_samples_of_one_point_for_each_class_are_certain(estimator):
 
 
 @streamed
-def test_classes_that_are_given_have_probability_0_until_they_appear(estimator):
+def test_classes_that_are_given_have_probability_0_until_they_appear(estimator, tmp_path):
     X, y = three()
     first, given = y != "maybe", ["maybe", "no", "yes", "zero"]
     stream = clone(estimator).partial_fit(X[first], y[first], classes=given)
@@ -182,6 +185,8 @@ def test_classes_that_are_given_have_probability_0_until_they_appear(estimator):
     np.testing.assert_allclose(P[:, 1:3], alone.predict_proba(X), rtol=1e-12)
     # BLAS may add up products with more columns, those of unseen classes, in another order
     np.testing.assert_allclose(stream.components_, alone.components_, rtol=1e-12)
+    save(stream, tmp_path / "m.narrows")
+    assert load(tmp_path / "m.narrows").classes_.tolist() == given
     for each in (stream, alone):
         each.partial_fit(X[~first], y[~first])
     np.testing.assert_allclose(stream.predict_proba(X)[:, :3], alone.predict_proba(X), rtol=1e-12)

@@ -152,6 +152,7 @@ WRONG = [  # what is run, its status, and words of the one line that it prints
     (FIT + "oc --every 5", 2, "--checkpoint"),
     (FIT + "oc --param q", 2, "NAME=VALUE"),
     (FIT + f"oc --n-components {'9' * 400}", 2, "--n-components"),
+    (FIT + "immc --param theta={}", 2, "--theta"),
     (FIT + "forwardfs --start x1", 2, "no names, got 'x1'"),
     ("fit a.svm --method oc -o -", 2, "a file for the model"),
     ("info .", 2, "got a folder"),
@@ -270,8 +271,9 @@ def test_pipes(run, tmp_path, svm):
         assert (status, out, message in err) == (expected_status, "", True), err
         assert not Path("x.narrows").exists()
     words = b'{"label": 1, "text": "a b"}\n{"label": 2, "text": "c"}\n'
-    for table in (words, b"a,class\n1,x\n2,y\n"):
+    for table in (b"a,class\n1,x\n2,y\n", words):
         assert run("fit - --method oc -o t.narrows", table)[0] == 0
+    assert run("transform t.narrows - -o -", b"text\na b\n")[0] == 0  # of one column
     assert run("fit - --one-based --method oc -o t.narrows", b"# a comment\n" + content)[0] == 0
 
 

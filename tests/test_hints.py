@@ -36,6 +36,11 @@ def test_the_parameter_that_is_meant_is_named(method, given, hint):
         method(**{given: 5})
 
 
+def test_methods_of_others_name_what_has_them():
+    with pytest.raises(AttributeError, match=r"narrows\.river\.OneByOne\(OnlineSRDA\(\)\)"):
+        narrows.OnlineSRDA().learn_one  # noqa: B018
+
+
 def test_a_size_replaces_another():
     X, y = labelled(d=6)
     ocfs = OCFS(energy=0.8).fit(X, y)

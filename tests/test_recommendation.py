@@ -13,7 +13,7 @@ import pytest
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 
 from narrows import OC, OCFS
@@ -231,6 +231,15 @@ def test_a_selection_of_all_columns_of_a_table_is_no_reduction():
     assert lines.recommendation_ is None
     lines[1].all_columns = False
     assert lines.recommendation_.line is lines[1]
+    lines.columns_in_order_ = [f"c{k}" for k in range(30)]
+    assert ", ".join(lines.columns_in_order_[:20]) in str(lines)
+    assert lines.columns_in_order_[20] not in str(lines)
+
+
+def test_the_better_classifier_of_one_reduction_is_recommended():
+    lines = Comparison([scored("oc", 2, 0.79), scored("oc", 2, 0.8, classifier="knn")])
+    assert lines.recommendation_.line.classifier == "knn"
+    assert "No reduction has a higher score" in str(lines)
 
 
 def test_nothing_is_recommended_where_nothing_was_compared():
@@ -242,14 +251,14 @@ def test_nothing_is_recommended_where_nothing_was_compared():
         skipped.report("r.html")
 
 
-class Counting(StandardScaler):
+class Counting(FunctionTransformer):
     """Notes the samples that it was fitted to, by their first value."""
 
     fitted: list = []  # noqa: RUF012 - also of copies
 
     def fit(self, X, y=None):
         self.fitted.append(np.asarray(X)[:, 0].astype(int).tolist())
-        return super().fit(X)
+        return self
 
 
 @pytest.mark.parametrize("where", ["preprocess", "pipeline"])

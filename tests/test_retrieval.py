@@ -183,6 +183,9 @@ def test_the_choice_is_within_one_standard_error_and_never_all_columns():
     assert chosen.line.dimensions == min(line.dimensions for line in near) < 64
     poor = retrieval(X, y, ["truncation"], [2, 4]).best("precision@10", "seen")
     assert poor.are_all_worse
+    assert str(poor).startswith("Every reduction is worse than all 64 features.")
+    with pytest.raises(ParameterError, match="`metric`"):
+        lines.best("recall")
     np.testing.assert_array_equal(poor.estimator.fit(X).transform(X), X[:, :4])
 
 
@@ -207,6 +210,8 @@ def test_the_command_prints_the_table_of_python_and_a_command_that_runs(run, vec
     fit = out.strip().splitlines()[-1]
     assert fit.startswith("narrows fit x.npy --label y.npy --method ")
     assert run(fit.removeprefix("narrows "))[0] == 0
+    out = run(f"{ASKED} --methods truncation --dims 2")[1]
+    assert out.endswith("No command: narrows fit lacks truncation.\n")
     found = json.loads(run(f"{line} --json --left-out 0.25 --repeats 2 --seed 3")[1])
     lines = retrieval(*vectors, dims=[2, 8], ridges=[0.5], left_out=0.25, repeats=2, seed=3)
     assert found["lines"] == lines.as_dicts()

@@ -308,7 +308,7 @@ def test_merge_adds_samples_of_one_map():
     other = first.emptied().partial_fit(table[200:])
     assert first.merge(other, other.emptied()) is first
     assert (first.n_samples_seen_, other.n_samples_seen_) == (240, 40)
-    alone = TableEncoder().merge(first, other)
+    alone = TableEncoder().merge(TableEncoder()).merge(first, other)
     assert alone.n_samples_seen_ == 280
     for each in (first, alone):
         same(each.transform(table), TableEncoder().fit(table[:200]).transform(table))
@@ -379,7 +379,11 @@ LATER = {  # and what the error names
     "a date": (changed(joined=["2024-01-01"] * 3 + ["2024-13-01"] * (N - 3)), "'joined'.* row 3"),
     "infinity": (changed(size=[1.0, -np.inf] * (N // 2)), "-inf in row 1"),
     "too large": (changed(size=[1e200] * N), "'size'"),
+    "lengths": (changed(size=[1.0]), "length"),
     "missing and new": (mixed().drop(columns="plan").assign(**{"": 1}), "'plan', and '' besides"),
+    "new": (mixed().assign(more=1), "'more' besides"),
+    "two of one name": (pd.concat([mixed(), mixed()[["size"]]], axis=1), "different names"),
+    "lists": (changed(plan=[["a"], ["b", "c"]] * (N // 2)), "one value in each cell"),
     "matrices": (changed(plan=np.zeros((N, 2))), "one value in each cell of column 'plan'"),
     "objects": (changed(plan=np.array([{"a": 1}] * N)), "'plan'"),
     "no table": (np.zeros((3, 2)), "a DataFrame, an Arrow table or a mapping of columns, got nda"),
@@ -438,6 +442,7 @@ def test_what_scikit_learn_expects_of_a_transformer():
                 encoder.get_feature_names_out, lambda: encoder.groups_):  # fmt: skip
         with pytest.raises(NotFittedError):
             use()
+    assert not hasattr(encoder, "decisions_")
     tags = get_tags(encoder.fit(table, labels(table))).input_tags
     assert (tags.string, tags.allow_nan) == (True, True)
     same(pickle.loads(pickle.dumps(encoder)).transform(table), encoder.transform(table))
@@ -472,9 +477,10 @@ def test_features_of_one_name_get_their_columns():
     other = TableEncoder(splines=3).fit(dict(reversed(table.items())))
     at = [other.get_feature_names_out().tolist().index(name) for name in names]
     assert (other.transform(table)[:, at] != encoder.transform(table)).nnz == 0
-    steps = make_pipeline(TableEncoder(splines=3), OCFS(n_features=3))
-    chosen = steps.set_output(transform="pandas").fit_transform(table, np.arange(30) % 2)
-    found = steps[0].transform(table)
-    assert list(found.columns) == names
-    np.testing.assert_array_equal(found.to_numpy(), encoder.transform(table).toarray())
-    assert set(chosen.columns) < set(names)
+    for output in "pandas", "polars":
+        steps = make_pipeline(TableEncoder(splines=3), OCFS(n_features=3))
+        chosen = steps.set_output(transform=output).fit_transform(table, np.arange(30) % 2)
+        found = steps[0].transform(table)
+        assert list(found.columns) == names
+        np.testing.assert_array_equal(found.to_numpy(), encoder.transform(table).toarray())
+        assert set(chosen.columns) < set(names)

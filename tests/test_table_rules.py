@@ -228,6 +228,7 @@ def test_durations_are_no_numbers_and_numbers_are_no_durations(form, tmp_path):
         with pytest.raises(ParameterError, match="durations in column 'x', got 5"):
             encoded(each, [None, 5.0])
         assert not encoded(each, [None])[0, 0]
+    assert not encoded(numbers, pd.to_datetime([None]))[0, 0]
 
 
 OTHER_TYPES = [
