@@ -1,4 +1,4 @@
-"""`narrows predict`, selections that predict, rows that are skipped, and numeric targets in files."""
+"""`narrows predict`: classes, selections that predict, skipped rows, and numbers to predict."""
 
 from __future__ import annotations
 
@@ -366,15 +366,15 @@ def test_new_classes_and_files_learned_twice_are_named(run):
         assert (status, "learned a file" in err) == (0, True)
 
 
-N, N_FEATURES = 90, 5
+N, D = 90, 5
 FILES = "a.csv", "a.parquet", "a.npz", "a.svm", "a.h5ad"
 
 
 def samples(n=N, seed=0):
     """Features, and two targets that a linear function of them explains in part."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, N_FEATURES)) * [1, 10, 0.1, 1, 1] + 3
-    Y = X @ rng.normal(size=(N_FEATURES, 2)) + 0.3 * rng.normal(size=(n, 2)) + [1e4, -5]
+    X = rng.normal(size=(n, D)) * [1, 10, 0.1, 1, 1] + 3
+    Y = X @ rng.normal(size=(D, 2)) + 0.3 * rng.normal(size=(n, 2)) + [1e4, -5]
     return X, Y
 
 
@@ -401,8 +401,7 @@ def files(run):
             entries = " ".join(f"{k}:{value!r}" for k, value in enumerate(x, 1))
             file.write(f"{y[0]!r},{y[1]!r} {entries}\n")
     cells, genes = (  # an index of objects is what every version of anndata writes
-        pd.Index([f"{c}{k}" for k in range(n)], dtype=object)
-        for c, n in (("c", N), ("g", N_FEATURES))
+        pd.Index([f"{c}{k}" for k in range(n)], dtype=object) for c, n in (("c", N), ("g", D))
     )
     obs = pd.DataFrame({"price": Y[:, 0], "dose": Y[:, 1]}, cells)
     import_module("anndata").AnnData(X, obs, pd.DataFrame(index=genes)).write_h5ad("a.h5ad")
@@ -429,13 +428,10 @@ def test_every_format_has_the_same_targets(files, path, chunk_rows):
     assert len(chunks) == 1 or chunk_rows == 7
 
 
-def test_one_target_is_of_one_dimension_and_other_columns_are_features(files):
-    X, Y, _ = files
-    ((found, y),) = iter_chunks("a.csv", target="price")
-    np.testing.assert_array_equal(found, np.c_[X[:, :2], Y[:, 1], X[:, 2:]])
-    ((_, other),) = iter_chunks("X.npy", target="price.npy")
-    for each in (y, other):
-        np.testing.assert_array_equal(each, Y[:, 0])
+def test_targets_may_be_in_a_file_beside_an_array_or_beside_texts(files):
+    _, Y, _ = files
+    ((_, y),) = iter_chunks("X.npy", target="price.npy")
+    np.testing.assert_array_equal(y, Y[:, 0])
     ((texts, y),) = iter_chunks("a.jsonl", text="body", target=["dose", "price"])
     assert texts[1] == "sea salt"
     np.testing.assert_array_equal(y, Y[:, ::-1])
@@ -588,12 +584,12 @@ def test_the_lines_are_those_of_scikit_learn():
     X, Y = samples(200)
     y = Y[:, 0]
     methods = ["pls", "correlationfs", "f_regression", "plsregression", "sklearn-pca"]
-    lines = compare(X[:150], y[:150], methods, dims=[2, N_FEATURES], test=(X[150:], y[150:]))
+    lines = compare(X[:150], y[:150], methods, dims=[2, D], test=(X[150:], y[150:]))
     r2 = {(line.method, line.dimensions): line.r2 for line in lines}
     ordinary = LinearRegression().fit(X[:150], y[:150])
     expected = r2_score(y[150:], ordinary.predict(X[150:]))
-    assert r2["all columns", N_FEATURES] == pytest.approx(expected, abs=0.01)
-    assert r2["pls", N_FEATURES] == pytest.approx(r2["all columns", N_FEATURES], abs=0.01)
+    assert r2["all columns", D] == pytest.approx(expected, abs=0.01)
+    assert r2["pls", D] == pytest.approx(r2["all columns", D], abs=0.01)
     best = np.argsort(-f_regression(X[:150], y[:150])[0])[:2]
     line = LinearRegression().fit(X[:150, best], y[:150])
     two = r2_score(y[150:], line.predict(X[150:, best]))
@@ -601,7 +597,7 @@ def test_the_lines_are_those_of_scikit_learn():
     rmse = next(line.rmse for line in lines if line.method == "all columns")
     residuals = y[150:] - ordinary.predict(X[150:])
     assert rmse == pytest.approx(np.sqrt(np.mean(residuals**2)), rel=0.02)
-    assert lines.recommendation_.line.dimensions < N_FEATURES
+    assert lines.recommendation_.line.dimensions < D
 
 
 def test_integers_are_classes_unless_they_are_called_numbers():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import signal
 import threading
@@ -10,7 +9,6 @@ import time
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 
 from narrows import CCIPCA, LDA, OCFS, PLS, SRDA, ForwardFS, KernelSRDA, OnlineSRDA
@@ -82,17 +80,6 @@ def test_another_thread_does_not_wait_for_an_update(estimator, share):
     alone = clone(estimator).partial_fit(*first).partial_fit(*second).partial_fit(*third)
     assert_same(answers(model, X), answers(alone, X))
     assert_same(elsewhere(lambda: answers(model, X)), answers(alone, X))
-
-
-@classifiers
-def test_an_update_solves_for_those_who_read(estimator):
-    first, second, third = parts(estimator, sparse.csr_array)
-    X = third[0]
-    model = clone(estimator).partial_fit(*first)
-    elsewhere(lambda: answers(model, X))
-    model.partial_fit(*second)
-    expected = answers(copy.deepcopy(model), X)
-    assert_same(during(model, third, 0.5), expected)
 
 
 @classifiers

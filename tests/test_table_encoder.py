@@ -119,17 +119,6 @@ def test_what_a_column_is(case):
 
 
 @pytest.mark.parametrize(
-    ("parameter", "column", "kind"),
-    [("categories", "joined", "category"), ("numbers", "row", "number"), ("text", "town", "text"),
-     ("drop", "size", "dropped")],
-)  # fmt: skip
-def test_parameters_overrule(parameter, column, kind):
-    table = mixed()
-    found = kinds(TableEncoder(**{parameter: [column]}).fit(table))
-    assert found == kinds(TableEncoder().fit(table)) | {column: kind}
-
-
-@pytest.mark.parametrize(
     ("known", "later"),
     [([1, 2], np.array([1.0, 2.0])), ([False, True], ["FALSE", "true"]),
      (["1", "2"], ["1.0", "2.0"]),  # which pandas writes where a cell is missing
@@ -170,6 +159,8 @@ def test_all_tables_are_encoded_alike(form):
     encoder, other = TableEncoder().fit(table), FORMS[form](table)
     assert TableEncoder().fit(other).decisions_ == encoder.decisions_
     same(encoder.transform(other), encoder.transform(table))
+    turned = table[list(table)[::-1]].drop(columns="unit")  # which has no features
+    same(encoder.partial_fit(turned).transform(turned), encoder.transform(table))
 
 
 def test_numbers_are_those_of_standard_scaler_and_spline_transformer():
@@ -292,15 +283,6 @@ def test_batches_are_counted_and_do_not_change_the_map():
     same(sparse.vstack(parts, format="csr"), encoder.transform(table))
     same_arrays(encoder.fit(table[:N]).to_arrays(), before)
     same(encoder.fit_transform(table), TableEncoder().fit(table).transform(table))
-
-
-def test_columns_come_in_any_order_and_those_without_features_may_be_missing():
-    table = mixed()
-    encoder = TableEncoder().fit(table)
-    turned = table[list(table)[::-1]]
-    for other in (turned, table.drop(columns=["row", "key", "unit"])):
-        same(encoder.transform(other), encoder.transform(table))
-    assert encoder.partial_fit(turned.drop(columns="unit")).n_samples_seen_ == 2 * N
 
 
 def test_merge_adds_samples_of_one_map():
