@@ -145,8 +145,22 @@ def run_apart(lines):
     return done.stdout.splitlines()[-1].split()
 
 
+@pytest.fixture
+def rows(in_folder):
+    """Files of texts and of a table with columns of each kind, in one row a sample."""
+    rng, sold = np.random.default_rng(0), np.arange(200) % 2
+    notes = [" ".join(rng.choice(["the", "sea", "İ", "ship"], 6)) for _ in sold]
+    texts = [f"{note} {('salt', 'tree')[k % 2]}" for k, note in enumerate(notes)]
+    pd.DataFrame({"text": texts, "label": sold}).to_json("t.jsonl", orient="records", lines=True)
+    pd.DataFrame({
+        "size": np.where(np.arange(200) % 9, rng.normal(sold).round(3), np.nan), "note": notes,
+        "plan": rng.choice(["basic", "pro", ""], 200), "vip": np.arange(200) % 3 == 0,
+        "joined": np.datetime64("2021-01-01") + rng.integers(0, 1461, 200), "sold": sold,
+    }).to_csv("t.csv", index=False)  # fmt: skip
+
+
 @pytest.mark.slow
-def test_samples_of_numbers_need_no_scikit_learn():
+def test_a_model_is_applied_without_scikit_learn(rows):
     X, y = labelled(40)
     narrows.save(SRDA().fit(X, y), "m.narrows")
     narrows.save(PLS().fit(X, X[:, 0]), "n.narrows")
@@ -163,27 +177,8 @@ def test_samples_of_numbers_need_no_scikit_learn():
         lines += [f"predict m.narrows {name} -o out.csv --priors balanced"]
         heavy = run_apart(lines)
     assert heavy == ["pyarrow"]
-
-
-@pytest.fixture
-def rows(in_folder):
-    """Files of texts and of a table with columns of each kind, in one row a sample."""
-    rng, sold = np.random.default_rng(0), np.arange(200) % 2
-    notes = [" ".join(rng.choice(["the", "sea", "İ", "ship"], 6)) for _ in sold]
-    texts = [f"{note} {('salt', 'tree')[k % 2]}" for k, note in enumerate(notes)]
-    pd.DataFrame({"text": texts, "label": sold}).to_json("t.jsonl", orient="records", lines=True)
-    pd.DataFrame({
-        "size": np.where(np.arange(200) % 9, rng.normal(sold).round(3), np.nan), "note": notes,
-        "plan": rng.choice(["basic", "pro", ""], 200), "vip": np.arange(200) % 3 == 0,
-        "joined": np.datetime64("2021-01-01") + rng.integers(0, 1461, 200), "sold": sold,
-    }).to_csv("t.csv", index=False)  # fmt: skip
-
-
-@pytest.mark.slow
-def test_texts_need_no_scikit_learn(rows):
-    assert cli.main(["fit", "t.jsonl", "--method", "onlinesrda", "-o", "m.narrows"]) == 0
-    assert run_apart(["info m.narrows"]) == []
-    lines = ["predict m.narrows t.jsonl -o out.csv", "transform m.narrows t.jsonl -o out.npz"]
+    assert cli.main(["fit", "t.jsonl", "--method", "onlinesrda", "-o", "t.narrows"]) == 0
+    lines = ["predict t.narrows t.jsonl -o out.csv", "transform t.narrows t.jsonl -o out.npz"]
     assert set(run_apart(lines)) <= {"numba", "joblib"}
 
 

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from narrows import LDA, SRDA, KernelSRDA, OnlineSRDA, load, save
 from tests.cases import labelled
 from tests.inside import solution_of
+from tests.solvers import UNIT, regressions
 from tests.traced import stopped
 
 METHODS = [
@@ -153,15 +154,6 @@ def test_a_class_of_one_label_is_certain_until_another_appears(estimator):
     assert_same_answers(stream, clone(estimator).fit(X, y), X)
 
 
-@summed
-def test_samples_of_one_point_for_each_class_are_certain(estimator):
-    X = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
-    for repeat in (1, 5):
-        fitted = clone(estimator).fit(np.repeat(X, repeat, axis=0), np.repeat([2, 5, 7], repeat))
-        assert fitted.predict(X).tolist() == [2, 5, 7]
-        assert np.isfinite(fitted.predict_proba(X)).all()
-
-
 @streamed
 def test_classes_that_are_given_have_probability_0_until_they_appear(estimator, tmp_path):
     X, y = three()
@@ -195,6 +187,19 @@ def ridge_outputs(X, y, alpha, other):
     m, T = X.mean(axis=0), np.eye(y.max() + 1)[y]
     B = np.linalg.solve((X - m).T @ (X - m) + alpha * np.eye(X.shape[1]), (X - m).T @ T)
     return T.mean(axis=0) + (other - m) @ B
+
+
+@pytest.mark.parametrize(("c", "k"), [(3, 7), (6, 6), (40, 5)])
+def test_regressions_are_computed_in_the_smaller_of_classes_and_coordinates(c, k):
+    rng = np.random.default_rng(0)
+    y = np.arange(4 * c) % c
+    X, alpha = rng.normal(size=(4 * c, k)) + 3 * rng.normal(size=(c, k))[y], 0.7
+    d = np.array([X[y == j].mean(axis=0) for j in range(c)]) - X.mean(axis=0)
+    within = X - X.mean(axis=0) - d[y]
+    coef = len(y) * np.linalg.solve(within.T @ within + alpha * np.eye(k), d.T)
+    found, offset = regressions(d, coef, np.full(c, 4.0))
+    outputs = ((X - X.mean(axis=0)) @ found + offset) * UNIT
+    np.testing.assert_allclose(outputs, ridge_outputs(X, y, alpha, X), rtol=0, atol=1e-12)
 
 
 def normal_scores(X, y, alpha, other):

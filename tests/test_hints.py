@@ -20,10 +20,8 @@ from narrows.errors import (
     features_named,
 )
 from narrows.read import iter_chunks
-from tests.cases import ALL, labelled
+from tests.cases import labelled
 from tests.inside import before_chunk
-
-METHODS = sorted({type(case.estimator) for case in ALL}, key=lambda method: method.__name__)
 
 
 @pytest.mark.parametrize(
@@ -118,16 +116,6 @@ def test_wrong_names_and_files_get_a_hint(run, line, hint):
     status, out, err = run(f"{line} -o x.narrows" if line.startswith("fit") else line)
     assert (status, out) == (1, "")
     assert hint in err
-
-
-def test_labels_may_be_missing_or_elsewhere_where_they_are_not_needed(run):
-    run("fit t.csv --method srda -o m.narrows", t__csv=ROWS)
-    unlabelled = ROWS.replace(",x\n", ",\n").replace(",y\n", ",\n")
-    status, out, _ = run("predict m.narrows u.csv --label label -o -", u__csv=unlabelled)
-    assert (status, len(out.splitlines())) == (0, 5)
-    run("fit k.csv --method srda --label kind -o k.narrows", k__csv=ROWS.replace("label", "kind"))
-    np.save("x.npy", np.array([[1.0, 2.5], [4.0, 9.5]]))
-    assert run("predict k.narrows x.npy -o -")[0] == 0
 
 
 def test_an_index_that_pandas_wrote_is_warned_of_where_it_is_a_feature(run):

@@ -308,12 +308,9 @@ def test_merge_adds_samples_of_one_map():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "settings",
-    [{"splines": 0, "min_frequency": 0.05, "max_categories": None, "drop": ["note", "row"]},
-     {"text": ["town"], "categories": ["steps"], "numbers": ["row"], "max_terms": 9}],
-)  # fmt: skip
-def test_saved_encoders_and_pipelines_are_the_same_to_the_bit(settings, tmp_path):
+def test_saved_encoders_and_pipelines_are_the_same_to_the_bit(tmp_path):
+    settings = {"text": ["town"], "categories": ["steps"], "numbers": ["row"], "max_terms": 9}
+    settings |= {"min_frequency": 0.05, "max_categories": None, "drop": ["key"]}
     table, path = mixed(), tmp_path / "m.narrows"
     y = labels(table)
     encoder = TableEncoder(**settings).fit(table)
