@@ -213,19 +213,6 @@ def test_what_another_classifier_finds_is_said_where_the_svm_finds_nothing():
     assert "all 4 features with knn" in str(chosen)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("classifier", ["svm", "smo"])
-def test_a_rare_class_is_predicted_where_balanced_accuracy_compares(classifier):
-    rng = np.random.default_rng(0)
-    y = (np.arange(600) % 20 == 0).astype(int)
-    X = rng.normal(size=(600, 5)) + 1.2 * y[:, None] * [1, 0, 0, 0, 0]
-    lines = compare(X, y, ["srda"], [1], [classifier], repeats=2)
-    assert 'class_weight="balanced"' in lines.why
-    assert min(line.balanced_accuracy for line in lines) > 0.6  # 0.5 without weights
-    lines = compare(X, y, ["srda"], [1], [classifier], repeats=2, metric="accuracy")
-    assert lines[0].balanced_accuracy < 0.55
-
-
 def churn(n=600, shift=1.0):
     """8 % of the samples are of the rarer class."""
     rng = np.random.default_rng(3)
@@ -380,31 +367,6 @@ def test_a_comparison_that_is_interrupted_is_that_of_the_complete_folds(run, mon
     assert wrong == pytest.approx(40 * (1 - line["micro_f1"]))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_several_files_and_patterns_are_compared_as_one_that_holds_all(run, kind):
-    frame = load_iris(as_frame=True).frame.sample(frac=1, random_state=0)
-    frame["target"] = np.array(["a, b", "c", "d"])[frame["target"]]
-    parts = {f"part {k}": frame[k::3] for k in range(3)}
-    parts["part 1"] = parts["part 1"][frame.columns[::-1]]  # in another order
-    parts["all"] = pd.concat([parts[f"part {k}"] for k in range(3)])
-    for name, part in parts.items():
-        getattr(part, f"to_{kind}")(f"{name}.{kind}", index=False)
-
-    def compared(*words):
-        given = ["--label", "target", "--methods", "oc", "--dims", "2", "--classifier", "knn"]
-        assert main(["compare", *words, *given, "--json"]) == 0
-        found = json.loads(run("info none")[1])
-        assert main(shlex.split(found["fit"])[1:]) == 0
-        assert "150 rows" in run("info none")[1]
-        return [line["micro_f1"] for line in found["lines"]]
-
-    files = [f"part {k}.{kind}" for k in range(3)]
-    whole = compared(f"all.{kind}", "--repeats", "2")
-    for inputs in (files, [f"part *.{kind}"], [files[0], f"part [12].{kind}"]):
-        assert compared(*inputs, "--repeats", "2") == whole
-
-
 def test_splits_of_several_files_are_joined(run):
     train, test = (
         (SEA + LAND).replace("}", f', "split": "{name}"}}') for name in ("train", "test")
@@ -541,16 +503,6 @@ def test_without_a_reduction_of_narrows_there_is_no_command(run):
 
 
 @pytest.mark.slow
-def test_all_features_are_no_reduction():
-    X, y = wide_apart(3)
-    lines = compare(X, y, ["ocfs", "pca"], [3, 50], ["svm"])
-    assert [line.dimensions for line in lines] == [3, 3, 3]
-    assert lines.recommendation_ is None
-    assert compare(X, y, ["ocfs"], [1, 3]).recommendation_.line.dimensions == 1
-    assert compare(X, y, [StandardScaler], [5], repeats=1).recommendation_ is None
-
-
-@pytest.mark.slow
 def test_all_splits_of_texts_have_the_same_sizes_and_the_command_has_their_options(run):
     rng = np.random.default_rng(0)  # the number of terms depends on the split
     rows = [f"{k % 2},w{rng.integers(40)} w{rng.integers(40)} t{k % 2}\n" for k in range(60)]
@@ -622,6 +574,7 @@ def test_a_selection_of_all_columns_of_a_table_is_no_reduction():
     lines = Comparison([scored("all columns", 260, 0.9), scored("forwardfs", 237, 0.9)])
     lines[1].columns, lines[1].all_columns = 15, True
     assert lines.recommendation_ is None
+    assert "every result has all 5,000 features" in lines.sentence_
     lines[1].all_columns = False
     assert lines.recommendation_.line is lines[1]
     lines.columns_in_order_ = [f"c{k}" for k in range(30)]

@@ -10,14 +10,13 @@ import pandas as pd
 import pytest
 
 import narrows
-from narrows import LDA, OC, OCFS, SRDA, Window
+from narrows import LDA, OC, OCFS, Window
 from narrows.errors import (
     AdvisedError,
     DataError,
     ParameterError,
     RangeError,
     WidthError,
-    features_named,
 )
 from narrows.read import iter_chunks
 from tests.cases import labelled
@@ -102,6 +101,7 @@ def test_options_stand_for_parameters_in_backquotes_where_the_verb_has_them(run,
 @pytest.mark.parametrize(
     ("line", "hint"),
     [("fit a.csv --label Weight --method oc", "Did you mean 'weight'?"),
+     ("compare a.csv --label weight", "set --target"),
      ("fit semi.csv --label y --method oc", "--separator"),
      ("fit none.csv --label y --method oc", "Fill in a label"),
      ("convert a.csv o.npz --label lable", "'lable'"),
@@ -146,15 +146,6 @@ ERRORS = [
 def test_errors_are_pickled(error):
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
-
-
-def test_a_feature_out_of_range_has_the_name_that_the_estimator_has_for_it():
-    frame = pd.DataFrame({"short": [1.0, 2.0, 3.0], "tall": [1e160, 0.0, 1.0]})
-    for X, name in ((frame, "tall"), (frame.to_numpy(), "x1")):
-        with pytest.raises(RangeError, match=rf"^expected .* in feature '{name}'\. "):
-            SRDA().fit(X, ["a", "b", "a"])
-    with pytest.raises(RangeError, match="'gene'"), features_named(OC()):
-        raise RangeError("finite sums", "infinity", 0).named("gene")
 
 
 def test_warnings_have_their_category():

@@ -158,6 +158,8 @@ def test_a_selection_predicts_as_a_pipeline_does(run, data, method, then):
     assert (type(model), type(model.then_)) == (KINDS[method], type(rule))
     np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-10)
     assert model.score(X, y) == expected.score(X, y)
+    for other in (clone(model), model.fit(X, y)):  # a selection alone does not predict
+        assert not any(hasattr(other, name) for name in ("predict", "score", "then_"))
 
 
 @pytest.mark.parametrize("kind", [ForwardFS, CorrelationFS])
@@ -225,16 +227,6 @@ def test_wrong_use_is_refused(run, data, line, status, said):
     found, out, err = run(line)
     assert (found, out, [*Path().glob("x*")]) == (status, "", [])
     assert said in err
-
-
-def test_a_selection_alone_does_not_predict(run, data):
-    X, y, _ = data
-    assert run(f"{FIT} m.narrows")[0] == 0
-    assert run(f"{FIT} alone.narrows --then none")[::2] == (0, "")
-    model = load("m.narrows")
-    for other in (load("alone.narrows"), OCFS().fit(X, y), OCFS(), clone(model), model.fit(X, y)):
-        for name in ("predict", "predict_proba", "score", "then_"):
-            assert not hasattr(other, name)
 
 
 @pytest.mark.slow
