@@ -211,12 +211,13 @@ def test_texts_and_tables_have_the_answers_of_the_estimator(fit, rows):
     np.testing.assert_array_equal(found, X_r)
 
 
-def read(content, **options):
+def read(content, zero_based, rows):
     """What is read of a file, and the error after it."""
     Path("a.svm").write_bytes(content)
     found = []
     try:
-        for chunk in Dataset(["a.svm"], Options(may_be_empty=True, **options)):
+        options = Options(zero_based=zero_based, chunk_rows=rows, may_be_empty=True)
+        for chunk in Dataset(["a.svm"], options):
             X, y = chunk.X, chunk.y
             found += [X.shape, *map(np.ndarray.tolist, (X.data, X.indices, X.indptr))]
             found += [repr(y), np.asarray(chunk.lines).tolist()]
@@ -234,10 +235,9 @@ ROWS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "options", [{}, {"zero_based": True}, {"zero_based": False, "chunk_rows": 2}]
-)
-def test_few_rows_are_what_compiled_loops_read_of_them(options, monkeypatch):
+@pytest.mark.parametrize("zero_based", [None, True, False])
+@pytest.mark.parametrize("chunk_rows", [2, 1000])
+def test_few_rows_are_what_compiled_loops_read_of_them(zero_based, chunk_rows, monkeypatch):
     rng = np.random.default_rng(0)
     contents = [b"".join(rng.choice(ROWS[:4], 5)) + row for row in ROWS]
     contents += [b"".join(rng.choice(ROWS, rng.integers(1, 4))) for _ in range(300)]
@@ -246,5 +246,5 @@ def test_few_rows_are_what_compiled_loops_read_of_them(options, monkeypatch):
     found = []
     for how in ("loops are compiled", "loops are plain"):
         pretend(monkeypatch, how)
-        found.append([read(content, **options) for content in contents])
+        found.append([read(each, zero_based, chunk_rows) for each in contents])
     assert found[0] == found[1]

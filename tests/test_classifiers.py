@@ -31,8 +31,6 @@ LABELS = {
     "integers": np.array([3, -1, 40]),
     "strings": np.array(["no", "maybe", "yes"]),
     "booleans": np.array([False, True, True]),
-    "floats": np.array([0.0, 2.0, 1.0]),
-    "objects": np.array(["b", "a", "c"], dtype=object),
 }
 
 

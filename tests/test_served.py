@@ -16,13 +16,11 @@ from tests.cases import labelled
 from tests.inside import interrupt_between, prefetch
 from tests.traced import interleaved
 
-LIMIT = 60  # seconds
 CLASSIFIERS = [
     SRDA(), SRDA(alpha=1.0), LDA(), KernelSRDA(random_state=0), OnlineSRDA(random_state=0),
     OnlineSRDA(random_state=0, polish=False), OnlineSRDA(random_state=0, half_life=30.0),
 ]  # fmt: skip
 OTHERS = [OCFS(n_features=2), CCIPCA(n_components=2), ForwardFS(n_features=2), PLS()]
-classifiers = pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
 
 
 def answers(model, X):
@@ -31,7 +29,7 @@ def answers(model, X):
     return {**found, "classes_": model.classes_} if "predict_proba" in found else found
 
 
-def elsewhere(read, limit=LIMIT):
+def elsewhere(read, limit=60):
     """Return what another thread reads; None if it has to wait for longer than the limit."""
     found = []
     thread = threading.Thread(target=lambda: found.append(read()), daemon=True)
@@ -47,14 +45,14 @@ def assert_same(found, expected):
         np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
-def parts(estimator, form=np.asarray):
+def parts(estimator):
     """Return samples, and labels or targets, in three parts; the last has one more class."""
     X, y = labelled(n=120)
     rare = y == np.unique(y)[-1]
     order = np.argsort(rare, kind="stable")
-    X, y = form(X[order]), y[order]
+    X, y = X[order], y[order]
     if isinstance(estimator, PLS):
-        y = np.asarray(X @ np.ones(X.shape[1]))
+        y = X.sum(axis=1)
     return [(X[a:b], y[a:b]) for a, b in ((0, 40), (40, 80), (80, 120))]
 
 
@@ -82,7 +80,7 @@ def test_another_thread_does_not_wait_for_an_update(estimator, share):
     assert_same(elsewhere(lambda: answers(model, X)), answers(alone, X))
 
 
-@classifiers
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
 def test_a_thread_that_updates_reads_its_update(estimator):
     first, second, third = parts(estimator)
     model, alone = clone(estimator).partial_fit(*first), clone(estimator).partial_fit(*first)
@@ -101,7 +99,7 @@ def test_a_thread_that_updates_reads_its_update(estimator):
     finally:
         stop.set()
         for reader in readers:
-            reader.join(LIMIT)
+            reader.join(60)
 
 
 def gone():

@@ -113,15 +113,15 @@ def test_only_columns_with_features_are_needed_and_new_ones_are_named(ok, kind):
 def test_forward_selection_takes_whole_columns_in_their_order(ok):
     line = "fit churn.csv --label churn --method forwardfs --n-features 2 -o m.narrows"
     rows = ok(line)[0].splitlines()[2:]
-    kept = load_model("m.narrows").get_feature_names_out()
-    encoder = source_of(load_model("m.narrows")).encoder
+    model = load_model("m.narrows")
+    kept, encoder = model.get_feature_names_out(), source_of(model).encoder
     of_column = dict(zip(encoder.get_feature_names_out(), encoder.groups_, strict=True))
     found = [NAMES[of_column[name]] for name in kept]
     assert sorted(set(found)) == ["age", "plan"]
     assert len(kept) == sum(NAMES[column] in found for column in encoder.groups_)
     best = json.loads(ok("info m.narrows --json")[0])["top"]
-    best = [entry for entry in best if entry["kept"]]
-    assert [row.split()[1] for row in rows] == [entry["name"] for entry in best]
+    kept = [entry["name"] for entry in best if entry["kept"]]
+    assert [row.split()[1] for row in rows] == kept
     ok(f"{line} --start city")
     model = load_model("m.narrows")
     assert NAMES[encoder.groups_[model.ranking_[0]]] == "city"
