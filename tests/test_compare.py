@@ -468,7 +468,7 @@ def assert_said_by_differences(found, verdict):
     [line] = [x for x in found["lines"] if all(x[k] == chosen[k] for k in which)]
     assert line["dimensions"] < line["features"]
     rank = found["ranked_by"]
-    lines = [x for x in found["lines"] if x["classifier"] == rank or rank is None]
+    lines = [x for x in found["lines"] if not rank or x["classifier"] == rank]
     every = max(x[field] for x in lines if x["method"] == "all columns")
     to_all, to_constant, to_best = (
         (chosen["differences"][key]["mean"], chosen["differences"][key]["standard_error"])

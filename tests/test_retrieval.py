@@ -245,6 +245,7 @@ def test_what_does_not_go_together_is_one_line(run, vectors, options, said):
     assert "got texts" in run("compare t.jsonl --task retrieval", t__jsonl=texts)[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["onlinesrda", "ilda", "oc"])
 def test_a_number_of_dimensions_has_one_answer_beside_any_others(method):
     X, y = load_digits(return_X_y=True)
