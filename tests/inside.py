@@ -120,10 +120,6 @@ NAMES = {
     "expand_patterns": "io.streams.expand_patterns",
     "Line": "evaluate.results.Line",  # of a `narrows.evaluate.Comparison`
     "nearest": "evaluate.retrieval.nearest",  # neighbours in blocks
-    "n_steps": "evaluate.retrieval.n_steps",  # of the bar of `narrows compare --task retrieval`
-    "check": "evaluate.retrieval.check",
-    "check_methods": "evaluate.methods.check_methods",  # as `compare` and `retrieval` run them
-    "steps_of": "evaluate.table.n_steps",  # of the bar of `narrows compare`
     "prefetch": "io.streams.prefetch",
     "interrupt_between": "command.runs.interrupt_between",
     "RandomFeatures": "moments.maps.RandomFeatures",  # with any centre

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import warnings
@@ -14,9 +13,10 @@ import pytest
 from safetensors.numpy import load_file
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.datasets import dump_svmlight_file
 
 import narrows
-from narrows import IOC, OCFS, PCA, PLS, SRDA, ForwardFS, OnlineSRDA
+from narrows import IOC, OCFS, PCA, PLS, SRDA
 from narrows.command import cli
 from narrows.errors import DataError
 from narrows.read import Dataset, source_of
@@ -28,12 +28,14 @@ CASES = {case.name: case for case in [*ALL, *NUMERIC]}
 VERBS = "transform", "predict", "predict_proba"
 
 
-def fitted(case):
+def saved(case):
+    """Fit an estimator and save it to m.narrows; return it and its samples."""
     X, y = case.labelled()
     y = np.round(X[:, :2] + 1) if case in NUMERIC else y
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return case.new().fit(case.form(X), y), case.form(X)
+    with warnings.catch_warnings(action="ignore"):
+        estimator = case.new().fit(case.form(X), y)
+    narrows.save(estimator, "m.narrows")
+    return estimator, case.form(X)
 
 
 def dense(X):
@@ -50,52 +52,43 @@ def assert_same_answers(found, expected, X):
     assert next(names) == next(names)
 
 
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_the_answers_are_those_of_the_estimator_to_the_bit(name, tmp_path, monkeypatch):
-    estimator, X = fitted(CASES[name])
-    path = str(tmp_path / "m.narrows")
-    narrows.save(estimator, path)
-    loaded, model = narrows.load(path), open_model(path)
+def test_answers_and_what_is_shown_are_those_of_the_estimator_to_the_bit(name, monkeypatch):
+    estimator, X = saved(CASES[name])
+    loaded, model = narrows.load("m.narrows"), open_model("m.narrows")
     solved = solves(monkeypatch)
     for other in (X, X.astype(np.float32), CASES[name].form(X)):
         assert_same_answers(loaded, estimator, other)
         assert_same_answers(model, estimator, other)
     assert not solved
-    assert not isinstance(model, BaseEstimator)  # which was not loaded
+    shown = open_model("m.narrows", facts=True)
+    assert show(shown, per_class=False) == show(load_model("m.narrows"), per_class=False)
+    has_arrays = any(name in repr(estimator) for name in ("priors=", "groups="))
+    for each in (model, shown):  # the estimator is not loaded
+        assert has_arrays * (each is shown) or not isinstance(each, BaseEstimator)
 
 
 @pytest.mark.parametrize("estimator", [SRDA(), OCFS(n_features=2)], ids=str)
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float16, bool])
-def test_samples_of_other_types_are_reduced_as_by_the_estimator(estimator, dtype, tmp_path):
+def test_samples_of_other_types_are_reduced_as_by_the_estimator(estimator, dtype):
     X, y = labelled()
-    path = str(tmp_path / "m.narrows")
-    narrows.save(estimator.fit(X, y), path)
+    narrows.save(estimator.fit(X, y), "m.narrows")
     X = (np.abs(X) * 3).astype(dtype)
     for form in (np.asarray, sparse.csr_array) if dtype != np.float16 else (np.asarray,):
-        assert_same_answers(open_model(path), narrows.load(path), form(X))
+        assert_same_answers(open_model("m.narrows"), narrows.load("m.narrows"), form(X))
 
 
-def test_samples_of_another_width_name_the_model(tmp_path):
+def test_samples_of_another_width_name_the_model():
     X, y = labelled()
-    path = str(tmp_path / "m.narrows")
-    narrows.save(SRDA().fit(X, y), path)
+    narrows.save(SRDA().fit(X, y), "m.narrows")
     for verb in VERBS:
         with pytest.raises(DataError, match=r"m\.narrows: .*\b3 features, got one of 7\b"):
-            getattr(open_model(path), verb)(X[:, :3])
-
-
-@pytest.mark.parametrize(
-    "estimator", [SRDA(), PLS(), OnlineSRDA(), ForwardFS(target="classes")], ids=str
-)
-def test_a_state_without_a_solution_is_saved_without(estimator, tmp_path):
-    X, y = labelled()
-    y = X[:, 0] if isinstance(estimator, PLS) else y
-    estimator.partial_fit(X[:0], y[:0])
-    path = str(tmp_path / "m.narrows")
-    narrows.save(estimator, path)
-    assert not [name for name in load_file(path) if name.startswith("solution")]
-    loaded = narrows.load(path).partial_fit(X, y)
-    assert_same_answers(loaded, estimator.partial_fit(X, y), X)
+            getattr(open_model("m.narrows"), verb)(X[:, :3])
 
 
 WRONG = {
@@ -110,49 +103,30 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_solution_that_does_not_fit_is_an_error_that_names_the_file(name, tmp_path, run):
-    X, y = labelled()
-    path = str(tmp_path / "m.narrows")
-    narrows.save(SRDA().fit(X, y), path)
+def test_a_solution_that_does_not_fit_is_an_error_that_names_the_file(name, run):
+    narrows.save(SRDA().fit(*labelled()), "m.narrows")
     key = f"solution.{name}"
-    rewritten(path, {key: WRONG[name](load_file(path)[key])})
+    rewritten("m.narrows", {key: WRONG[name](load_file("m.narrows")[key])})
     with pytest.raises(DataError, match=r"m\.narrows: damaged, or of another version: "):
-        narrows.load(path)
+        narrows.load("m.narrows")
     verb = "transform" if name == "W" else "predict"
     status, out, err = run(f"{verb} m.narrows a.svm -o b.csv", a__svm="1:1 2:2\n")
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert "damaged, or of another version" in err
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_what_is_shown_of_a_model_is_what_the_estimator_shows(name, tmp_path, monkeypatch):
-    estimator, _ = fitted(CASES[name])
-    path = str(tmp_path / "m.narrows")
-    narrows.save(estimator, path)
-    model = open_model(path, facts=True)
-    assert show(model, per_class=False) == show(load_model(path), per_class=False)
-    has_arrays = any(name in repr(estimator) for name in ("priors=", "groups="))
-    assert has_arrays or not isinstance(model, BaseEstimator)
-
-
 @pytest.mark.parametrize("estimator", [SRDA(), PCA(), PLS(), IOC(), OCFS(n_features=3)], ids=str)
-def test_info_of_a_file_without_an_array_to_show_answers_or_names_the_file(
-    estimator, tmp_path, run
-):
+def test_info_of_a_file_without_an_array_to_show_answers_or_names_the_file(estimator, run):
     X, y = labelled(90)
-    path = str(tmp_path / "m.narrows")
-    narrows.save(estimator.fit(X, X[:, 0] if isinstance(estimator, PLS) else y), path)
-    names = [name for name in load_file(path) if name.startswith("solution.")]
-    assert names
-    for name in names:
-        narrows.save(estimator, path)
-        rewritten(path, {name: None})
+    estimator.fit(X, X[:, 0] if isinstance(estimator, PLS) else y)
+    narrows.save(estimator, "m.narrows")
+    for name in (name for name in load_file("m.narrows") if name.startswith("solution.")):
+        narrows.save(estimator, "m.narrows")
+        rewritten("m.narrows", {name: None})
         status, _, err = run("info m.narrows")
         assert (status, err.count("\n")) in {(0, 0), (1, 1)}
         assert not err or err.startswith("narrows: m.narrows: damaged")
 
-
-# -- a model that is only applied: what is imported, and its answers beside those of Python --
 
 HEAVY = ("sklearn", "numba", "joblib", "tqdm", "pandas", "pyarrow")
 
@@ -172,22 +146,28 @@ def run_apart(lines):
 
 
 @pytest.fixture
-def files(tmp_path, monkeypatch):
-    """Models of numbers, and files of samples for these."""
-    monkeypatch.chdir(tmp_path)
+def rows(in_folder):
+    """Files of texts and of a table with columns of each kind, in one row a sample."""
+    rng, sold = np.random.default_rng(0), np.arange(200) % 2
+    notes = [" ".join(rng.choice(["the", "sea", "İ", "ship"], 6)) for _ in sold]
+    texts = [f"{note} {('salt', 'tree')[k % 2]}" for k, note in enumerate(notes)]
+    pd.DataFrame({"text": texts, "label": sold}).to_json("t.jsonl", orient="records", lines=True)
+    pd.DataFrame({
+        "size": np.where(np.arange(200) % 9, rng.normal(sold).round(3), np.nan), "note": notes,
+        "plan": rng.choice(["basic", "pro", ""], 200), "vip": np.arange(200) % 3 == 0,
+        "joined": np.datetime64("2021-01-01") + rng.integers(0, 1461, 200), "sold": sold,
+    }).to_csv("t.csv", index=False)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_model_is_applied_without_scikit_learn(rows):
     X, y = labelled(40)
     narrows.save(SRDA().fit(X, y), "m.narrows")
     narrows.save(PLS().fit(X, X[:, 0]), "n.narrows")
     narrows.save(OCFS(n_features=2).fit(X, y), "s.narrows")
     np.save("a.npy", X)
-    header = ",".join(f"c{k}" for k in range(7))
-    np.savetxt("a.csv", X, delimiter=",", header=header, comments="")
-    rows = [" ".join(f"{k + 1}:{v!r}" for k, v in enumerate(x)) for x in X.tolist()]
-    Path("a.svm").write_text("".join(f"1 {row}\n" for row in rows))
-
-
-@pytest.mark.slow
-def test_samples_of_numbers_need_no_scikit_learn(files):
+    pd.DataFrame(X).to_csv("a.csv", index=False)
+    dump_svmlight_file(X, y == y[0], "a.svm", zero_based=False)
     heavy = []
     for name in ("a.npy", "a.svm", "a.csv"):
         assert heavy == []
@@ -197,83 +177,56 @@ def test_samples_of_numbers_need_no_scikit_learn(files):
         lines += [f"predict m.narrows {name} -o out.csv --priors balanced"]
         heavy = run_apart(lines)
     assert heavy == ["pyarrow"]
-
-
-@pytest.mark.slow
-def test_texts_need_no_scikit_learn(rows):
-    assert cli.main(["fit", "t.jsonl", "--method", "onlinesrda", "-o", "m.narrows"]) == 0
-    assert run_apart(["info m.narrows"]) == []
-    lines = ["predict m.narrows t.jsonl -o out.csv", "transform m.narrows t.jsonl -o out.npz"]
+    assert cli.main(["fit", "t.jsonl", "--method", "onlinesrda", "-o", "t.narrows"]) == 0
+    lines = ["predict t.narrows t.jsonl -o out.csv", "transform t.narrows t.jsonl -o out.npz"]
     assert set(run_apart(lines)) <= {"numba", "joblib"}
-
-
-@pytest.fixture
-def rows(tmp_path, monkeypatch):
-    """Files of texts and of a table with columns of each kind, in one row a sample."""
-    monkeypatch.chdir(tmp_path)
-    rng, lines = np.random.default_rng(0), ["size,plan,joined,note,sold,vip"]
-    days, words = np.arange("2021-01-01", "2025-01-01", dtype="M8[D]"), ["the", "sea", "İ", "ship"]
-    texts = []
-    for k in range(200):
-        note = " ".join(rng.choice(words, 6))
-        texts.append({"text": f"{note} {'salt' if k % 2 else 'tree'}", "label": k % 2})
-        size = "" if k % 9 == 0 else f"{rng.normal(k % 2, 1):.3f}"
-        plan = rng.choice(["basic", "pro", ""])
-        lines.append(f"{size},{plan},{rng.choice(days)},{note},{k % 2},{k % 3 == 0}")
-    Path("t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    Path("t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in texts))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "fit",
     [
-        "t.jsonl --method onlinesrda", "t.jsonl --method srda --ngram-range 1,2",
-        "t.jsonl --method srda --stop-words english",
+        "t.jsonl --method onlinesrda", "t.jsonl --method srda --stop-words english",
         "t.jsonl --method srda --ngram-range 1,2 --min-df 3 --max-df 0.9 --max-features 9",
         "t.jsonl --method onlinesrda --vectorizer hashing", "t.csv --label sold --method srda",
         "t.csv --label sold --method ocfs --n-features 5 --then srda",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("priors", [None, "balanced"])
-def test_texts_and_tables_have_the_answers_of_the_estimator(fit, priors, rows):
+def test_texts_and_tables_have_the_answers_of_the_estimator(fit, rows):
     assert cli.main(f"fit {fit} -o m.narrows".split()) == 0
-    path, options = fit.split()[0], "" if priors is None else f"--priors {priors}"
-    assert cli.main(f"predict m.narrows {path} --proba -o p.csv {options}".split()) == 0
-    assert cli.main(f"transform m.narrows {path} -o x.csv".split()) == 0
-    model = load_model("m.narrows")
+    path, model = fit.split()[0], load_model("m.narrows")
     if path == "t.jsonl":
-        texts = [json.loads(line)["text"] for line in Path(path).read_text().splitlines()]
-        X = source_of(model).tfidf.transform(texts)
+        X = source_of(model).tfidf.transform(pd.read_json(path, lines=True)["text"])
     else:
         X = source_of(model).encoder.transform(pd.read_csv(path).drop(columns="sold"))
-    found = np.loadtxt("p.csv", delimiter=",", skiprows=1)
-    np.testing.assert_array_equal(found[:, :2], model.predict_proba(X, priors))
-    np.testing.assert_array_equal(found[:, 2], model.predict(X, priors))
-    X_r = model.transform(X)
+    for priors in ("empirical", "balanced"):
+        command = f"predict m.narrows {path} --proba -o p.csv --priors {priors}"
+        assert cli.main(command.split()) == 0
+        found = np.loadtxt("p.csv", delimiter=",", skiprows=1)
+        np.testing.assert_array_equal(found[:, :2], model.predict_proba(X, priors))
+        np.testing.assert_array_equal(found[:, 2], model.predict(X, priors))
+    assert cli.main(f"transform m.narrows {path} -o x.csv".split()) == 0
+    X_r = dense(model.transform(X))
     found = np.loadtxt("x.csv", delimiter=",", skiprows=1, ndmin=2)[:, : X_r.shape[1]]
-    np.testing.assert_array_equal(found, X_r.toarray() if hasattr(X_r, "toarray") else X_r)
+    np.testing.assert_array_equal(found, X_r)
 
 
-# -- svmlight ------------------------------------------------------------------------------------
-
-
-def read(content, **options):
+def read(content, zero_based, rows):
     """What is read of a file, and the error after it."""
     Path("a.svm").write_bytes(content)
     found = []
     try:
-        for chunk in Dataset(["a.svm"], Options(may_be_empty=True, **options)):
-            X = chunk.X
-            found += [X.shape, X.data.tolist(), X.indices.tolist(), X.indptr.tolist()]
-            found += [np.asarray(chunk.lines).tolist(), str(getattr(chunk.y, "dtype", None))]
-            found += [chunk.y.tolist() if isinstance(chunk.y, np.ndarray) else repr(chunk.y)]
+        options = Options(zero_based=zero_based, chunk_rows=rows, may_be_empty=True)
+        for chunk in Dataset(["a.svm"], options):
+            X, y = chunk.X, chunk.y
+            found += [X.shape, *map(np.ndarray.tolist, (X.data, X.indices, X.indptr))]
+            found += [repr(y), np.asarray(chunk.lines).tolist()]
     except DataError as error:
         found.append(str(error))
     return found
 
 
-PIECES = [
+ROWS = [
     b"1 1:2 3:4.5\n", b"-1 2:1e-3 \n", b"0\n", b"+2 7:1 9:-2.25\r\n", b"1 0:1 2:1\n", b"\n",
     b"1 3:1 2:1\n", b"1,2 3:1\n", b"1 3:1 # comment\n", b"x 1:1\n", b"1 1:nan\n", b"1 5:1e400\n",
     b"1 1:1_0\n", b"1 99999999999:1\n", b"1 2147483647:1\n", b"1 2147483648:1\n", b"1 1:1e5-\n",
@@ -282,20 +235,16 @@ PIECES = [
 
 
 @pytest.mark.slow
-def test_few_rows_are_what_compiled_loops_read_of_them(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize("zero_based", [None, True, False])
+@pytest.mark.parametrize("chunk_rows", [2, 1000])
+def test_few_rows_are_what_compiled_loops_read_of_them(zero_based, chunk_rows, monkeypatch):
     rng = np.random.default_rng(0)
-    contents = [b"".join(PIECES[k] for k in rng.integers(0, 4, 5)) + piece for piece in PIECES]
-    contents += [
-        b"".join(PIECES[k] for k in rng.choice(len(PIECES), rng.integers(1, 4))) for _ in range(300)
-    ]
+    contents = [b"".join(rng.choice(ROWS[:4], 5)) + row for row in ROWS]
+    contents += [b"".join(rng.choice(ROWS, rng.integers(1, 4))) for _ in range(300)]
     numbers = [f"{v!r}" for v in (rng.normal(size=300) * 10.0 ** rng.integers(-300, 300, 300))]
     contents.append("".join(f"1 1:{v} 2:{v[:9]}\n" for v in numbers).encode())
-    for content in contents:
-        for options in ({}, {"zero_based": True}, {"zero_based": False, "chunk_rows": 2}):
-            with monkeypatch.context() as patch:
-                pretend(patch, "loops are compiled")
-                expected = read(content, **options)
-            with monkeypatch.context() as patch:
-                pretend(patch, "loops are plain")
-                assert read(content, **options) == expected, content
+    found = []
+    for how in ("loops are compiled", "loops are plain"):
+        pretend(monkeypatch, how)
+        found.append([read(each, zero_based, chunk_rows) for each in contents])
+    assert found[0] == found[1]

@@ -5,20 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.base import clone, is_classifier
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.base import clone
+from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import accuracy_score
-from sklearn.model_selection import cross_val_score
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.metrics import accuracy_score, log_loss
 from sklearn.preprocessing import StandardScaler
 
-from narrows import LDA, SRDA, KernelSRDA, OnlineSRDA, Window, load, save
-from tests.cases import bytes_of, labelled
+from narrows import LDA, SRDA, KernelSRDA, OnlineSRDA, load, save
+from tests.cases import labelled
 from tests.inside import solution_of
 from tests.solvers import UNIT, regressions
 from tests.traced import stopped
@@ -36,8 +31,6 @@ LABELS = {
     "integers": np.array([3, -1, 40]),
     "strings": np.array(["no", "maybe", "yes"]),
     "booleans": np.array([False, True, True]),
-    "floats": np.array([0.0, 2.0, 1.0]),
-    "objects": np.array(["b", "a", "c"], dtype=object),
 }
 
 
@@ -52,6 +45,12 @@ def assert_same_answers(a, b, X, rtol=1e-6):
     for verb in ("predict_proba", "predict_log_proba", "decision_function"):
         one, other = getattr(a, verb)(X), getattr(b, verb)(X)
         np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol)
+
+
+def assert_same_but_for_a_factor(found, expected, atol=1e-6):
+    found, expected = (Z - Z.mean(axis=1, keepdims=True) for Z in (found, expected))
+    factor = np.vdot(found, expected) / np.vdot(found, found)
+    np.testing.assert_allclose(factor * found, expected, atol=atol * np.abs(expected).max())
 
 
 @every
@@ -72,11 +71,12 @@ def test_predictions_are_the_most_probable_classes(estimator, labels):
     if c == 2:
         assert scores.shape == (len(X),)
         np.testing.assert_allclose(1 / (1 + np.exp(-scores)), P[:, 1], atol=1e-9)
+        scores = fitted.decision_function(X, priors=[0.01, 0.99])
+        expected = fitted.predict_proba(X, priors=[0.01, 0.99])[:, 1]
+        np.testing.assert_allclose(1 / (1 + np.exp(-scores)), expected, atol=1e-9)
     else:
         np.testing.assert_array_equal(scores.argmax(axis=1), P.argmax(axis=1))
     assert fitted.score(X, y) == accuracy_score(y, predicted)
-    weight = np.linspace(0, 1, len(y))
-    assert fitted.score(X, y, weight) == accuracy_score(y, predicted, sample_weight=weight)
     few = clone(estimator).set_params(n_components=1).fit(X, y)
     assert_same_answers(few, fitted, X)  # components do not matter for predictions
 
@@ -88,23 +88,8 @@ def test_without_a_ridge_predictions_are_those_of_scikit_learn():
     for estimator in (SRDA(alpha=1e-9), LDA(mu=1e-9), LDA(solver="pca")):
         found = clone(estimator).fit(X, y)
         np.testing.assert_array_equal(found.predict(X), expected.predict(X))
-    # theirs are not calibrated, ours are but for a common factor, the same ones
-    theirs, ours = expected.predict_log_proba(X), found.predict_log_proba(X)
-    theirs, ours = (each - each.mean(axis=1, keepdims=True) for each in (theirs, ours))
-    slope = (theirs * ours).sum() / (theirs**2).sum()
-    np.testing.assert_allclose(ours, slope * theirs, atol=0.03 * np.abs(ours).max())
-
-
-def test_probabilities_of_samples_that_were_held_back_are_calibrated():
-    X, y = load_digits(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(X))
-    train, test = order[:600], order[600:]
-    for method in (SRDA(), LDA()):
-        P = method.fit(X[train], y[train]).predict_proba(X[test])
-        assert abs(P.max(axis=1).mean() - (P.argmax(axis=1) == y[test]).mean()) < 0.05
-
-
-# -- other priors at prediction ------------------------------------------------------------------
+    # theirs are not calibrated
+    assert_same_but_for_a_factor(found.predict_log_proba(X), expected.predict_log_proba(X), 0.03)
 
 
 @pytest.mark.parametrize("estimator", [*METHODS, *ONLINE, KernelSRDA(random_state=0)], ids=repr)
@@ -125,70 +110,19 @@ def test_other_priors_multiply_probabilities(estimator, priors):
     np.testing.assert_allclose(fitted.predict_proba(X, priors=priors), expected, atol=1e-12)
     np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X, priors)), expected, atol=1e-12)
     np.testing.assert_array_equal(fitted.predict_proba(X, priors="empirical"), P)
-    found = fitted.predict(X, priors=priors)
-    scores = fitted.decision_function(X, priors)
-    for each in (expected, scores):
-        np.testing.assert_array_equal(fitted.classes_[each.argmax(axis=1)], found)
-
-
-@pytest.mark.slow
-@every
-def test_other_priors_give_the_posteriors_of_normal_classes(estimator):
-    rng = np.random.default_rng(0)
-    means, fit, new = rng.normal(size=(3, 4)), [0.85, 0.1, 0.05], np.array([0.1, 0.2, 0.7])
-
-    def drawn(n, priors):
-        y = rng.choice(3, n, p=priors)
-        return means[y] + rng.normal(size=(n, 4)), y
-
-    fitted = clone(estimator).fit(*drawn(4000, fit))
-    X, labels = drawn(2000, new)
-    true = new * np.exp(-0.5 * ((X[:, None] - means) ** 2).sum(axis=2))
-    true /= true.sum(axis=1, keepdims=True)
-    errors = [np.abs(fitted.predict_proba(X, p) - true).mean() for p in (None, "balanced", new)]
-    assert errors[2] < errors[1] < errors[0]
-    hits, score = (true.argmax(axis=1) == labels).mean(), (fitted.predict(X, new) == labels).mean()
-    assert fitted.score(X, labels) < hits - 0.1
-    assert score > (hits + fitted.score(X, labels)) / 2
-    if not getattr(estimator, "polish", True):
-        return  # the outputs of single steps are no log posteriors: .70 of .84 here
-    assert score > hits - 0.03
-    samples, y = drawn(4000, fit)
-    by_weight = clone(estimator).fit(samples, y, sample_weight=(new / fit)[y])
-    assert (by_weight.predict(X) == fitted.predict(X, priors=new)).mean() > 0.93
-
-
-@every
-def test_priors_pass_through_a_pipeline_and_of_two_classes_shift_the_score(estimator):
-    X, y = three("booleans", n=60)
-    piped = make_pipeline(StandardScaler(), clone(estimator)).fit(X, y)
-    P, new = piped.predict_proba(X), [0.01, 0.99]
-    odds = P * new / [np.mean(~y), np.mean(y)]
-    expected = odds[:, 1] / odds.sum(axis=1)
-    np.testing.assert_allclose(piped.predict_proba(X, priors=new)[:, 1], expected, atol=1e-12)
-    np.testing.assert_array_equal(piped.predict(X, priors=new), expected > 0.5)
-    score = piped[-1].decision_function(piped[0].transform(X), priors=new)
-    np.testing.assert_allclose(1 / (1 + np.exp(-score)), expected, atol=1e-12)
+    for each in (expected, fitted.decision_function(X, priors)):
+        found = fitted.classes_[each.argmax(axis=1)]
+        np.testing.assert_array_equal(found, fitted.predict(X, priors=priors))
 
 
 @every
 @pytest.mark.parametrize(
-    "priors", ["uniform", (1, 1), (0, 0, 0), (1, -1, 1), (1, np.nan, 1), 0.3, {"yes": 1}], ids=str
+    "priors", ["uniform", (1, 1), (1, -1, 1), (1, np.nan, 1), {"yes": 1}], ids=str
 )
 def test_priors_that_are_none_are_refused(estimator, priors):
     X, y = three(n=40)
-    fitted = clone(estimator).fit(X, y)
-    for verb in (fitted.predict, fitted.predict_proba):
-        with pytest.raises(ValueError, match=r"^expected priors"):
-            verb(X, priors=priors)
-
-
-def test_a_window_passes_priors_to_its_estimator():
-    X, y = three(n=60)
-    window = Window(SRDA(), samples=40).partial_fit(X, y)
-    expected = window.estimator_.predict_proba(X, priors="balanced")
-    np.testing.assert_array_equal(window.predict_proba(X, priors="balanced"), expected)
-    assert (expected != window.predict_proba(X)).any()
+    with pytest.raises(ValueError, match=r"^expected priors"):
+        clone(estimator).fit(X, y).predict_proba(X, priors=priors)
 
 
 def test_classes_to_come_have_priors_but_no_probability_and_several_labels_have_none():
@@ -202,32 +136,12 @@ def test_classes_to_come_have_priors_but_no_probability_and_several_labels_have_
         online.predict(X, priors="balanced")
 
 
-# -- in other tools ------------------------------------------------------------------------------
-
-
-@every
-def test_methods_are_classifiers_of_scikit_learn(estimator):
-    X, y = load_iris(return_X_y=True)
-    assert is_classifier(estimator)
-    piped = make_pipeline(StandardScaler(), clone(estimator))
-    assert cross_val_score(piped, X, y, cv=5).mean() > (0.9 if estimator in METHODS else 0.8)
-    for method in ("sigmoid", "isotonic"):
-        calibrated = CalibratedClassifierCV(clone(estimator), method=method, cv=3).fit(X, y)
-        assert calibrated.score(X, y) > 0.7
-    Y = np.column_stack([y == 2, X[:, 0] > 6]).astype(int)
-    for wrapper in (OneVsRestClassifier, MultiOutputClassifier, ClassifierChain):
-        several = wrapper(clone(estimator)).fit(X, Y)
-        assert several.predict(X).shape == Y.shape
-        assert len(several.predict_proba(X)) in (2, len(X))
-
-
-# -- on a stream ---------------------------------------------------------------------------------
-
-
 @summed
 def test_a_class_of_one_label_is_certain_until_another_appears(estimator):
     X, y = three()
     stream, first, second = clone(estimator), y == "no", y == "yes"
+    with pytest.raises(NotFittedError):
+        stream.predict_log_proba(X)
     stream.partial_fit(X[first], y[first])
     assert stream.predict(X).tolist() == ["no"] * len(X)
     assert stream.predict_proba(X).tolist() == [[1.0]] * len(X)
@@ -239,39 +153,12 @@ def test_a_class_of_one_label_is_certain_until_another_appears(estimator):
 
 
 @streamed
-def test_a_stream_without_a_sample_cannot_predict(estimator):
-    X, y = three()
-    for verb in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
-        for stream in (clone(estimator), clone(estimator).partial_fit(X[:0], y[:0])):
-            with pytest.raises(NotFittedError):
-                getattr(stream, verb)(X)
-
-
-@summed
-def test_samples_of_one_point_for_each_class_are_certain(estimator):
-    X = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
-    for repeat in (1, 5):
-        fitted = clone(estimator).fit(np.repeat(X, repeat, axis=0), np.repeat([2, 5, 7], repeat))
-        assert fitted.predict(X).tolist() == [2, 5, 7]
-        assert np.isfinite(fitted.predict_proba(X)).all()
-
-
-@streamed
-def test_forgetting_moves_predictions_to_the_newest_samples(estimator):
-    X, y = labelled(n=200, c=2)
-    swapped = np.where(y == "ant", "bee", "ant")
-    stream = clone(estimator).set_params(half_life=20.0)
-    stream.partial_fit(X, y).partial_fit(X, swapped)
-    assert stream.score(X, swapped) > 0.8
-
-
-@streamed
 def test_classes_that_are_given_have_probability_0_until_they_appear(estimator, tmp_path):
     X, y = three()
-    labels, first = np.unique(y), y != "maybe"
-    stream = clone(estimator).partial_fit(X[first], y[first], classes=[*labels, "zero"])
+    first, given = y != "maybe", ["maybe", "no", "yes", "zero"]
+    stream = clone(estimator).partial_fit(X[first], y[first], classes=given)
     alone = clone(estimator).partial_fit(X[first], y[first])
-    assert stream.classes_.tolist() == [*labels.tolist(), "zero"]
+    assert stream.classes_.tolist() == given
     assert stream.class_count_.tolist() == [0.0, *alone.class_count_.tolist(), 0.0]
     P = stream.predict_proba(X)
     np.testing.assert_array_equal(P[:, [0, 3]], 0)
@@ -279,19 +166,10 @@ def test_classes_that_are_given_have_probability_0_until_they_appear(estimator, 
     # BLAS may add up products with more columns, those of unseen classes, in another order
     np.testing.assert_allclose(stream.components_, alone.components_, rtol=1e-12)
     save(stream, tmp_path / "m.narrows")
-    loaded = load(tmp_path / "m.narrows")
-    for other in (loaded, clone(estimator).merge(alone, loaded)):
-        assert other.classes_.tolist() == stream.classes_.tolist()
+    assert load(tmp_path / "m.narrows").classes_.tolist() == given
     for each in (stream, alone):
         each.partial_fit(X[~first], y[~first])
     np.testing.assert_allclose(stream.predict_proba(X)[:, :3], alone.predict_proba(X), rtol=1e-12)
-    before = bytes_of(stream)
-    with pytest.raises(ValueError, match="among the given classes"):
-        stream.partial_fit(X, y, classes=labels)  # "zero" was given before
-    with pytest.raises(ValueError, match="NaN"):
-        stream.partial_fit(np.full_like(X, np.nan), y, classes=[*labels, "more", "zero"])
-    assert bytes_of(stream) == before
-    assert clone(estimator).fit(X, y).classes_.tolist() == labels.tolist()
 
 
 @pytest.mark.slow
@@ -300,9 +178,6 @@ def test_an_interrupted_calibration_is_made_again():
     expected, fitted = SRDA().fit(X, y).predict_proba(X), SRDA().fit(X, y)
     for left in stopped(fitted, lambda fitted: fitted.predict_proba(X), 15):
         np.testing.assert_array_equal(left.predict_proba(X), expected)
-
-
-# -- which scores predict --------------------------------------------------------------------------
 
 
 def ridge_outputs(X, y, alpha, other):
@@ -333,12 +208,6 @@ def normal_scores(X, y, alpha, other):
     return other @ A - 0.5 * np.sum(M.T * A, axis=0) + np.log(np.bincount(y) / len(y))
 
 
-def assert_same_but_for_a_factor(found, expected):
-    found, expected = (Z - Z.mean(axis=1, keepdims=True) for Z in (found, expected))
-    factor = np.vdot(found, expected) / np.vdot(found, found)
-    np.testing.assert_allclose(factor * found, expected, atol=1e-6 * np.abs(expected).max())
-
-
 @pytest.mark.parametrize("solver", ["auto", "lsqr"])
 def test_words_are_classified_by_regressions(solver):
     rng = np.random.default_rng(0)  # counts of rare words in eight classes, that share some
@@ -364,11 +233,8 @@ def test_classes_between_others_are_normal():
     model = SRDA(alpha=alpha).fit(X, y)
     assert_same_but_for_a_factor(model.decision_function(X), normal_scores(X, y, alpha, X))
     online = OnlineSRDA(random_state=0).fit(X, y)
-    assert OnlineSRDA(random_state=0, polish=False).fit(X, y).score(other, labels) < 0.7
     assert online.score(other, labels) > 0.9
-    scores = online.decision_function(other)
-    likelihood = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-    assert -likelihood[np.arange(600), labels].mean() < 0.3
+    assert log_loss(labels, online.predict_proba(other)) < 0.3
 
 
 @pytest.mark.filterwarnings("error")
@@ -380,8 +246,6 @@ def test_weights_far_apart_are_weights():
         weight = np.ones(40)
         weight[i] = 1000.0
         assert SRDA().fit(X, y, sample_weight=weight).alpha_scores_.all()
-    y = np.arange(60) % 4
-    X = rng.normal(size=(60, 6)) + 3 * rng.normal(size=(4, 6))[y]
     model = SRDA().fit(X, y, sample_weight=np.where(y == 0, 1e-16, 1.0))
     assert model.score(X[y > 0], y[y > 0]) > 0.9
     X, y = np.repeat([[0.0], [1.0]], [5, 6], axis=0), np.repeat([0, 1], [5, 6])

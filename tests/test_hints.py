@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -13,34 +10,23 @@ import pandas as pd
 import pytest
 
 import narrows
-from narrows import CCIPCA, LDA, OC, OCFS, SRDA, OnlineSRDA, Window
+from narrows import LDA, OC, OCFS, Window
 from narrows.errors import (
     AdvisedError,
     DataError,
     ParameterError,
     RangeError,
     WidthError,
-    features_named,
-    warn,
 )
 from narrows.read import iter_chunks
-from tests.cases import ALL, labelled
+from tests.cases import labelled
 from tests.inside import before_chunk
-
-METHODS = sorted({type(case.estimator) for case in ALL}, key=lambda method: method.__name__)
-
-
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
-def test_every_parameter_is_checked(method):
-    for name in method().get_params():
-        with pytest.raises(ParameterError, match=rf"\b{name}\b.*, got "):
-            method(**{name: object()}).fit(*labelled())
 
 
 @pytest.mark.parametrize(
     ("method", "given", "hint"),
-    [(OCFS, "k", "n_features"), (OCFS, "n_components", "n_features"), (OC, "n_features", "n_comp"),
-     (OCFS, "n_feature", "n_features"), (LDA, "shrinkage", "mu"), (OC, "qqq", "Choose from")],
+    [(OCFS, "k", "n_features"), (OC, "n_features", "n_comp"), (LDA, "shrinkage", "mu"),
+     (OCFS, "n_feature", "n_features"), (OC, "qqq", "Choose from")],
 )  # fmt: skip
 def test_the_parameter_that_is_meant_is_named(method, given, hint):
     with pytest.raises(TypeError, match=f"got '{given}'.*{hint}"):
@@ -48,12 +34,8 @@ def test_the_parameter_that_is_meant_is_named(method, given, hint):
 
 
 def test_methods_of_others_name_what_has_them():
-    for verb in ("learn_one", "predict_one", "transform_one"):
-        with pytest.raises(AttributeError, match=r"narrows\.river\.OneByOne\(OnlineSRDA\(\)\)"):
-            getattr(OnlineSRDA(), verb)
-    for verb in ("merge", "fit_moments"):
-        with pytest.raises(AttributeError, match="Use PCA"):
-            getattr(CCIPCA(), verb)(None)
+    with pytest.raises(AttributeError, match=r"narrows\.river\.OneByOne\(OnlineSRDA\(\)\)"):
+        narrows.OnlineSRDA().learn_one  # noqa: B018
 
 
 def test_a_size_replaces_another():
@@ -69,63 +51,30 @@ def test_a_size_replaces_another():
 
 @pytest.mark.parametrize("method", [OC(), OCFS(2), OCFS("cv"), narrows.MMCFS(2), narrows.IG(2)])
 @pytest.mark.filterwarnings("ignore:IG", "ignore:MMCFS")
-def test_priors_by_class_are_those_of_an_array(method, tmp_path):
+@pytest.mark.parametrize("kind", [dict, pd.Series])
+def test_priors_by_class_are_those_of_an_array(method, kind, tmp_path):
     X, y = labelled(n=200, c=3)
-    X = np.abs(X)
-    by_class = {"cat": 2, "ant": 3, "bee": 1}
-    of_array, *others = (
+    X, by_class = np.abs(X), {"cat": 2, "ant": 3, "bee": 1}
+    of_array, other = (
         type(method)(**{**method.get_params(), "priors": priors}).fit(X, y)
-        for priors in ([3, 1, 2], by_class, pd.Series(by_class))
+        for priors in ([3, 1, 2], kind(by_class))
     )
-    for other in others:
-        np.testing.assert_array_equal(other.transform(X), of_array.transform(X))
-        narrows.save(other, tmp_path / "m.narrows")
-        loaded = narrows.load(tmp_path / "m.narrows")
-        assert loaded.priors == by_class
-        np.testing.assert_array_equal(loaded.transform(X), of_array.transform(X))
-        if isinstance(other.priors, dict):
-            n = other.moments_.n
-            assert other.merge(loaded).moments_.n == 2 * n
+    narrows.save(other, tmp_path / "m.narrows")
+    loaded = narrows.load(tmp_path / "m.narrows")
+    assert loaded.priors == by_class
+    for each in (other, loaded):
+        np.testing.assert_array_equal(each.transform(X), of_array.transform(X))
+    if kind is dict:
+        n = other.moments_.n
+        assert other.merge(loaded).moments_.n == 2 * n
 
 
-def test_priors_by_class_are_those_of_numeric_labels(run, tmp_path):
+@pytest.mark.parametrize("value", ["1", None, [1], True])
+def test_priors_by_class_have_to_be_numbers_for_each_class(value):
     X, y = labelled(c=3)
-    oc = OC(priors={np.int64(0): 1.0, 1: 2, 2: 0}).fit(X, np.unique(y, return_inverse=True)[1])
-    narrows.save(oc, tmp_path / "n.narrows")
-    assert narrows.load(tmp_path / "n.narrows").priors == {0: 1.0, 1: 2, 2: 0}
-    table = "a,b,class\n1,0,0\n2,0,0\n0,3,1\n0,4,1\n"
-    assert (
-        run('fit a.csv --method oc -o m.narrows --param priors={"0":1,"1":3}', a__csv=table)[0] == 0
-    )
-    X, y = [[1.0, 0.0], [2.0, 0.0], [0.0, 3.0], [0.0, 4.0]], [0, 0, 1, 1]
-    expected = OC(priors=[1, 3]).fit(X, y).components_
-    np.testing.assert_allclose(narrows.load("m.narrows").components_, expected)
-
-
-@pytest.mark.parametrize("value", ["1", None, [1], np.array(0.2), True])
-def test_priors_by_class_have_to_be_numbers(value):
-    X, y = labelled(c=3)
-    with pytest.raises(ParameterError, match="expected priors to be numbers, got "):
-        OC(priors={"ant": 1, "bee": 2, "cat": 1, "other": value}).fit(X, y)
-
-
-def test_priors_by_class_name_the_class_that_is_missing():
-    X, y = labelled(c=3)
-    with pytest.raises(ParameterError, match="expected priors for each class, got none for 'c"):
-        OC(priors={"ant": 1, "bee": 2}).fit(X, y)
-    two = y != "cat"
-    stream = OC(priors={"ant": 1, "bee": 2, "cat": 1, "dog": 1}).partial_fit(X[two], y[two])
-    assert stream.transform(X).shape[1] == 1  # of the classes so far
-
-
-def test_subclasses_may_pass_parameters_on():
-    class Loud(OC):
-        def __init__(self, n_components=None, **more):
-            super().__init__(n_components, **more)
-
-    X, y = labelled(c=3)
-    assert Loud(half_life=5.0).half_life == 5.0
-    assert Loud(1).fit(X, y).transform(X).shape[1] == 1
+    for priors in ({"ant": 1, "bee": 2, "cat": 1, "other": value}, {"ant": 1, "bee": 2}):
+        with pytest.raises(ParameterError, match=r"expected priors (to be numbers|for each class)"):
+            OC(priors=priors).fit(X, y)
 
 
 def test_a_window_is_saved_as_its_estimator(tmp_path):
@@ -134,8 +83,6 @@ def test_a_window_is_saved_as_its_estimator(tmp_path):
         narrows.save(window, tmp_path / "m.narrows")
     narrows.save(window.estimator_, tmp_path / "m.narrows")
 
-
-# -- at a shell ------------------------------------------------------------------------------------
 
 ROWS = "a,b,label\n1,2.5,x\n2,1.5,y\n3,2.5,x\n4,9.5,y\n"
 
@@ -153,59 +100,31 @@ def test_options_stand_for_parameters_in_backquotes_where_the_verb_has_them(run,
 
 @pytest.mark.parametrize(
     ("line", "hint"),
-    [
-        ("fit a.csv --label Weight --method oc", "Did you mean 'weight'?"),
-        ("fit a.csv --label kind --method oc", "Set --label to one of them."),
-        ("fit a.csv --target Weight", "Did you mean 'weight'?"),
-        ("compare a.csv --label weight", "set --target"),
-        ("compare a.csv --label a", "set --test"),
-        ("fit semi.csv --label y --method oc", "--separator"),
-        ("compare semi.csv --label y", "--separator"),
-        ("fit none.csv --label y --method oc", "Fill in a label"),
-        ("info a.csv", "Name another file"),
-        ("convert a.csv o.npz --label lable", "'lable'"),
-        ("fit a.csv --method pca --label lable --table", "'lable'"),
-        ("transform m.narrows t.csv --label lable -o -", "Did you mean 'label'?"),
-        ("predict m.narrows t.csv --label lable -o -", "Did you mean 'label'?"),
-        ("predict n.narrows t.csv --target bb -o -", "'bb'"),
-    ],
-)
+    [("fit a.csv --label Weight --method oc", "Did you mean 'weight'?"),
+     ("compare a.csv --label weight", "set --target"),
+     ("fit semi.csv --label y --method oc", "--separator"),
+     ("fit none.csv --label y --method oc", "Fill in a label"),
+     ("convert a.csv o.npz --label lable", "'lable'"),
+     ("predict m.narrows t.csv --label lable -o -", "Did you mean 'label'?"),
+     ("predict n.narrows t.csv --target bb -o -", "'bb'")],
+)  # fmt: skip
 def test_wrong_names_and_files_get_a_hint(run, line, hint):
-    rows = [("a", "weight", "y"), *((f"{k}x", f"{k / 4}", "uv"[k % 2]) for k in range(9))]
-    files = {"a__csv": ",", "semi__csv": ";"}
-    files = {name: "".join(f"{by.join(row)}\n" for row in rows) for name, by in files.items()}
-    run("fit t.csv --method srda -o m.narrows", t__csv=ROWS, none__csv="a,y\n1,u\n2,\n", **files)
+    table = "a,weight,y\n" + "".join(f"{k}x,{k / 4},{'uv'[k % 2]}\n" for k in range(9))
+    files = {"a__csv": table, "semi__csv": table.replace(",", ";"), "none__csv": "a,y\n1,u\n2,\n"}
+    run("fit t.csv --method srda -o m.narrows", t__csv=ROWS, **files)
     run("fit t.csv --method pls --target b --table --drop label -o n.narrows")
     status, out, err = run(f"{line} -o x.narrows" if line.startswith("fit") else line)
     assert (status, out) == (1, "")
     assert hint in err
 
 
-def test_a_column_whose_name_has_a_semicolon_is_no_separator(run):
-    text = "width; cm,y\n1,u\n2,v\n4,v\n"
-    assert run("fit a.csv --label y --method lda -o m.narrows", a__csv=text)[0] == 0
-    assert run("predict m.narrows b.csv -o p.csv", b__csv="width; cm\n1\n")[0] == 0
-
-
-def test_labels_may_be_missing_or_elsewhere_where_they_are_not_needed(run):
-    run("fit t.csv --method srda -o m.narrows", t__csv=ROWS)
-    unlabelled = ROWS.replace(",x\n", ",\n").replace(",y\n", ",\n")
-    status, out, _ = run("predict m.narrows u.csv --label label -o -", u__csv=unlabelled)
-    assert (status, len(out.splitlines())) == (0, 5)
-    run("fit k.csv --method srda --label kind -o k.narrows", k__csv=ROWS.replace("label", "kind"))
-    np.save("x.npy", np.array([[1.0, 2.5], [4.0, 9.5]]))
-    assert run("predict k.narrows x.npy -o -")[0] == 0
-
-
 def test_an_index_that_pandas_wrote_is_warned_of_where_it_is_a_feature(run):
-    rows = ["", "a", "label"], *([k, k * k % 7, "uv"[k % 2]] for k in range(60))
-    text = "".join(",".join(map(str, row)) + "\n" for row in rows)
+    pd.DataFrame({"a": np.arange(60) ** 2 % 7, "label": [*"uv"] * 30}).to_csv("t.csv")
     for command, is_feature in (
-        ("fit t.csv --method srda -o m.narrows", True),
-        ("predict m.narrows t.csv -o -", False),
+        ("fit t.csv --method srda -o m.narrows", True), ("predict m.narrows t.csv -o -", False),
         ("fit t.csv --table --method srda -o t.narrows", False),
-    ):
-        status, _, err = run(f"{command} --label label", t__csv=text)
+    ):  # fmt: skip
+        status, _, err = run(f"{command} --label label")
         assert (status, "the index" in err) == (0, is_feature)
 
 
@@ -215,82 +134,21 @@ def test_first_rows_that_are_numbers_are_warned_of(run):
         assert (status, "t.csv:1: expected names of columns" in err) == (0, is_warned)
 
 
-@pytest.mark.parametrize("cell", ["{},{}", "{},{}00"])  # a decimal comma, and one of thousands
-def test_commas_in_numbers_are_warned_of(run, cell):
-    rows = "".join(f'"{cell.format(k, k % 7)}",{k % 3},{"xy"[k % 2]}\n' for k in range(60))
-    fit = "fit t.csv --method oc -o m.narrows"
-    assert "1234.5 in column 'a'" in run(fit, t__csv="a,b,label\n" + rows)[2]
-    assert "1234.5" not in run(f"{fit} --drop a")[2]
+ERRORS = [
+    WidthError("expected at most 8,192 features, got 9,000. Use OC.", 9000),
+    RangeError("finite sums", "infinity", 3, "Scale the data down.", "height"),
+    DataError("a.csv", "expected a label, got none.", 7),
+    AdvisedError("expected equal terms, got others.", "Fit one."),
+]
 
 
-def test_a_file_of_one_column_may_come_by_a_pipe(run):
-    texts = "queue,body\n" + "bill,pay the bill\nsite,page is down\n" * 5
-    run("fit t.csv --method srda --label queue --text body -o m.narrows", t__csv=texts)
-    status, out, _ = run("predict m.narrows - -o -", b"body\npage is down\nthe bill\n")
-    labels = [line.rpartition(",")[2] for line in out.split()]
-    assert (status, labels) == (0, ["label", "site", "bill"])
-
-
-@pytest.mark.slow
-def test_a_model_may_be_written_to_a_pipe_and_nothing_to_standard_error(tmp_path):
-    (tmp_path / "t.csv").write_text(ROWS)
-    source, sink = os.pipe()
-    line = f"{sys.executable} -m narrows fit t.csv --method oc -o /dev/fd/{sink} 2>&-"
-    subprocess.run(line, shell=True, cwd=tmp_path, check=True, timeout=100, pass_fds=[sink])
-    os.close(sink)
-    with open(source, "rb") as pipe:
-        (tmp_path / "m.narrows").write_bytes(pipe.read())
-    assert narrows.load(tmp_path / "m.narrows").n_samples_seen_ == 4
-    line = f"{sys.executable} -m narrows info nosuch 2>&-"
-    done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, timeout=100)
-    assert (done.returncode, done.stdout) == (2, b"")
-
-
-# -- errors and warnings: how messages begin, what they name, and that they can be pickled --
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        ParameterError("expected n_components<=1, got 2. Use fewer."),
-        WidthError("expected at most 8,192 features, got 9,000. Use OC.", 9000),
-        RangeError("finite sums", "infinity", 3, "Scale the data down."),
-        RangeError("finite sums", "infinity", 3, "Scale the data down.", "height"),
-        DataError("a.csv", "expected a label, got none.", 7),
-        AdvisedError("expected equal terms, got others.", "Fit one."),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("error", ERRORS, ids=repr)
 def test_errors_are_pickled(error):
     again = pickle.loads(pickle.dumps(error))
-    assert type(again) is type(error)
-    assert (str(again), vars(again)) == (str(error), vars(error))
-
-
-def test_a_feature_out_of_range_has_the_name_that_the_estimator_has_for_it():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"short": [1.0, 2.0, 3.0], "tall": [1e160, 0.0, 1.0]})
-    with pytest.raises(RangeError, match=r"^expected .* in feature 'tall'\. "):
-        SRDA().fit(frame, ["a", "b", "a"])
-    with pytest.raises(RangeError, match=r"^expected .* in feature 'x1'\. "):
-        SRDA().fit(frame.to_numpy(), ["a", "b", "a"])
-    with pytest.raises(RangeError, match="'gene'"), features_named(OC()):
-        raise RangeError("finite sums", "infinity", 0).named("gene")
-
-
-@pytest.mark.skipif(
-    sys.version_info < (3, 12), reason="warnings can skip the files of a package from Python 3.12"
-)
-def test_warnings_name_the_line_of_the_caller():
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        OCFS().fit(np.ones((4, 2)), [0, 1, 0, 1])
-    assert {each.filename for each in caught} == {__file__}
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
 
 
 def test_warnings_have_their_category():
-    with pytest.warns(DeprecationWarning, match="^expected this, got that"):
-        warn("expected this, got that.", DeprecationWarning)
     with pytest.warns(DeprecationWarning, match="moments_") as caught:
         OC().fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"]).stats_  # noqa: B018
     assert caught[0].filename == __file__

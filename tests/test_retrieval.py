@@ -10,20 +10,19 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import decomposition
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler, normalize
+from sklearn.preprocessing import FunctionTransformer, StandardScaler, normalize
 
 from narrows import LDA, PCA
 from narrows.errors import ParameterError
-from narrows.evaluate import RetrievalDisplay, retrieval
-from tests.inside import check, n_steps, nearest
+from narrows.evaluate import compare, retrieval
+from tests.inside import nearest
 
 SCORES = "recall@1", "recall@10", "precision@10", "overlap@10"
 
 
-class Recorder(TransformerMixin, BaseEstimator):
+class Recorder(FunctionTransformer):
     """Leaves samples as they are, and keeps those of each fit."""
 
     fits: list = []  # noqa: RUF012 - of all clones
@@ -31,9 +30,6 @@ class Recorder(TransformerMixin, BaseEstimator):
     def fit(self, X, y):
         self.fits.append((X, y))
         return self
-
-    def transform(self, X):
-        return X
 
 
 def samples(seed, c=8, n=10, d=12):
@@ -60,15 +56,13 @@ def by_hand(Z, y, Q, asked, full):
 
 def test_neighbours_are_those_of_brute_force():
     (X, y), (Q, asked) = samples(0), samples(1)
-    lines = retrieval(X, y, [LDA(mu=3.0), "pca"], [2, 9], test=(Q, asked), left_out=0)
-    reductions = {
-        ("all columns", 12): lambda samples: samples,
-        ("LDA(mu=3.0)", 2): LDA(2, mu=3.0).fit(X, y).transform,
-        ("LDA(mu=3.0)", 9): LDA(9, mu=3.0).fit(X, y).transform,
-        ("pca", 2): PCA(2).fit(X).transform,
-        ("pca", 9): PCA(9).fit(X).transform,
-    }
-    assert [(line.method, line.dimensions) for line in lines] == list(reductions)
+    test = np.vstack([Q, Q[:3]]), np.append(asked, [99] * 3)  # of a class without samples
+    lines = retrieval(X, y, [LDA(mu=3.0), "pca"], [2, 9], test=test, left_out=0)
+    reductions = {("all columns", 12): lambda samples: samples}
+    for p in (2, 9):
+        reductions["LDA(mu=3.0)", p] = LDA(p, mu=3.0).fit(X, y).transform
+        reductions["pca", p] = PCA(p).fit(X).transform
+    assert {(line.method, line.dimensions) for line in lines} == set(reductions)
     assert lines.classes == ("seen",)
     for line in lines:
         reduce = reductions[line.method, line.dimensions]
@@ -102,14 +96,6 @@ def test_left_out_classes_are_neither_fitted_nor_mixed_with_the_others(share):
     assert len(drawn) > 1
 
 
-def test_there_have_to_be_queries():
-    X, y = np.random.default_rng(0).normal(size=(6, 4)), np.arange(6)
-    with pytest.raises(ParameterError, match="expected queries of seen classes, got none"):
-        retrieval(X, y)
-    known = retrieval(X, y, ["pca"], [2], test=(X, np.append(y[:5], 7)), left_out=0)
-    assert len(known[0].found["seen"][0]) == 5
-
-
 def test_errors_are_those_of_draws_that_share_classes():
     X, y = samples(4)
     lines = retrieval(X, y, ["lda"], [5], left_out=0.25, repeats=6)
@@ -128,13 +114,8 @@ def test_errors_are_those_of_draws_that_share_classes():
 @pytest.mark.slow
 def test_sizes_beyond_the_rank_are_left_out():
     X, y = samples(6, c=4, n=5, d=30)  # 8 samples of 2 classes are fitted: rank 7
-    lines = retrieval(X, y, ["lda", "srda"], [1, 7, 8, 20], repeats=2)
-    assert [(line.method, line.dimensions) for line in lines[1:]] == [
-        ("lda", 1), ("lda", 7), ("srda", 1),
-    ]  # fmt: skip
-    lines = retrieval(X, y, ["srda", "lineardiscriminantanalysis"], [2], repeats=2)
-    assert [line.dimensions for line in lines] == [30, 1, 1]  # none but their own
-    assert lines.best().line.dimensions == 1
+    lines = retrieval(X, y, ["lda", "srda", "lineardiscriminantanalysis"], [2, 7, 8], repeats=2)
+    assert [line.dimensions for line in lines] == [30, 2, 7, 1, 1]
     lines = retrieval(sparse.csr_array(X), y, [LDA(solver="gsvd")], [2], repeats=2)
     assert "sparse" in lines[1].skipped
     assert lines.best() is None
@@ -152,50 +133,12 @@ def test_neighbours_in_blocks_are_those_of_a_sort(make, n_indexed):
     assert nearest(make(U[:3]), make(Q), 3).shape == (70, 3)
 
 
-@pytest.mark.slow
-def test_the_report_of_retrieval_has_the_table_and_the_curves(run, vectors, tmp_path):
-    pytest.importorskip("matplotlib")
-    line = "compare x.npy --label y.npy --task retrieval --methods pca,srda --dims 4 --repeats 2"
-    assert run(f"{line} --report r.html")[0] == 0
-    found = json.loads((tmp_path / "r.json").read_text())
-    assert found["lines"] == retrieval(*vectors, ["pca", "srda"], [4], repeats=2).as_dicts()
-    page = (tmp_path / "r.html").read_text()
-    assert page.count("<img") == len(SCORES)
-    assert found["sentence"] in html.unescape(page)
-    assert "http" not in page.replace("http-equiv", "")
-
-
-@pytest.mark.slow
-def test_sparse_samples_are_those_of_their_dense_array():
-    X, y = samples(7)
-    X[X < 0] = 0
-    dense, thin = (
-        retrieval(A, y, [LDA(mu=1.0), "pca"], [2, 8], test=(A, y)) for A in (X, sparse.csr_array(X))
-    )
-    for a, b in zip(dense, thin, strict=True):
-        assert (a.method, a.dimensions) == (b.method, b.dimensions)
-        for name in dense.classes:
-            np.testing.assert_allclose(a.found[name], b.found[name], atol=1e-6)
-    wide, y = sparse.random(60, 9000, 0.01, "csr", random_state=0), np.arange(60) % 6
-    lines = retrieval(wide, y, ["lda", LDA(solver="gsvd")], [5, 20], repeats=1)
-    assert [line.dimensions for line in lines] == [9000, 5, 20, 0]
-    assert "sparse" in lines[3].skipped
-
-
 def test_transformers_and_pipelines_are_cut_where_their_size_is_open():
-    X, y = samples(8)
-    methods = [
-        make_pipeline(StandardScaler(), LDA()), make_pipeline(StandardScaler(), PCA(2)),
-        decomposition.PCA(), "sklearn-pca", "truncatedsvd", "ocfs",
-    ]  # fmt: skip
-    found, said = {}, []
-    for line in retrieval(X, y, methods, [3, 6], repeats=1, progress=said.append)[1:]:
-        found.setdefault(line.method, []).append(line.dimensions)
-    assert list(found.values()) == [[3, 6], [2], [3, 6], [3, 6], [3, 6], [3, 6]]
-    assert len(said) == n_steps(y, 12, check(methods), [3, 6], repeats=1)
-    twice = retrieval(X, y, [LDA(), LDA()], [3], repeats=1)
-    assert [line.method for line in twice[1:]] == ["LDA()", "LDA() (2)"]
-    assert [line.dimensions for line in retrieval(X, y, [LDA], [3], repeats=1)[1:]] == [3]
+    piped = [make_pipeline(StandardScaler(), step) for step in (LDA(), PCA(2))]
+    methods = [*piped, decomposition.PCA(), "truncatedsvd", "ocfs", LDA, LDA()]
+    lines = retrieval(*samples(8), methods, [3, 6], repeats=1)[1:]
+    assert [line.dimensions for line in lines] == [3, 6, 2] + [3, 6] * 5
+    assert {"LDA()", "LDA() (2)"} < {line.method for line in lines}
 
 
 @pytest.mark.parametrize(
@@ -203,11 +146,13 @@ def test_transformers_and_pipelines_are_cut_where_their_size_is_open():
     [({"dims": [0]}, "`dims`"), ({"left_out": 1.0}, "`left_out`"), ({"left_out": 0.9}, "2 seen"),
      ({"ridges": [1, -1]}, "`ridges`"), ({"repeats": 0}, "`repeats`"), ({"methods": [3]}, "got 3"),
      ({"methods": ["pcas"]}, "Did you mean pca"), ({"test": (np.eye(3), [0, 1, 2])}, "12 features"),
-     ({"test": (np.eye(12), np.full(12, 99))}, "classes of the index")],
+     ({"test": (np.eye(12), np.full(12, 99))}, "classes of the index"),
+     ({"y": np.arange(80)}, "queries of seen classes, got none")],
 )  # fmt: skip
 def test_parameters_are_checked(given, said):
+    X, y = samples(0)
     with pytest.raises(ParameterError, match=f"expected .*{said}"):
-        retrieval(*samples(0), **given)
+        retrieval(**{"X": X, "y": y} | given)
 
 
 def test_a_ridge_is_a_multiple_of_the_scatter_of_the_fitted_samples():
@@ -236,30 +181,12 @@ def test_the_choice_is_within_one_standard_error_and_never_all_columns():
     assert chosen.best is best
     assert chosen.line in near
     assert chosen.line.dimensions == min(line.dimensions for line in near) < 64
-    assert str(chosen) in str(lines)
     poor = retrieval(X, y, ["truncation"], [2, 4]).best("precision@10", "seen")
     assert poor.are_all_worse
     assert str(poor).startswith("Every reduction is worse than all 64 features.")
-    np.testing.assert_array_equal(poor.estimator.fit(X).transform(X), X[:, :4])
     with pytest.raises(ParameterError, match="`metric`"):
         lines.best("recall")
-    with pytest.raises(ParameterError, match="`classes`"):
-        retrieval(X, y, ["pca"], [2], left_out=0, repeats=1).best(classes="left-out")
-
-
-def test_curves_of_both_kinds_of_classes():
-    pytest.importorskip("matplotlib")
-    lines = retrieval(*samples(10), ["lda", "pca"], [2, 8])
-    display = RetrievalDisplay(lines).plot(metric="recall@10")
-    assert [ax.get_title() for ax in display.axes_] == ["seen classes", "left-out classes"]
-    found = {c.get_label(): c.lines[0].get_xydata() for c in display.axes_[1].containers}
-    lda = [(line.dimensions, line.mean("left-out", "recall@10")) for line in lines[1:3]]
-    np.testing.assert_allclose(found["LDA"], lda)
-    with pytest.raises(ParameterError, match="`metric`"):
-        RetrievalDisplay(lines).plot(metric="recall")
-
-
-# -- at the command line ---------------------------------------------------------------------------
+    np.testing.assert_array_equal(poor.estimator.fit(X).transform(X), X[:, :4])
 
 
 @pytest.fixture
@@ -267,69 +194,69 @@ def vectors(tmp_path):
     X, y = samples(11)
     np.save(tmp_path / "x.npy", X)
     np.save(tmp_path / "y.npy", y)
-    (tmp_path / "t.jsonl").write_text('{"text": "a", "label": 1}\n{"text": "b", "label": 2}\n')
     return X, y
+
+
+ASKED = "compare x.npy --label y.npy --task retrieval"
 
 
 @pytest.mark.slow
 def test_the_command_prints_the_table_of_python_and_a_command_that_runs(run, vectors):
-    line = "compare x.npy --label y.npy --task retrieval --dims 2,8 --ridges 0.5"
-    status, out, _ = run(line)
-    lines = retrieval(*vectors, dims=[2, 8], ridges=[0.5])
-    assert status == 0
-    assert out.startswith(str(lines))
+    line = f"{ASKED} --dims 2,8 --ridges 0.5"
+    out = run(line)[1]
+    assert out.startswith(str(retrieval(*vectors, dims=[2, 8], ridges=[0.5])))
     fit = out.strip().splitlines()[-1]
     assert fit.startswith("narrows fit x.npy --label y.npy --method ")
     assert run(fit.removeprefix("narrows "))[0] == 0
-    status, out, _ = run(f"{line} --json --left-out 0.25 --repeats 2 --seed 3")
-    found = json.loads(out)
+    out = run(f"{ASKED} --methods truncation --dims 2")[1]
+    assert out.endswith("No command: narrows fit lacks truncation.\n")
+    found = json.loads(run(f"{line} --json --left-out 0.25 --repeats 2 --seed 3")[1])
     lines = retrieval(*vectors, dims=[2, 8], ridges=[0.5], left_out=0.25, repeats=2, seed=3)
     assert found["lines"] == lines.as_dicts()
     assert found["left-out"] == lines.best().as_dict()
     assert found["seen"]["sentence"] == str(lines.best(classes="seen"))
 
 
-def test_the_ridge_of_the_command_is_that_of_all_samples(run, vectors):
-    X, _ = vectors
-    _, out, _ = run("compare x.npy --label y.npy --task retrieval --methods truncation --dims 4 "
-                    "--left-out 0 --ridges 2 --json")  # fmt: skip
-    mu = 2 * len(X) * X.var(axis=0).mean()
-    assert json.loads(out)["fit"].split()[6:10] == ["lda", "--n-components", "4", "--mu"]
-    assert float(json.loads(out)["fit"].split()[10]) == pytest.approx(mu, rel=1e-5)
-    _, out, _ = run("compare x.npy --label y.npy --task retrieval --methods truncation --dims 2")
-    assert out.endswith("No command: narrows fit lacks truncation.\n")
+@pytest.mark.slow
+def test_the_report_of_retrieval_has_the_table_and_the_curves(run, vectors, tmp_path):
+    pytest.importorskip("matplotlib")
+    assert run(f"{ASKED} --methods pca,srda --dims 4 --repeats 2 --report r.html")[0] == 0
+    found = json.loads((tmp_path / "r.json").read_text())
+    assert found["lines"] == retrieval(*vectors, ["pca", "srda"], [4], repeats=2).as_dicts()
+    page = (tmp_path / "r.html").read_text()
+    assert page.count("<img") == len(SCORES)
+    assert found["sentence"] in html.unescape(page)
+    assert "http" not in page.replace("http-equiv", "")
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [("--cv 3", "--cv"), ("--metric auto", "--metric"), ("--classifier svm", "--classifier"),
-     ("--report a.pdf", ".html"), ("--target y", "--target"), ("--methods pls", "for classes"),
-     ("--task classification --ridges 1", "--ridges"), ("--ridges a", "--ridges"),
-     ("--task classification --left-out 0.5", "--left-out"), ("--left-out 1", "range"),
-     ("--dims 0", "--dims"), ("--methods nope", "name of a method"), ("--min-df 2", "--min-df"),
+     ("--target y", "--target"), ("--methods pls", "for classes"), ("--ridges a", "--ridges"),
+     ("--task classification --ridges 1", "--ridges"), ("--left-out 1", "range"),
+     ("--task classification --left-out 0.5", "--left-out"), ("--min-df 2", "--min-df"),
      ("--left-out 0.9", "2 left-out classes")],
 )  # fmt: skip
 def test_what_does_not_go_together_is_one_line(run, vectors, options, said):
-    code, out, err = run(f"compare x.npy --label y.npy --task retrieval {options}")
+    code, out, err = run(f"{ASKED} {options}")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
-    status, _, err = run("compare t.jsonl --task retrieval")
-    assert (status, "got texts" in err) == (1, True)
+    texts = '{"text": "a", "label": 1}\n{"text": "b", "label": 2}\n'
+    assert "got texts" in run("compare t.jsonl --task retrieval", t__jsonl=texts)[2]
 
 
-# -- in the benchmarks -----------------------------------------------------------------------------
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["onlinesrda", "ilda", "oc"])
 def test_a_number_of_dimensions_has_one_answer_beside_any_others(method):
     X, y = load_digits(return_X_y=True)
-    given = {"test": (X[500:], y[500:]), "left_out": 0, "repeats": 1}
-    alone, beside = (retrieval(X[:500], y[:500], [method], dims=d, **given) for d in ([3], [3, 10]))
-    lines = [[line for line in found if line.asked == 3] for found in (alone, beside)]
-    assert len(lines[0]) == len(lines[1]) == 1
-    (kind,) = lines[0][0].found
-    np.testing.assert_array_equal(*(of[0].found[kind] for of in lines))
-    assert [line.asked for line in beside][:2] == [None, 3]
-    many = retrieval(X[:500], y[:500], [method], dims=[3, 60], **given)
-    assert [line.asked for line in many][:2] == [None, 3]
+    test, found = (X[500:600], y[500:600]), []
+    for dims in ([3], [3, 10]):
+        lines = retrieval(X[:500], y[:500], [method], dims, test=test, left_out=0, repeats=1)
+        compared = compare(X[:500], y[:500], [method], dims, ["knn"], test=test)
+        for each in (lines, compared):
+            assert [line.asked for line in each][:2] == [None, 3]
+        found.append((lines[1].found["seen"][0], compared[1].micro_f1))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    assert found[0][1] == found[1][1]
+    many = retrieval(X[:500], y[:500], [method], [3, 60], test=test, left_out=0, repeats=1)
     assert not any(line.skipped for line in many)
