@@ -11,10 +11,10 @@ import pytest
 from scipy import sparse
 
 import narrows
-from narrows.errors import DataError
+from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
 from tests.cases import labelled
-from tests.inside import pretend
+from tests.inside import fit_in_parts, pretend
 from tests.test_read import gathered
 
 pd = pytest.importorskip("pandas")
@@ -485,6 +485,11 @@ def test_models_of_vectors_and_of_arrays_read_the_files_of_each_other(run, tmp_p
         if "transform" in line:
             with np.load("r.npz") as r:
                 np.testing.assert_allclose(r["X"], narrows.OC().fit_transform(X, y), atol=1e-5)
+    files = [str(tmp_path / "X.npy")]
+    spread = fit_in_parts(narrows.OC(), files, label=str(tmp_path / "y.npy"))
+    np.testing.assert_allclose(spread.transform(X), narrows.OC().fit_transform(X, y), atol=1e-5)
+    with pytest.raises(ParameterError, match="one file of samples"):
+        fit_in_parts(narrows.OC(), files * 2, label=str(tmp_path / "y.npy"))
     for options, message in (
         ("X.npy", "got none"),
         ("X.npy --label class", "got 'class'"),

@@ -32,6 +32,7 @@ from narrows.command import cli
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError
 from narrows.table import TableEncoder
+from narrows.text import Tfidf
 from tests.cases import (
     ADDITIVE,
     BATCH,
@@ -288,6 +289,10 @@ def test_what_is_wrong_is_an_error_that_names_it():
         engine.fit(OnlineSRDA(half_life=5), parts_of(X, Y))
     with pytest.raises(DataError, match="queue"):
         engine.fit(OC(), [FRAME.assign(label=Y)], label="queue")
+    with pytest.raises(ValueError, match="two classes"):
+        engine.fit(OC(), [(X[:0], Y[:0])] * 2)
+    with pytest.raises(ParameterError, match="expected texts"):
+        engine.fit(OC(), parts_of(X, Y), vectoriser=Tfidf())
 
 
 def test_an_estimator_that_fails_is_as_it_was(client):
