@@ -30,25 +30,16 @@ def _in_a_folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
-def chunks_of(content, **options):
-    """What is read of a file with this content, up to an error, and the error."""
+def chunks_of(content, path="a.svm", **options):
+    """What is read of a file or of standard input, up to an error, and the error."""
     Path("a.svm").write_bytes(content)
-    return chunks_until(Dataset(["a.svm"], Options(may_be_empty=True, **options)))
-
-
-def chunks_of_a_pipe(content, **options):
-    """The same for standard input, of which the first chunk decides how many labels there are."""
-    with mock.patch("sys.stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(content)))):
-        return chunks_until(Dataset(["-"], Options(**options)))
-
-
-def chunks_until(dataset):
     chunks = []
-    try:
-        for chunk in dataset:
-            chunks.append(chunk)
-    except DataError as error:
-        return chunks, error
+    with mock.patch("sys.stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(content)))):
+        try:
+            for chunk in Dataset([path], Options(may_be_empty=path != "-", **options)):
+                chunks.append(chunk)
+        except DataError as error:
+            return chunks, error
     return chunks, None
 
 
@@ -56,13 +47,12 @@ def ours(content, **options):
     chunks, error = chunks_of(content, **options)
     if error is not None:
         raise error
-    lines = np.concatenate([chunk.lines for chunk in chunks])
     for chunk in chunks:
         chunk.X.resize(chunk.X.shape[0], max(chunk.X.shape[1] for chunk in chunks))
     X = sparse.vstack([chunk.X for chunk in chunks], format="csr")
     if not sparse.issparse(chunks[0].y):
-        return X, np.concatenate([chunk.y for chunk in chunks]), lines
-    return X, [tuple(row.indices.tolist()) for chunk in chunks for row in chunk.y], lines
+        return X, np.concatenate([chunk.y for chunk in chunks])
+    return X, [tuple(row.indices.tolist()) for chunk in chunks for row in chunk.y]
 
 
 def assert_as_scikit_learn_reads(content, several=False, **options):
@@ -70,7 +60,7 @@ def assert_as_scikit_learn_reads(content, several=False, **options):
     theirs, labels = load_svmlight_file(
         io.BytesIO(content.removeprefix(b"\xef\xbb\xbf")), zero_based=base, multilabel=several
     )
-    X, y, _ = ours(content, **options)
+    X, y = ours(content, **options)
     assert isinstance(y, list) == several
     assert X.shape == theirs.shape
     np.testing.assert_array_equal(X.indptr, theirs.indptr)
@@ -90,9 +80,6 @@ def dumped(seed=0, n=60, d=40, **options):
     out = io.BytesIO()
     dump_svmlight_file(X, y, out, **options)
     return out.getvalue()
-
-
-# -- the numbers ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -184,9 +171,6 @@ def test_every_form_of_a_row(monkeypatch, block, content):
     assert_as_scikit_learn_reads(content, zero_based=True, chunk_rows=1)
 
 
-# -- chunks --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("rows", [1, 7, 60])
 def test_chunks_are_cut_by_the_number_of_rows_alone(monkeypatch, block, rows):
@@ -207,7 +191,7 @@ def test_chunks_are_cut_by_the_number_of_rows_alone(monkeypatch, block, rows):
 def test_chunks_before_a_wrong_row_are_given(monkeypatch, block, wrong):
     pretend(monkeypatch, "blocks of lines", block)
     content = b"#\n" + b"1 1:1\n" * 8 + wrong + b"\n1 1:1\n1 y:1\n"
-    chunks, error = chunks_of_a_pipe(content, chunk_rows=3, width=2, zero_based=False)
+    chunks, error = chunks_of(content, "-", chunk_rows=3, width=2, zero_based=False)
     assert [len(chunk.lines) for chunk in chunks] == [3, 3]
     assert error.line == 10
 
@@ -224,8 +208,6 @@ def test_a_pipe_is_read_as_it_comes(monkeypatch):
         assert next(chunks).X.indices.tolist() == [2]
 
 
-# -- several labels a row ------------------------------------------------------------------------
-
 SEVERAL = b"1,3,7 5:0.2 # 9,9\n 5:0.5 6:1\n3 1:2\n2,2,0 2:1\n\n7.0,1e0 3:1\nqid:1 2:2\n0 #\n"
 
 
@@ -238,8 +220,7 @@ def test_several_labels(monkeypatch, tmp_path, block, rows):
     (tmp_path / "b.svm").write_bytes(SEVERAL)
     y = [y for _, y in iter_chunks([tmp_path / "a.svm", tmp_path / "b.svm"], chunk_rows=rows)]
     widths = [part.shape[1] for part in y]
-    assert widths == sorted(widths)
-    assert widths[-1] == 8
+    assert widths == [*sorted(widths[:-1]), 8]
     assert all((part.data == 1).all() and part.has_canonical_format for part in y)
 
 
@@ -279,8 +260,6 @@ def test_what_a_command_does_not_take_is_one_line(capfd, content, command, statu
     assert (said.count("\n"), message in said) == (1, True)
 
 
-# -- what is broken ------------------------------------------------------------------------------
-
 BROKEN = [  # rows, and what the message says of them
     *((b"1 " + word, f"got '{word.decode()}'")
       for word in (b"x:1", b":1", b"2", b"-1:1", b"0:1", b"1.0:1", b"1_0:1")),
@@ -318,7 +297,7 @@ def test_a_wrong_row_is_named(monkeypatch, block, row, message):
     pretend(monkeypatch, "blocks of lines", block)
     for ending in (b"", b"\n", b"\r\n2 1:1\n", b" # text\n3 y:1\n"):
         content = b"1 1:1\n\n" + row + ending
-        _, error = chunks_of_a_pipe(content, zero_based=False, chunk_rows=1)
+        _, error = chunks_of(content, "-", zero_based=False, chunk_rows=1)
         assert str(error).startswith("standard input:3: ")
         assert message in str(error)
         assert "\n" not in str(error)
