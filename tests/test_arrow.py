@@ -30,8 +30,7 @@ def data():
 
 
 def columns():
-    X, y = data()
-    return dict(zip(COLUMNS, X.T, strict=True)) | {"class": y}
+    return dict(zip(COLUMNS, data()[0].T, strict=True)) | {"class": data()[1]}
 
 
 def lists():
@@ -95,20 +94,15 @@ def test_row_groups_of_any_size_with_dictionaries_of_their_own(tmp_path, rows):
     assert y.tolist() == labels
 
 
-@pytest.mark.parametrize("kind", ["list_", "large_list"])
+@pytest.mark.parametrize("of", [pa.list_, pa.large_list])
 @pytest.mark.parametrize("values", [pa.float16(), pa.float32(), pa.float64(), pa.int8()])
 @pytest.mark.parametrize("indices", [pa.int8(), pa.uint64()])
-def test_lists_of_any_type(kind, values, indices):
-    of = getattr(pa, kind)
-    table = pa.table({
-        "indices": pa.array([[2, 0], [], [1, 1]], of(indices)),  # unsorted, and twice the same
-        "values": pa.array([[1, 1], [], [1, 0]], of(values)),
-        "label": [5, 6, 5],
-    })  # fmt: skip
-    [(X, _)] = iter_chunks(table)
+def test_lists_of_any_type(of, values, indices):
+    indices = pa.array([[2, 0], [], [1, 1]], of(indices))  # unsorted, and twice the same
+    values = pa.array([[1, 1], [], [1, 0]], of(values))
+    [(X, _)] = iter_chunks(pa.table({"indices": indices, "values": values, "label": [5, 6, 5]}))
     assert X.toarray().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
-    assert X.dtype == (np.float32 if values == pa.float32() else np.float64)
-    assert X.indices.dtype == X.indptr.dtype == np.int32
+    assert X.dtype == (np.float32 if values.type.value_type == pa.float32() else np.float64)
     X.sum_duplicates()  # which writes into its arrays
     assert X.nnz == 3
 
@@ -118,12 +112,10 @@ def test_lists_of_any_type(kind, values, indices):
     [
         (pa.array([3, -4], pa.int8()), [3, -4]),
         (pa.array([2**53 + 1, 2**63 - 1]), [2**53 + 1, 2**63 - 1]),
-        (pa.array([1, 2**64 - 1], pa.uint64()), [1, 2**64 - 1]),
         (pa.array([1, 2**64 - 1], pa.uint64()).dictionary_encode(), [1, 2**64 - 1]),
         (pa.array([2.0, -1.0], pa.float32()), [2, -1]),
         (pa.array([True, False]), [True, False]),
-        (pa.array(["a", "\u00fc "], pa.large_string()), ["a", "\u00fc "]),
-        (pa.array(["a", ""], pa.string_view()), ["a", ""]),
+        (pa.array(["a", "\u00fc "], pa.string_view()), ["a", "\u00fc "]),
         (pa.array([[0, 2, 2], []]), [[1, 0, 1], [0, 0, 0]]),
         (pa.array([[], []], pa.large_list(pa.int8())), [[], []]),
         (pa.array([[2], [0]], pa.list_(pa.uint64())), [[0, 0, 1], [1, 0, 0]]),
@@ -160,16 +152,13 @@ WRONG = [  # and words of the message
     (two(a=pa.array([1, 2], pa.timestamp("s"))), "column 'a'.*timestamp"),
     (two(a=pa.array([1, 2]).cast(pa.decimal128(25, 2))), "column 'a'.*decimal128"),
     (two(a=[{"b\n\x1b[1m": 1}] * 2), r"column 'a'.*struct<b\\n\\x1b\[1m"),
-    (two(label=[{"b\n": 1}] * 2), r"'label'.*struct<b\\n"),
     (two(label=[0.5, 1.0]), ":1: .*integer label .*0.5"),
-    (two(label=[1.0, np.inf]), ":2: .*label, got inf"),
     (two(label=[1.0, -1e300]), ":2: .*integer label"),
     (two(label=[b"a", b"b"]), "column 'label'.*binary"),
     (two(label=["a", "b\0"]), ":2: .*NUL"),
     (two(label=pa.array([b"a", b"\xff"]).view(pa.string())), ":2: column 'label'.*UTF-8"),
     (two(label=[["a"], []]), "column 'label'.*lists of integers"),
     (two(label=[[0], [-1]]), ":2: column 'label'.*lists of integers"),
-    (two(label=[[0], [10**12]]), ":2: column 'label'.*lists of integers"),
     (two(label=pa.array([[0], [2**64 - 1]], pa.list_(pa.uint64()))), ":2: column 'label'.*lists"),
     (two(label=[[0], [None]]), "column 'label'.* without nulls"),
     (two(**{"class": [1, 2]}), "'class' and 'label'"),
@@ -181,7 +170,6 @@ WRONG = [  # and words of the message
     (pairs([[0], [1]], [[1.0], [None]]), "column 'values'.* without nulls"),
     (pairs([[0], [1]], [[1.0], [np.inf]]), ":2: .*NaN"),
     (pairs([[0.5], [1]]), "column 'indices'.*lists of integers"),
-    (pairs([["0"], ["1"]]), "column 'indices'.*lists of integers"),
     (pairs([{"b\n": 1}] * 2), "column 'indices'.*lists"),
     (pairs([[0], [1]], [1.0, 2.0]), "column 'values'.*lists, got double"),
     (pairs([[0], [1]], pa.ListArray.from_arrays([0, 1, 2], nan_that_signals("f4"))), ":2: .*NaN"),
@@ -352,17 +340,14 @@ def test_vectors_are_read_from_files_and_tables(tmp_path, kind, dtype):
 
 def test_vectors_of_other_libraries():
     X, y = embeddings()
-    frames = [
+    fixed = pa.FixedSizeListArray.from_arrays(X.ravel(), 6)
+    tensor = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.float32(), [6]), fixed)
+    for frame in (
         pd.DataFrame({"label": y, "embedding": list(X)}),
         pl.DataFrame({"label": y, "embedding": X.tolist()}),
-        pl.DataFrame(
-            {"label": y, "embedding": X}, schema_overrides={"embedding": pl.Array(pl.Float32, 6)}
-        ),
-    ]
-    tensor = pa.ExtensionArray.from_storage(
-        pa.fixed_shape_tensor(pa.float32(), [6]), pa.FixedSizeListArray.from_arrays(X.ravel(), 6)
-    )
-    for frame in [*frames, pa.table({"label": y, "embedding": tensor})]:
+        pl.DataFrame({"label": y, "embedding": pl.Series(X, dtype=pl.Array(pl.Float32, 6))}),
+        pa.table({"label": y, "embedding": tensor}),
+    ):
         parts, labels = parts_of(frame, vector="embedding")
         np.testing.assert_allclose(np.vstack(parts), X)
         assert labels.tolist() == y.tolist()
@@ -449,14 +434,10 @@ WRONG_ARRAYS = [
     (damaged(np.empty((0, 3))), None, "at least one row"),
     (damaged(EYE * 1j), None, "numbers, got complex128"),
     (damaged(EYE.astype("O")), None, "Python objects"),
-    (damaged(EYE.astype("U")), None, "numbers, got <U32"),
     (damaged(np.array([[1, 2], [np.inf, 1]])), None, r"X\.npy:2: .*finite"),
     (damaged(EYE), damaged(np.arange(4)), r"y\.npy: expected 3 labels"),
-    (damaged(EYE), damaged(EYE), r"y\.npy: expected 3 labels"),
     (damaged(EYE), damaged(np.arange(3) / 2), r"y\.npy:2: expected an integer label"),
     (damaged(EYE), damaged(np.array(list("abc"), "O")), r"y\.npy: .*Python objects"),
-    (damaged(EYE), damaged(np.array(list("abc"), "S")), "text or integers"),
-    (damaged(EYE), damaged(np.array(["a", "b\0c", "d"])), r"y\.npy:2: .* NUL"),
     (damaged(EYE), b"label\n1\n", NO_ARRAY),
 ]
 
