@@ -9,7 +9,6 @@ import gzip
 import io
 import json
 import lzma
-from itertools import zip_longest
 
 import numpy as np
 import pandas as pd
@@ -138,11 +137,6 @@ BROKEN = [  # the line, and a word of the message
     ("a.jsonl", '{"text": "", "label": [1]}\n', ":1: 'label'.* list"),
     ("a.jsonl", '{"text": "", "label": 1}\n{"text": ""}\n', ":2: 'label'.* none"),
     ("a.jsonl", '{"text": ""}\n{"text": "", "label": 1}\n', ":1: 'label'.* none"),
-    (
-        "a.jsonl",
-        '{"text": "", "label": 1}\n{"text": "", "label": %s}\n' % ("9" * 20),
-        r":2: .*2\^63",
-    ),
     ("a.jsonl", '{"text": "", "label": %s}\n' % ("9" * 20), r":1: .*2\^63"),
     ("a.jsonl", '{"text": "", "id": %s}\n' % ("1" * 5000), ":1: .*JSON"),
     ("a.jsonl", '{"text": "", "label": "\\ud800"}\n', ":1: .*Unicode"),
@@ -151,13 +145,13 @@ BROKEN = [  # the line, and a word of the message
     ("a.jsonl", '{"text": "", "label": 1e999}\n', ":1: 'label'.* inf"),
     ("a.jsonl", '{"text": ""}\n{"text": "", "id": [{"a": NaN}]}\n', ":2: .*JSON.*NaN"),
     ("a.jsonl", '{"id": -Infinity, "text": ""}\n', ":1: .*-Infinity"),
-    pytest.param("a.jsonl", "[" * 100_000, ":1: .*JSON", id="nested"),
+    ("a.jsonl", "[" * 100_000, ":1: .*JSON"),
     ("a.npz", "PK", "NumPy archive"),
     ("a.npz", "PK\x03\x04 and then nothing", "archive of samples"),
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "message"), BROKEN)
+@pytest.mark.parametrize(("name", "content", "message"), BROKEN, ids=range(len(BROKEN)))
 def test_what_is_broken_is_named_with_its_line(tmp_path, name, content, message):
     raw = content if isinstance(content, bytes) else content.encode()
     (tmp_path / name).write_bytes(raw)
@@ -249,37 +243,26 @@ def test_a_damaged_archive_is_named(tmp_path):
             gathered(path)
 
 
-def test_wrong_paths(tmp_path):
+@pytest.mark.parametrize("paths", ["a.txt", "a", "a.npz.gz", "a.gz", "a.svm a.csv", "."])
+def test_wrong_paths(tmp_path, paths):
     with pytest.raises(FileNotFoundError, match="none"):
         gathered(tmp_path / "none.svm")
-    for name in ("a.txt", "a", "a.npz.gz", "a.gz", "a.svm", "a.csv"):
+    for name in set(paths.split()) - {"."}:
         (tmp_path / name).write_text("1 1:1\n")
-    for paths in (["a.txt"], ["a"], ["a.npz.gz"], ["a.gz"], ["a.svm", "a.csv"], ["."]):
-        with pytest.raises(ParameterError, match=r"expected a? ?file"):
-            gathered([tmp_path / name for name in paths])
+    with pytest.raises(ParameterError, match=r"expected a? ?file"):
+        gathered([tmp_path / name for name in paths.split()])
 
 
 # -- texts in columns of CSV files, Parquet files and tables --
 
-WORDS = {"billing": "invoice refund card charge", "network": "router cable signal drop"}
-TRICKY = [
-    'a "quoted" word, and a comma',
-    "two\nlines",
-    "three\r\nlines\n\nof text",
-    "",
-    "höher 漢字 🦉",
-    " spaces \t around ",
-]
 
-
-def tickets(n=60):
-    """Texts of two classes, the first of them hard to quote, with their subjects and classes."""
+def tickets():
+    """Texts of two classes, which are hard to quote, with their subjects and classes."""
     rng = np.random.default_rng(0)
-    queues = [list(WORDS)[k % 2] for k in range(n)]
-    bodies = [" ".join(rng.choice(WORDS[queue].split(), 6)) for queue in queues]
-    bodies = [f"{body} {text}" for body, text in zip_longest(bodies, TRICKY, fillvalue="")]
-    subjects = [f"re {queue[:3]}" for queue in queues]
-    return {"id": list(range(n)), "queue": queues, "subject": subjects, "body": bodies}
+    queues = ["billing", "network"] * 30
+    words = {"billing": ["invoice", '"card",', "höher 🦉"], "network": ["router\n", "漢字", " \t"]}
+    bodies = [" ".join(rng.choice(words[queue], 6)) for queue in queues]
+    return {"id": [*range(60)], "queue": queues, "subject": ["re net"] * 60, "body": bodies}
 
 
 def write(path, columns):
@@ -297,23 +280,16 @@ def write(path, columns):
 def test_texts_are_read_from_every_format(tmp_path, name):
     columns = tickets()
     path = write(tmp_path / name, columns)
-    texts, y = gathered(path, label="queue", text="body", chunk_rows=7)
-    assert texts == columns["body"]
+    texts, y = gathered(path, label="queue", text=["subject", "body"], chunk_rows=7)
+    assert texts == [f"re net\n{body}" for body in columns["body"]]
     assert y.tolist() == columns["queue"]
-    texts, _ = gathered(path, label="queue", text=["subject", "body"], chunk_rows=7)
-    pairs = zip(columns["subject"], columns["body"], strict=True)
-    assert texts == [f"{subject}\n{body}" for subject, body in pairs]
 
 
 WRONG_CSV = [
     (b"a,t\nx,y\n", {"text": "body"}, ":1: expected a column 'body'"),
-    (b"label,t\nx,\xff\n", {}, ":2: .*UTF-8"),
     (b'label,t\nx,"a\n\xe9"\n', {}, ":3: .*UTF-8"),
     (b"label,t\nx,y\nx,y, z\n", {}, ":3: .*2 cells"),
-    (b'label,t\nx,"y\n', {}, ":2: .*CSV row"),
     (b"label,t\nx,y\n,y\n", {}, ":3: 'label'"),
-    (b"label,t,t\nx,y,z\n", {}, ":1: .*different names"),
-    (b"label,class,t\nx,y,z\n", {}, "one label column"),
     (b"label,t\nx,y\n", {"label": "t"}, "named once"),
     (b"label,t\nx,y\n", {"text": ()}, "`text`"),
     (b"label,t\nx,y\n", {"text": [1]}, "`text`"),
@@ -348,25 +324,6 @@ def test_what_is_wrong_in_a_table_is_named(tmp_path, columns, text, message):
     pq.write_table(table, path)
     with pytest.raises(DataError, match=rf"a\.parquet.*{message}"):
         list(iter_chunks(path, text=text, chunk_rows=1))
-
-
-@pytest.mark.slow
-def test_a_csv_of_texts_from_compare_to_transform(run, tmp_path):
-    columns = tickets()
-    for name in ("tickets.csv", "tickets.parquet", "tickets.jsonl"):
-        write(tmp_path / name, columns)
-    assert run("fit tickets.csv --label queue --text body --method oc -o m.narrows")[0] == 0
-    model = narrows.load("m.narrows")
-    expected = model.transform(source_of(model).tfidf.transform(columns["body"]))
-    for name in ("tickets.csv", "tickets.parquet", "tickets.jsonl"):
-        assert run(f"transform m.narrows {name} -o r.npz")[0] == 0
-        with np.load("r.npz") as reduced:
-            np.testing.assert_allclose(reduced["X"], expected)
-            assert reduced["y"].tolist() == columns["queue"]
-        assert run(f"update m.narrows {name} -o u.narrows")[0] == 0
-        assert narrows.load("u.narrows").n_samples_seen_ == 120
-    assert run("convert tickets.csv a.jsonl.gz --label queue --text body")[0] == 0
-    assert gathered(tmp_path / "a.jsonl.gz")[0] == columns["body"]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

@@ -210,11 +210,10 @@ def test_stop_words_are_a_set_in_lower_case():
 
 
 def test_what_differs_does_not_add_up():
-    for other in (HashedTfidf(512), Tfidf(min_df=2), Tfidf("english")):
+    hashed = HashedTfidf(512)
+    for a, b in ((Tfidf(), hashed), (Tfidf(), Tfidf(min_df=2)), (hashed, HashedTfidf(64))):
         with pytest.raises(ValueError, match=r"expected .*got"):
-            Tfidf() + other
-    with pytest.raises(ValueError, match="got n_features=512 and n_features=64"):
-        HashedTfidf(512) + HashedTfidf(64)
+            a + b
     for made in (Tfidf, lambda: HashedTfidf(16)):
         with pytest.raises(ValueError, match="expected counts added before, got larger ones"):
             made().update(["x"] * 100) - made().update([""] * 99)  # x in 100 of 1 text
@@ -264,24 +263,24 @@ def test_what_scikit_learn_expects_of_a_transformer(make):
 
 
 @both
-def test_a_failure_changes_nothing_and_shows_no_text(make):
+@pytest.mark.parametrize(
+    "bad",
+    [["a secret", None], ["a secret", b"\xe9"], "a secret", pd.DataFrame({"t": ["a secret"]})],
+    ids=["none", "bytes", "text", "table"],
+)
+def test_a_failure_changes_nothing_and_shows_no_text(make, bad):
     tfidf = make().fit(WATER)
-    table = pd.DataFrame({"t": ["a secret"]})
-    for bad in (["a secret", None], ["a secret", b"\xe9"], "a secret", ["a secret", 5], table):
-        for learn in (tfidf.fit, tfidf.partial_fit):
-            with pytest.raises(ValueError, match=r"expected|decode") as caught:
-                learn(bad)
-            assert "secret" not in str(caught.value)
-            assert tfidf == make().fit(WATER)
+    for learn in (tfidf.fit, tfidf.partial_fit):
+        with pytest.raises(ValueError, match=r"expected|decode") as caught:
+            learn(bad)
+        assert "secret" not in str(caught.value)
+        assert tfidf == make().fit(WATER)
 
 
 @pytest.mark.slow
 @both
 def test_an_interrupt_at_any_line_leaves_all_texts_or_none(make):
     more = [*LAND, "a ship, a tree, a new word"]
-
-    def learned(tfidf):
-        return {name: array.tolist() for name, array in tfidf.to_arrays().items()}
 
     for learn in ("partial_fit", "fit"):
         before, done = make().fit(WATER), make().fit(WATER)
@@ -290,8 +289,8 @@ def test_an_interrupt_at_any_line_leaves_all_texts_or_none(make):
             tfidf = make().fit(WATER)
             tfidf.transform(WATER)
             run_traced(lambda t=tfidf, learn=learn: getattr(t, learn)(more), number)
-            assert learned(tfidf) in (learned(before), learned(done)), number
-            whole = before if learned(tfidf) == learned(before) else done
+            assert tfidf in (before, done), number
+            whole = before if tfidf == before else done
             assert (tfidf.transform(more) != whole.transform(more)).nnz == 0
 
 
