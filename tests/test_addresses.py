@@ -68,13 +68,13 @@ def test_patterns_list_a_folder(bucket, capsys):
     for name in ("other.csv", "a b.csv", "deep/part9.csv"):
         (bucket.folder / name).write_text("")
     assert expand_patterns(["s3://bucket/a*.csv"]) == ["s3://bucket/a%20b.csv"]
-    expected = narrows.OC().fit_transform(X, y)
+    expected = narrows.SRDA().fit_transform(X, y)
     for pattern in ("s3://bucket/part*.csv", "s3://bucket/part[0-2].csv?region=x"):
-        assert main(["fit", pattern, "--method", "oc", "-o", "m.narrows"]) == 0
-        for found in (narrows.load("m.narrows"), fit_in_parts(narrows.OC(), [pattern])):
+        assert main(["fit", pattern, "--method", "srda", "-o", "m.narrows"]) == 0
+        for found in (narrows.load("m.narrows"), fit_in_parts(narrows.SRDA(), [pattern])):
             np.testing.assert_allclose(found.transform(X), expected, rtol=1e-6, atol=1e-9)
     for pattern, status in (("*/part9.csv", 1), ("none*.csv", 2)):
-        assert main(["transform", "m.narrows", f"s3://bucket/{pattern}", "-o", "p.csv"]) == status
+        assert main(["predict", "m.narrows", f"s3://bucket/{pattern}", "-o", "p.csv"]) == status
         assert f"s3://bucket/{pattern.replace('*/', 'deep/')}" in capsys.readouterr().err
 
 

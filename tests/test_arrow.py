@@ -14,7 +14,7 @@ import narrows
 from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
 from tests.cases import labelled
-from tests.inside import fit_in_parts, pretend
+from tests.inside import fit_in_parts, pretend, transform_in_parts
 from tests.test_read import gathered
 
 pd = pytest.importorskip("pandas")
@@ -149,29 +149,20 @@ WRONG = [  # and words of the message
     (two(a=[1.0, np.nan]), ":2: .*NaN"),
     *((two(a=nan_that_signals(kind)), ":2: .*NaN") for kind in SIGNALS),
     *((two(label=nan_that_signals(kind)), ":2: .*label, got nan") for kind in SIGNALS),
-    (two(a=pa.array([1, 2], pa.timestamp("s"))), "column 'a'.*timestamp"),
-    (two(a=pa.array([1, 2]).cast(pa.decimal128(25, 2))), "column 'a'.*decimal128"),
     (two(a=[{"b\n\x1b[1m": 1}] * 2), r"column 'a'.*struct<b\\n\\x1b\[1m"),
     (two(label=[0.5, 1.0]), ":1: .*integer label .*0.5"),
     (two(label=[1.0, -1e300]), ":2: .*integer label"),
-    (two(label=[b"a", b"b"]), "column 'label'.*binary"),
     (two(label=["a", "b\0"]), ":2: .*NUL"),
     (two(label=pa.array([b"a", b"\xff"]).view(pa.string())), ":2: column 'label'.*UTF-8"),
-    (two(label=[["a"], []]), "column 'label'.*lists of integers"),
     (two(label=[[0], [-1]]), ":2: column 'label'.*lists of integers"),
     (two(label=pa.array([[0], [2**64 - 1]], pa.list_(pa.uint64()))), ":2: column 'label'.*lists"),
-    (two(label=[[0], [None]]), "column 'label'.* without nulls"),
     (two(**{"class": [1, 2]}), "'class' and 'label'"),
     (pa.table({"label": [1, 2]}), "features"),
     (pairs([[0], [1]], [[1.0], []]), ":2: column 'values'.*as many"),
     (pairs([[0], [10**12]]), ":2: column 'indices'.* got 10+"),
-    (pairs([[0], [-1]]), ":2: column 'indices'.* got -1"),
     (pairs([[0], None], [[1.0], []]), ":2: column 'indices'.* nulls"),
     (pairs([[0], [1]], [[1.0], [None]]), "column 'values'.* without nulls"),
     (pairs([[0], [1]], [[1.0], [np.inf]]), ":2: .*NaN"),
-    (pairs([[0.5], [1]]), "column 'indices'.*lists of integers"),
-    (pairs([{"b\n": 1}] * 2), "column 'indices'.*lists"),
-    (pairs([[0], [1]], [1.0, 2.0]), "column 'values'.*lists, got double"),
     (pairs([[0], [1]], pa.ListArray.from_arrays([0, 1, 2], nan_that_signals("f4"))), ":2: .*NaN"),
     (pd.DataFrame({"a": [1, "b"]}), "Arrow can read"),
     (pl.Series([1.0]), "Arrow can read"),
@@ -371,8 +362,6 @@ WRONG_VECTORS = [
     (pa.array([[1.0, 2.0], [1.0, 2.0], [1.0]], LIST), {}, ":3: column 'v'.* 2 numbers, got 1"),
     (pa.array([[1.0, 2.0]], FIXED), {"width": 3}, ":1: column 'v'.* 3 numbers, got 2"),
     (pa.array([[], []], LIST), {}, ":1: column 'v'.* several numbers, got 0"),
-    (pa.array([["a"], ["b"]]), {}, ": column 'v'.* lists of numbers, got list<"),
-    (pa.array([1.0, 2.0]), {}, ": column 'v'.* lists of numbers, got double"),
     (pa.array([[1.0, np.nan]], LIST), {}, ":1: .*NaN"),
     (pa.array([[1.0]], LIST), {"vector": "w"}, ": expected a column 'w'"),
 ]
@@ -433,11 +422,10 @@ WRONG_ARRAYS = [
     (damaged(np.empty((3, 0))), None, "samples of shape"),
     (damaged(np.empty((0, 3))), None, "at least one row"),
     (damaged(EYE * 1j), None, "numbers, got complex128"),
-    (damaged(EYE.astype("O")), None, "Python objects"),
     (damaged(np.array([[1, 2], [np.inf, 1]])), None, r"X\.npy:2: .*finite"),
+    (damaged(EYE), damaged(np.array(list("abc"), "S")), "text or integers"),
     (damaged(EYE), damaged(np.arange(4)), r"y\.npy: expected 3 labels"),
     (damaged(EYE), damaged(np.arange(3) / 2), r"y\.npy:2: expected an integer label"),
-    (damaged(EYE), damaged(np.array(list("abc"), "O")), r"y\.npy: .*Python objects"),
     (damaged(EYE), b"label\n1\n", NO_ARRAY),
 ]
 
@@ -469,6 +457,7 @@ def test_models_of_vectors_and_of_arrays_read_the_files_of_each_other(run, tmp_p
     files = [str(tmp_path / "X.npy")]
     spread = fit_in_parts(narrows.OC(), files, label=str(tmp_path / "y.npy"))
     np.testing.assert_allclose(spread.transform(X), narrows.OC().fit_transform(X, y), atol=1e-5)
+    assert len(transform_in_parts(spread, files, tmp_path / "out")) == 1
     with pytest.raises(ParameterError, match="one file of samples"):
         fit_in_parts(narrows.OC(), files * 2, label=str(tmp_path / "y.npy"))
     for options, message in (

@@ -148,6 +148,7 @@ def forms_of_samples():
                                       labels.rechunk(17))  # fmt: skip
     yield "frame and series", tuple(dd.from_pandas(each, 4) for each in (FRAME, pd.Series(Y)))
     yield "a frame with labels", dd.from_pandas(FRAME.assign(label=Y), 4)
+    yield "a frame of pandas", FRAME.assign(label=Y)
     yield "frames and labels", parts_of(FRAME, Y)
     turned = FRAME.assign(label=Y)[["d", "label", *"gfecba"]]
     yield "columns in another order", [FRAME[:20].assign(label=Y[:20]), turned[20:]]
@@ -179,6 +180,13 @@ def test_a_column_of_a_table_may_be_the_target(client, tmp_path):
         np.testing.assert_allclose(spread.coef_, local.coef_, rtol=1e-9)
     with pytest.raises(DataError, match="expected an integer label"):
         engine.fit(SRDA(), [tmp_path / "a.parquet"], client, label="price")
+
+
+def test_features_to_start_with_are_found_by_the_names_of_tables(client):
+    tables = [FRAME[rows].assign(label=Y[rows]) for rows in (slice(40), slice(40, None))]
+    found = engine.fit(ForwardFS(n_features=3, start=["c", "b"]), tables, client)
+    expected = ForwardFS(n_features=3, start=[2, 1]).fit(X, Y)
+    assert found.ranking_.tolist() == expected.ranking_.tolist()
 
 
 def narrow_at_the_end(block, block_info=None):
@@ -229,7 +237,7 @@ def test_what_is_wrong_is_an_error_that_names_it():
     with pytest.raises(DataError, match="queue"):
         engine.fit(OC(), [FRAME.assign(label=Y)], label="queue")
     with pytest.raises(ValueError, match="two classes"):
-        engine.fit(OC(), [(X[:0], Y[:0])] * 2)
+        engine.fit(SRDA(), [(X[:0], Y[:0])] * 2)
     with pytest.raises(ParameterError, match="expected texts"):
         engine.fit(OC(), parts_of(X, Y), vectoriser=Tfidf())
 

@@ -156,8 +156,9 @@ def test_inverses_pipelines_and_windows_take_such_arrays():
     X, y = samples()
 
     def reduced(move):
-        pca = PCA(2).fit(move(X))
-        yield pca.inverse_transform(pca.transform(move(X)))
+        for method in (PCA(2), OCFS(n_features=2)):
+            fitted = method.fit(move(X), move(y))
+            yield fitted.inverse_transform(fitted.transform(move(X)))
         for method in (make_pipeline(PCA(5), SRDA(alpha=0.1)), Window(OC(), 200)):
             yield method.fit(move(X), move(y)).transform(move(X))
 

@@ -14,7 +14,7 @@ import narrows
 from narrows import IG, MMC, OC, PCA, SRDA, Moments, OnlineSRDA
 from narrows.engines import ENGINES, local
 from narrows.errors import DataError, ParameterError, WidthError
-from tests.cases import ADDITIVE, NUMERIC, assert_same, bytes_of, labelled
+from tests.cases import ADDITIVE, NUMERIC, assert_same, labelled
 from tests.inside import fit_in_parts, transform_in_parts
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*has a positive score")
@@ -70,16 +70,6 @@ def test_an_engine_is_map_and_reduce(case, tmp_path):
         written = transform_in_parts(fitted, parts, tmp_path)
         got = [z for path in written for z, _ in narrows.read.iter_chunks(path, label="label")]
         np.testing.assert_allclose(np.vstack(got), fitted.transform(X), atol=1e-12)
-
-
-@pytest.mark.parametrize("case", ADDITIVE, ids=lambda case: case.name)
-@pytest.mark.parametrize("kind", [str, object, int])
-def test_what_was_learned_survives_its_way_to_the_bit(case, kind):
-    X, y = case.labelled()
-    codes = np.unique(y, return_inverse=True)[1]
-    y = codes if kind is int else np.array(["b", "ä", "cc"], kind)[codes % 3]
-    # the state of the one part comes from a worker
-    assert bytes_of(fit_in_parts(case.new(), [(X, y)])) == bytes_of(case.new().fit(X, y))
 
 
 @pytest.mark.parametrize("method", [OC, IG, OnlineSRDA, SRDA], ids=lambda method: method.__name__)

@@ -22,7 +22,7 @@ import narrows
 from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks, source_of
 from tests.cases import labelled
-from tests.inside import fit_in_parts, pretend
+from tests.inside import fit_in_parts, pretend, transform_in_parts
 
 
 def gathered(*args, **kwargs):
@@ -108,18 +108,10 @@ def test_json_lines(tmp_path):
 
 
 BROKEN = [  # the line, and a word of the message
-    ("a.svm", "1 1:1\n2 x:1\n", ":2: .*svmlight"),
-    ("a.svm", "1 1:1\n1.5 1:1\n", ":2: .*integer label"),
-    ("a.svm", "1 1:1\nnan 1:1\n", ":2: .*label"),
-    ("a.svm", "1 1:1\n2 1:1 2:nan\n", ":2: .*finite"),
-    ("a.svm", "-9223372036854775809 1:1\n", r":1: .*under 2\^63"),
     ("a.svm", "# nothing\n", "at least one row"),
     ("a.csv", "", "a header and at least one row"),
-    ("a.csv", "a,label\n", "at least one row"),
     ("a.csv", "a,label\n1,x\n1\n", ":3: .*2 cells"),
     ("a.csv", "a,label\n1,x\n,y\n", ":3: column 'a'.* number"),
-    ("a.csv", "a,label\n1,x\n1_000,y\n", ":3: column 'a'.* number"),
-    ("a.csv", "a,label\n1,x\n2,\n", ":3: 'label'.* none"),
     ("a.csv", "a,label\n1,x\n2,x\0\n", ":3: .*NUL"),
     ("a.csv", "a,a,label\n1,1,x\n", ":1: .*different names"),
     ("a.csv", "a,class,label\n1,1,x\n", ":1: .*'class' and 'label'"),
@@ -127,13 +119,11 @@ BROKEN = [  # the line, and a word of the message
     ("a.csv", 'a,label\n1,"x\n', r":\d+: .*CSV"),
     ("a.csv", b"a,label\n1,x\n2,\xe9\n", ":3: .*UTF-8"),
     ("a.csv", "a,label\n1,x\ninf,y\n", ":3: .*finite"),
-    ("a.csv", f"a,label\n{'1' * 200_000},x\n", ":2: .*finite"),
     ("a.jsonl", "", "at least one row"),
     ("a.jsonl", '{"text": "a"}\n{"text" "b"}\n', ":2: .*JSON"),
     ("a.jsonl", b'{"text": "\xff"}\n', ":1: .*JSON"),
     ("a.jsonl", "[1]\n", ":1: .*JSON object"),
     ("a.jsonl", '{"text": 5}\n', ":1: 'text'"),
-    ("a.jsonl", '{"label": 5}\n', ":1: 'text'"),
     ("a.jsonl", '{"text": "", "label": [1]}\n', ":1: 'label'.* list"),
     ("a.jsonl", '{"text": "", "label": 1}\n{"text": ""}\n', ":2: 'label'.* none"),
     ("a.jsonl", '{"text": ""}\n{"text": "", "label": 1}\n', ":1: 'label'.* none"),
@@ -141,10 +131,7 @@ BROKEN = [  # the line, and a word of the message
     ("a.jsonl", '{"text": "", "id": %s}\n' % ("1" * 5000), ":1: .*JSON"),
     ("a.jsonl", '{"text": "", "label": "\\ud800"}\n', ":1: .*Unicode"),
     ("a.jsonl", '{"text": "", "label": "x\\u0000"}\n', ":1: .*NUL"),
-    ("a.jsonl", '{"text": "", "label": 1.5}\n', ":1: .*integer label"),
-    ("a.jsonl", '{"text": "", "label": 1e999}\n', ":1: 'label'.* inf"),
     ("a.jsonl", '{"text": ""}\n{"text": "", "id": [{"a": NaN}]}\n', ":2: .*JSON.*NaN"),
-    ("a.jsonl", '{"id": -Infinity, "text": ""}\n', ":1: .*-Infinity"),
     ("a.jsonl", "[" * 100_000, ":1: .*JSON"),
     ("a.npz", "PK", "NumPy archive"),
     ("a.npz", "PK\x03\x04 and then nothing", "archive of samples"),
@@ -164,17 +151,14 @@ ONE = {"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": [1, 2]}
 NO_ROWS = [
     ({"Z": np.eye(2)}, "no array 'data' among Z"),
     ({"X": np.eye(2), "y": [1]}, "2 labels"),
-    ({"X": np.eye(2), "y": [1j, 2]}, "complex128"),
     ({"X": np.eye(2), "y": [b"a", b"b"]}, "text or integers"),
     ({"X": np.eye(2), "yindices": [1], "yindptr": [0, 1, 1], "yshape": [2, 10**12]}, "16777215"),
     ({"X": np.ones(3)}, r"\(n_samples, n_features\), got \(3,\)"),
     ({"X": np.array([["a"]])}, "numbers, got <U1"),
-    ({"X": np.array([[None]], dtype=object)}, "Python objects"),
     ({"X": [[1.0], [np.nan]]}, ":2: .*finite"),
     ({"X": np.array([[0], [0x7C01]], "u2").view("f2")}, ":2: .*finite"),  # one that signals
     ({"X": np.array([[1], ["1e400"]], np.longdouble)}, ":2: .*finite"),
     ({"X": np.eye(2), "y": [1, np.inf]}, ":2: .*label"),
-    ({"X": np.eye(2), "y": [-1e300, 1]}, ":1: .*integer label"),
     ({"X": np.eye(2), "y": np.array([0, 0x7F800001], "u4").view("f4")}, ":2: .*label"),
     (ONE | {"indices": [5]}, "indices from 0 to 1"),
     (ONE | {"indptr": [0, 9]}, "from 0 to 1 entries"),
@@ -326,30 +310,19 @@ def test_what_is_wrong_in_a_table_is_named(tmp_path, columns, text, message):
         list(iter_chunks(path, text=text, chunk_rows=1))
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-@pytest.mark.slow
-def test_columns_beside_the_texts_are_named(run, tmp_path, suffix):
-    write(tmp_path / f"a{suffix}", tickets())
-    for command in ("fit {} --method oc -o m.narrows", "compare {} --methods oc"):
-        line = f"{command.format(f'a{suffix}')} --label queue --text body"
-        status, _, err = run(line)
-        assert (status, err.count("\n"), "'id', 'subject'" in err) == (0, 1, True)
-        assert run(f"{line} --text subject --table")[0] == 0
-
-
 @pytest.mark.parametrize(("gone", "said"), [(0, ""), (1, "1 text is empty"), (9, "9 texts are")])
 @pytest.mark.slow
 def test_empty_texts_are_counted(run, tmp_path, gone, said):
     columns = tickets()
     for k in range(gone):
         columns["body"][10 + k] = ("", " \t", "\n")[k % 3]
-    write(tmp_path / "a.jsonl", columns)
-    columns = "a.jsonl --label queue --text body"
+    write(tmp_path / "a.csv", columns)
+    columns = "a.csv --label queue --text body"
     for command in (
         f"fit {columns} -o m.narrows --method kernelsrda",  # in two passes
         f"fit {columns} -o m.narrows --method oc --vectorizer hashing --hash-columns 64",
         f"fit {columns} -o m.narrows --method oc --idf-sample 20",
-        "update m.narrows a.jsonl -o n.narrows",
+        "update m.narrows a.csv -o n.narrows",
         f"compare {columns} --methods oc",
     ):
         status, _, err = run(command)
@@ -375,5 +348,7 @@ def test_texts_of_parts_are_those_of_one_file(tmp_path):
     )
     X = [source_of(model).tfidf.transform(columns["body"]) for model in (whole, parts)]
     np.testing.assert_allclose(parts.transform(X[1]), whole.transform(X[0]))
+    (written,) = transform_in_parts(whole, [path], tmp_path / "out")
+    np.testing.assert_allclose(gathered(written, label="label")[0], whole.transform(X[0]))
     with pytest.raises(ValueError, match="a file or a table of texts"):
         fit_in_parts(narrows.OC(), [(np.eye(2), ["a", "b"])], text="body")

@@ -22,7 +22,10 @@ from narrows.errors import DataError
 from narrows.read import Dataset, iter_chunks
 from tests.inside import Options, pretend
 
-BLOCKS = [1, 7, 100, 1 << 22]
+
+@pytest.fixture(params=[1, 7, 100, 1 << 22])
+def blocks(request, monkeypatch):
+    pretend(monkeypatch, "blocks of lines", request.param)
 
 
 @pytest.fixture(autouse=True)
@@ -82,10 +85,9 @@ def dumped(seed=0, n=60, d=40, **options):
     return out.getvalue()
 
 
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize(("rows", "zero_based"), [(1, True), (7, False), (1000, True)])
-def test_what_is_read_is_what_scikit_learn_reads(monkeypatch, block, rows, zero_based):
-    pretend(monkeypatch, "blocks of lines", block)
+def test_what_is_read_is_what_scikit_learn_reads(rows, zero_based):
     content = dumped(zero_based=zero_based, comment="0:1 no column\n1,2 no labels\n")
     assert_as_scikit_learn_reads(content, zero_based=zero_based, chunk_rows=rows)
 
@@ -163,19 +165,17 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("content", FORMS, ids=range(len(FORMS)))
-def test_every_form_of_a_row(monkeypatch, block, content):
-    pretend(monkeypatch, "blocks of lines", block)
+def test_every_form_of_a_row(content):
     assert_as_scikit_learn_reads(content, zero_based=False)
     assert_as_scikit_learn_reads(content, zero_based=True, chunk_rows=1)
 
 
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("rows", [1, 7, 60])
-def test_chunks_are_cut_by_the_number_of_rows_alone(monkeypatch, block, rows):
+def test_chunks_are_cut_by_the_number_of_rows_alone(rows):
     content = b"# head\n\n" + dumped(n=60).replace(b"\n", b"\n#\n", 30)
-    pretend(monkeypatch, "blocks of lines", block)
     chunks, _ = chunks_of(content, chunk_rows=rows, zero_based=True)
     assert [len(chunk.lines) for chunk in chunks[:-1]] == [rows] * ((60 - 1) // rows)
     lines = np.concatenate([chunk.lines for chunk in chunks])
@@ -186,10 +186,9 @@ def test_chunks_are_cut_by_the_number_of_rows_alone(monkeypatch, block, rows):
     )
 
 
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("wrong", [b"1 x:1", b"1 1:x", b"1.5 1:1", b"1,2 1:1", b"1 3:1"])
-def test_chunks_before_a_wrong_row_are_given(monkeypatch, block, wrong):
-    pretend(monkeypatch, "blocks of lines", block)
+def test_chunks_before_a_wrong_row_are_given(wrong):
     content = b"#\n" + b"1 1:1\n" * 8 + wrong + b"\n1 1:1\n1 y:1\n"
     chunks, error = chunks_of(content, "-", chunk_rows=3, width=2, zero_based=False)
     assert [len(chunk.lines) for chunk in chunks] == [3, 3]
@@ -211,10 +210,9 @@ def test_a_pipe_is_read_as_it_comes(monkeypatch):
 SEVERAL = b"1,3,7 5:0.2 # 9,9\n 5:0.5 6:1\n3 1:2\n2,2,0 2:1\n\n7.0,1e0 3:1\nqid:1 2:2\n0 #\n"
 
 
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("rows", [1, 2, 100])
-def test_several_labels(monkeypatch, tmp_path, block, rows):
-    pretend(monkeypatch, "blocks of lines", block)
+def test_several_labels(tmp_path, rows):
     assert_as_scikit_learn_reads(SEVERAL, several=True, chunk_rows=rows)
     (tmp_path / "a.svm").write_bytes(b"4,5 1:1\n")
     (tmp_path / "b.svm").write_bytes(SEVERAL)
@@ -224,7 +222,7 @@ def test_several_labels(monkeypatch, tmp_path, block, rows):
     assert all((part.data == 1).all() and part.has_canonical_format for part in y)
 
 
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize(
     ("content", "zero_based", "several"),
     [
@@ -237,8 +235,7 @@ def test_several_labels(monkeypatch, tmp_path, block, rows):
         (b"1 :2\n0 0 0:1\n 10:1 20:1,3\n1 1:0:1\n", False, False),
     ],
 )
-def test_a_survey(monkeypatch, block, content, zero_based, several):
-    pretend(monkeypatch, "blocks of lines", block)
+def test_a_survey(content, zero_based, several):
     Path("a.svm").write_bytes(content)
     found = Dataset(["a.svm"], Options()).found
     assert found == {"zero_based": zero_based, "several_labels": several}
@@ -265,14 +262,10 @@ BROKEN = [  # rows, and what the message says of them
       for word in (b"x:1", b":1", b"2", b"-1:1", b"0:1", b"1.0:1", b"1_0:1")),
     (b"1 1:1 \x00", r"got '\x00'"),
     (b"1 \xff:1", r"got '\xff:1'"),
-    (b"1 qid 1:1", "got 'qid'"),
     (b"1 qid:1 qid:1", "got 'qid:1'"),
     (b"1 1:1\r2 1:1", "got '2'"),
-    (b"1 " + b"z" * 10**5, "got 'zzzz"),
     (b"1 2:1 1:1", "increasing columns"),
-    (b"1 2:1 2:1", "increasing columns"),
     (b"1 1000000000000:1", "columns up to 2147483647"),
-    (b"1 " + b"9" * 400 + b":1", "columns up to 2147483647"),
     *(
         (b"1 1:" + value, "value: expected a number")
         for value in (b"", b" 2:1", b"one", b"1:1", b"1,5", b"1_0", b"0x1", b"1e", b".", b"--1",
@@ -286,15 +279,13 @@ BROKEN = [  # rows, and what the message says of them
     (b"1:1", "one label, got none"),
     (b"1.5 1:1", "integer label"),
     (b"nan 1:1", "label, got nan"),
-    (b"1e400 1:1", "label, got inf"),
     (b"9223372036854775808 1:1", "integer label"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("block", [7, 1 << 22])
+@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize(("row", "message"), BROKEN, ids=range(len(BROKEN)))
-def test_a_wrong_row_is_named(monkeypatch, block, row, message):
-    pretend(monkeypatch, "blocks of lines", block)
+def test_a_wrong_row_is_named(row, message):
     for ending in (b"", b"\n", b"\r\n2 1:1\n", b" # text\n3 y:1\n"):
         content = b"1 1:1\n\n" + row + ending
         _, error = chunks_of(content, "-", zero_based=False, chunk_rows=1)
@@ -310,10 +301,8 @@ def test_a_wrong_label_beside_others(label):
 
 
 BYTES = st.one_of(st.sampled_from(b"0123456789 .:,#+-eE_\n\r\t\x0b\x00qidnaf"), st.integers(0, 255))
-EDITS = st.lists(
-    st.tuples(st.integers(0, 10**4), st.sampled_from(["put", "drop", "change"]), BYTES),
-    max_size=8,
-)
+ANYWHERE, UP_TO_ONE = st.integers(0, 10**4), st.integers(0, 1)
+EDITS = st.lists(st.tuples(ANYWHERE, UP_TO_ONE, st.lists(BYTES, max_size=1)), max_size=8)
 SEEDS = [dumped(n=4, d=6, zero_based=False), SEVERAL, b"".join(FORMS[:12])]
 
 
@@ -323,9 +312,9 @@ SEEDS = [dumped(n=4, d=6, zero_based=False), SEVERAL, b"".join(FORMS[:12])]
 @example(seed=b"\xef\xbb\xbf", edits=[], rows=1, block=1)
 def test_damage_is_an_error_or_what_scikit_learn_reads(seed, edits, rows, block):
     damaged = bytearray(seed)
-    for at, what, byte in edits:
+    for at, gone, put in edits:
         at %= len(damaged) + 1
-        damaged[at : at + (what != "put")] = [] if what == "drop" else [byte]
+        damaged[at : at + gone] = put
     content = bytes(damaged)
     with pytest.MonkeyPatch.context() as patch:
         pretend(patch, "blocks of lines", block)

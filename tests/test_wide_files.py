@@ -44,6 +44,8 @@ def test_a_wide_file_is_learned_by_onlinesrda(run):
         assert bytes_of("m.narrows") == bytes_of("o.narrows")
     assert run("update m.narrows late.svm -o m.narrows")[0] == 0
     assert narrows.load("m.narrows").n_samples_seen_ == 460
+    assert run("fit late.svm --like o.narrows -o l.narrows")[0] == 0
+    assert run("merge o.narrows l.narrows -o x.narrows")[0] == 0
 
 
 @pytest.mark.slow
