@@ -362,6 +362,7 @@ WRONG_VECTORS = [
     (pa.array([[1.0, 2.0], [1.0, 2.0], [1.0]], LIST), {}, ":3: column 'v'.* 2 numbers, got 1"),
     (pa.array([[1.0, 2.0]], FIXED), {"width": 3}, ":1: column 'v'.* 3 numbers, got 2"),
     (pa.array([[], []], LIST), {}, ":1: column 'v'.* several numbers, got 0"),
+    (pa.array([1.0, 2.0]), {}, ": column 'v'.* lists of numbers, got double"),
     (pa.array([[1.0, np.nan]], LIST), {}, ":1: .*NaN"),
     (pa.array([[1.0]], LIST), {"vector": "w"}, ": expected a column 'w'"),
 ]
@@ -425,6 +426,7 @@ WRONG_ARRAYS = [
     (damaged(np.array([[1, 2], [np.inf, 1]])), None, r"X\.npy:2: .*finite"),
     (damaged(EYE), damaged(np.array(list("abc"), "S")), "text or integers"),
     (damaged(EYE), damaged(np.arange(4)), r"y\.npy: expected 3 labels"),
+    (damaged(EYE), damaged(EYE), r"y\.npy: expected 3 labels"),
     (damaged(EYE), damaged(np.arange(3) / 2), r"y\.npy:2: expected an integer label"),
     (damaged(EYE), b"label\n1\n", NO_ARRAY),
 ]

@@ -124,6 +124,7 @@ BROKEN = [  # the line, and a word of the message
     ("a.jsonl", b'{"text": "\xff"}\n', ":1: .*JSON"),
     ("a.jsonl", "[1]\n", ":1: .*JSON object"),
     ("a.jsonl", '{"text": 5}\n', ":1: 'text'"),
+    ("a.jsonl", '{"label": 5}\n', ":1: 'text'"),
     ("a.jsonl", '{"text": "", "label": [1]}\n', ":1: 'label'.* list"),
     ("a.jsonl", '{"text": "", "label": 1}\n{"text": ""}\n', ":2: 'label'.* none"),
     ("a.jsonl", '{"text": ""}\n{"text": "", "label": 1}\n', ":1: 'label'.* none"),
