@@ -77,7 +77,7 @@ def test_tables_of_every_library_are_read(make):
     assert [X.shape[0] for X, _ in iter_chunks(make(), chunk_rows=7)] == [7] * 8 + [4]
 
 
-@pytest.mark.parametrize("rows", [1, 4, 7, 10, 1000])
+@pytest.mark.parametrize("rows", [1, 4, 1000])
 def test_row_groups_of_any_size_with_dictionaries_of_their_own(tmp_path, rows):
     schema = pa.schema({"a": pa.float32(), "label": pa.dictionary(pa.int8(), pa.string())})
     labels = []
@@ -463,7 +463,7 @@ def test_models_of_vectors_and_of_arrays_read_the_files_of_each_other(run, tmp_p
     with pytest.raises(ParameterError, match="one file of samples"):
         fit_in_parts(narrows.OC(), files * 2, label=str(tmp_path / "y.npy"))
     for options, message in (
-        ("X.npy", "got none"),
+        ("X.npy --label q.npy", "no such file: q.npy"),
         ("X.npy --label class", "got 'class'"),
         ("X.npy X.npy --label y.npy", "one file of samples"),
         ("X.npy --vector v", ".npy does not support"),

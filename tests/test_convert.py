@@ -10,9 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
-from pyarrow import feather
 from scipy import sparse
 
 from narrows.errors import DataError
@@ -180,35 +178,27 @@ def put(path, first, second):
 
 def written_labels(path):
     """The labels of a file, by what is not our own reader; None where it has none."""
-    suffix = path.suffix
-    if suffix in (".parquet", ".arrow"):
-        table = (pq if suffix == ".parquet" else feather).read_table(path)
-        return table["label"].to_pylist() if "label" in table.column_names else None
-    if suffix == ".npz":
-        with np.load(path) as archive:
-            if "yindices" in archive:
-                return np.split(archive["yindices"], archive["yindptr"][1:-1])
-            return archive["y"].tolist() if "y" in archive else None
-    lines = path.read_text().splitlines()
-    if suffix == ".csv":
-        words = [line.split(",")[2:] for line in lines[1:]]
-        return None if not words[0] else [word for (word,) in words]
-    return [line.split(" ")[0] for line in lines]
+    if path.suffix == ".csv":
+        words = [line.split(",")[2:] for line in path.read_text().splitlines()[1:]]
+        return [word for (word,) in words] if words[0] else None
+    with np.load(path) as archive:
+        if "yindices" in archive:
+            return np.split(archive["yindices"], archive["yindptr"][1:-1])
+        return archive["y"].tolist() if "y" in archive else None
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", ["npz", "csv"])
 @pytest.mark.parametrize("first", list(SHARDS))
 def test_labels_of_later_files_are_those_of_the_first_or_are_refused(tmp_path, first, target):
     X, before = np.arange(1, 7.0).reshape(3, 2), SHARDS[first]
-    not_there = {"csv": ["several"], "svm": ["text"]}.get(target, [])
     for second, y in SHARDS.items():
-        if first in not_there or second in not_there:
-            continue
+        if target == "csv" and "several" in (first, second):
+            continue  # which CSV does not hold
         path = tmp_path / f"{second}.{target}"
         is_held = kind_of(before) == kind_of(y)
         if is_held and kind_of(y) == "number":
             dtype = before.dtype
-            if target in ("csv", "svm") and dtype.itemsize < 8:  # text has no types
+            if target == "csv" and dtype.itemsize < 8:  # text has no types
                 dtype = np.dtype(np.int64)
             is_held = all(holds(dtype, value) for value in y.tolist())
         if not is_held:
@@ -219,7 +209,7 @@ def test_labels_of_later_files_are_those_of_the_first_or_are_refused(tmp_path, f
         put(path, (X, before), (X, y))
         found = written_labels(path)
         if y is None:
-            assert found == (["0"] * 6 if target == "svm" else None)
+            assert found is None
         elif sparse.issparse(y):
             assert [list(map(int, row)) for row in found] == [[0], [1], [2]] * 2
         elif kind_of(y) == "text":
