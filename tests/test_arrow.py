@@ -463,6 +463,7 @@ def test_models_of_vectors_and_of_arrays_read_the_files_of_each_other(run, tmp_p
     with pytest.raises(ParameterError, match="one file of samples"):
         fit_in_parts(narrows.OC(), files * 2, label=str(tmp_path / "y.npy"))
     for options, message in (
+        ("X.npy", "got none"),
         ("X.npy --label q.npy", "no such file: q.npy"),
         ("X.npy --label class", "got 'class'"),
         ("X.npy X.npy --label y.npy", "one file of samples"),
