@@ -11,8 +11,6 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 
-import pytest
-
 from narrows.engines import local as local
 from narrows.errors import DataError
 from narrows.io.atomic import replacing as replacing
@@ -259,20 +257,6 @@ def remember(model, source):
     from narrows.methods.base import remember
 
     return remember(model, source)
-
-
-_BEGUN = []
-
-
-def begin(situation):
-    """Let a situation be there until `end`, in a process of its own."""
-    _BEGUN.append(pytest.MonkeyPatch())
-    pretend(_BEGUN[-1], situation)
-
-
-def end():
-    """End what has begun."""
-    _BEGUN.pop().undo()
 
 
 def fit_in_parts(estimator, data, vectoriser=None, **reading):

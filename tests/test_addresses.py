@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
@@ -16,6 +17,7 @@ from narrows.read import Dataset, iter_chunks
 from tests import test_kinds
 from tests.cases import labelled
 from tests.inside import Options, expand_patterns, fit_in_parts
+from tests.test_read import gathered
 
 
 @pytest.fixture
@@ -43,15 +45,6 @@ def bucket(tmp_path, monkeypatch):
     return Stored
 
 
-def shards(folder, kind="csv"):
-    X, y = labelled()
-    for k, rows in enumerate(np.array_split(np.arange(len(X)), 3)):
-        lines = [",".join(map(repr, [*X[i].tolist(), f"k{y[i]}"])) for i in rows]
-        text = "\n".join([",".join([*(f"f{j}" for j in range(7)), "label"]), *lines]) + "\n"
-        (folder / f"part{k}.{kind}").write_text(text)
-    return X, np.array([f"k{label}" for label in y])
-
-
 @pytest.mark.parametrize(("name", "write"), test_kinds.OF_NUMBERS)
 def test_every_kind_is_read_at_an_address(bucket, name, write):
     if name.endswith(".npy"):
@@ -59,31 +52,29 @@ def test_every_kind_is_read_at_an_address(bucket, name, write):
     write(bucket.folder / name, False)
     options = {"label": "label"} if name.endswith(".h5ad") else {}
     for address in (f"s3://bucket/{name}?region=x", f"file://{bucket.folder}/{name}"):
+        for found, expected in zip(gathered(address, **options), test_kinds.samples(), strict=True):
+            np.testing.assert_array_equal(found, expected)
         dataset = Dataset([address], Options(chunk_rows=9, **options))
-        chunks = [*dataset]
-        rows = [getattr(c.X, "toarray", lambda X=c.X: X)() for c in chunks]
-        np.testing.assert_array_equal(np.concatenate(rows), test_kinds.samples()[0])
-        assert np.concatenate([c.y for c in chunks]).tolist() == test_kinds.samples()[1].tolist()
-        assert dataset.size == (bucket.folder / name).stat().st_size
-        assert 0 < dataset.position <= dataset.size
+        assert len([*dataset]) == 6
+        assert 0 < dataset.position <= dataset.size == (bucket.folder / name).stat().st_size
 
 
 def test_patterns_list_a_folder(bucket, capsys):
-    X, y = shards(bucket.folder)
+    X, y = labelled()
+    for k, rows in enumerate(np.array_split(np.arange(60), 3)):
+        frame = pd.DataFrame(X[rows]).assign(label=y[rows])
+        frame.to_csv(bucket.folder / f"part{k}.csv", index=False)
+    (bucket.folder / "deep").mkdir()
     for name in ("other.csv", "a b.csv", "deep/part9.csv"):
-        (bucket.folder / name).parent.mkdir(exist_ok=True)
         (bucket.folder / name).write_text("")
     assert expand_patterns(["s3://bucket/a*.csv"]) == ["s3://bucket/a%20b.csv"]
-    expected = narrows.SRDA().fit(X, y).transform(X)
+    expected = narrows.SRDA().fit_transform(X, y)
     for pattern in ("s3://bucket/part*.csv", "s3://bucket/part[0-2].csv?region=x"):
         assert main(["fit", pattern, "--method", "srda", "-o", "m.narrows"]) == 0
-        found = narrows.load("m.narrows").transform(X)
-        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
-    found = fit_in_parts(narrows.SRDA(), ["s3://bucket/part*.csv"]).transform(X)
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+        for found in (narrows.load("m.narrows"), fit_in_parts(narrows.SRDA(), [pattern])):
+            np.testing.assert_allclose(found.transform(X), expected, rtol=1e-6, atol=1e-9)
     for pattern, status in (("*/part9.csv", 1), ("none*.csv", 2)):
-        line = ["predict", "m.narrows", f"s3://bucket/{pattern}", "-o", "p.csv"]
-        assert main(line) == status
+        assert main(["predict", "m.narrows", f"s3://bucket/{pattern}", "-o", "p.csv"]) == status
         assert f"s3://bucket/{pattern.replace('*/', 'deep/')}" in capsys.readouterr().err
 
 

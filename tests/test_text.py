@@ -15,7 +15,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import (
-    CountVectorizer,
     HashingVectorizer,
     TfidfTransformer,
     TfidfVectorizer,
@@ -26,9 +25,8 @@ from sklearn.utils import get_tags
 
 from narrows import OC, OCFS, SRDA, Moments, OnlineSRDA, Window, load, save
 from narrows.errors import ParameterError
-from narrows.read import Source, iter_chunks
+from narrows.read import Source
 from narrows.text import HashedTfidf, Tfidf
-from tests.conftest import nightly
 from tests.inside import pretend
 from tests.traced import run_traced
 
@@ -53,9 +51,6 @@ def same_rows(found, expected):
 def stored(tfidf):
     source = Source(tfidf=tfidf)
     return Source.of(json.loads(json.dumps(source.settings())), source.to_arrays()).tfidf
-
-
-# -- characters ----------------------------------------------------------------------------------
 
 
 @pytest.mark.nightly
@@ -105,45 +100,18 @@ def test_terms_of_random_unicode_are_scikit_learn_s(monkeypatch, cores, sizes, w
     same_rows(ours.fit_transform(texts), expected)
     assert ours.terms.tolist() == theirs.get_feature_names_out().tolist()
     np.testing.assert_array_equal(ours.idf_, theirs.idf_)
-    counts = CountVectorizer(**settings).fit_transform(texts)
-    present = np.bincount(counts.indices, minlength=counts.shape[1])
-    assert list(map(ours.document_frequency_.__getitem__, ours.terms)) == present.tolist()
     same_rows(ours.transform(more), theirs.transform(more))
+    same_rows(stored(ours).transform(more), theirs.transform(more))
     in_batches = Tfidf(words, ngram_range=sizes)
     for start in range(0, 600, 70):
         in_batches.partial_fit(texts[start : start + 70])
-    assert in_batches == ours == stored(ours)
-    same_rows(stored(ours).transform(more), theirs.transform(more))
+    assert in_batches == ours
 
     hashed = HashedTfidf(1000, words, sizes)
     their_counts = HashingVectorizer(n_features=1000, alternate_sign=False, norm=None, **settings)
     expected = TfidfTransformer(sublinear_tf=True).fit_transform(their_counts.transform(texts))
     same_rows(hashed.fit_transform(texts), expected)
     same_rows(stored(hashed).transform(texts), expected)
-    half = HashedTfidf(1000, words, sizes).fit(texts[:300])
-    assert half.merge(HashedTfidf(1000, words, sizes).fit(texts[300:])) == hashed
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("name", [nightly("20news_bydate.jsonl.gz"), "r8.jsonl.gz"])
-@pytest.mark.slow
-def test_terms_of_real_texts_are_scikit_learn_s(data, name):
-    texts = [text for X, _ in iter_chunks(data / name) for text in X][::7]
-    theirs = TfidfVectorizer(sublinear_tf=True, token_pattern=TOKEN, min_df=2)
-    expected = theirs.fit_transform(texts)
-    ours = Tfidf(min_df=2)
-    same_rows(ours.fit_transform(texts), expected)
-    assert ours.terms.tolist() == theirs.get_feature_names_out().tolist()
-    np.testing.assert_array_equal(ours.idf_, theirs.idf_)
-    hashing = HashingVectorizer(alternate_sign=False, norm=None, token_pattern=TOKEN)
-    expected = TfidfTransformer(sublinear_tf=True).fit_transform(hashing.transform(texts))
-    same_rows(HashedTfidf().fit_transform(texts), expected)
-
-
-# -- sizes ---------------------------------------------------------------------------------------
-
-
-# -- settings ------------------------------------------------------------------------------------
 
 
 SETTINGS = [
@@ -175,10 +143,8 @@ def test_settings_are_scikit_learn_s(settings):
             ours.to_arrays()
         assert merged == ours != Tfidf().fit(texts)
         return
-    again = stored(ours)
-    assert again == ours == merged
-    assert again.get_params() == ours.get_params()
-    same_rows(again.partial_fit(texts).transform(texts), ours.partial_fit(texts).transform(texts))
+    assert stored(ours) == ours == merged
+    assert stored(ours).get_params() == ours.get_params()
 
 
 @pytest.mark.parametrize(
@@ -193,7 +159,7 @@ def test_settings_that_are_wrong(settings, message):
         Tfidf(**settings).fit_transform(["the sea", "the sea"])
 
 
-def test_parameters_that_are_set_later():
+def test_counts_keep_the_parameters_that_they_were_counted_with():
     counted = "as texts were counted, got 2. Fit again"
     with pytest.raises(ParameterError, match=f"max_features=None, {counted}"):
         Tfidf().fit(SEA).set_params(max_features=2).transform(SEA)
@@ -202,10 +168,8 @@ def test_parameters_that_are_set_later():
     for made in (Tfidf, HashedTfidf):
         with pytest.raises(ParameterError, match="expected `ngram_range` to be two integers"):
             made().fit(SEA).set_params(ngram_range=2).transform(SEA)
-    tfidf = Tfidf(max_features=2).fit(SEA).set_params(max_features=None).partial_fit(SEA)
-    assert tfidf + tfidf == Tfidf().fit(SEA * 4)
-    with_totals = Tfidf(max_features=2).fit(SEA).set_params(max_features=None)
-    assert Tfidf().fit(SEA) + with_totals == with_totals + Tfidf().fit(SEA) == Tfidf().fit(SEA * 2)
+    all_terms = Tfidf(max_features=2).fit(SEA).set_params(max_features=None)
+    assert Tfidf().fit(SEA) + all_terms == all_terms + Tfidf().fit(SEA) == Tfidf().fit(SEA * 2)
 
 
 def test_an_analyzer_that_fails_changes_nothing():
@@ -213,19 +177,12 @@ def test_an_analyzer_that_fails_changes_nothing():
         return [5] if text == "bad" else 1 / len(text) and text.split()
 
     for made in (Tfidf, HashedTfidf):
-        tfidf = made(analyzer=analyzer).fit(["a b", "b"])
-        with pytest.raises(ZeroDivisionError):
-            tfidf.partial_fit(["c", ""])
-        with pytest.raises(ValueError, match="expected an analyzer that returns texts, got 5"):
-            tfidf.partial_fit(["c", "bad"])
-        assert tfidf.n_documents_ == 2
-        same_rows(
-            tfidf.transform(["a b c"]),
-            made(analyzer=analyzer).fit(["a b", "b"]).transform(["a b c"]),
-        )
+        tfidf, other = (made(analyzer=analyzer).fit(["a b", "b"]) for _ in range(2))
+        for bad, error in (("", ZeroDivisionError), ("bad", ValueError)):
+            with pytest.raises(error):
+                tfidf.partial_fit(["c", bad])
+        same_rows(tfidf.transform(["a b c"]), other.transform(["a b c"]))
 
-
-# -- counts --------------------------------------------------------------------------------------
 
 TEXTS = ["The sea, the sea!", "a strait is narrow", "", "The STRAIT of d'Artagnan \u00e9t\u00e9 42"]
 MANY = [f"{a} {b} the" for a in ["sea", "strait", "ship"] for b in ["of", "sand", "narrow"]]
@@ -234,44 +191,33 @@ MANY = [f"{a} {b} the" for a in ["sea", "strait", "ship"] for b in ["of", "sand"
 @pytest.mark.parametrize("make", [Tfidf, lambda: HashedTfidf(512)], ids=["terms", "hashed"])
 def test_counts_add_up_and_are_taken_out(make):
     whole, a, b = make().update(TEXTS + MANY), make().update(TEXTS), make().update(MANY)
-    assert a + b == whole
-    assert b + a == whole
-    assert whole - b == a
-    assert whole - a == b
-    assert stored(a + b) == whole
+    assert a + b == b + a == whole == stored(a + b)
+    assert (whole - a, whole - b) == (b, a)
     assert sum([b], start=a).n_documents == len(TEXTS + MANY)
-    np.testing.assert_array_equal(
-        (whole - b).transform(MANY).toarray(), a.transform(MANY).toarray()
-    )
+    same_rows((whole - b).transform(MANY), a.transform(MANY))
     with pytest.raises(ValueError, match="expected counts added before, got larger ones"):
         a - whole
 
 
-def test_what_differs_does_not_add_up():
-    for other in (HashedTfidf(512), Tfidf(min_df=2), Tfidf("english")):
-        with pytest.raises(ValueError, match=r"expected .*got"):
-            Tfidf() + other
-    with pytest.raises(ValueError, match="got n_features=512 and n_features=64"):
-        HashedTfidf(512) + HashedTfidf(64)
-    for made in (Tfidf, lambda: HashedTfidf(16)):
-        with pytest.raises(ValueError, match="expected counts added before, got larger ones"):
-            made().update(["x"] * 100) - made().update([""] * 99)  # x in 100 of 1 text
-
-
 def test_stop_words_are_a_set_in_lower_case():
-    a, b = Tfidf({"The", "of"}).update(MANY), Tfidf(["of", "the", "the"]).update(MANY)
-    assert a == b
-    assert "the" not in a.terms
+    assert Tfidf({"The", "of"}).update(MANY) == Tfidf(["of", "the", "the"]).update(MANY)
     assert Tfidf([]) == Tfidf()
     for listed in (Tfidf(["english"]), HashedTfidf(8, ["english"])):
-        assert stored(listed) == listed
         assert stored(listed).stop_words == ("english",)
     for bad in (5, [1], b"the"):
         with pytest.raises(ValueError, match="a list of words or None, got"):
             Tfidf(bad).fit(TEXTS)
 
 
-# -- vectorisers and estimators in a pipeline of scikit-learn: fitted, searched, saved, loaded --
+def test_what_differs_does_not_add_up():
+    hashed = HashedTfidf(512)
+    for a, b in ((Tfidf(), hashed), (Tfidf(), Tfidf(min_df=2)), (hashed, HashedTfidf(64))):
+        with pytest.raises(ValueError, match=r"expected .*got"):
+            a + b
+    for made in (Tfidf, lambda: HashedTfidf(16)):
+        with pytest.raises(ValueError, match="expected counts added before, got larger ones"):
+            made().update(["x"] * 100) - made().update([""] * 99)  # x in 100 of 1 text
+
 
 WATER = ["a ship on salt water", "the salt of the sea", "waves and a ship", "the sea is salt"]
 LAND = ["a tree on a hill of sand", "the tree of the land", "a road on the land", "hills of sand"]
@@ -294,7 +240,6 @@ def test_fit_forgets_and_partial_fit_and_merge_do_not(make, form):
     assert make().merge(left, right) == whole
     assert left == make().fit(WATER)
     assert left.merge(right) is left
-    assert left == whole
     left.partial_fit(WATER)
     assert right == make().fit(LAND)
     assert (make().fit_transform(form(LINES)) != whole.transform(LINES)).nnz == 0
@@ -302,44 +247,40 @@ def test_fit_forgets_and_partial_fit_and_merge_do_not(make, form):
 
 @both
 def test_what_scikit_learn_expects_of_a_transformer(make):
-    tfidf = make()
+    tfidf = make().fit(LINES, Y)
     tags = get_tags(tfidf)
-    assert tags.input_tags.string
-    assert not tags.input_tags.two_d_array
+    assert (tags.input_tags.string, tags.input_tags.two_d_array) == (True, False)
     assert not tags.target_tags.required
-    tfidf.fit(LINES, Y)
-    for fresh in (make(), clone(tfidf)):
-        assert fresh.get_params() == tfidf.get_params()
+    fresh = clone(tfidf)
+    assert fresh.get_params() == tfidf.get_params()
+    for call in (lambda: fresh.transform(LINES), fresh.get_feature_names_out):
         with pytest.raises(NotFittedError):
-            fresh.transform(LINES)
-        with pytest.raises(NotFittedError):
-            fresh.get_feature_names_out()
+            call()
     assert pickle.loads(pickle.dumps(tfidf)) == tfidf
     assert len(tfidf.get_feature_names_out()) == tfidf.transform(LINES).shape[1]
     if make is Tfidf:
-        vocabulary = dict(zip(tfidf.terms.tolist(), range(len(tfidf.terms)), strict=True))
-        assert tfidf.vocabulary_ == vocabulary
+        assert [tfidf.vocabulary_[term] for term in tfidf.terms] == [*range(len(tfidf.terms))]
 
 
 @both
-def test_a_failure_changes_nothing_and_shows_no_text(make):
+@pytest.mark.parametrize(
+    "bad",
+    [["a secret", None], ["a secret", b"\xe9"], "a secret", pd.DataFrame({"t": ["a secret"]})],
+    ids=["none", "bytes", "text", "table"],
+)
+def test_a_failure_changes_nothing_and_shows_no_text(make, bad):
     tfidf = make().fit(WATER)
-    table = pd.DataFrame({"t": ["a secret"]})
-    for bad in (["a secret", None], ["a secret", b"\xe9"], "a secret", ["a secret", 5], table):
-        for learn in (tfidf.fit, tfidf.partial_fit):
-            with pytest.raises(ValueError, match=r"expected|decode") as caught:
-                learn(bad)
-            assert "secret" not in str(caught.value)
-            assert tfidf == make().fit(WATER)
+    for learn in (tfidf.fit, tfidf.partial_fit):
+        with pytest.raises(ValueError, match=r"expected|decode") as caught:
+            learn(bad)
+        assert "secret" not in str(caught.value)
+        assert tfidf == make().fit(WATER)
 
 
 @pytest.mark.slow
 @both
 def test_an_interrupt_at_any_line_leaves_all_texts_or_none(make):
     more = [*LAND, "a ship, a tree, a new word"]
-
-    def learned(tfidf):
-        return {name: array.tolist() for name, array in tfidf.to_arrays().items()}
 
     for learn in ("partial_fit", "fit"):
         before, done = make().fit(WATER), make().fit(WATER)
@@ -348,35 +289,26 @@ def test_an_interrupt_at_any_line_leaves_all_texts_or_none(make):
             tfidf = make().fit(WATER)
             tfidf.transform(WATER)
             run_traced(lambda t=tfidf, learn=learn: getattr(t, learn)(more), number)
-            assert learned(tfidf) in (learned(before), learned(done)), number
-            whole = before if learned(tfidf) == learned(before) else done
+            assert tfidf in (before, done), number
+            whole = before if tfidf == before else done
             assert (tfidf.transform(more) != whole.transform(more)).nnz == 0
 
 
-# -- raw text without a vectoriser ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("estimator", [OCFS(), SRDA(), OnlineSRDA(), Window(OC())], ids=str)
 @pytest.mark.parametrize(
     "form",
     [list, np.array, pd.Series, lambda t: [[x] for x in t], lambda t: np.array([t], object).T,
      lambda t: pd.DataFrame({"n": 1.0, "body": t})],
     ids=["list", "array", "Series", "lists", "objects", "table"],
 )  # fmt: skip
-def test_text_is_refused_with_what_to_do_and_without_showing_it(estimator, form):
-    for method in ("fit", "partial_fit"):
-        with pytest.raises(
-            ValueError, match=r"^expected numbers, got text.*(Tfidf|TableEncoder)\(\)"
-        ) as e:
-            getattr(clone(estimator), method)(form(LINES), Y)
+def test_text_is_refused_with_what_to_do_and_without_showing_it(form):
+    learned = [e.fit(np.eye(8), Y) for e in (OCFS(), SRDA(), OnlineSRDA(), Window(OC()))]
+    for call in (
+        *(e.fit for e in learned), *(e.partial_fit for e in learned), Moments.of,
+        lambda X, y: learned[1].transform(X), lambda X, y: learned[1].predict(X),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="expected numbers, got text") as e:
+            call(form(LINES), Y)
         assert "ship" not in str(e.value)
-    srda = SRDA().fit(Tfidf().fit_transform(LINES), Y)
-    for call in (srda.transform, srda.predict, lambda X: Moments.of(X, Y)):
-        with pytest.raises(ValueError, match="expected numbers, got text"):
-            call(form(LINES))
-
-
-# -- pipelines -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -392,13 +324,9 @@ def test_a_saved_pipeline_is_the_same_and_learns_on(pipeline, tmp_path):
     save(pipeline, tmp_path / "p.narrows")
     again = load(tmp_path / "p.narrows")
     assert [name for name, _ in again.steps] == [name for name, _ in pipeline.steps]
-    assert again[0] == pipeline[0]
     np.testing.assert_array_equal(again.transform(LINES), pipeline.transform(LINES))
-    if hasattr(pipeline, "predict"):
-        assert again.predict(LINES).tolist() == pipeline.predict(LINES).tolist()
-    Z = again[:-1].transform(LAND)
-    again[-1].partial_fit(Z, Y[4:])
-    pipeline[-1].partial_fit(Z, Y[4:])
+    for each in (again, pipeline):
+        each[-1].partial_fit(each[:-1].transform(LAND), Y[4:])
     np.testing.assert_array_equal(again.transform(LINES), pipeline.transform(LINES))
     save(again, tmp_path / "again.narrows")
     save(pipeline, tmp_path / "p.narrows")
@@ -421,9 +349,6 @@ def test_what_is_not_of_narrows_is_not_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-# -- the command line ----------------------------------------------------------------------------
-
-
 def test_the_command_line_reads_a_vectoriser_and_an_estimator(run, tmp_path):
     rows = [json.dumps({"label": label, "text": t}) for label, t in zip(Y, LINES, strict=True)]
     pipeline = make_pipeline(Tfidf(), SRDA()).fit(LINES, Y)
@@ -431,8 +356,6 @@ def test_the_command_line_reads_a_vectoriser_and_an_estimator(run, tmp_path):
     assert run("transform p.narrows a.jsonl -o r.npz", a__jsonl="\n".join([*rows, ""]))[0] == 0
     with np.load(tmp_path / "r.npz") as archive:
         np.testing.assert_array_equal(archive["X"], pipeline.transform(LINES))
-    status, out, _ = run("predict p.narrows a.jsonl -o p.csv --json")
-    assert (status, json.loads(out)["accuracy"]) == (0, 1.0)
     assert "salt" in run("info p.narrows --top 2")[1]
     assert "narrows.load('p.narrows')[0] makes" in run("export p.narrows -o p.onnx")[1]
     assert run("update p.narrows a.jsonl -o new.narrows")[0] == 0
