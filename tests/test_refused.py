@@ -14,10 +14,13 @@ from sklearn.base import clone
 
 import narrows
 from narrows import (
+    CCIPCA,
     DF,
     IDRQR,
     IG,
+    ILDA,
     IMMC,
+    IOC,
     LDA,
     LEACE,
     MI,
@@ -66,8 +69,9 @@ PARAMETERS = {  # of estimators that are fitted to X and y
     "n_components": [
         OC(3), OCM(4), OC(0), OC(1.5), SRDA(3), LDA(3, solver="gsvd"), LDA(9), MMC(9), IDRQR(4),
         IDRQR(0), KernelSRDA(2000, n_hidden=9), OCM("cv"), PCA("cv"), MMC("cv"), KernelSRDA("cv"),
-        OnlineSRDA("cv"), SRDA("cv", solver="lsqr"), LDA("cv", solver="pca"),
-        LDA(5, solver="pca"), LDA("cv", solver="gsvd"), LDA(2, refine=True),
+        OnlineSRDA("cv"), OnlineSRDA(n_components=9), SRDA("cv", solver="lsqr"),
+        LDA("cv", solver="pca"), LDA(5, solver="pca"), LDA("cv", solver="gsvd"),
+        LDA(2, refine=True),
     ],
     "energy": [OCFS(energy=0.0), OCFS(energy=1.1)],
     "threshold": [OCFS(threshold=np.nan), OCFS(threshold=1000.0)],
@@ -78,7 +82,13 @@ PARAMETERS = {  # of estimators that are fitted to X and y
         OC(priors=0.5), OC(priors=[]), OC(priors={0: 1}), OC(priors=[10**400, 1, 1]),
         OC(priors=["a", 1, 1]), OC(priors=[np.inf, 1, 1]), OC(priors=[-1, 1, 1]),
     ],
-    "eps": [MMC(eps=-1), MMC(eps="best"), MMCFS(eps=np.nan), MMCFS(eps="cv"), IMMC(eps="cv")],
+    "eps": [
+        MMC(eps=-1), MMC(eps="best"), MMCFS(eps=np.nan), MMCFS(eps="cv"), IMMC(eps="cv"),
+        IMMC(eps=-1.0),
+    ],
+    "eta": [ILDA(eta="fast")],
+    "theta": [IMMC(theta="much")],
+    "amnesic": [CCIPCA(amnesic=-1.0)],
     "mu": [LDA(mu=-1), LDA(mu="best"), LDA(mu="cv", solver="pca"), IDRQR(mu=-1), IDRQR(mu="cv")],
     "alpha": [SRDA(alpha=np.nan), SRDA(alpha="best"), KernelSRDA(alpha=-1)],
     "solver": [LDA(solver="svd"), SRDA(solver="svd"), refined(solver="lsqr")],
@@ -92,8 +102,10 @@ PARAMETERS = {  # of estimators that are fitted to X and y
     "n_hidden": [KernelSRDA(n_hidden=each) for each in (0, 8001, 2.5, True)],
     "kernel": [KernelSRDA(kernel="poly")],
     "gamma": [KernelSRDA(gamma=each) for each in (0.0, "scale", np.inf)],
-    "random_state": [KernelSRDA(random_state=-1), KernelSRDA(random_state=2**64)],
-    "half_life": [KernelSRDA(half_life=0)],
+    "random_state": [
+        KernelSRDA(random_state=-1), KernelSRDA(random_state=2**64), OnlineSRDA(random_state=-1),
+    ],
+    "half_life": [KernelSRDA(half_life=0), OnlineSRDA(half_life=0.0)],
     "standardize": [
         kind(standardize=each)
         for kind in (SRDA, KernelSRDA)
@@ -127,25 +139,16 @@ def saved(model):
 CALLS = {
     # more features than products of pairs are for
     "SRDA, stream": (lambda: SRDA().partial_fit(W, y), WIDE),
-    "LDA, stream": (lambda: LDA().partial_fit(D, y), WIDE),
-    "MMC, stream": (lambda: MMC().partial_fit(W, y), WIDE),
     "PCA, stream": (lambda: PCA().partial_fit(W), WIDE),
-    "PLS, stream": (lambda: PLS().partial_fit(W, t), WIDE),
-    "ForwardFS, stream": (lambda: ForwardFS().partial_fit(W, y), WIDE),
     "KernelSRDA, wide": (lambda: KernelSRDA(n_hidden=9).fit(W, y), WIDE),
     "KernelSRDA, wide stream": (lambda: KernelSRDA(n_hidden=9).partial_fit(W, y), WIDE),
-    "KernelSRDA, wide window": (lambda: Window(KernelSRDA(), 9).fit(W, y), WIDE),
     "LEACE, wide": (lambda: LEACE().fit(D, y), WIDE),
     "SRDA, wide cv": (lambda: SRDA("cv").fit(W, y), WIDE),
-    "SRDA, wide cv later": (lambda: SRDA().fit(W, y).set_params(n_components="cv").coef_, WIDE),
     "MMC, wide cv": (lambda: MMC(eps="cv").fit(W, y), WIDE),
-    "LDA, wide cv": (lambda: LDA("cv").fit(D, y), WIDE),
     "LDA, wide mu": (lambda: LDA(mu="cv").fit(D, y), WIDE),
     "LDA, wide without a ridge": (lambda: LDA(mu=0.0).fit(W, y), "mu > 0"),
     "PLS, wide cv": (lambda: PLS("cv").fit(W, t), WIDE),
-    "ReducedRank, wide cv": (lambda: ReducedRank("cv").fit(W, t), WIDE),
     "ForwardFS, wide cv": (lambda: ForwardFS("cv").fit(W, y), WIDE),
-    "ForwardFS, wide numbers": (lambda: ForwardFS(target="numeric").fit(W, t), WIDE),
     "ForwardFS, wide and all": (lambda: ForwardFS(1.0).fit(W, y), WIDE),
     "refine, wide": (lambda: refined().fit(D, two), WIDE),
     "PLS, wide merge": (lambda: PLS().fit(W, t).merge(PLS().fit(W, t)), "CorrelationFS"),
@@ -159,10 +162,7 @@ CALLS = {
     "LDA, sparse": (lambda: LDA(solver="pca").fit(S, y), "sparse data .*Use SRDA"),
     "LDA, sparse chunks": (lambda: local.fit(LDA(solver="gsvd"), [(S, y)]), "sparse data"),
     "LEACE, sparse": (lambda: LEACE().fit(S, y), "dense samples"),
-    "LEACE, sparse stream": (lambda: LEACE().partial_fit(S, y), "dense samples"),
     "LEACE, sparse transform": (lambda: LEACE().fit(X, y).transform(S), "dense samples"),
-    "LEACE, sparse chunks": (lambda: local.fit(LEACE(), [(S, y)]), "dense samples"),
-    "LEACE, sparse window": (lambda: Window(LEACE(), 20).fit(S, y), "dense samples"),
     "LEACE, one by one": (
         lambda: OneByOne(LEACE(), n_features=64).learn_one({"a": 1.0}, "ant"), "sparse samples",
     ),
@@ -171,7 +171,6 @@ CALLS = {
     ),
     # samples that have no answer
     "PLS, equal targets": (lambda: PLS().fit(X, np.full(60, 0.1)), "targets that vary"),
-    "PLS, equal samples": (lambda: PLS().fit(np.ones((60, 4)), T), "targets that vary"),
     "ReducedRank, wide and equal": (lambda: ReducedRank().fit(W, 0 * t), "targets that vary"),
     "PLS, no weight": (lambda: PLS().fit(W, t, np.zeros(60)), "non-zero weight"),
     "CorrelationFS, no weight": (lambda: CorrelationFS().fit(X, T, np.zeros(60)), "non-zero"),
@@ -179,7 +178,6 @@ CALLS = {
     "ReducedRank, rank": (lambda: ReducedRank(3).fit(X, T), "n_components<=2"),
     "PLS, folds": (lambda: PLS("cv").fit(X[:4], T[:4]), "in each fold"),
     "OC, folds": (lambda: OC("cv").fit(X[:4], y[:4]), "in each fold"),
-    "OCFS, folds": (lambda: OCFS("cv").fit(X[:4], y[:4]), "in each fold"),
     "OCFS, folds of a stream": (
         lambda: OCFS("cv").partial_fit(X[:4], y[:4]).n_features_, "one of the folds",
     ),
@@ -206,6 +204,15 @@ CALLS = {
         )
         for kind in (OC, OCM)
     },
+    # numbers that are lost
+    "IDRQR, one sample a class": (lambda: IDRQR(mu=0.0).fit(np.eye(2), [0, 1]), "mu"),
+    "OnlineSRDA, a weight < 0": (lambda: OnlineSRDA().fit(X[:2], y[:2], [1, -1]), "got -1"),
+    **{
+        f"{kind.__name__}, huge": (
+            lambda kind=kind: kind().fit(1e200 * np.array([[1.0, 0], [0, 1]]), [0, 1]), "expected",
+        )
+        for kind in (OnlineSRDA, IOC, OC)
+    },
     # parameters that need a new fit
     "SRDA, wide ridge": (lambda: SRDA().fit(W, y).set_params(alpha=1e4).transform(W), "again"),
     "ReducedRank, ridge": (
@@ -215,9 +222,6 @@ CALLS = {
         lambda: LDA(solver="pca").fit(X, y).set_params(pca_components=3).transform(X), "again",
     ),
     "LDA, solver": (lambda: LDA().fit(X, y).set_params(solver="gsvd").transform(X), "again"),
-    "SRDA, units": (
-        lambda: SRDA(solver="lsqr").fit(X, y).set_params(standardize=True).transform(X), "again",
-    ),
     "SRDA, LSQR": (
         lambda: SRDA(solver="lsqr").fit(X, y).set_params(alpha=1e4).transform(X), "again",
     ),
@@ -253,6 +257,17 @@ CALLS = {
                              for names in ("abcdefgh", "bacdefgh"))),
         "feature names",
     ),
+    "OnlineSRDA, several labels": (
+        lambda: OnlineSRDA().fit(X, y).merge(OnlineSRDA().fit(X, np.eye(3)[two])), "one form",
+    ),
+    "OnlineSRDA, several labels later": (
+        lambda: OnlineSRDA().fit(X, y).partial_fit(X, np.eye(3)[two]), "one label per sample",
+    ),
+    "OnlineSRDA, keep": (
+        lambda: OnlineSRDA().fit(X, y).set_params(keep=5).partial_fit(X, y), "keep=2000",
+    ),
+    "OCFS, another argument": (lambda: OCFS().fit(X, y, weights=np.ones(60)), "unexpected"),
+    "CCIPCA, an argument too many": (lambda: CCIPCA().partial_fit(X, y, None, None), "takes"),
     # classes and numbers
     **{
         f"{kind.__name__}, numbers for classes": (lambda kind=kind: kind().fit(X, T[:, 0]), "PLS")
