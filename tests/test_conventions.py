@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 
 import numpy as np
@@ -12,13 +11,11 @@ from sklearn import decomposition
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from narrows import IDRQR, LDA, OC, OCM, PCA, SRDA, KernelSRDA, load, save
 from narrows.errors import ParameterError
-from narrows.text import Tfidf
 from tests.cases import labelled
 from tests.inside import pretend
 
@@ -30,9 +27,6 @@ def also_from_a_file(fitted, folder):
     yield fitted
     save(fitted, folder / "m.narrows")
     yield load(folder / "m.narrows")
-
-
-# -- principal components ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("standardize", [False, True])
@@ -61,11 +55,9 @@ def test_pca_of_more_features_than_products_are_summed_for(monkeypatch):
     np.testing.assert_allclose(found, expected.explained_variance_ratio_, rtol=1e-9)
     pretend(monkeypatch, "no products")
     samples, _ = labelled(n=30, d=12)
-    few = PCA(3).fit(samples)
-    expected = decomposition.PCA(0.8, svd_solver="full").fit(samples)
-    fitted = PCA(0.8).fit(sparse.csr_array(samples))
-    assert len(fitted.components_) == expected.n_components_
-    np.testing.assert_allclose(fitted.explained_variance_, expected.explained_variance_)
+    few, fitted = PCA(3).fit(samples), PCA(0.8).fit(sparse.csr_array(samples))
+    expected = decomposition.PCA(0.8, svd_solver="full").fit(samples).explained_variance_
+    np.testing.assert_allclose(fitted.explained_variance_, expected)
     with pytest.raises(ParameterError, match=r"expected n_components up to 0"):
         few.set_params(n_components=0.99).transform(samples)
     with pytest.raises(ParameterError, match=r"expected at most .* features for mean_"):
@@ -79,8 +71,6 @@ def test_what_cannot_be_inverted_is_named():
         with pytest.raises(ParameterError, match="share"):
             PCA(share).fit(X)
 
-
-# -- shares of all directions, whatever n_components ----------------------------------------------
 
 EXPLAINED = [
     OC(), OC(priors="balanced"), OCM(), PCA(), SRDA(), SRDA(alpha=1.0), LDA(),
@@ -131,16 +121,12 @@ def test_lda_explains_what_that_of_scikit_learn_does(solver):
 @pytest.mark.parametrize("method", [OC, OCM, PCA, SRDA, LDA, IDRQR])
 def test_ratios_of_directions_that_are_not_available_are_zero(method):
     X, y = labelled(n=60, d=9, c=4)
-    empty = method(n_components=6).partial_fit(X[:0], y[:0])
-    assert empty.explained_variance_ratio_.tolist() == [0.0] * 6
-    stream = method(n_components=6).partial_fit(X[:4], y[[0, 1, 0, 1]])
-    ratios, missing = stream.explained_variance_ratio_, stream.eigenvalues_ == 0
-    assert missing.any()
-    assert not ratios[missing].any()
-    assert ratios.sum() == pytest.approx(1.0)
-    if method is not PCA:
-        one = method(n_components=6).partial_fit(X[:1], y[:1])
-        assert not one.explained_variance_ratio_.any()
+    for n in (0, 4) if method is PCA else (0, 1, 4):
+        stream = method(n_components=6).partial_fit(X[:n], y[[0, 1, 0, 1]][:n])
+        ratios, missing = stream.explained_variance_ratio_, stream.eigenvalues_ == 0
+        assert missing.any()
+        assert not ratios[missing].any()
+        assert ratios.sum() == pytest.approx(float(n == 4))
 
 
 @pytest.mark.parametrize("stored", ["array", "non-zeros"])
@@ -158,8 +144,6 @@ def test_few_directions_of_many_classes_are_those_of_all(monkeypatch, stored):
         np.testing.assert_allclose(getattr(few, name), getattr(every, name)[:3], atol=1e-9)
     assert (few.components_ != every.components_[:3]).any()  # found in another way
 
-
-# -- coefficients of rules -----------------------------------------------------------------------
 
 RULES = [
     LDA(), LDA(mu=0.5, keep=0, standardize=True), LDA(solver="gsvd"), SRDA(n_components=1),
@@ -182,48 +166,10 @@ def test_coefficients_are_those_of_the_decisions(tmp_path, method, classes):
 
 
 def test_hidden_features_and_classes_to_come_have_no_coefficients():
-    hidden = KernelSRDA(n_hidden=20).fit(X, Y)
     for name in ("coef_", "intercept_"):
-        with pytest.raises(AttributeError, match="KernelSRDA does not support coef_ and"):
-            getattr(hidden, name)
+        assert not hasattr(KernelSRDA(n_hidden=20).fit(X, Y), name)
     fitted = LDA(mu=1.0).partial_fit(X, Y, classes=[0, 1, 2, 3])
-    assert fitted.coef_.shape == (4, 13)
     assert not fitted.coef_[3].any()
     assert fitted.intercept_[3] == -np.inf
     expected = fitted.decision_function(X)
     np.testing.assert_allclose(X @ fitted.coef_.T + fitted.intercept_, expected, atol=1e-9)
-
-
-def test_coefficients_and_priors_are_those_of_scikit_learn():
-    scaled = StandardScaler().fit_transform(X)
-    ours = LDA(mu=1e-9, keep=0).fit(scaled, Y)
-    theirs = LinearDiscriminantAnalysis(solver="lsqr").fit(scaled, Y)
-    for name in ("coef_", "intercept_"):
-        difference = getattr(ours, name) - getattr(theirs, name)
-        same = np.broadcast_to(difference[0], difference.shape)  # for each class
-        np.testing.assert_allclose(difference, same, atol=1e-7)
-    priors = np.array([0.1, 0.2, 0.7])
-    weight = (priors / np.bincount(Y))[Y] * len(Y)
-    weighted = LDA(mu=1e-9, keep=0).fit(scaled, Y, sample_weight=weight)
-    theirs = LinearDiscriminantAnalysis(solver="lsqr", priors=priors).fit(scaled, Y)
-    found, expected = (each.predict_proba(scaled) for each in (weighted, theirs))
-    np.testing.assert_allclose(found, expected, atol=1e-7)
-
-
-TEXTS = ["the sea", "the strait"]
-BESIDE = {
-    "PCA": (decomposition.PCA().fit(X), PCA().fit(X)),
-    "LDA": (LinearDiscriminantAnalysis(store_covariance=True).fit(X, Y), LDA().fit(X, Y)),
-    "Tfidf": (TfidfVectorizer().fit(TEXTS), Tfidf().fit(TEXTS)),
-}
-
-
-@pytest.mark.parametrize("name", BESIDE)
-def test_docstrings_list_what_scikit_learn_has_beside(name):
-    said = re.search(r"\*\*Not available\*\*[^:]*: ([^.]*)\.", BESIDE[name][1].__doc__)[1]
-    listed = re.findall("`[^`]+`", said)
-    public = [
-        {each for each in {*dir(found), *found.get_params()} if not each.startswith("_")}
-        for found in BESIDE[name]
-    ]
-    assert sorted(listed) == sorted(f"`{each}`" for each in public[0] - public[1])
