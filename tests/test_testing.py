@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import types
 from unittest import SkipTest
 
 import numpy as np
@@ -61,31 +62,12 @@ class Sum(SelectorMixin, BaseEstimator):
         return self.scores_ >= np.median(self.scores_)
 
 
-class Dense(Range):
-    """A selector that makes sparse X dense."""
-
-    def fit(self, X, y, sample_weight=None):
-        return super().fit(X.toarray() if hasattr(X, "toarray") else X, y, sample_weight)
-
-
 class Forgetful(Range):
     """A failing partial_fit leaves a trace."""
 
     def partial_fit(self, X, y, sample_weight=None):
         self.calls_ = getattr(self, "calls_", 0) + 1
         return super().partial_fit(X, y, sample_weight)
-
-
-class Rounded(OC):
-    """A failing partial_fit changes the last digits."""
-
-    def partial_fit(self, X, y=None, sample_weight=None, *, classes=None):
-        try:
-            return super().partial_fit(X, y, sample_weight, classes=classes)
-        except ValueError:
-            if hasattr(self, "_learned"):
-                super().partial_fit(np.ones((1, X.shape[1])), [self.classes_[0]], [1e-14])
-            raise
 
 
 class Light(Range):
@@ -103,16 +85,6 @@ class Shared(Range):
             self.n_features_in_ = others[0].n_features_in_
             return share(others[0], self)
         return super().merge(*others)
-
-
-class OnlyMixin(TransformerMixin):
-    """A transformer without parameters and tags."""
-
-    def fit(self, X, y=None):
-        return self
-
-    def transform(self, X):
-        return X
 
 
 class Scaled(TransformerMixin, BaseEstimator):
@@ -148,18 +120,6 @@ class Random(Scaled):
         return self
 
 
-class Kept(SelectorMixin, BaseEstimator):
-    """A selector without scores: the features above the middle of their deviations."""
-
-    def fit(self, X, y=None):
-        self._deviations = validate_data(self, X).std(axis=0)
-        return self
-
-    def _get_support_mask(self):
-        check_is_fitted(self, "_deviations")
-        return self._deviations >= np.median(self._deviations)
-
-
 def broken(estimator, **options):
     """The laws that do not hold, as the message of check_method names them."""
     with pytest.raises(AssertionError) as raised:
@@ -183,11 +143,9 @@ def test_a_method_of_somebody_else_keeps_the_laws():
     ("estimator", "law"),
     [
         (Latest(), {"batching", "merge", "start"}),
-        (Dense(), {"never_dense"}),
         (Light(), {"weights"}),
         (Shared(), {"merge_shares_nothing"}),
         (Forgetful(), {"failing_partial_fit"}),
-        (Rounded(), {"failing_partial_fit"}),
         (OCM(), {"offset"}),
     ],
     ids=lambda value: type(value).__name__,
@@ -220,9 +178,6 @@ def test_transformers_of_scikit_learn_alone_have_the_laws_of_transform():
         "transform", "unfitted", "zero_feature",
     }  # fmt: skip
     assert found["selection"].reason == "the estimator has no get_support"
-    found = {outcome.law: outcome for outcome in check_method(Kept(), n_draws=4)}
-    assert found["selection"].reason == "the fitted estimator has no scores_"
-    assert found["transform"].status == "passed"
 
 
 def test_what_a_bare_transformer_breaks_is_said():
@@ -255,9 +210,7 @@ def test_draws_are_those_of_random_state():
         dict(checks(Watching(), **options))["sample_order"]()
         return made[3:]  # without the fits that find out what the estimator can do
 
-    assert len(seen()) == 24  # two fits a draw
-    assert len(seen(n_draws=2)) == 4
-    assert seen(n_draws=2) == seen(n_draws=2, random_state=0) == seen()[:4]
+    assert seen(n_draws=2, random_state=0) == seen()[:4]  # two fits a draw
     assert not set(seen(random_state=1)) & set(seen())
     assert not set(seen(random_state=None)) & set(seen(random_state=None))
 
@@ -273,9 +226,8 @@ def test_a_tolerance_is_for_all_laws():
     ("estimator", "options", "error", "word"),
     [
         (OC, {}, TypeError, "got <class"),
-        (3, {}, TypeError, "got 3 without fit and transform"),
         (LogisticRegression(), {}, TypeError, "without transform"),
-        (OnlyMixin(), {}, TypeError, "Derive OnlyMixin"),
+        (types.SimpleNamespace(fit=1, transform=2), {}, TypeError, "Derive SimpleNamespace"),
         (OCFS(n_features=9), {}, ValueError, "Use parameters that suit"),
         (OC(), {"n_draws": 0}, ValueError, "`n_draws`"),
         (OC(), {"random_state": -1}, ValueError, "`random_state`"),
