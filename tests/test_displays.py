@@ -19,17 +19,15 @@ from narrows.evaluate import (
 )
 from tests.cases import labelled
 
-matplotlib = pytest.importorskip("matplotlib")
+pytest.importorskip("matplotlib")
 HOSTILE = ["<script>alert(1)</script>", "$x_1", "a" * 300, "\u202eright to left", "line\nend"]
 
 
-def new_axes(size=None):
-    from matplotlib.figure import Figure
-
-    return Figure(size).subplots()
+def new_axes():
+    return pytest.importorskip("matplotlib.figure").Figure().subplots()
 
 
-def test_classes_are_drawn_where_they_are(tmp_path):
+def test_classes_are_drawn_where_they_are():
     X, y = labelled(c=4)
     oc = OC().fit(X, y)
     display = ScatterDisplay.from_estimator(oc, X, y)
@@ -41,8 +39,6 @@ def test_classes_are_drawn_where_they_are(tmp_path):
     for label, (x, _) in names.items():  # moved up or down only
         assert x == pytest.approx(np.median(oc.transform(X)[y == label][:, 0]))
     assert display.ax_.get_xlabel() == "oc0"
-    display.figure_.savefig(tmp_path / "a.png")
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     ax = new_axes()
     assert ScatterDisplay.from_estimator(OCFS(n_features=3).fit(X, y), X, y, ax=ax).ax_ is ax
 
@@ -131,10 +127,10 @@ def test_scores_and_seconds_by_dimensions():
     seconds = ComparisonDisplay(lines).plot(ax=new_axes(), what="learn", classifier="knn")
     assert seconds.ax_.get_yscale() == "log"
     assert seconds.ax_.get_ylabel() == "CPU seconds to fit"
-    for call in (
-        lambda: ComparisonDisplay(lines).plot(what="f1"),
-        lambda: EnergyDisplay.from_estimator(OC().fit(X, y)),
-        lambda: GainDisplay.from_estimator(OCFS().fit(X, y)),
+    for call, *given in (
+        (ComparisonDisplay(lines).plot, None, "f1"),
+        (EnergyDisplay.from_estimator, OC().fit(X, y)),
+        (GainDisplay.from_estimator, OCFS().fit(X, y)),
     ):
         with pytest.raises(ParameterError, match="expected"):
-            call()
+            call(*given)
