@@ -82,7 +82,6 @@ NIGHTLY = (
     "test_one_pass_keeps_nearly_all_there_is_to_know",
     "test_random_rows",
     "test_shards_of_20_newsgroups_merge_with_little_loss",
-    "test_the_command_line_learns_what_python_does",
 )
 
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -18,7 +15,6 @@ from sklearn.svm import LinearSVC
 
 import narrows
 from narrows.command import cli
-from narrows.read import source_of
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 
@@ -140,15 +136,6 @@ def test_one_pass_keeps_nearly_all_there_is_to_know(data, name, one_pass):
     assert few.score(X_test, y_test) > online.score(X_test, y_test) - 0.02
 
 
-def test_few_texts_are_predicted_as_well_as_by_an_svm(terms):
-    X, X_test, y, y_test = terms
-    for seed in range(3):
-        rows = np.random.default_rng(seed).permutation(len(y))[:1000]
-        online = narrows.OnlineSRDA(random_state=seed).partial_fit(X[rows], y[rows])
-        svm = LinearSVC(random_state=0).fit(X[rows], y[rows])
-        assert online.score(X_test, y_test) > svm.score(X_test, y_test) - 0.02
-
-
 def test_shards_of_20_newsgroups_merge_with_little_loss(terms):
     X, X_test, y, y_test = terms
     order = np.random.default_rng(0).permutation(len(y))
@@ -160,68 +147,3 @@ def test_shards_of_20_newsgroups_merge_with_little_loss(terms):
         merged = narrows.OnlineSRDA(random_state=0).merge(*shards)
         kept = kept_by(merged.transform(X), y, merged.transform(X_test), y_test)
         assert kept > reference - 0.005
-
-
-def test_the_command_line_learns_what_python_does(data, tmp_path):
-    model, mails = tmp_path / "m.narrows", data / NEWS
-    fit = ["fit", str(mails), "--split", "train", "--method", "oc", "-o", str(model)]
-    assert cli.main(fit) == 0
-    (texts, y), _ = texts_of(mails)
-    vectorizer = TfidfVectorizer(**VECTORIZER)
-    oc = narrows.OC().fit(vectorizer.fit_transform(texts), y)
-    loaded = narrows.load(model)
-    np.testing.assert_allclose(loaded.components_, oc.components_, atol=1e-9)
-    assert source_of(loaded).names.tolist() == vectorizer.get_feature_names_out().tolist()
-
-
-MEASURED = """
-import ctypes
-import gc
-import sys
-from pathlib import Path
-import numpy as np
-from scipy import sparse
-from pytest import MonkeyPatch
-import narrows
-from tests.inside import pretend
-
-pretend(MonkeyPatch(), "loops are compiled")
-archive = np.load(sys.argv[1])
-X = sparse.csr_array((archive["data"], archive["indices"], archive["indptr"]), archive["shape"])
-y = archive["y"]
-narrows.{method}.fit(X, y)  # compiled, and all that is loaded only once
-
-def memory(what):
-    return int(Path("/proc/self/status").read_text().split(what + ":")[1].split()[0]) * 1024
-
-gc.collect()
-ctypes.CDLL(None).malloc_trim(0)  # else what was freed is used again, and not counted
-before = memory("VmRSS")
-Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
-narrows.{method}.fit(X, y).components_
-csr = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-print(memory("VmHWM") - before, 3 * csr + 4 * 8 * X.shape[1] * len(np.unique(y)))
-"""
-
-
-# to glibc: give large arrays back when they are freed; else a hole of one now and then stays
-RETURNED = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "1"}
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("cores", ["1", "2"])
-@pytest.mark.parametrize("method", ["OC()", "MMC()", "SRDA()", "IDRQR()"])
-def test_memory_stays_within_a_few_times_the_answer(terms, tmp_path, method, cores):
-    """Three times the CSR matrix and four d x c arrays, at most, on top of the data."""
-    X, _, y, _ = terms
-    path = tmp_path / "news.npz"
-    parts = {name: getattr(X, name) for name in ("data", "indices", "indptr", "shape")}
-    np.savez(path, y=np.unique(y, return_inverse=True)[1], **parts)
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED.format(method=method), str(path)],
-        env=os.environ | RETURNED | {"OMP_NUM_THREADS": cores}, capture_output=True, text=True,
-        check=False, timeout=540,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    used, allowed = map(int, done.stdout.split())
-    assert used < allowed
