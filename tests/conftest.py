@@ -73,7 +73,6 @@ def data() -> Path:
 
 # tests whose slow cases only make nightly runs, where others are fast
 NIGHTLY = (
-    "test_19_directions_of_srda_keep_nearly_all_there_is_to_know",
     "test_a_window_is_the_fit_of_its_rows",
     "test_files_of_many_columns_keep_those_to_start_with",
     "test_many_dense_rows_are_added_on_all_cores",

@@ -97,17 +97,6 @@ def test_ratios_are_shares_of_all_eigenvalues(estimator, samples, tmp_path):
         fitted.explained_variance_ratio_[0] = 1.0
 
 
-@pytest.mark.parametrize("method", [OC, OCM])
-def test_centroids_explain_shares_of_the_scatter_of_the_class_means(method, samples):
-    X, y = samples
-    _, code, counts = np.unique(y, return_inverse=True, return_counts=True)
-    D = np.array([X[code == j].mean(axis=0) for j in range(len(counts))]) - X.mean(axis=0)
-    S_b = D.T @ np.diag(counts / len(y)) @ D
-    expected = np.linalg.eigvalsh(S_b)[::-1][:2] / np.trace(S_b)
-    found = method(n_components=2).fit(X, y).explained_variance_ratio_
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
 @pytest.mark.parametrize("solver", ["pca", "regularized"])
 def test_lda_explains_what_that_of_scikit_learn_does(solver):
     X, y = labelled(n=200, d=9, c=5)

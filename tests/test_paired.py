@@ -151,15 +151,6 @@ def test_splits_that_agree_by_chance_have_the_error_of_their_samples():
     assert (same, same.is_worse(0), same.is_better()) == ((0, 0), False, False)
 
 
-def test_the_error_of_a_difference_covers_it():
-    """Of the mean of the populations, one standard error covers about two thirds."""
-    covered, truth = 0, 0.75 * (0.7 - 0.65)  # a guess is right once in four times
-    for seed in range(300):
-        found = difference(*outcomes(seed, n=400, skill=(0.7, 0.65)), "accuracy")
-        covered += abs(found.mean - truth) < found.standard_error
-    assert 0.6 < covered / 300 < 0.76
-
-
 def test_the_metric_is_chosen_by_imbalance():
     for counts, metric in (
         ((50, 50), "accuracy"), ((90, 10), "accuracy"), ((91, 10, 60), "balanced_accuracy"),

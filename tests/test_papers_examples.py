@@ -14,7 +14,7 @@ import pytest
 from benchmarks.tables import Table
 from click.testing import CliRunner
 from examples.papers import data as papers_data
-from examples.papers import downloads, experiments, neighbours, page, sources
+from examples.papers import downloads, experiments, page, sources
 from examples.papers.__main__ import main
 from examples.papers.experiments import NAMES, load
 from examples.papers.lyrl2004 import N_FEATURES, VECTORS, read_lyrl2004
@@ -93,15 +93,6 @@ def test_the_original_rcv1_is_read_with_the_first_label_of_several(tmp_path, pac
         (tmp_path / "lyrl2004_vectors_train.dat").write_text(text)
         with pytest.raises(ValueError, match=f"line {line}: expected"):
             read_lyrl2004(tmp_path)
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_inner_products_stay_in_the_span_of_the_samples(form):
-    X = np.random.default_rng(0).normal(size=(20, 50))
-    X[19] = X[0] + X[1]
-    found = neighbours.in_span(form(X))
-    assert found.shape == (20, 19)
-    np.testing.assert_allclose(found @ found.T, X @ X.T, atol=1e-12)
 
 
 def test_the_weights_of_salton():
@@ -192,13 +183,3 @@ def test_the_command_runs_what_it_can_and_names_the_rest(monkeypatch):
     assert done.exit_code == 0, done.output
     assert "No data of RCV1: add --download" in done.output
     assert {"yan2006-fig2", "yan2004-fig3", "ye2005-table2"} <= set(ran)
-
-
-def test_the_message_names_the_extra_that_is_missing(monkeypatch):
-    monkeypatch.delitem(sys.modules, "examples.papers.yan2006_fig2", raising=False)
-    monkeypatch.delitem(sys.modules, "examples.papers.draw", raising=False)
-    monkeypatch.delattr("examples.papers.draw", raising=False)
-    monkeypatch.setitem(sys.modules, "PIL", None)  # as where Matplotlib is not installed
-    done = CliRunner().invoke(main, ["yan2006-fig2"])
-    assert done.exit_code == 1
-    assert "pip install '.[plots]'" in done.output

@@ -66,17 +66,6 @@ def run(blocks, folder):
     return done.stdout.split(f"{MARK}\n")[:-1], done.stderr
 
 
-def test_the_first_screen_has_the_two_commands_a_picture_and_three_short_snippets():
-    first_screen = README.read_text(encoding="utf-8").split("\n## ")[0]
-    assert "\nmake demo " in first_screen
-    assert "\nmake test " in first_screen
-    picture = re.search(r"!\[.+\]\((.+?)\)", first_screen)[1]
-    assert (ROOT / picture).read_bytes().startswith(b"\x89PNG")
-    snippets = re.findall(r"^```(?:python|sh)\n(?!make)(.*?)^```$", first_screen, re.M | re.S)
-    lines = [[n for n in s.splitlines() if n and "import" not in n] for s in snippets]
-    assert [len(part) for part in lines] == [3, 3, 3]
-
-
 @pytest.mark.slow  # nine commands, each of which imports all anew
 def test_the_blocks_of_the_readme_run(tmp_path):
     blocks = [b for b in blocks_of(README) if not b.code.startswith(("make ", "pip install "))]

@@ -96,18 +96,6 @@ def test_micro_f1_of_20_newsgroups(data, tmp_path, method, size, reference, caps
     assert kept_by(X, y, X_test, y_test) == pytest.approx(reference, abs=0.01)
 
 
-def test_19_directions_of_srda_keep_nearly_all_there_is_to_know(terms):
-    X, X_test, y, y_test = terms
-    everything = LinearSVC(random_state=0).fit(X, y).score(X_test, y_test)
-    srda = narrows.SRDA().fit(X, y)
-    assert srda.components_.shape == (19, 130_152)
-    Z, Z_test = srda.transform(X), srda.transform(X_test)
-    assert kept_by(Z, y, Z_test, y_test) >= 0.99 * everything
-    # the first ten are the best ten by their ratio
-    svm = LinearSVC(random_state=0).fit(Z[:, :10], y)
-    assert svm.score(Z_test[:, :10], y_test) > 0.6
-
-
 @pytest.mark.parametrize(
     ("name", "one_pass"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-import numpy as np
 import pytest
 from benchmarks import harness, performance
 from benchmarks.__main__ import main
@@ -13,11 +12,9 @@ from benchmarks.methods import METHODS
 from benchmarks.problems import PROBLEMS
 from benchmarks.problems.dense import Embeddings
 from benchmarks.problems.rcv1_like import RCV1Like
-from benchmarks.studies import STUDIES, embeddings
+from benchmarks.studies import STUDIES
 from benchmarks.tables import RESULTS, Table
 from click.testing import CliRunner
-from sklearn.metrics.pairwise import cosine_similarity
-from sklearn.neighbors import KNeighborsClassifier
 
 DOCS = RESULTS.parent
 PAGES = {page: page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")}
@@ -65,18 +62,6 @@ def test_the_command_writes_the_table_of_a_study(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     assert "| a, b | 0.866 | 1,797 |" in done.output
     assert (tmp_path / "sets.csv").read_text() == 'set,"score, %",samples\n"a, b",0.866,1797\n'
-
-
-def test_scores_of_embeddings_are_those_of_their_definitions():
-    random = np.random.default_rng(0)
-    y = np.arange(240) % 6
-    X = random.normal(size=(240, 12)) + 3 * random.normal(size=(6, 12))[y]
-    (X, X_test), (y, y_test) = np.split(X.astype(np.float32), [160]), np.split(y, [160])
-    found = embeddings.scores(X, y, X_test, y_test)
-    knn = KNeighborsClassifier(15, metric="cosine").fit(X, y)
-    assert found.knn == pytest.approx(knn.score(X_test, y_test))
-    near = cosine_similarity(X_test, X).argsort(axis=1)[:, -10:]
-    assert found.same == pytest.approx(np.mean(y[near] == y_test[:, None]))
 
 
 @pytest.mark.nightly
