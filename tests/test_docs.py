@@ -14,6 +14,11 @@ from pathlib import Path
 
 import click
 import pytest
+from benchmarks import performance
+from benchmarks.methods import METHODS as MEASURED
+from benchmarks.problems import PROBLEMS
+from benchmarks.studies import STUDIES
+from benchmarks.tables import RESULTS, Table
 from click.testing import CliRunner
 
 import narrows
@@ -45,7 +50,7 @@ OF_SPARK = {"narrows.spark.Reducer", "narrows.spark.ReducerModel"}
 def public():
     """All public names: what `__all__` of narrows and of its modules has; the rest has none."""
     for info in pkgutil.walk_packages(narrows.__path__, "narrows."):
-        if info.name != "narrows.__main__" and not info.name.startswith(SPARK):
+        if not info.name.endswith(".__main__") and not info.name.startswith(SPARK):
             module = importlib.import_module(info.name)
             yield from (f"{info.name}.{name}" for name in getattr(module, "__all__", ()))
     yield from (f"narrows.{name}" for name in narrows.__all__)
@@ -163,3 +168,45 @@ def test_the_gallery_needs_no_data(example, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+DOCS = RESULTS.parent
+BY_OTHERS = {  # by `python -m benchmarks performance`, `run` and `python -m examples.streams`
+    "speed", "speed_machine", "speed_targets", "research_sparse", "research_faces",
+    "streams_by_tenth",
+    "online_srda_parts",  # of copies of the source without a part
+}  # fmt: skip
+
+
+def test_every_table_is_shown_has_a_study_and_is_as_its_study_writes_it(tmp_path):
+    shown = set()
+    for page in DOCS.rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        for kind, name, first in re.findall(
+            r"^```\{(study|rows)\} (.+)$(?:\n:only: (.+)$)?", text, re.M
+        ):
+            folder = RESULTS if kind == "study" else page.parent
+            shown.add(folder / f"{name}.csv")
+            assert not first or Table.read(name, folder).only(first).rows, (name, first)
+    assert shown == {*RESULTS.glob("*.csv"), *(DOCS / "reproducibility").rglob("*.csv")}
+    assert set(STUDIES) | BY_OTHERS == {path.stem for path in RESULTS.glob("*.csv")}
+    for path in shown:
+        table = Table.read(path.stem, path.parent)
+        assert {len(row) for row in table.rows} == {len(table.header)}
+        table.write(tmp_path / "again.csv")
+        assert (tmp_path / "again.csv").read_bytes() == path.read_bytes(), path
+
+
+@pytest.mark.parametrize("name", ["claims", "held_out_summary"])
+def test_what_follows_from_other_results_is_up_to_date(name):
+    table, stored = STUDIES[name]().table(), Table.read(name)
+    assert (table.header, table.rows) == (stored.header, stored.rows)
+
+
+def test_what_the_page_is_made_of_can_be_run():
+    run = {(problem, method) for problem, methods, *_ in performance.SUITE for method in methods}
+    for problem, methods, base, _ in performance.SUITE:
+        assert problem in PROBLEMS
+        assert {base} <= set(methods) <= set(MEASURED)
+    for target in performance.TARGETS:
+        assert {(target.problem, method) for method in (target.base, *target.methods)} <= run

@@ -103,14 +103,6 @@ def test_r2_of_several_targets_is_the_mean_over_those_that_vary():
     assert score(HeldOutPredictions(true[:, 2:], true[:, 2:], 200), "r2") == 0
 
 
-@pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true")
-def test_a_class_that_is_only_predicted_counts_as_it_does_in_scikit_learn():
-    outcome = HeldOutPredictions(np.array([0, 0, 2, 2]), np.array([0, 1, 2, 2]), 16)
-    for metric, measure in OF_LABELS.items():
-        assert score(outcome, metric) == pytest.approx(measure(*outcome[:2]))
-    assert np.isfinite(gradient(outcome, "macro_f1")).all()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", OF_LABELS)
 def test_the_error_on_one_split_is_that_of_the_paired_bootstrap(metric):
@@ -133,22 +125,16 @@ def test_the_error_over_splits_is_that_of_nadeau_and_bengio():
     for r, skill in enumerate(rng.uniform(0.2, 0.9, 6)):  # splits that differ by more than chance
         right = rng.random(400) < skill
         a[r] = a[r]._replace(predicted=np.where(right, a[r].true, 3 - a[r].true))
-    apart = [np.mean(x.predicted == x.true) - np.mean(z.predicted == z.true)
-             for x, z in zip(a, b, strict=True)]  # fmt: skip
+    right = [np.array([x.predicted == x.true for x in of], dtype=float) for of in (a, b)]
+    apart = (right[0] - right[1]).mean(axis=1)
     found = difference(a, b, "accuracy")
-    assert found.mean == pytest.approx(np.mean(apart))
-    expected = (np.var(apart, ddof=1) * (1 / 6 + 400 / 1600)) ** 0.5
+    assert found.mean == pytest.approx(apart.mean())
+    expected = (apart.var(ddof=1) * (1 / 6 + 400 / 1600)) ** 0.5
     assert found.standard_error == pytest.approx(expected)
-
-
-def test_splits_that_agree_by_chance_have_the_error_of_their_samples():
-    a, b = outcomes(n=100)
-    right = [np.array(x[0].predicted == x[0].true, dtype=float) for x in (a, b)]
-    of_samples = np.var(right[0] - right[1]) / 100
-    found = difference(a * 5, b * 5, "accuracy")
-    assert found.standard_error == pytest.approx(np.sqrt(of_samples * (1 / 5 + 100 / 1200)))
-    same = difference(a * 3, a * 3, "macro_f1")
-    assert (same, same.is_worse(0), same.is_better()) == ((0, 0), False, False)
+    of_samples = (right[0][0] - right[1][0]).var() / 400  # that of splits that agree by chance
+    found = difference(a[:1] * 5, b[:1] * 5, "accuracy")
+    assert found.standard_error == pytest.approx(np.sqrt(of_samples * (1 / 5 + 400 / 1600)))
+    assert difference(a[:1] * 3, a[:1] * 3, "macro_f1") == (0, 0)
 
 
 def test_the_metric_is_chosen_by_imbalance():

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.conftest import nightly, slow
+
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 MADE = ("_build", "gallery", "reference/api")  # by Sphinx, in docs/
@@ -66,20 +68,9 @@ def run(blocks, folder):
     return done.stdout.split(f"{MARK}\n")[:-1], done.stderr
 
 
-@pytest.mark.slow  # nine commands, each of which imports all anew
-def test_the_blocks_of_the_readme_run(tmp_path):
-    blocks = [b for b in blocks_of(README) if not b.code.startswith(("make ", "pip install "))]
-    (tmp_path / "examples").mkdir()
-    for table in (ROOT / "examples").glob("*.csv"):
-        shutil.copy(table, tmp_path / "examples")
-    found, said = run(blocks, tmp_path)
-    assert said == ""
-    assert found[-1].endswith(" predictions written to predicted.csv\n")
-
-
 def name_of(page):
     """The name of a page, with its folder."""
-    return page.relative_to(ROOT / "docs").with_suffix("").as_posix()
+    return page.relative_to(ROOT).with_suffix("").as_posix().removeprefix("docs/")
 
 
 RUN = [page for page in PAGES if blocks_of(page) and name_of(page) not in ELSEWHERE]
@@ -89,11 +80,16 @@ def test_most_pages_that_say_how_have_blocks():
     assert len(RUN) > 10
 
 
-@pytest.mark.nightly
 @pytest.mark.more  # in a process of its own for each page, where all is imported anew
-@pytest.mark.parametrize("page", RUN, ids=name_of)
+@pytest.mark.parametrize("page", [slow(README), *map(nightly, RUN)], ids=name_of)
 def test_the_blocks_of_a_page_run(page, tmp_path):
-    blocks = blocks_of(page)
-    found, _ = run(blocks, tmp_path)
+    blocks = [b for b in blocks_of(page) if not b.code.startswith(("make ", "pip install "))]
+    (tmp_path / "examples").mkdir()
+    for table in (ROOT / "examples").glob("*.csv") if page == README else ():
+        shutil.copy(table, tmp_path / "examples")
+    found, said = run(blocks, tmp_path)
     for block, printed in zip(blocks, found, strict=True):
         assert block.printed in (None, printed), block.code
+    if page == README:
+        assert said == ""
+        assert found[-1].endswith(" predictions written to predicted.csv\n")

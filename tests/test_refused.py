@@ -73,6 +73,7 @@ PARAMETERS = {  # of estimators that are fitted to X and y
         LDA("cv", solver="pca"), LDA(5, solver="pca"), LDA("cv", solver="gsvd"),
         LDA(2, refine=True),
     ],
+    "share": [PCA(0.0), PCA(1.0), PCA(1.5), PCA(-0.5)],
     "energy": [OCFS(energy=0.0), OCFS(energy=1.1)],
     "threshold": [OCFS(threshold=np.nan), OCFS(threshold=1000.0)],
     "per_class": [OCFS(per_class=0), IG(per_class=9), OCFS(per_class=2, energy=0.5)],
@@ -80,7 +81,7 @@ PARAMETERS = {  # of estimators that are fitted to X and y
     "priors": [
         OCFS(priors="uniform"), OCFS(priors=[0.5, 0.5]), OC(priors="even"), OC(priors=[1] * 4),
         OC(priors=0.5), OC(priors=[]), OC(priors={0: 1}), OC(priors=[10**400, 1, 1]),
-        OC(priors=["a", 1, 1]), OC(priors=[np.inf, 1, 1]), OC(priors=[-1, 1, 1]),
+        OC(priors=["a", 1, 1]), OC(priors=[np.inf, 1, 1]), ForwardFS(priors=[-1, 1, 1]),
     ],
     "eps": [
         MMC(eps=-1), MMC(eps="best"), MMCFS(eps=np.nan), MMCFS(eps="cv"), IMMC(eps="cv"),
@@ -131,10 +132,13 @@ def saved(model):
 
 
 CALLS = {
+    "PCA, inverse": (lambda: PCA(2).fit(X).inverse_transform(X), "2 columns, got 8"),
     # more features than products of pairs are for
     "SRDA, stream": (lambda: SRDA().partial_fit(W, y), WIDE),
     "KernelSRDA, wide stream": (lambda: KernelSRDA(n_hidden=9).partial_fit(W, y), WIDE),
     "SRDA, wide cv later": (lambda: SRDA().fit(W, y).set_params(n_components="cv").coef_, WIDE),
+    "KernelSRDA, wide window": (lambda: Window(KernelSRDA(), 9).fit(W, y), WIDE),
+    "ForwardFS, stream": (lambda: ForwardFS().partial_fit(W, y), WIDE),
     "LEACE, wide": (lambda: LEACE().fit(D, y), WIDE),
     "LDA, wide without a ridge": (lambda: LDA(mu=0.0).fit(W, y), "mu > 0"),
     "ForwardFS, wide and all": (lambda: ForwardFS(1.0).fit(W, y), WIDE),
@@ -151,6 +155,7 @@ CALLS = {
     # sparse samples
     "LDA, sparse": (lambda: LDA(solver="pca").fit(S, y), "sparse data .*Use SRDA"),
     "LEACE, sparse": (lambda: LEACE().fit(S, y), "dense samples"),
+    "LEACE, sparse window": (lambda: Window(LEACE(), 20).fit(S, y), "dense samples"),
     "LEACE, one by one": (
         lambda: OneByOne(LEACE(), n_features=64).learn_one({"a": 1.0}, "ant"), "sparse samples",
     ),
@@ -205,6 +210,9 @@ CALLS = {
     "IG, values": (lambda: IG().fit_moments(Moments.of(X - 9, y)), "sums of samples|ones"),
     "refine, moments": (lambda: refined().fit_moments(Moments.of(X, two, second="cross")), "Fit"),
     "KernelSRDA, moments": (lambda: KernelSRDA().fit_moments(Moments.of(X, y)), "has a map"),
+    "KernelSRDA, of SRDA": (
+        lambda: KernelSRDA().fit_moments(SRDA().fit(X, y).moments_ * 1.0), "has a map",
+    ),
     "SRDA, of a map": (lambda: SRDA().fit(X, y).merge(KernelSRDA().fit(X, y)), "KernelSRDA"),
     "ForwardFS, both": (
         lambda: ForwardFS(target="numeric").fit(X, T[:, 0]).merge(ForwardFS().fit(X, y)), "target",
@@ -300,8 +308,9 @@ NUMERIC = [PLS(), ReducedRank(), CorrelationFS(), ForwardFS(target="numeric")]
 def test_wrong_targets_are_refused_and_change_nothing(model):
     fitted, window = clone(model).fit(X, T), Window(clone(model), 20).partial_fit(X, T)
     before = bytes_of(fitted)
-    with pytest.raises(ValueError, match="2 targets as before, got 1"):
-        fitted.partial_fit(X, T[:, 0])
+    for verb in (fitted.partial_fit, window.partial_fit):
+        with pytest.raises(ValueError, match="2 targets as before, got 1"):
+            verb(X, T[:, 0])
     for given, message in WRONG_TARGETS:
         for verb in (fitted.partial_fit, fitted.fit, window.partial_fit, clone(model).partial_fit):
             with pytest.raises(ValueError, match=message):
