@@ -236,26 +236,22 @@ ALL = EXACT + ONLINE + ONLINE_SRDA
 
 def answer(estimator) -> dict[str, np.ndarray]:
     """All that can be read off a fitted estimator, as arrays."""
-    common = {
+    found = {
         "classes": estimator.classes_,
         "class_count": estimator.class_count_,
         "rows": np.array(estimator.n_samples_seen_),
         "names": estimator.get_feature_names_out(),
     }
-    if not hasattr(estimator, "get_support"):
-        return common | {
-            "components": estimator.components_,
-            "eigenvalues": getattr(estimator, "eigenvalues_", np.zeros(0)),
-            "score": np.array([getattr(estimator, "score_", 0.0)]),
-            "still": np.array(getattr(estimator, "n_samples_still_", None) or 0),
-            "positive": np.array(getattr(estimator, "n_positive_", 0)),
-        }
-    if hasattr(estimator, "class_scores_"):
-        common["class_scores"] = estimator.class_scores_
-    return common | {
-        "scores": estimator.scores_,
-        "energy": estimator.energy_,
-        "support": estimator.get_support(),
+    if hasattr(estimator, "get_support"):
+        names = ["scores_", "energy_", *["class_scores_"] * hasattr(estimator, "class_scores_")]
+        found |= {name.rstrip("_"): getattr(estimator, name) for name in names}
+        return found | {"support": estimator.get_support()}
+    return found | {
+        "components": estimator.components_,
+        "eigenvalues": getattr(estimator, "eigenvalues_", np.zeros(0)),
+        "score": np.array([getattr(estimator, "score_", 0.0)]),
+        "still": np.array(getattr(estimator, "n_samples_still_", None) or 0),
+        "positive": np.array(getattr(estimator, "n_positive_", 0)),
     }
 
 

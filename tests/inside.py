@@ -303,12 +303,6 @@ class OwnSelector(Selector):
         return select(Scores(self.score(learned.moments)), self._size)
 
 
-def share(fitted, other):
-    """Let another estimator have what a fitted one has learned, not a copy, and return it."""
-    other._learned = fitted._learned
-    return other
-
-
 def state_of(estimator):
     """What a fitted estimator has learned; a stream has its arrays in `core`."""
     return estimator._learned.moments

@@ -1,7 +1,5 @@
 """Pictures, and the report: one file that fetches nothing and believes nothing."""
 
-from __future__ import annotations
-
 import base64
 import html
 import html.parser

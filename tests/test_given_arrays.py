@@ -1,7 +1,5 @@
 """Arrays that are given may be read only or of other libraries; those that are read are safe."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 

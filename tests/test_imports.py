@@ -1,7 +1,5 @@
 """What imports what."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -5,8 +5,6 @@ Where one is to change, write it down anew, and say so in CHANGELOG::
     python -m tests.test_promises > tests/signatures.txt
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from difflib import unified_diff

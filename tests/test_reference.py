@@ -1,7 +1,5 @@
 """Real text end to end, against the figures that the data README gives."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What does not fit is refused by an error that names it: a table of calls."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """What users of scikit-learn expect of every method, beside the laws."""
 
-from __future__ import annotations
-
 import copy
 import re
 import sys

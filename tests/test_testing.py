@@ -1,7 +1,5 @@
 """The public checks: which laws apply to a method, and that they find what is wrong with one."""
 
-from __future__ import annotations
-
 import re
 import types
 from unittest import SkipTest
