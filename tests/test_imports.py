@@ -18,11 +18,9 @@ from tests.cases import METHODS
 PACKAGE = Path(narrows.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 MODULES = {
-    ".".join(("narrows", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
-        ".__init__"
-    ): path
-    for path in FILES
+    ".".join(("narrows", *path.relative_to(PACKAGE).with_suffix("").parts)): path for path in FILES
 }
+MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items()}
 # a room imports from those before it, and from itself
 MODULES_OF = sorted({method.__module__ for method in METHODS.values()})
 ROOMS = [
@@ -66,17 +64,13 @@ def test_imports_point_down_and_have_no_circle():
     for name, imported in imports.items():
         above = [other for other in imported - {"narrows"} if room_of(other) > room_of(name)]
         assert above == [], name
+    entries = {path.name.removesuffix(".py") for path in PACKAGE.iterdir()}
+    assert entries - {"__init__", "__main__", "__pycache__", "py.typed"} == set(ROOMS)
+    users = {name.split(".")[1] for name, found in imports.items() if "narrows" in found}
+    assert users <= {"command", "evaluate"}  # import the package for its public names
     wrong = imports | {"narrows.solve.exact": {"narrows.io.models"}}
     with pytest.raises(CycleError, match=r"narrows\.solve\.exact"):
         list(TopologicalSorter(wrong).static_order())
-
-
-@pytest.mark.slow
-def test_the_package_has_these_rooms_and_no_others():
-    entries = {path.name.removesuffix(".py") for path in PACKAGE.iterdir()}
-    assert entries - {"__init__", "__main__", "__pycache__", "py.typed"} == set(ROOMS)
-    users = {name.split(".")[1] for name, found in graph().items() if "narrows" in found}
-    assert users <= {"command", "evaluate"}  # import the package for its public names
 
 
 def test_some_packages_are_imported_in_one_place_or_nowhere():

@@ -162,6 +162,7 @@ CALLS = {
     ),
     # samples that have no answer
     "PLS, equal targets": (lambda: PLS().fit(X, np.full(60, 0.1)), "targets that vary"),
+    "PLS, no weight": (lambda: PLS().fit(X, T, np.zeros(60)), "non-zero weight"),
     "ReducedRank, wide and equal": (lambda: ReducedRank().fit(W, 0 * t), "targets that vary"),
     "PLS, equal samples": (lambda: PLS().fit(np.ones((60, 4)), T), "targets that vary"),
     "PLS, components": (lambda: PLS(9).fit(X, T), "n_components<=8"),
@@ -251,6 +252,7 @@ CALLS = {
     "ForwardFS, numbers later": (
         lambda: ForwardFS().partial_fit(X, two).partial_fit(X, T[:, 0]), "target=",
     ),
+    "LEACE, several labels": (lambda: LEACE().fit(X, (X[:, :4] > 0) * 1), "target="),
     "refine, three classes": (lambda: refined().fit(X, y), "two classes"),
     "refine, a third class": (lambda: refined().fit(X, two).partial_fit(X[:1], [2]), "got"),
     "refine, one class": (lambda: refined().partial_fit(X, 0 * two), "two classes"),

@@ -300,14 +300,10 @@ EXPLAINED = [
 ]  # fmt: skip
 
 
-@pytest.fixture(params=[(200, 9, 5), (12, 30, 4)], ids=["tall", "wide"])
-def samples(request):
-    n, d, c = request.param
-    return labelled(n=n, d=d, c=c)
-
-
 @pytest.mark.parametrize("estimator", EXPLAINED, ids=repr)
-def test_ratios_are_shares_of_all_eigenvalues(estimator, samples, tmp_path):
+@pytest.mark.parametrize(("n", "d", "c"), [(200, 9, 5), (12, 30, 4)])
+def test_ratios_are_shares_of_all_eigenvalues(estimator, n, d, c, tmp_path):
+    samples = labelled(n=n, d=d, c=c)
     everything = clone(estimator).fit(*samples).eigenvalues_
     shares = everything / everything.sum()
     for p in (None, 1, 2):
