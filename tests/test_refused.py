@@ -1,8 +1,6 @@
 """What does not fit is refused by an error that names it: a table of calls."""
 
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -10,7 +8,6 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-import narrows
 from narrows import (
     CCIPCA,
     DF,
@@ -123,12 +120,6 @@ def test_a_parameter_that_does_not_fit_is_named(name):
 WIDE = "8,192"
 
 
-def saved(model):
-    with TemporaryDirectory() as folder:
-        narrows.save(model, Path(folder, "m.narrows"))
-        return narrows.load(Path(folder, "m.narrows"))
-
-
 CALLS = {
     "PCA, inverse": (lambda: PCA(2).fit(X).inverse_transform(X), "2 columns, got 8"),
     # more features than products of pairs are for
@@ -146,9 +137,6 @@ CALLS = {
     "refine, wide": (lambda: refined().fit(D, two), WIDE),
     "PLS, wide merge": (lambda: PLS().fit(W, t).merge(PLS().fit(W, t)), "CorrelationFS"),
     "PLS, mean of none": (lambda: PLS().mean_, "not fitted"),
-    "ReducedRank, saved": (
-        lambda: saved(ReducedRank().fit(W, t)).set_params(alpha=1e4).coef_, "again",
-    ),
     "PLS, wide update": (lambda: PLS().fit(W, t).partial_fit(W, t), "CorrelationFS"),
     # sparse samples
     "LDA, sparse": (lambda: LDA(solver="pca").fit(S, y), "sparse data .*Use SRDA"),

@@ -157,9 +157,6 @@ def test_transformers_of_scikit_learn_alone_have_the_laws_of_transform():
         "transform", "unfitted", "zero_feature",
     }  # fmt: skip
     assert found["selection"].reason == "the estimator has no get_support"
-
-
-def test_what_a_bare_transformer_breaks_is_said():
     assert broken(Means())[0] == {"class_names", "offset", "unfitted"}
 
 
