@@ -39,8 +39,7 @@ def nightly(*values):
 
 
 ONE_BY_ONE = {  # whose tests take seconds, and share nothing
-    f"tests/test_{name}.py"
-    for name in ("readme", "docs", "memory", "reference", "forgery", "studies")
+    f"tests/test_{name}.py" for name in ("readme", "docs", "memory", "reference", "forgery")
 }
 
 settings.register_profile("narrows", deadline=None, derandomize=True, max_examples=12)
@@ -59,30 +58,26 @@ def pytest_report_header():
     return [f"{folder}: left out, needs pyspark (make test-spark)" for folder in collect_ignore]
 
 
-NO_DATA = "needs the real data sets of NARROWS_DATA"
-
-
 @pytest.fixture(scope="session")
 def data() -> Path:
     """Return the folder of real data sets, or skip."""
     folder = os.environ.get("NARROWS_DATA")
     if not folder or not Path(folder).is_dir():
-        pytest.skip(NO_DATA)
+        pytest.skip(
+            "they need real data sets. NARROWS_DATA=FOLDER make nightly runs them, with the files "
+            "that CONTRIBUTING.md lists in FOLDER."
+        )
     return Path(folder)
 
 
 # tests whose slow cases only make nightly runs, where others are fast
 NIGHTLY = (
-    "test_19_directions_of_srda_keep_nearly_all_there_is_to_know",
     "test_a_window_is_the_fit_of_its_rows",
     "test_files_of_many_columns_keep_those_to_start_with",
     "test_many_dense_rows_are_added_on_all_cores",
     "test_merging_is_associative_and_commutative",
-    "test_micro_f1_of_20_newsgroups",
-    "test_one_pass_keeps_nearly_all_there_is_to_know",
+    "test_micro_f1_of_texts",
     "test_random_rows",
-    "test_shards_of_20_newsgroups_merge_with_little_loss",
-    "test_the_command_line_learns_what_python_does",
 )
 
 
@@ -148,20 +143,12 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say in one line how many tests were skipped for want of data, and in one each for others."""
-    reasons = Counter(
-        report.longrepr[2].removeprefix("Skipped: ")
-        for report in terminalreporter.stats.get("skipped", ())
-    )
-    without_data = sum(n for reason, n in reasons.items() if NO_DATA in reason)
-    if without_data:
-        terminalreporter.write_line(
-            f"{without_data} tests skipped: they need real data sets. NARROWS_DATA=FOLDER make "
-            "nightly runs them, with the files that CONTRIBUTING.md lists in FOLDER."
-        )
-    for reason, n in reasons.items():
-        if NO_DATA not in reason:
-            terminalreporter.write_line(f"{n} tests skipped: {reason}")
+    """Say in a line for each reason how many tests were skipped."""
+    skipped = terminalreporter.stats.get("skipped", ())
+    for reason, n in Counter(
+        each.longrepr[2].removeprefix("Skipped: ") for each in skipped
+    ).items():
+        terminalreporter.write_line(f"{n} tests skipped: {reason}")
 
 
 @pytest.fixture

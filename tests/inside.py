@@ -6,7 +6,6 @@ Whoever moves or renames a thing in the package changes its line here, and no te
 from __future__ import annotations
 
 import pickle
-import re
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -19,7 +18,6 @@ from narrows.methods.base import emptied_copy as emptied_copy
 from narrows.methods.base import rename_classes as rename_classes
 from narrows.methods.base import solution_of as solution_of
 from narrows.methods.names import labels_of as labels_of
-from narrows.methods.parameters import constraints_of
 from narrows.methods.plan import Pass as Pass
 from narrows.methods.refine import Refine as Refine
 from narrows.methods.selectors import Selector
@@ -42,19 +40,14 @@ from narrows.solve.logistic import LogOdds as LogOdds
 # Sizes from which on the package works in another way, so that few samples show that way, too. A
 # size that is None here is given by the test.
 SITUATIONS = {
-    "no products": {  # features: all samples at once
-        "methods.base.MOST": 0,
-        "methods.projectors.MOST": 0,
-    },
+    # features: all samples at once
+    "no products": {"methods.base.MOST": 0, "methods.projectors.MOST": 0},
     "Lanczos first": {"solve.exact.SMALL_SIDE": 0},
     "Lanczos alone": {"solve.exact.SMALL_SIDE": 0, "solve.exact._LARGEST_SIDE": 0},
     "Lanczos stops": {"solve.exact._RESTARTS": 1},
     "Lanczos for classes": {"criteria._MANY": 1},
-    "many samples": {  # that all cores add up
-        "solve.sums._MANY": 1,
-        "solve.sums._ROWS_A_CLASS": 1,
-        "solve.sums.cores": 4,
-    },
+    # that all cores add up
+    "many samples": {"solve.sums._MANY": 1, "solve.sums._ROWS_A_CLASS": 1, "solve.sums.cores": 4},
     "non-zeros": {
         "moments.table.SMALL": -1,
         "moments.table._ENTRY": 0,
@@ -73,27 +66,19 @@ SITUATIONS = {
         "solve.kernel_map._COORDINATES_AT_ONCE": 100,
         "solve.kernel_map._SAMPLES_AT_ONCE": None,
     },
-    "sparse products on cores": {
-        "solve.pairs.cores": None,
-        "solve.pairs._MANY": 1,
-    },
+    "sparse products on cores": {"solve.pairs.cores": None, "solve.pairs._MANY": 1},
     "blocks of texts": {"solve.terms.BLOCK": None, "solve.terms.cores": 3},
     "few entries on cores": {"solve.products._ENTRIES": 50, "solve.products.cores": 3},
     "loops are compiled": {"solve.products._LOADING": -1},
     "loops are plain": {"solve.products._LOADING": 1 << 60},
     "two cores": {"solve.products.cores": 2},
     "nothing was said of compiling": {"solve.kernels._said": False},
-    "classifiers take long": {
-        "evaluate.comparison._LONG": 100,
-        "evaluate.comparison._PAIRS": 100,
-    },
+    "classifiers take long": {"evaluate.comparison._LONG": 100, "evaluate.comparison._PAIRS": 100},
     "no digits are lost": {"solve.iterations._LOST": 0.0},  # of long samples
     "blocks of the regression": {"solve.regression.BLOCK": 50},
     "models in small pieces": {"spark.reducer._ROW": 100, "spark.reducer._AT_ONCE": 700},
-    "few rows decide": {  # what the columns of a table are
-        "command.runs.DECIDING": 100,
-        "engines.parts.DECIDING": 100,
-    },
+    # what the columns of a table are
+    "few rows decide": {"command.runs.DECIDING": 100, "engines.parts.DECIDING": 100},
     "blocks of lines": {"io.streams.BLOCK": None},  # bytes that are read at a time
     "large files": {"engines.parts.SIZE": None},  # bytes of a part
     "few vectors at a time": {"io.formats.columns._CELLS": 60},
@@ -298,12 +283,6 @@ class OwnSelector(Selector):
         return select(Scores(self.score(learned.moments)), self._size)
 
 
-def share(fitted, other):
-    """Let another estimator have what a fitted one has learned, not a copy, and return it."""
-    other._learned = fitted._learned
-    return other
-
-
 def state_of(estimator):
     """What a fitted estimator has learned; a stream has its arrays in `core`."""
     return estimator._learned.moments
@@ -327,11 +306,3 @@ def kind_of_state(estimator):
     (step, *_) = plan_of(estimator, Data(3), "chunks").passes
     state = step.empty(3)
     return type(state[0] if isinstance(state, list) else state)
-
-
-def words_of(kind):
-    """Return the words that each parameter of a class of estimators may be."""
-    return {
-        name: {word for text in constraint.expected for word in re.findall(r'"(\w+)"', text)}
-        for name, constraint in constraints_of(kind).items()
-    }

@@ -1,35 +1,30 @@
-"""Pictures: what is on the axes, and names that are hostile."""
+"""Pictures, and the report: one file that fetches nothing and believes nothing."""
 
-from __future__ import annotations
-
-import io
+import base64
+import html
+import html.parser
+import json
+import re
+import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
 from narrows import OC, OCFS, FisherFS, ForwardFS
-from narrows.errors import ParameterError
-from narrows.evaluate import (
-    ComparisonDisplay,
-    EnergyDisplay,
-    GainDisplay,
-    ScatterDisplay,
-    compare,
-)
+from narrows.command import cli
+from narrows.errors import ParameterError, printable
+from narrows.evaluate import ComparisonDisplay, EnergyDisplay, GainDisplay, ScatterDisplay, compare
+from narrows.text import Tfidf
 from tests.cases import labelled
 
-matplotlib = pytest.importorskip("matplotlib")
+Figure = pytest.importorskip("matplotlib.figure").Figure
+pytest.importorskip("jinja2")
 HOSTILE = ["<script>alert(1)</script>", "$x_1", "a" * 300, "\u202eright to left", "line\nend"]
 
 
-def new_axes(size=None):
-    from matplotlib.figure import Figure
-
-    return Figure(size).subplots()
-
-
-def test_classes_are_drawn_where_they_are(tmp_path):
+def test_classes_are_drawn_where_they_are():
     X, y = labelled(c=4)
     oc = OC().fit(X, y)
     display = ScatterDisplay.from_estimator(oc, X, y)
@@ -41,9 +36,7 @@ def test_classes_are_drawn_where_they_are(tmp_path):
     for label, (x, _) in names.items():  # moved up or down only
         assert x == pytest.approx(np.median(oc.transform(X)[y == label][:, 0]))
     assert display.ax_.get_xlabel() == "oc0"
-    display.figure_.savefig(tmp_path / "a.png")
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    ax = new_axes()
+    ax = Figure().subplots()
     assert ScatterDisplay.from_estimator(OCFS(n_features=3).fit(X, y), X, y, ax=ax).ax_ is ax
 
 
@@ -74,35 +67,31 @@ def test_one_dimension_is_shown_as_densities():
     lines = {line.get_label(): line.get_xydata() for line in display.ax_.lines}
     share = {name: np.trapezoid(at[:, 1], at[:, 0]) for name, at in lines.items()}
     assert share == pytest.approx({"common": 0.75, "rare": 0.25}, abs=0.02)
-    marked = ScatterDisplay(X[:, :1], y, ["x"], threshold=1.5).plot()
-    assert "threshold 1.5" in [line.get_label() for line in marked.ax_.lines]
-    alone = ScatterDisplay(X[:3, :1], np.array(["b", "a", "a"]), ["x"]).plot()
-    alone.figure_.savefig(io.BytesIO(), format="svg")
+    few = ScatterDisplay(X[:3, :1], np.array(["b", "a", "a"]), ["x"], threshold=1.5).plot()
+    assert "threshold 1.5" in [line.get_label() for line in few.ax_.lines]
 
 
 def test_energy_and_what_is_kept():
     X, y = load_digits(return_X_y=True)
     ocfs = OCFS().fit(X, y)
-    display = EnergyDisplay.from_estimator(ocfs, ax=new_axes())
-    energy, scores, point, line = display.ax_.lines
+    energy, scores, point, line = EnergyDisplay.from_estimator(
+        ocfs, ax=Figure().subplots()
+    ).ax_.lines
     np.testing.assert_array_equal(energy.get_ydata(), ocfs.energy_)
     np.testing.assert_allclose(scores.get_ydata(), np.sort(ocfs.scores_)[::-1] / ocfs.scores_.max())
     assert point.get_xdata()[0] == line.get_xdata()[0] == ocfs.n_features_ == 26
-    assert [text.get_text() for text in display.ax_.texts] == ["26 kept, 82%"]
     infinite = FisherFS().fit([[0.0, 1], [0, 2], [1, 1], [1, 2.5]], [0, 0, 1, 1])
-    display = EnergyDisplay.from_estimator(infinite, ax=new_axes())
+    display = EnergyDisplay.from_estimator(infinite, ax=Figure().subplots())
     assert np.isfinite(display.ax_.lines[1].get_ydata()).all()
 
 
 def test_gains_by_step_and_held_out_shares():
     X, y = load_digits(return_X_y=True)
     forward = ForwardFS(n_features=5, start=[9]).fit(X, y)
-    display = GainDisplay.from_estimator(forward, ax=new_axes())
+    display = GainDisplay.from_estimator(forward, ax=Figure().subplots())
     gains, point, line = display.ax_.lines
     np.testing.assert_array_equal(gains.get_xydata(), np.c_[1:6, forward.gain_curve_])
     assert point.get_xdata()[0] == line.get_xdata()[0] == 5
-    share = f"{forward.gain_curve_[4]:.0%}"
-    assert [text.get_text() for text in display.ax_.texts] == [f"5 kept, {share}"]
     chosen = ForwardFS(n_features="cv").fit(X, y)
     display = GainDisplay.from_estimator(chosen, legend="below")
     gains, held_out, point, _ = display.ax_.lines
@@ -110,11 +99,8 @@ def test_gains_by_step_and_held_out_shares():
     np.testing.assert_array_equal(held_out.get_ydata(), chosen.held_out_scores_)
     k = chosen.n_features_
     assert point.get_xydata().tolist() == [[k, chosen.held_out_scores_[k - 1]]]
-    (band,) = display.ax_.collections
-    low = band.get_paths()[0].vertices[:, 1].min()
+    low = display.ax_.collections[0].get_paths()[0].vertices[:, 1].min()
     assert low == (chosen.held_out_scores_ - chosen.held_out_errors_).min()
-    numbers = ForwardFS(n_features=4).fit(X, X[:, 2] + X[:, 20])
-    assert len(GainDisplay.from_estimator(numbers, ax=new_axes()).gains) == 4
 
 
 @pytest.mark.slow
@@ -127,14 +113,150 @@ def test_scores_and_seconds_by_dimensions():
     found = {c.get_label(): c.lines[0].get_xydata() for c in display.ax_.containers}
     oc = [(line.dimensions, line.micro_f1) for line in lines if line.method == "oc"][::2]
     np.testing.assert_allclose(found["OC"], oc)
-    assert display.ax_.get_ylabel() == "accuracy, svm"
-    seconds = ComparisonDisplay(lines).plot(ax=new_axes(), what="learn", classifier="knn")
+    seconds = ComparisonDisplay(lines).plot(ax=Figure().subplots(), what="learn", classifier="knn")
     assert seconds.ax_.get_yscale() == "log"
-    assert seconds.ax_.get_ylabel() == "CPU seconds to fit"
-    for call in (
-        lambda: ComparisonDisplay(lines).plot(what="f1"),
-        lambda: EnergyDisplay.from_estimator(OC().fit(X, y)),
-        lambda: GainDisplay.from_estimator(OCFS().fit(X, y)),
+    for call, *given in (
+        (ComparisonDisplay(lines).plot, None, "f1"),
+        (EnergyDisplay.from_estimator, OC().fit(X, y)),
+        (GainDisplay.from_estimator, OCFS().fit(X, y)),
     ):
         with pytest.raises(ParameterError, match="expected"):
-            call()
+            call(*given)
+
+
+LABELS = [
+    "<script>alert('label')</script>", "it's \"quoted\" & <b>", "\u05e2\u05d1\u05e8\u05d9\u05ea",
+    "a" * 400, "line\nend", "\u202egnp.exe", "$x_1", "http://example.com/a.js",
+]  # fmt: skip
+WORDS = ["script", "quot", "\u05e9\u05dc\u05d5\u05dd", "b" * 300, "end", "exe", "x_1", "http"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A file of hostile texts, and the report on it."""
+    folder = tmp_path_factory.mktemp("report")
+    rng = np.random.default_rng(0)
+    lines = []
+    for i in range(160):
+        words = [WORDS[i % 8], *rng.choice([*WORDS, "and", "of"], 3)]
+        split = "train" if i < 120 else "test"
+        lines.append(json.dumps({"label": LABELS[i % 8], "split": split, "text": " ".join(words)}))
+    (folder / "a b.jsonl").write_text("\n".join(lines))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        methods = ["--methods", "ocfs,oc,srda,lineardiscriminantanalysis,chi2"]
+        status = cli.main(
+            ["compare", "a b.jsonl", *methods, "--dims", "2,20", "--report", "r.html"]
+        )
+    page = (folder / "r.html").read_text("utf-8")
+    return status, page, json.loads((folder / "r.json").read_text("utf-8")), folder
+
+
+class Elements(html.parser.HTMLParser):
+    """Collects what a browser would find."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.text = [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.mark.slow
+def test_nothing_is_fetched_and_nothing_of_the_data_is_believed(made):
+    status, page, _, folder = made
+    assert status == 0
+    found = Elements(page)
+    svg = page[page.index("<svg") : page.index("</svg>") + 6]
+    titles = [title.text for title in ElementTree.fromstring(svg).iter() if "title" in title.tag]
+    rows = [json.loads(line) for line in (folder / "a b.jsonl").read_text().splitlines()[120:]]
+    assert len(titles) == len(rows) == 40
+    for row in rows:
+        label = printable(row["label"])
+        label = label if len(label) <= 80 else label[:79] + "…"
+        assert f"{label}: {printable(' '.join(row['text'].split())[:100])}" in titles
+    known = {
+        "html", "head", "meta", "title", "style", "body", "header", "h1", "h2", "h3", "p", "div",
+        "table", "tr", "td", "th", "details", "summary", "figure", "img", "figcaption", "bdi",
+        "span", "br", "pre", "svg", "g", "path", "use", "defs", "text", "tspan", "clippath", "rect",
+    }  # fmt: skip
+    assert set(found.tags) <= known  # no script, no link, no b of a label
+    assert {name for name, _ in found.attributes} <= {
+        "lang", "charset", "name", "content", "http-equiv", "class", "colspan", "open", "alt",
+        "title",
+        *("src", "xmlns:xlink", "xlink:href", "xmlns", "id", "style", "d", "x", "y"),  # of SVG
+        *("clip-path", "transform", "viewbox", "version", "width", "height"),
+    }  # fmt: skip
+    links = [value for name, value in found.attributes if name == "xlink:href"]
+    assert all(value.startswith("#") for value in links)  # to a part of the picture
+    assert len(links) > 40
+    pictures = [value for name, value in found.attributes if name == "src"]
+    assert len(pictures) == 5  # curves of three classifiers, times and scores of features
+    for picture in pictures:
+        assert picture.startswith("data:image/svg+xml;base64,")
+        svg = base64.b64decode(picture.split(",")[1]).decode()
+        assert "<script" not in svg
+        assert "<metadata" not in svg
+        addresses = set(re.findall(r"https?://[^\"'<\s]+", svg))
+        names = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}  # of the language
+        assert addresses <= names | {"http://example.com/a.js"}
+    text = "".join(found.text)
+    for label in (LABELS[0], LABELS[1], LABELS[2], r"'line\nend'", r"'\u202egnp.exe'", LABELS[7]):
+        assert label in text
+    assert "\u202e" not in page
+    assert "a" * 79 + "…" in text
+    assert "a" * 81 not in text
+
+
+def test_the_twin_says_it_all(made):
+    _, page, found, folder = made
+    chosen, wrong = found["recommendation"], sum(p["samples"] for p in found["confusions"])
+    which = ("method", "dimensions", "classifier")
+    [line] = [x for x in found["lines"] if all(x[key] == chosen[key] for key in which)]
+    assert wrong == pytest.approx(40 * (1 - line["micro_f1"]))
+    assert html.escape(chosen["sentence"]) in page
+    assert page.count('class="chosen"') == 1
+    assert (found["data"]["rows"], found["data"]["rows_held_out"]) == (120, 40)
+    classes = {part["label"]: part["rows"] for part in found["data"]["classes"]}
+    assert classes == dict.fromkeys(LABELS, 15)
+    for line in found["lines"]:
+        assert (f"{line['micro_f1']:.3f}" in page) if "skipped" not in line else line["skipped"]
+    skipped = {line["method"] for line in found["lines"] if "skipped" in line}
+    assert skipped == {"lineardiscriminantanalysis"}
+    models = {model["name"]: model for model in found["models"]}
+    assert set(models) == {"ocfs", "oc", "srda"}
+    rows = [json.loads(line) for line in (folder / "a b.jsonl").read_text().splitlines()[:120]]
+    tfidf = Tfidf()
+    X = tfidf.fit_transform([row["text"] for row in rows])
+    alone = OCFS(n_features=10).fit(X, [row["label"] for row in rows])
+    kept = tfidf.get_feature_names_out()[alone.ranking_[: alone.n_features_]].tolist()
+    assert [entry["name"] for entry in models["ocfs"]["kept"]] == kept
+    first = {label: entries[0]["name"] for label, entries in models["ocfs"]["per_class"].items()}
+    assert first == dict(zip(LABELS, WORDS, strict=True))
+
+
+def test_what_is_missing_is_named(run, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    status, _, err = run("compare a.csv --report q.html", a__csv="a,class\n1,x\n2,y\n")
+    assert (status, "pip install 'narrows[plots]'" in err) == (2, True)
+    assert not (tmp_path / "q.html").exists()
+
+
+@pytest.mark.parametrize("c", [2, 4])
+def test_the_map_is_of_one_direction_and_its_threshold_or_of_two_of_the_best(tmp_path, c):
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % c
+    X = rng.normal(size=(240, 6)) + 4 * np.eye(c, 6)[y]
+    X[:, 4:] *= 30  # what PCA finds
+    lines = compare(X, y, ["pca", "srda"], dims=[1, 2, 3], classifiers=["svm"], repeats=1)
+    lines.report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert ("first dimension" if c == 2 else "first two dimensions of SRDA") in page
+    assert ("threshold" in page[page.index("<svg") : page.index("</svg>")]) == (c == 2)
+    assert re.search(r'<td title="Spectral regression [^"]+">SRDA</td>', page)

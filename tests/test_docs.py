@@ -1,7 +1,5 @@
 """The documentation is complete: an API page, docstrings and help for everything public."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect
@@ -14,12 +12,12 @@ from pathlib import Path
 
 import click
 import pytest
+from benchmarks.studies import STUDIES
+from benchmarks.tables import RESULTS, Table
 from click.testing import CliRunner
-from sklearn.base import BaseEstimator
 
 import narrows
 from narrows.command.cli import cli
-from tests.inside import words_of
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "narrows"
@@ -32,7 +30,6 @@ PAGES = [
     *ROOT.glob("*.md"),
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in page.parts),
 ]
-WORDS = re.compile(r"[a-zA-Z]{3}|et al|\$")  # or a formula
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
 OF_NOTHING = {  # what they return
     "narrows.save", "narrows.export.register_converters", "narrows.export.to_sentence_transformers",
@@ -47,7 +44,7 @@ OF_SPARK = {"narrows.spark.Reducer", "narrows.spark.ReducerModel"}
 def public():
     """All public names: what `__all__` of narrows and of its modules has; the rest has none."""
     for info in pkgutil.walk_packages(narrows.__path__, "narrows."):
-        if info.name != "narrows.__main__" and not info.name.startswith(SPARK):
+        if not info.name.endswith(".__main__") and not info.name.startswith(SPARK):
             module = importlib.import_module(info.name)
             yield from (f"{info.name}.{name}" for name in getattr(module, "__all__", ()))
     yield from (f"narrows.{name}" for name in narrows.__all__)
@@ -65,7 +62,6 @@ def sections(docstring):
 
 
 NAMES = sorted(set(public()) - OF_SPARK)
-METHODS = [n for n in NAMES if inspect.isclass(found(n)) and issubclass(found(n), BaseEstimator)]
 RECORDS = {
     "narrows.evaluate.Comparison", "narrows.evaluate.Retrieval", "narrows.read.Source",
     "narrows.testing.Outcome",
@@ -88,6 +84,7 @@ def test_the_api_page_lists_what_is_public_and_nothing_else():
 def test_a_docstring_has_all_its_sections(name):
     said = sections(found(name).__doc__)
     assert ">>>" in said["Examples"]
+    assert "See Also" in said
     if name in ERRORS:
         return
     assert "Parameters" in said or not inspect.signature(found(name)).parameters
@@ -102,54 +99,7 @@ def test_a_docstring_has_all_its_sections(name):
         assert "shape (" in said["Attributes"]
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name.count(".") == 1])
-def test_docstrings_and_options_have_the_words_that_parameters_may_be(name):
-    allowed, said, now = words_of(found(name)), {}, []
-    for line in sections(found(name).__doc__).get("Parameters", "").splitlines():
-        if not line.startswith(" "):
-            now = line.partition(" : ")[0].split(", ")
-        for each in now:
-            said[each] = said.get(each, "") + line
-    for parameter, words in allowed.items():
-        assert all(f'"{word}"' in said[parameter] for word in words), (parameter, words)
-        for option in cli.commands["fit"].params:
-            if option.name == parameter != "target":  # which names columns
-                assert all(word in option.help for word in words), (parameter, words)
-
-
-@pytest.mark.parametrize("name", [name for name in METHODS if name.count(".") == 1])
-def test_a_method_states_its_problem(name):
-    problem = sections(found(name).__doc__)[""].split("::\n")[1]
-    lines = re.findall(r"^    (\w+) {3,}\S", problem, re.M)
-    assert [line for line in lines if line in ("criterion", "space", "schedule")] == [
-        "criterion", "space", "schedule",
-    ]  # fmt: skip
-
-
 FILES = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))}
-
-
-def public_methods(kind):
-    """The methods of a public class that are written in this package, without properties."""
-    for base in kind.__mro__:
-        if base.__module__.startswith("narrows."):
-            for name, value in vars(base).items():
-                method = getattr(value, "__func__", value)  # of a classmethod
-                if not name.startswith("_") and inspect.isfunction(method):
-                    yield method
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_docstring_says_what_to_see_also(name):
-    """Those of classes and functions do, and of methods those with a section Parameters.
-
-    The docstring of a smaller method is a sentence or two, without sections.
-    """
-    thing = found(name)
-    assert "See Also" in sections(thing.__doc__)
-    for method in public_methods(thing) if inspect.isclass(thing) else ():
-        said = sections(method.__doc__)
-        assert "See Also" in said or "Parameters" not in said, method.__qualname__
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -160,23 +110,11 @@ def test_docstrings_and_messages_are_in_the_words_of_the_field(name):
             assert said is None, f"{name}:{node.lineno}: {said[0]!r} in {node.value!r}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_pages_are_in_the_words_of_the_field(page):
-    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
-        said = re.search(NOT_WRITTEN, line)
-        assert said is None, f"{page.name}:{number}: {said[0]!r} in {line!r}"
-
-
-WITH_RESULTS = [
-    page for page in PAGES if re.search("/(benchmarks|reproducibility)[./]", page.as_posix())
-]
-
-
-@pytest.mark.parametrize("page", WITH_RESULTS, ids=lambda page: page.stem)
-def test_results_are_in_files_and_not_in_pages(page):
-    rows = [row for row in page.read_text(encoding="utf-8").splitlines() if row.startswith("|")]
-    cells = [cell for row in rows for cell in row.strip("| ").split(" | ")]
-    assert [cell for cell in cells if re.search(r"\d", cell) and not WORDS.search(cell)] == []
+def test_pages_are_in_the_words_of_the_field():
+    for page in PAGES:
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+            said = re.search(NOT_WRITTEN, line)
+            assert said is None, f"{page.name}:{number}: {said[0]!r} in {line!r}"
 
 
 def test_the_table_of_files_is_true():
@@ -216,3 +154,32 @@ def test_the_gallery_needs_no_data(example, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+DOCS = RESULTS.parent
+SHOWN = re.compile(r"^```\{(study|rows)\} (.+)$(?:\n:only: (.+)$)?", re.M)
+BY_OTHERS = {  # by `python -m benchmarks performance`, `run` and `python -m examples.streams`
+    "speed", "speed_machine", "research_sparse", "research_faces", "streams_by_tenth",
+}  # fmt: skip
+
+
+def test_every_table_is_shown_has_a_study_and_is_as_its_study_writes_it(tmp_path):
+    shown = set()
+    for page in DOCS.rglob("*.md"):
+        for kind, name, first in SHOWN.findall(page.read_text(encoding="utf-8")):
+            folder = RESULTS if kind == "study" else page.parent
+            shown.add(folder / f"{name}.csv")
+            assert not first or Table.read(name, folder).only(first).rows, (name, first)
+    assert shown == {*RESULTS.glob("*.csv"), *(DOCS / "reproducibility").rglob("*.csv")}
+    assert {path.stem for path in RESULTS.glob("*.csv")} - BY_OTHERS == set(STUDIES)
+    for path in shown:
+        table = Table.read(path.stem, path.parent)
+        assert {len(row) for row in table.rows} == {len(table.header)}
+        table.write(tmp_path / "again.csv")
+        assert (tmp_path / "again.csv").read_bytes() == path.read_bytes(), path
+
+
+def test_what_follows_from_other_results_is_up_to_date():
+    for name in ("claims", "held_out_summary"):
+        table, stored = STUDIES[name]().table(), Table.read(name)
+        assert (table.header, table.rows) == (stored.header, stored.rows)

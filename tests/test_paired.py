@@ -1,28 +1,17 @@
 """Paired differences and their standard errors, against brute force."""
 
-from __future__ import annotations
+from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.metrics import (
-    accuracy_score,
-    average_precision_score,
-    balanced_accuracy_score,
-    f1_score,
-    r2_score,
-    roc_auc_score,
-)
+from sklearn import metrics
 
 from tests.solvers import METRICS, HeldOutPredictions, difference, gradient, metric_of, score
 
-
-def macro_f1(y, predicted, **more):
-    return f1_score(y, predicted, average="macro", zero_division=0, **more)
-
-
 OF_LABELS = {
-    "accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score,
-    "macro_f1": macro_f1, "r2": r2_score,
+    "accuracy": metrics.accuracy_score, "balanced_accuracy": metrics.balanced_accuracy_score,
+    "macro_f1": partial(metrics.f1_score, average="macro", zero_division=0),
+    "r2": metrics.r2_score,
 }  # fmt: skip
 
 
@@ -43,11 +32,7 @@ def assert_is_measured_by(outcome, metric, measure, atol=(1e-12, 1e-8)):
     """The score is this measure, and the gradient that of the measure by the weights."""
     n = len(outcome.true)
     assert score(outcome, metric) == pytest.approx(measure(np.ones(n)), abs=atol[0])
-    slopes = []
-    for i in range(n):
-        weights = np.ones((2, n))
-        weights[:, i] += (1e-5, -1e-5)
-        slopes.append((measure(weights[0]) - measure(weights[1])) / 2e-5)
+    slopes = [(measure(1 + step) - measure(1 - step)) / 2e-5 for step in 1e-5 * np.eye(n)]
     np.testing.assert_allclose(gradient(outcome, metric), slopes, rtol=0, atol=atol[1])
 
 
@@ -55,11 +40,8 @@ def assert_is_measured_by(outcome, metric, measure, atol=(1e-12, 1e-8)):
 @pytest.mark.parametrize("metric", OF_LABELS)
 def test_scores_and_gradients_are_those_of_weighted_samples(metric):
     (a,), _ = outcomes(n=60)
-
-    def measure(weights):
-        return OF_LABELS[metric](a.true, a.predicted, sample_weight=weights)
-
-    assert_is_measured_by(a, metric, measure)
+    measure = partial(OF_LABELS[metric], a.true, a.predicted)
+    assert_is_measured_by(a, metric, lambda weights: measure(sample_weight=weights))
 
 
 @pytest.mark.slow
@@ -71,20 +53,16 @@ def test_scores_by_probabilities_are_those_of_scikit_learn(n_classes):
     P = (P / P.sum(axis=1, keepdims=True)).round(2)  # with ties
     rarer, one = (1, [1]) if n_classes == 2 else (None, range(n_classes))
     outcome = HeldOutPredictions(true, P.argmax(axis=1), 240, P, P, rarer)
-    for metric, measure in (
-        ("roc_auc", roc_auc_score),
-        ("average_precision", average_precision_score),
-    ):
+    for metric in ("roc_auc", "average_precision"):
+        of_class = getattr(metrics, f"{metric}_score")
 
-        def of_classes(weights, measure=measure):
-            return np.mean([measure(true == k, P[:, k], sample_weight=weights) for k in one])
+        def measure(weights, of_class=of_class):
+            return np.mean([of_class(true == k, P[:, k], sample_weight=weights) for k in one])
 
-        assert_is_measured_by(outcome, metric, of_classes)
-
-    def logarithms(weights):
-        return np.average(np.log(P[np.arange(60), true]), weights=weights)
-
-    assert_is_measured_by(outcome, "log_loss", logarithms)
+        assert_is_measured_by(outcome, metric, measure)
+    logarithms = np.log(P[np.arange(60), true])
+    average = partial(np.average, logarithms)
+    assert_is_measured_by(outcome, "log_loss", lambda weights: average(weights=weights))
 
 
 @pytest.mark.slow
@@ -92,24 +70,13 @@ def test_r2_of_several_targets_is_the_mean_over_those_that_vary():
     rng = np.random.default_rng(0)
     true = rng.normal(size=(50, 3)) * [1, 1e3, 1e-3] + [0, 1e6, 7]
     found = HeldOutPredictions(true, true + 0.3 * rng.normal(size=(50, 3)) * true.std(axis=0), 200)
-
-    def measure(weights):
-        return r2_score(*found[:2], sample_weight=weights)
-
-    assert_is_measured_by(found, "r2", measure, atol=(1e-9, 1e-6))
+    measure = partial(metrics.r2_score, *found[:2])
+    atol = 1e-9, 1e-6
+    assert_is_measured_by(found, "r2", lambda weights: measure(sample_weight=weights), atol)
     true[:, 2] = 7  # a constant target is not explained, nor does it count
     first = HeldOutPredictions(true[:, :2], found.predicted[:, :2], 200)
     assert score(found, "r2") == pytest.approx(score(first, "r2"), abs=1e-12)
     assert score(HeldOutPredictions(true[:, 2:], true[:, 2:], 200), "r2") == 0
-
-
-@pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true")
-def test_a_class_that_is_only_predicted_counts_as_it_does_in_scikit_learn():
-    outcome = HeldOutPredictions(np.array([0, 0, 2, 2]), np.array([0, 1, 2, 2]), 16)
-    for metric, measure in OF_LABELS.items():
-        with np.errstate(all="raise"):
-            assert score(outcome, metric) == pytest.approx(measure(*outcome[:2]))
-    assert np.isfinite(gradient(outcome, "macro_f1")).all()
 
 
 @pytest.mark.slow
@@ -134,47 +101,22 @@ def test_the_error_over_splits_is_that_of_nadeau_and_bengio():
     for r, skill in enumerate(rng.uniform(0.2, 0.9, 6)):  # splits that differ by more than chance
         right = rng.random(400) < skill
         a[r] = a[r]._replace(predicted=np.where(right, a[r].true, 3 - a[r].true))
-    right = [[np.mean(outcome.predicted == outcome.true) for outcome in of] for of in (a, b)]
-    apart = np.subtract(*right)
+    right = [np.array([x.predicted == x.true for x in of], dtype=float) for of in (a, b)]
+    apart = (right[0] - right[1]).mean(axis=1)
     found = difference(a, b, "accuracy")
     assert found.mean == pytest.approx(apart.mean())
     expected = (apart.var(ddof=1) * (1 / 6 + 400 / 1600)) ** 0.5
     assert found.standard_error == pytest.approx(expected)
+    of_samples = (right[0][0] - right[1][0]).var() / 400  # that of splits that agree by chance
+    found = difference(a[:1] * 5, b[:1] * 5, "accuracy")
+    assert found.standard_error == pytest.approx(np.sqrt(of_samples * (1 / 5 + 400 / 1600)))
+    assert difference(a[:1] * 3, a[:1] * 3, "macro_f1") == (0, 0)
 
 
-def test_splits_that_agree_by_chance_have_the_error_of_their_samples():
-    a, b = outcomes(n=100)
-    right = [np.array(x[0].predicted == x[0].true, dtype=float) for x in (a, b)]
-    of_samples = np.var(right[0] - right[1]) / 100
-    found = difference(a * 5, b * 5, "accuracy")
-    assert found.standard_error == pytest.approx(np.sqrt(of_samples * (1 / 5 + 100 / 1200)))
-    same = difference(a * 3, a * 3, "macro_f1")
-    assert same == (0, 0)
-    assert not same.is_worse(0)
-    assert not same.is_better()
-
-
-def test_the_error_of_a_difference_covers_it():
-    """Of the mean of the populations, one standard error covers about two thirds."""
-    covered, truth = 0, 0.75 * (0.7 - 0.65)  # a guess is right once in four times
-    for seed in range(300):
-        found = difference(*outcomes(seed, n=400, skill=(0.7, 0.65)), "accuracy")
-        covered += abs(found.mean - truth) < found.standard_error
-    assert 0.6 < covered / 300 < 0.76
-
-
-@pytest.mark.parametrize(
-    ("counts", "metric", "ratio"),
-    [
-        ((50, 50), "accuracy", "1.0 times"),
-        ((90, 10), "accuracy", "9.0 times"),
-        ((91, 10, 60), "balanced_accuracy", "9.1 times"),
-        ((9900, 100), "balanced_accuracy", "99 times"),
-    ],
-)
-def test_the_metric_is_chosen_by_imbalance(counts, metric, ratio):
-    found, why = metric_of(np.repeat(np.arange(len(counts)), counts))
-    assert found == metric
-    assert METRICS[metric] in why
-    assert ratio in why
+def test_the_metric_is_chosen_by_imbalance():
+    for counts, metric in (
+        ((50, 50), "accuracy"), ((90, 10), "accuracy"), ((91, 10, 60), "balanced_accuracy"),
+    ):  # fmt: skip
+        found, why = metric_of(np.repeat(np.arange(len(counts)), counts))
+        assert (found, METRICS[metric] in why) == (metric, True)
     assert metric_of([0, 1], "macro_f1")[0] == "macro_f1"

@@ -5,8 +5,6 @@ Where one is to change, write it down anew, and say so in CHANGELOG::
     python -m tests.test_promises > tests/signatures.txt
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from difflib import unified_diff
@@ -38,30 +36,22 @@ def lines(name):
     yield name if name.startswith("narrows.errors.") else f"{name}{signature(public)}"
     for own in sorted(dir(public)) if isinstance(public, type) else ():
         base = next(base for base in public.__mro__ if own in vars(base))
-        if (
-            own.startswith("_")
-            or own.endswith("_request")
-            or not base.__module__.startswith("narrows")
-        ):
+        ours = base.__module__.startswith("narrows") and not own.endswith("_request")
+        if own.startswith("_") or not ours:
             continue
         if hasattr(public, own) and (name != "narrows.Moments" or own in OF_MOMENTS):
             member = getattr(public, own)
             yield f"{name}.{own}{signature(member) if callable(member) else ''}"
 
 
-def options(verb, command):
-    """Yield a line for each argument and option of a command."""
-    for each in command.params:
-        words = "/".join([*each.opts, *each.secondary_opts])
-        argument = isinstance(each, click.Argument)
-        yield f"narrows {verb} {words.upper() if argument else words}"
-
-
 def public_interface():
-    """Return all lines."""
+    """Return all lines, and one for each argument and option of a command."""
     found = [line for name in NAMES for line in lines(name)]
     for verb, command in sorted(cli.commands.items()):
-        found += options(verb, command)
+        for each in command.params:
+            words = "/".join([*each.opts, *each.secondary_opts])
+            argument = isinstance(each, click.Argument)
+            found.append(f"narrows {verb} {words.upper() if argument else words}")
     return found
 
 

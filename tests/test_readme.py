@@ -7,13 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from tests.conftest import EVERYTHING
+from tests.conftest import nightly, slow
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -23,13 +22,6 @@ PAGES = sorted(
     for page in (ROOT / "docs").rglob("*.md")
     if not page.relative_to(ROOT / "docs").as_posix().startswith(MADE)
 )
-# seconds each
-SLOW = {
-    "guide/kernel", "guide/online_srda", "how_to/dask", "how_to/export", "how_to/interrupt_resume",
-    "how_to/save_update_merge", "reference/cli",
-    "tutorials/embeddings", "tutorials/large_files", "tutorials/probes", "tutorials/single_cells",
-    "tutorials/stream",
-}  # fmt: skip
 ELSEWHERE = {"how_to/spark"}  # in tests/spark
 MARK = "-- the end of a block"
 
@@ -64,58 +56,21 @@ def program(blocks):
     return "\n".join(lines)
 
 
-def with_scripts():
-    """The path of programs, first those beside this Python."""
-    return f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-
-
 def run(blocks, folder):
     """Run blocks in their order, and return what each printed, and what went to stderr."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program(blocks)],
-        cwd=folder, env=os.environ | {"PATH": with_scripts(), "PYTHONPATH": str(ROOT)},
+        cwd=folder, env=os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, check=False, timeout=540,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.split(f"{MARK}\n")[:-1], done.stderr
 
 
-def run_here(blocks, folder, monkeypatch, capfd):
-    """As run, in this process; it saves a start of Python and of all that is imported."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("PATH", with_scripts())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        exec(compile(program(blocks), "<page>", "exec"), {"__name__": "__main__"})
-    out, err = capfd.readouterr()
-    return out.split(f"{MARK}\n")[:-1], err
-
-
-def test_the_first_screen_has_the_two_commands_a_picture_and_three_short_snippets():
-    first_screen = README.read_text(encoding="utf-8").split("\n## ")[0]
-    assert "\nmake demo " in first_screen
-    assert "\nmake test " in first_screen
-    picture = re.search(r"!\[.+\]\((.+?)\)", first_screen)[1]
-    assert (ROOT / picture).read_bytes().startswith(b"\x89PNG")
-    snippets = re.findall(r"^```(?:python|sh)\n(?!make)(.*?)^```$", first_screen, re.M | re.S)
-    lines = [[n for n in s.splitlines() if n and "import" not in n] for s in snippets]
-    assert [len(part) for part in lines] == [3, 3, 3]
-
-
-@pytest.mark.slow  # nine commands, each of which imports all anew
-def test_the_blocks_of_the_readme_run(tmp_path):
-    blocks = [b for b in blocks_of(README) if not b.code.startswith(("make ", "pip install "))]
-    (tmp_path / "examples").mkdir()
-    for table in (ROOT / "examples").glob("*.csv"):
-        shutil.copy(table, tmp_path / "examples")
-    found, said = run(blocks, tmp_path)
-    assert said == ""
-    assert found[-1].endswith(" predictions written to predicted.csv\n")
-
-
 def name_of(page):
     """The name of a page, with its folder."""
-    return page.relative_to(ROOT / "docs").with_suffix("").as_posix()
+    return page.relative_to(ROOT).with_suffix("").as_posix().removeprefix("docs/")
 
 
 RUN = [page for page in PAGES if blocks_of(page) and name_of(page) not in ELSEWHERE]
@@ -123,19 +78,19 @@ RUN = [page for page in PAGES if blocks_of(page) and name_of(page) not in ELSEWH
 
 def test_most_pages_that_say_how_have_blocks():
     assert len(RUN) > 10
-    assert set(map(name_of, RUN)) > SLOW
 
 
-@pytest.mark.nightly
 @pytest.mark.more  # in a process of its own for each page, where all is imported anew
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, marks=[pytest.mark.slow] * (name_of(page) in SLOW)) for page in RUN],
-    ids=name_of,
-)
-def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capfd):
-    blocks = blocks_of(page)
-    alone = EVERYTHING or name_of(page) in SLOW
-    found, _ = run(blocks, tmp_path) if alone else run_here(blocks, tmp_path, monkeypatch, capfd)
+@pytest.mark.parametrize("page", [slow(README), *map(nightly, RUN)], ids=name_of)
+def test_the_blocks_of_a_page_run(page, tmp_path):
+    blocks = [b for b in blocks_of(page) if not b.code.startswith(("make ", "pip install "))]
+    if page == README:
+        (tmp_path / "examples").mkdir()
+        for table in (ROOT / "examples").glob("*.csv"):
+            shutil.copy(table, tmp_path / "examples")
+    found, said = run(blocks, tmp_path)
     for block, printed in zip(blocks, found, strict=True):
         assert block.printed in (None, printed), block.code
+    if page == README:
+        assert said == ""
+        assert found[-1].endswith(" predictions written to predicted.csv\n")

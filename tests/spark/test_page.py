@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from narrows.spark import Reducer, ReducerModel
 from tests.test_readme import ROOT, blocks_of, run
 
@@ -18,9 +16,7 @@ def test_the_blocks_of_the_page_run(tmp_path, monkeypatch):
     assert [block.printed for block in blocks] == found
 
 
-@pytest.mark.parametrize("stage", [Reducer, ReducerModel])
-def test_a_stage_is_documented(stage):
-    said = re.findall(r"^    (\w[\w ]*)\n    -{3,}\n", stage.__doc__, re.M)
-    assert [name for name in said if name != "Raises"] == [
-        "Parameters", "See Also", "Notes", "Examples",
-    ]  # fmt: skip
+def test_stages_are_documented():
+    for stage in (Reducer, ReducerModel):
+        said = re.findall(r"^    (\w[\w ]*)\n    -{3,}\n", stage.__doc__, re.M)
+        assert set(said) >= {"Parameters", "See Also", "Notes", "Examples"}
