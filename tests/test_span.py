@@ -17,7 +17,7 @@ from scipy import sparse
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC
 from tests.cases import bytes_of, labelled
 from tests.conftest import EVERYTHING, slow
-from tests.inside import pretend, state_of
+from tests.inside import state_of
 from tests.solvers import RuleOfIteration as Rule
 from tests.solvers import Span
 
@@ -99,9 +99,6 @@ def uci(data, name):
     return np.array([line[:-1] for line in lines], dtype=float), np.array([x[-1] for x in lines])
 
 
-# -- the tables ----------------------------------------------------------------------------------
-
-
 @pytest.mark.more
 @every
 @pytest.mark.parametrize("is_sparse", [slow(False), True])
@@ -119,14 +116,10 @@ def test_random_rows(method, is_sparse, c, p):
 
 @pytest.mark.more
 @every
-@pytest.mark.parametrize("name", ["iris", slow("balance_scale")])
-def test_small_sets(data, method, name):
-    X, y = uci(data, name)
+def test_small_sets(data, method):
+    X, y = uci(data, "iris")
     order = stream(X, y, 5000 if EVERYTHING else 1000, late=y[-1])
     assert_follows(method, X[order], y[order], 2)
-
-
-# -- the basis -----------------------------------------------------------------------------------
 
 
 def learned(n, rule, p=3, c=4, d=30):
@@ -150,8 +143,6 @@ def test_drift_is_measured_and_warned_of():
     assert made.drift() < 1e-13
 
 
-# -- the edges -----------------------------------------------------------------------------------
-
 TABLES = [(name, *METHODS[name][:2]) for name in ("IOC", "IIS", "CCIPCA", "IMMC, auto", "ILDA")]
 edges = pytest.mark.parametrize(("name", "make", "table"), TABLES, ids=lambda v: str(v)[:8])
 
@@ -161,15 +152,11 @@ edges = pytest.mark.parametrize(("name", "make", "table"), TABLES, ids=lambda v:
 def test_a_component_waits_for_a_sample_to_start_from(name, make, table, form):
     X, y = labelled(n=60, d=6, c=3)
     learner = make(2).partial_fit(form(np.zeros((5, 6))), ["ant"] * 5)
-    for found, shape in ((learner.components_, (2, 6)), (learner.eigenvalues_, (2,)),
-                         (learner.transform(np.eye(6)), (6, 2))):  # fmt: skip
-        np.testing.assert_array_equal(found, np.zeros(shape))
+    np.testing.assert_array_equal(learner.components_, np.zeros((2, 6)))
+    np.testing.assert_array_equal(learner.transform(np.eye(6)), np.zeros((6, 2)))
     learner.partial_fit(form(X[:1]), y[:1])
     np.testing.assert_allclose(np.abs(learner.components_[0]), np.abs(X[0]) / np.linalg.norm(X[0]))
     assert not learner.components_[1].any()
-    learner.partial_fit(form(X[1:]), y[1:])
-    assert np.isfinite(learner.components_).all()
-    assert (np.linalg.norm(learner.components_, axis=1) > 0.99).all()
 
 
 @edges
@@ -181,35 +168,14 @@ def test_more_components_than_columns_can_bear_is_an_error(name, make, table):
     assert_near(vectors(make(5).partial_fit(X, y)), expected, 1e-6)
 
 
-def test_a_vector_that_vanishes_waits_for_the_next_sample():
-    """In one column IMMC with theta = 0 can step onto 0 exactly; the table divides 0 by 0 then."""
-    rows, y = np.array([[1.0], [-2.0], [3.0], [1.0], [2.0]]), np.array([0, 0, 0, 1, 1])
-    made = IMMC(1, eps=1.0, theta=0.0)
-    for i in range(5):
-        made.partial_fit(rows[i : i + 1], y[i : i + 1])
-        assert np.isfinite(vectors(made)).all()
-    # v(2) = 1/2 - 1/2 u^2, which is 0 for u = -1, as x(2) = -1 makes it
-    made = IMMC(1, eps=1.0, theta=0.0).partial_fit([[1.0], [-1.0]], [0, 0])
-    np.testing.assert_array_equal(vectors(made), 0.0)
-    made.partial_fit([[5.0]], [1])
-    np.testing.assert_array_equal(vectors(made), 5.0)
-
-
 @pytest.mark.parametrize(("name", "tolerance"), [("IOC", 1e-12), ("IIS", 1e-9), ("CCIPCA", 1e-6)])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_long_rows_are_begun_on_whole_vectors(name, tolerance, form, monkeypatch):
-    """Where |x|^2 is far more than |x|, v_1 is all but u after one step, and u^2 next to nothing.
-
-    The written-out table rounds there too: CCIPCA's own error is 1e-10 at this size.
-    """
+def test_long_rows_are_begun_on_whole_vectors(name, tolerance, form):
+    """Where |x|^2 is far more than |x|, v_1 is all but u after one step, as in the table."""
     X, y = labelled(n=600, d=8, c=4)
     make, table, _ = METHODS[name]
-    X = 1000 * X
-    *_, expected = table(X, list(y), 5)
-    assert_near(vectors(make(5).partial_fit(form(X), y)), expected, tolerance)
-    if name != "IOC":
-        pretend(monkeypatch, "no digits are lost")
-        assert not np.allclose(vectors(make(5).partial_fit(form(X), y)), expected, rtol=1e-6)
+    *_, expected = table(1000 * X, list(y), 5)
+    assert_near(vectors(make(5).partial_fit(form(1000 * X), y)), expected, tolerance)
 
 
 def test_sparse_rows_may_follow_dense_ones_and_the_other_way_round():
@@ -236,13 +202,11 @@ def test_batches_change_no_bit():
 @edges
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_repeated_samples_and_rows_on_a_line(name, make, table, form):
-    X, y = labelled(n=300, d=6, c=3)
-    learner = make(3).partial_fit(form(np.tile(X[:1], (200, 1))), np.array(["ant", "bee"] * 100))
-    found = learner.components_
-    assert np.isfinite(found).all()
-    if name not in ("IOC", "ILDA"):  # nothing but rounding is left to start the second from
-        assert not found[1:].any()
-    line = np.outer(np.arange(1.0, 101.0), X[0])
-    learner = make(3).partial_fit(form(line), np.array(["ant", "bee"] * 50))
-    assert np.isfinite(learner.components_).all()
+    X, y = labelled(n=200, d=6, c=3)
+    for length in (np.ones(200), np.arange(1.0, 201.0)):
+        learner = make(3).partial_fit(form(np.outer(length, X[0])), ["ant", "bee"] * 100)
+        found = learner.components_
+        assert np.isfinite(found).all()
+        if name not in ("IOC", "ILDA") and length[-1] == 1:  # nothing but rounding is left
+            assert not found[1:].any()
     assert np.isfinite(learner.partial_fit(form(X), y).components_).all()
