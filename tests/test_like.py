@@ -62,8 +62,7 @@ def test_parts_that_are_fitted_alike_are_merged(run, kind):
     assert run(f"fit a.{suffix} {how} -o a.narrows")[0] == 0
     assert run(f"fit b.{suffix} --like a.narrows -o b.narrows")[0] == 0
     part, whole = load("b.narrows"), load("a.narrows")
-    assert part.get_params() == whole.get_params()
-    assert source_of(part) == source_of(whole)
+    assert (part.get_params(), source_of(part)) == (whole.get_params(), source_of(whole))
     assert run("merge a.narrows b.narrows -o m.narrows")[0] == 0
     assert run(f"update a.narrows b.{suffix} -o u.narrows")[0] == 0
     merged, updated = load("m.narrows"), load("u.narrows")
@@ -99,11 +98,3 @@ def test_what_a_model_has_decided_is_not_given_again(run, options, word):
             assert run(f"fit a.svm --method {method} -o {name}.narrows")[0] == 0
     status, out, err = run(f"fit b.svm {options}")
     assert (status, out, word in err) == (2, "", True)
-
-
-def test_models_that_do_not_merge_are_named(run):
-    for d in (30, 25):
-        write_svmlight(d)
-        assert run(f"fit a.svm --method srda --param solver=lsqr -o m{d}.narrows")[0] == 0
-    status, _, err = run("merge m30.narrows m25.narrows -o m.narrows")
-    assert (status, "SRDA does not support merge" in err) == (2, True)
