@@ -36,14 +36,6 @@ from tests.oracles.dense import best_subset, scatters
 # small random data often have no feature worth selecting
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*expected a positive score of")
 
-every = pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
-selector = pytest.mark.parametrize("case", SELECTORS, ids=lambda case: case.name)
-projector = pytest.mark.parametrize("case", PROJECTORS, ids=lambda case: case.name)
-streamed = pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
-
-
-# -- the laws of narrows.testing -----------------------------------------------------------------
-
 
 def table():
     """Every law that applies to each method; one that is not promised has to fail."""
@@ -92,19 +84,13 @@ def test_which_laws_apply_to_which_methods():
         assert case.expected_to_fail.keys() <= applying[case.name]
 
 
-# -- the same numbers in another form ------------------------------------------------------------
-
-
-@every
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
 def test_a_pickle_is_the_same_estimator(case):
     fitted = case.new().fit(*case.labelled())
     assert_same(pickle.loads(pickle.dumps(fitted)), fitted, rtol=0, atol=0)
 
 
-# -- the optimum ---------------------------------------------------------------------------------
-
-
-@selector
+@pytest.mark.parametrize("case", SELECTORS, ids=lambda case: case.name)
 @given(seed=st.integers(0, 50), is_sparse=st.booleans())
 def test_scores_are_those_of_the_definition_and_the_best_set_is_chosen(case, seed, is_sparse):
     X, y = case.labelled(n=40, seed=seed, sparse=is_sparse)
@@ -118,7 +104,7 @@ def test_scores_are_those_of_the_definition_and_the_best_set_is_chosen(case, see
         assert expected[kept].sum() == pytest.approx(best, rel=1e-8)
 
 
-@projector
+@pytest.mark.parametrize("case", PROJECTORS, ids=lambda case: case.name)
 @given(seed=st.integers(0, 50), is_sparse=st.booleans())
 def test_directions_are_the_eigenvectors_of_the_explicit_matrix(case, seed, is_sparse):
     X, y = case.labelled(seed=seed, sparse=is_sparse)
@@ -135,10 +121,7 @@ def test_directions_are_the_eigenvectors_of_the_explicit_matrix(case, seed, is_s
     assert (W[np.arange(p), np.abs(W).argmax(axis=1)] > 0).all()
 
 
-# -- the edges, and their messages ---------------------------------------------------------------
-
-
-@streamed
+@pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
 def test_one_sample_starts_at_most_one_direction(case):
     X, y = case.labelled()
     stream = case.new().partial_fit(X[:0], y[:0])
