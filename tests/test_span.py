@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -15,44 +16,36 @@ from examples.papers.printed.ioc import ioc
 from scipy import sparse
 
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC
-from tests.cases import bytes_of, labelled
+from tests.cases import labelled
 from tests.conftest import EVERYTHING, slow
 from tests.inside import state_of
-from tests.solvers import RuleOfIteration as Rule
-from tests.solvers import Span
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin")
 
 # estimator, the table written out, and how near they have to be
 METHODS = {
-    "IOC": (lambda p: IOC(p), ioc, 1e-10),
-    "IIS": (lambda p: IIS(p), iis, 1e-10),
-    "CCIPCA": (lambda p: CCIPCA(p), lambda X, y, p: ccipca(X, p), 1e-10),
-    "CCIPCA, amnesic": (
-        lambda p: CCIPCA(p, amnesic=2.0), lambda X, y, p: ccipca(X, p, 2.0), 1e-10,
-    ),
-    "IMMC, theta": (
-        lambda p: IMMC(p, eps=1.0, theta=1.0), lambda X, y, p: immc(X, y, p, 1.0), 1e-6,
-    ),
+    "IOC": (IOC, ioc, 1e-10),
+    "IIS": (IIS, iis, 1e-10),
+    "CCIPCA": (CCIPCA, lambda X, y, p: ccipca(X, p), 1e-10),
+    "CCIPCA, amnesic": (partial(CCIPCA, amnesic=2.0), lambda X, y, p: ccipca(X, p, 2.0), 1e-10),
+    "IMMC, theta": (partial(IMMC, eps=1.0, theta=1.0), partial(immc, theta=1.0), 1e-6),
     "IMMC, thetas": (
         lambda p: IMMC(p, eps=0.3, theta=0.2 + np.arange(p)),
         lambda X, y, p: immc(X, y, p, 0.2 + np.arange(p), eps=0.3), 1e-6,
     ),
     "IMMC, deflated": (
-        lambda p: IMMC(p, eps=1.0, theta=1.0, deflate_shift=True),
-        lambda X, y, p: immc(X, y, p, 1.0, deflate_shift=True), 1e-8,
+        partial(IMMC, eps=1.0, theta=1.0, deflate_shift=True),
+        partial(immc, theta=1.0, deflate_shift=True), 1e-8,
     ),
     "IMMC, auto": (
-        lambda p: IMMC(p, eps=1.0), lambda X, y, p: immc(X, y, p, "auto", deflate_shift=True), 1e-8,
+        partial(IMMC, eps=1.0), partial(immc, theta="auto", deflate_shift=True), 1e-8,
     ),
     "IMMC, auto, not deflated": (
-        lambda p: IMMC(p, eps=0.3, deflate_shift=False),
-        lambda X, y, p: immc(X, y, p, "auto", eps=0.3), 1e-8,
+        partial(IMMC, eps=0.3, deflate_shift=False), partial(immc, theta="auto", eps=0.3), 1e-8,
     ),
-    "ILDA": (lambda p: ILDA(p), ilda, 1e-8),
-    "ILDA, eta": (lambda p: ILDA(p, eta=0.003), lambda X, y, p: ilda(X, y, p, 0.003), 1e-8),
+    "ILDA": (ILDA, ilda, 1e-8),
+    "ILDA, eta": (partial(ILDA, eta=0.003), lambda X, y, p: ilda(X, y, p, 0.003), 1e-8),
 }  # fmt: skip
-every = pytest.mark.parametrize("method", METHODS)
 
 
 def stream(X, y, n, late, seed=0):
@@ -100,7 +93,7 @@ def uci(data, name):
 
 
 @pytest.mark.more
-@every
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("is_sparse", [slow(False), True])
 @pytest.mark.parametrize(("c", "p"), [slow(4, 3), slow(2, 1), (3, 6)])
 def test_random_rows(method, is_sparse, c, p):
@@ -112,35 +105,6 @@ def test_random_rows(method, is_sparse, c, p):
     X, y = X[order], y[order]
     X[rng.integers(0, n, 40)] = 0.0  # rows of zeros in between
     assert_follows(method, sparse.csr_array(X) if is_sparse else X, y, p)
-
-
-@pytest.mark.more
-@every
-def test_small_sets(data, method):
-    X, y = uci(data, "iris")
-    order = stream(X, y, 5000 if EVERYTHING else 1000, late=y[-1])
-    assert_follows(method, X[order], y[order], 2)
-
-
-def learned(n, rule, p=3, c=4, d=30):
-    """A span that has learned n sparse samples."""
-    X, y = labelled(n=n, d=d, c=c, sparse=True)
-    made = Span(d, p)
-    made.add_sums(c)
-    made.learn(sparse.csr_array(X), np.unique(y, return_inverse=True)[1], rule, "centred")
-    return made
-
-
-def test_drift_is_measured_and_warned_of():
-    rule = Rule(1.0, 0.0, np.zeros(3))
-    made = learned(500, rule)
-    assert made.drift() < 1e-13
-    made.state.SV[1, 0] *= 1.001
-    assert made.drift() > 1e-6
-    made.rebased = 250  # so that a new basis is due
-    with pytest.warns(UserWarning, match="errors below 1e-06"):
-        made.learn(np.zeros((1, 30)), np.array([0]), rule, "centred")
-    assert made.drift() < 1e-13
 
 
 TABLES = [(name, *METHODS[name][:2]) for name in ("IOC", "IIS", "CCIPCA", "IMMC, auto", "ILDA")]
@@ -186,17 +150,6 @@ def test_sparse_rows_may_follow_dense_ones_and_the_other_way_round():
             mixed = method(3).partial_fit(first(X[:300]), y[:300]).partial_fit(second(X[:0]), y[:0])
             mixed.partial_fit(second(X[300:600]), y[300:600]).partial_fit(first(X[600:]), y[600:])
             assert_near(vectors(mixed), vectors(method(3).partial_fit(X, y)), 1e-10)
-
-
-def test_batches_change_no_bit():
-    """Of more rows than the compiled step gets at a time."""
-    X, y = labelled(n=10_000, d=9, c=3, sparse=True)
-    X = sparse.csr_array(X)
-    expected = bytes_of(IMMC(3).partial_fit(X, y))
-    learner = IMMC(3)
-    for rows in batches(10_000):
-        learner.partial_fit(X[rows], y[rows])
-    assert bytes_of(learner) == expected
 
 
 @edges
