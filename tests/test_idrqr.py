@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from examples.papers.printed.idrqr import Literal, batch
 from scipy import linalg, sparse
-from sklearn.datasets import load_iris
 
-from narrows import IDRQR, OCM
+from narrows import IDRQR
 from narrows.engines import local
-from tests.cases import assert_same, labelled, same_directions
+from tests.cases import assert_same
 from tests.inside import pretend, state_of
 
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
@@ -55,15 +54,16 @@ KINDS = [
 ]  # fmt: skip
 
 
-def assert_directions(fitted, eigenvalues, G, tolerance=1e-8):
+def assert_directions(fitted, eigenvalues, G):
     """The same eigenvalues and, but for signs, the same directions of those over 0."""
     telling, found = eigenvalues > 1e-9 * eigenvalues[0], fitted.eigenvalues_
-    near = {"atol": tolerance * eigenvalues[0], "rtol": tolerance}
-    np.testing.assert_allclose(found, eigenvalues[: len(found)], **near)
+    np.testing.assert_allclose(
+        found, eigenvalues[: len(found)], atol=1e-8 * eigenvalues[0], rtol=1e-8
+    )
     assert (found > 0).sum() == telling.sum()
     G = np.sqrt(fitted.n_samples_seen_) * G[:, telling]  # of variance 1 within the classes
     for w, g in zip(fitted.components_, G.T, strict=False):
-        np.testing.assert_allclose(w, g * np.sign(w @ g), atol=tolerance * np.abs(g).max())
+        np.testing.assert_allclose(w, g * np.sign(w @ g), atol=1e-8 * np.abs(g).max())
 
 
 def assert_follows(X, y, form):
@@ -105,14 +105,6 @@ def test_fit_is_algorithm_1(form, kind, mu):
     np.testing.assert_allclose(basis @ (basis.T @ C.T), C.T, atol=1e-9)
 
 
-def test_mu_may_change_after_the_fit_and_without_scatter_the_order_is_that_of_the_means():
-    X, y = labelled()
-    fitted, ocm = IDRQR().fit(X, y), OCM().fit(X, y)
-    assert_same(fitted.set_params(mu=9.0), IDRQR(mu=9.0).fit(X, y), rtol=0, atol=0)
-    fitted.set_params(mu=1e12)
-    same_directions(fitted.components_, ocm.components_, atol=1e-9, signs=True)
-
-
 @forms
 @pytest.mark.parametrize("kind", KINDS)
 def test_dependent_centroids(form, kind):
@@ -146,16 +138,6 @@ def test_plain_steps_have_the_bits_of_compiled_ones(form, kind, update, monkeypa
         cores.append(state_of(IDRQR(update=update).partial_fit(form(X), y)).core)
     for name in ("S", "SS", "R", "W", "N"):
         np.testing.assert_array_equal(*(getattr(core, name) for core in cores))
-
-
-@pytest.mark.parametrize("offset", [1e3, 1e5, 1e6])
-def test_far_from_the_origin_means_nearly_depend_on_one_another(offset):
-    X, y = load_iris(return_X_y=True)
-    X = X + offset
-    tolerance = 1e-15 * offset**2 / np.ptp(X) if offset < 1e5 else 1e-13 * offset
-    assert_directions(IDRQR().fit(X, y), *batch(X, y, 0.5), tolerance)
-    literal = learned(Literal(), X, y)
-    assert_directions(IDRQR().partial_fit(X, y), *literal.transformation(0.5), tolerance)
 
 
 def test_partial_fit_goes_on_from_fit():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 
 import numpy as np
 import pytest
@@ -14,10 +13,10 @@ from sklearn.exceptions import NotFittedError
 
 import narrows
 from narrows import KernelSRDA
-from narrows.errors import DataError, ParameterError, RangeError
+from narrows.errors import DataError, ParameterError
 from tests.cases import assert_same, bytes_of
 from tests.conftest import slow
-from tests.inside import RandomFeatures, map_of, pretend
+from tests.inside import RandomFeatures, map_of
 from tests.oracles import kernel as oracle
 from tests.oracles.hashes import hashes
 from tests.test_forgery import rewritten
@@ -95,10 +94,6 @@ def test_directions_are_discriminants_of_coordinates(kernel, data, alpha, weight
         model = clone(model).set_params(alpha=model.alpha_).fit(X, y, weight)
     posterior = oracle.log_posterior(Z, y, model.alpha_, explicit(model, other), weight)
     np.testing.assert_array_equal(model.predict(other), posterior.argmax(axis=1))
-    if alpha == "scale":
-        D = Z - np.average(Z, axis=0, weights=weight)
-        unit = np.average((D**2).sum(axis=1), weights=weight)
-        assert model.alpha_ == pytest.approx(unit, rel=1e-10)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -144,6 +139,8 @@ def test_a_map_is_made_of_a_thousand_samples():
         assert (map_of(model) is not None) == (first >= 1000)
         model.partial_fit(X[first:], y[first:])
         np.testing.assert_allclose(map_of(model).centre, X[:1000].mean(axis=0), atol=1e-12)
+    one, other = (small(n_hidden=5).partial_fit(X[i::2], y[i::2]) for i in (0, 1))
+    assert map_of(one.merge(other)) is not None
 
 
 @pytest.mark.slow
@@ -158,7 +155,9 @@ def test_two_fits_have_two_maps():
     few = small().partial_fit(X[200:], y[200:])
     one, two = copy.deepcopy(b).merge(few), copy.deepcopy(few).merge(b)
     same(one, two, X)
-    same(one, b.partial_fit(X[200:], y[200:]), X)
+    same(one, copy.deepcopy(b).partial_fit(X[200:], y[200:]), X)
+    gone = b.emptied().partial_fit(X[200:], y[200:])
+    same(b.emptied().fit_moments(one.moments_ - gone.moments_), b, X)
 
 
 def test_emptied_before_and_after_the_map():
@@ -184,31 +183,6 @@ def test_an_offset_changes_nothing():
     np.testing.assert_array_equal(far.predict(X + 1e8), near.predict(X))
 
 
-def spoilt():
-    X, y = circles(60)
-    return {
-        "constant feature": (np.column_stack([X, np.full(60, 7.0)]), y),
-        "a class of one sample": (X, np.append(y[:-1], 2)),
-        "classes of one sample": (X[:9], np.arange(9)),
-        "large": (X * 1e140, y),
-        "small": (X * 1e-140, y),
-        "one far": (np.vstack([X[:-1], [1e140, 0]]), y),
-    }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize(("verb", "alpha"), [("fit", "cv"), ("partial_fit", "cv"), ("fit", 0.0)])
-@pytest.mark.parametrize("kind", spoilt())
-def test_unusual_samples_give_numbers(kind, verb, kernel, alpha):
-    X, y = spoilt()[kind]
-    model = getattr(small(kernel=kernel, alpha=alpha), verb)(X, y)
-    for found in (model.components_, model.transform(X), model.predict_proba(X)):
-        assert np.isfinite(found).all()
-    if kind != "one far" and alpha:
-        assert model.score(X, y) > 0.6
-
-
 FORGED = {
     "map_seed": np.array(7), "map_kernel": np.array(2), "map_hidden": np.array(31),
     "map_gamma": np.array(np.inf), "map_centre": np.zeros(3), "kept_width": np.array(32),
@@ -226,18 +200,9 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path, name):
         narrows.load(path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_numbers_out_of_range_are_named_and_change_nothing(form, monkeypatch):
-    X, y = circles(160)
-    X = np.column_stack([X, np.zeros(160)])
-    bad = X.copy()
-    bad[-1, 2] = 1e300
-    pretend(monkeypatch, "blocks of random features", 20)  # the last of many blocks fails
-    for model, verb in itertools.product(
-        (small().partial_fit(X, y), small().fit(X, y)), ("fit", "partial_fit")
-    ):
-        before = bytes_of(model)
-        with pytest.raises(RangeError, match="'x2'"):
-            getattr(model, verb)(form(bad), y)
-        assert bytes_of(model) == before
+def test_a_sample_far_away_without_a_ridge_gives_numbers():
+    X, y = circles(60)
+    X[-1] = [1e140, 0]
+    model = small(alpha=0.0).fit(X, y)
+    for found in (model.components_, model.transform(X), model.predict_proba(X)):
+        assert np.isfinite(found).all()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from narrows import CHI, OC, FisherFS, Moments
+from narrows import Moments
 from tests.cases import labelled
 from tests.conftest import slow
 from tests.inside import pretend
@@ -54,25 +53,22 @@ def test_many_dense_rows_are_added_on_all_cores(second, dtype, several, monkeypa
 @pytest.mark.parametrize("priors", ["empirical", "sqrt", "balanced", [0.1, 0.0, 0.9]])
 def test_variances_are_the_diagonal_of_the_covariance(priors):
     X, y = labelled()
-    stats = Moments.of(X, y, second="class")
+    stats, total = (Moments.of(X, y, second=second) for second in ("class", "total"))
     given = isinstance(priors, list)
     keep = y != "bee" if given else slice(None)
     _, _, C = scatters(X[keep], y[keep], priors=[0.1, 0.9] if given else priors)
     np.testing.assert_allclose(stats.variances(stats.priors(priors)), np.diag(C), rtol=1e-9)
+    if priors != "empirical":
+        with pytest.raises(ValueError, match='Use second="class"'):
+            total.variances(total.priors(priors))
 
 
-def test_threads_that_read_what_waits_read_the_same(monkeypatch):
-    pretend(monkeypatch, "non-zeros, many of which wait")
-    X = sparse.csr_array(labelled(n=30, d=12, sparse=True)[0])
-    m = Moments.of(X, np.arange(30) % 3)
-    expected = m.copy().sums
-    for _ in range(50):
-        waiting = m.copy()
-        with ThreadPoolExecutor(4) as threads:
-            for sums in threads.map(lambda _, state=waiting: state.sums, range(4)):
-                np.testing.assert_allclose(sums, expected)
-    m += m.update(X, np.arange(30) % 3)  # what is sorted, and what waits
-    np.testing.assert_allclose(m.sums, 4 * expected)
+@pytest.mark.parametrize("second", ["total", "cross"])
+def test_features_may_be_appended(second):
+    X, y = labelled(n=700)
+    m = Moments.of(X[:, :4], y, second=second).widen(7)
+    padded = np.hstack([X[:, :4], np.zeros((700, 3))])
+    assert_equal(m.update(X, y), Moments.of(np.vstack([padded, X]), np.r_[y, y], second=second))
 
 
 @pytest.mark.parametrize("second", [None, "total", "class"])
@@ -131,6 +127,7 @@ WRONG = {
     "NaN": lambda m: m.update([[np.nan]], ["a"]),
     "sample_weight >= 0": lambda m: m.update([[1]], ["a"], [-1]),
     "shape": lambda m: m.update([[1]], ["a"], [1, 2]),
+    "got lists": lambda m: m.update([[1], [2]], np.array([[1], [1, 2]], dtype=object)),
     "got None": lambda m: m.update([[1], [2]], ["a", None]),
     "indicator matrix": lambda m: m.update([[1]], [[2, 1]]),
     "target y is None": lambda m: m.update([[1]], None),
@@ -147,23 +144,3 @@ def test_errors_change_nothing(word):
     with pytest.raises((ValueError, TypeError), match=word):
         WRONG[word](m)
     assert_equal(m, before, rtol=0)
-
-
-@pytest.mark.filterwarnings("ignore:.*expected a positive score of")
-@pytest.mark.parametrize("method", [OC, FisherFS, CHI])
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.parametrize("labels", [slow("all"), "not all", slow("weighted")])
-def test_what_is_not_finite_is_seen_in_many_samples(method, bad, labels, monkeypatch):
-    X, y = labelled()
-    X = X.astype(np.float32)
-    X[41, 5] = bad
-    weight = np.ones(60) if labels == "weighted" else None
-    if labels == "not all":
-        y = np.eye(3, dtype=int)[np.unique(y, return_inverse=True)[1]]
-        y[41] = 0
-    pretend(monkeypatch, "many samples")
-    for form in (np.asarray, sparse.csr_array, np.asfortranarray):
-        with pytest.raises(ValueError, match=r"expected finite|contains infinity"):
-            method().partial_fit(form(X), y, weight)
-    X[40:42, 5] = np.finfo(np.float32).max  # of which two are no number of 32 bits
-    assert method().fit(X, y, weight).n_samples_seen_ == 60
