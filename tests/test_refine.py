@@ -1,4 +1,4 @@
-"""``refine=True``: one Newton step of logistic regression, computed on the rows."""
+"""``refine=True``, computed on the rows; and probabilities that kept samples calibrate."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
 
 import narrows
-from narrows import LDA, SRDA
-from tests.inside import LogOdds, Refine, SchemaError, local, refined
+from narrows import LDA, SRDA, OnlineSRDA
+from tests.inside import LogOdds, Refine, SchemaError, calibration, local, refined
 
 RIDGE = {SRDA: "alpha", LDA: "mu"}
 
@@ -61,15 +62,6 @@ def test_it_is_a_newton_step(kind, weighted, ridge):
     between = np.average((means[y] - np.average(Z, weights=w)) ** 2, weights=w)
     ratio = between if kind is LDA else between / (1 + between)
     np.testing.assert_allclose(model.eigenvalues_, [ratio], rtol=1e-10)
-
-
-def test_an_indicator_matrix_counts_pairs():
-    X, y = samples(300)
-    T = np.eye(2, dtype=int)[y]
-    T[:50] = 1  # of both classes
-    every, labels = np.vstack([X, X[:50]]), np.append(y, 1 - y[:50])
-    eta = SRDA(alpha=1.0).fit(X, T).decision_function(every)
-    assert_is(SRDA(alpha=1.0, refine=True).fit(X, T), newton(every, labels, eta, 1.0))
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0])
@@ -187,3 +179,58 @@ def test_a_stream_starts_with_its_first_batch_and_is_saved(tmp_path):
         model.partial_fit(X[start : start + 100], y[start : start + 100])
     np.testing.assert_array_equal(loaded.decision_function(X), one.decision_function(X))
     assert log_loss(y, one.predict_proba(X)) < 1.02 * log_loss(y, whole.predict_proba(X))
+
+
+SETS = (
+    "balance_scale", "electricity_stream", "ionosphere", "iris", "monk1_train", "pima_diabetes",
+    "waveform", "wine",
+)  # fmt: skip
+
+
+def scores(n, c, seed=0):
+    """Log posteriors, and labels drawn by them."""
+    rng = np.random.default_rng(seed)
+    L = rng.normal(size=(n, c)) * 2 + np.linspace(0, 2, c)
+    return L, np.array([rng.choice(c, p=p) for p in softmax(L, axis=1)])
+
+
+def gradient(found, L, code, ridge):
+    """Of the objective by E and b, where A = I + E."""
+    c = L.shape[1]
+    Z, centre = L - L.mean(axis=1, keepdims=True), np.eye(c) - 1 / c
+    G = softmax(Z @ found.A + found.b, axis=1) - np.eye(c)[code]  # A is centred
+    return G.sum(axis=0) + found.b, centre @ (Z.T @ G + ridge * (found.A - centre))
+
+
+def test_a_matrix_is_found_where_scores_are_wrong():
+    centre = np.eye(3) - 1 / 3
+    wrong = centre @ np.diag([2.0, 1.0, 0.3]) @ centre  # of scores up to a term of the sample
+    L, code = scores(2000, 3)
+    found = calibration(L @ wrong, code, np.ones(2000), np.bincount(code), 1.0)
+    slopes = [gradient(found, L @ wrong, code, ridge) for ridge in (100.0, 10.0, 1.0)]
+    assert sum(max(np.abs(g).max() for g in each) < 1e-3 for each in slopes) == 1
+    L, code = scores(5000, 3, seed=1)
+    best, given, after = (log_loss(code, softmax(each, axis=1))
+                          for each in (L, L @ wrong, L @ wrong @ found.A + found.b))  # fmt: skip
+    assert after - best < 0.05 * (given - best)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [SRDA(), SRDA(refine=True), OnlineSRDA(random_state=0)], ids=repr)
+def test_mean_probabilities_are_the_shares_of_the_classes(model, data):
+    """Within two standard errors, of held-out and of kept samples, but for chance."""
+    away = []
+    for name in SETS:
+        rows = np.genfromtxt(data / f"{name}.csv", delimiter=",", skip_header=1, dtype=str)
+        X, y = rows[:, :-1].astype(float), rows[:, -1]
+        if getattr(model, "refine", False) and len(np.unique(y)) > 2:
+            continue
+        for seed in range(5):
+            X_fit, X_new, y_fit, y_new = train_test_split(
+                X, y, test_size=0.3, random_state=seed, stratify=y
+            )
+            model.fit(X_fit, y_fit)
+            differs = model.predict_proba(X_new) - (y_new[:, None] == model.classes_)
+            n = 1 / (1 / len(y_new) + 1 / min(2000, len(y_fit)))
+            away.extend(differs.mean(axis=0) / (differs.std(axis=0) / np.sqrt(n) + 1e-12))
+    assert (np.abs(away) > 2).mean() < 0.05
