@@ -1,25 +1,22 @@
 """Cross products of features, and what is computed from them: against NumPy, SciPy, scikit-learn.
 
-The laws that these methods share with others are in test_laws.py.
+And the lengths of directions, and more of them than classes less one.
 """
 
 from __future__ import annotations
-
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from scipy import linalg, sparse
 from sklearn import decomposition
 from sklearn.base import clone
-from threadpoolctl import threadpool_info, threadpool_limits
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from narrows import LDA, MMC, PCA, SRDA, Moments, load, save
+from narrows import IDRQR, LDA, MMC, PCA, SRDA, KernelSRDA, Moments, OnlineSRDA, load, save
+from narrows.errors import ParameterError
 from tests.cases import assert_same, labelled, same_directions
-from tests.forks import holds_in_a_fork
 from tests.inside import pretend
 from tests.oracles.dense import scatters
-from tests.solvers import products as of_products
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin")
 FORMS = {"dense": np.asarray, "sparse": sparse.csr_array}
@@ -70,20 +67,6 @@ def test_srda_is_the_explicit_eigenproblem(form, n, d, weighted, solver):
         assert (W[np.arange(3), np.abs(W).argmax(axis=1)] > 0).all()
 
 
-@sizes
-@pytest.mark.parametrize("mu", [0.5, 100.0])
-def test_lda_is_the_explicit_eigenproblem(n, d, mu):
-    X, y = labelled(n=n, d=d, c=4)
-    S_b, S_w, _ = scatters(X, y)
-    D = n * S_w + mu * np.eye(d)
-    ratios, V = ridge_pair(n * S_b, D, 3)
-    fitted = LDA(mu=mu).fit(X, y)
-    np.testing.assert_allclose(fitted.eigenvalues_, ratios, rtol=1e-9)
-    same_directions(fitted.components_, V, 1e-8, signs=True)
-    W = fitted.components_
-    np.testing.assert_allclose(W @ D @ W.T, n * np.eye(3), atol=1e-9 * n)
-
-
 @forms
 @sizes
 def test_pca_is_that_of_scikit_learn(form, n, d):
@@ -129,34 +112,125 @@ def test_sparse_samples_whose_last_features_are_nearly_always_there(monkeypatch,
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
-def blas_threads():
-    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+EXACT = [  # small ridges
+    SRDA(alpha=1e-3), SRDA(alpha=1e-3, standardize=True), LDA(mu=1e-3), LDA(6, mu=1e-3),
+    SRDA(alpha=1e-3, solver="lsqr", max_iter=300, tol=1e-14), LDA(solver="pca"),
+    LDA(solver="gsvd"), KernelSRDA(alpha=1e-3, n_hidden=40), IDRQR(mu=1e-3),
+]  # fmt: skip
 
 
-@pytest.mark.slow
-def test_threads_that_fit_leave_the_threads_of_blas_as_they_were():
+def deviations(Z, y, weight=None):
+    """The pooled deviations of columns about the means of their classes."""
+    weight = np.ones(len(y)) if weight is None else weight
+    of = [(Z[y == k], weight[y == k]) for k in np.unique(y)]
+    rest = np.vstack([part - np.average(part, axis=0, weights=w) for part, w in of])
+    return np.sqrt(np.average(rest**2, axis=0, weights=np.concatenate([w for _, w in of])))
+
+
+def samples(n=240, offset=0.0):
+    X, y = labelled(n=n, d=8, c=4)
+    return X * [1, 10, 1, 0.1, 1, 1, 3, 1] + offset, y
+
+
+@pytest.mark.parametrize("estimator", EXACT, ids=repr)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_deviation_within_the_classes_is_one(estimator, weighted):
+    X, y = samples(offset=5.0)
+    if weighted and isinstance(estimator, IDRQR):
+        pytest.skip("it has no sample weights")
+    weight = np.random.default_rng(0).uniform(0.2, 5, len(y)) if weighted else None
+    fitted = clone(estimator).fit(X, y, *([weight] if weighted else []))
+    # hidden features vary little beside the ridge
+    near = 0.2 if isinstance(estimator, IDRQR | KernelSRDA) else 0.01
+    np.testing.assert_allclose(deviations(fitted.transform(X), y, weight), 1.0, atol=near)
+
+
+def test_lengths_are_those_of_scikit_learn():
+    X, y = samples()
+    theirs = np.abs(LinearDiscriminantAnalysis().fit(X, y).transform(X))
+    for ours in (SRDA(alpha=0), LDA(mu=0), LDA(solver="pca"), LDA(solver="gsvd")):
+        Z = ours.fit(X, y).transform(X)
+        np.testing.assert_allclose(np.abs(Z - Z.mean(axis=0)), theirs, atol=1e-7 * theirs.max())
+
+
+def test_the_total_variance_is_one_where_some_directions_have_no_scatter_within_the_classes():
+    """As Ye et al. (2005) have LDA/GSVD: with equal samples of two classes, not all have none."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 8)), rng.integers(0, 3, 300)
-    with threadpool_limits(2, "blas"), ThreadPoolExecutor(4) as pool:
-        before = blas_threads()
-        list(pool.map(lambda k: SRDA().fit(X + k, y), range(12)))
-        assert blas_threads() == before
+    X, y = rng.normal(size=(40, 60)), np.arange(40) % 4
+    X[1] = X[0]
+    lda = LDA(solver="gsvd").fit(X, y)
+    assert lda.eigenvalues_[0] == pytest.approx(1)
+    assert lda.eigenvalues_[-1] < 0.99
+    np.testing.assert_allclose(np.cov(lda.transform(X).T, bias=True), np.eye(3), atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["one_blas_thread", "_counting"])
-def test_a_fork_solves_while_another_thread_does(name):
-    X, y = np.random.default_rng(0).normal(size=(60, 8)), np.arange(60) % 3
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"n_components": 2}, {"polish": False}, {"keep": 150}, {"half_life": 500}],
+    ids=str,
+)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_online_srda_divides_by_the_deviation_of_its_samples(parameters, form):
+    X, y = samples(n=600)
+    model = OnlineSRDA(random_state=0, **parameters).fit(form(X), y)
+    near = 0.2 if "keep" in parameters else 0.1
+    np.testing.assert_allclose(deviations(model.transform(form(X)), y), 1.0, atol=near)
 
-    def hold(wait):
-        block = getattr(of_products, name)
-        with block() if callable(block) else block:
-            wait()
 
-    def works():
-        alone = blas_threads()
-        return SRDA().fit(X, y).transform(X).shape == (60, 2) and alone == blas_threads() == before
+@pytest.mark.parametrize("mu", [1e-3, 0.5, 300.0, "scale", "auto"])
+@pytest.mark.parametrize(("n", "d"), [(300, 12), (12, 40), (25, 40)])
+def test_lda_is_the_eigenproblem_and_then_that_in_the_rest(n, d, mu):
+    X, y = labelled(n=n, d=d, c=4)
+    fitted, first = LDA(n_components=10, mu=mu).fit(X, y), LDA(mu=mu).fit(X, y)
+    S_b, S_w, _ = (n * S for S in scatters(X, y))
+    D = S_w + fitted.mu_ * np.eye(d)
+    ratios, V = linalg.eigh(S_b, D)
+    N = linalg.null_space(S_b, rcond=1e-10)  # what does not separate the class means
+    s, U = linalg.eigh(N.T @ S_w @ N, N.T @ D @ N)
+    W = fitted.components_
+    np.testing.assert_allclose(W @ D @ W.T / n, np.eye(10), atol=1e-8)
+    expected = np.append(ratios[::-1][:3], s[::-1][:7])
+    np.testing.assert_allclose(fitted.eigenvalues_, expected, rtol=1e-7)
+    same_directions(W, np.vstack([V.T[::-1][:3], (N @ U).T[::-1][:7]]), 1e-6, signs=True)
+    for name in ("components_", "eigenvalues_", "explained_variance_ratio_"):
+        rows, of = getattr(fitted, name)[:3], getattr(first, name)
+        np.testing.assert_allclose(rows, of, atol=1e-8 * np.abs(of).max())
+    assert not fitted.explained_variance_ratio_[3:].any()
 
-    with threadpool_limits(2, "blas"):
-        before = blas_threads()
-        assert holds_in_a_fork(hold, works)
-        assert blas_threads() == before
+
+@pytest.mark.parametrize(("n", "d", "mu"), [(300, 12, 0.0), (300, 12, 0.5), (25, 40, 0.5)])
+def test_the_most_is_the_rank_of_the_samples(n, d, mu):
+    X, y = labelled(n=n, d=d, c=4)
+    rank = np.linalg.matrix_rank(X - X.mean(axis=0))
+    fitted = LDA(n_components=rank, mu=mu).fit(X, y)
+    assert np.linalg.matrix_rank(fitted.components_) == rank
+    with pytest.raises(ParameterError, match=f"n_components<={rank}"):
+        LDA(n_components=rank + 1, mu=mu).fit(X, y)
+
+
+def test_a_stream_has_zeros_until_there_are_as_many():
+    X, y = labelled(n=300, d=12, c=4)
+    stream = LDA(n_components=9, mu=0.5).partial_fit(X[:1], y[:1])
+    assert not stream.components_.any()
+    few = stream.partial_fit(X[1:6], y[1:6]).components_
+    rank = np.linalg.matrix_rank(X[:6] - X[:6].mean(axis=0))
+    assert few.shape == (9, 12)
+    assert np.linalg.matrix_rank(few) == few.any(axis=1).sum() == rank == 5
+    whole = LDA(n_components=9, mu=0.5).fit(X, y)
+    stream.partial_fit(X[6:], y[6:])
+    np.testing.assert_allclose(stream.components_, whole.components_, atol=1e-10)
+
+
+def test_kernel_srda_continues_in_its_coordinates():
+    X, y = labelled(n=600, d=6, c=2)
+    y = np.char.add(y.astype(str), (np.linalg.norm(X[:, :2], axis=1) > 1).astype(str))
+    one, most = (KernelSRDA(p, n_hidden=60, alpha="scale").fit(X, y) for p in (None, 20))
+    Z = most.transform(X)
+    np.testing.assert_allclose(Z[:, :3], one.transform(X), atol=1e-8)
+    np.testing.assert_array_equal(most.predict(X), one.predict(X))
+    means = np.array([Z[y == k].mean(axis=0) for k in np.unique(y)])
+    np.testing.assert_allclose(means[:, 3:] - Z[:, 3:].mean(axis=0), 0, atol=1e-8)
+    within = (Z - means[np.unique(y, return_inverse=True)[1]])[:, 3:]
+    scatter = within.T @ within
+    np.testing.assert_allclose(scatter, np.diag(scatter.diagonal()), atol=1e-8)
+    assert (np.diff(scatter.diagonal()) <= 1e-8).all()
