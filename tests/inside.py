@@ -24,16 +24,11 @@ from narrows.methods.selectors import Selector
 from narrows.moments import before as before
 from narrows.moments.maps import Presence as Presence
 from narrows.moments.moments import Moments as Moments
-from narrows.moments.second import Second as Second
-from narrows.moments.second import about_origin as about_origin
-from narrows.moments.squares import Squares as Squares
-from narrows.moments.targets import Targets as Targets
 from narrows.solutions.refine import refined as refined
 from narrows.solutions.selectors import Scores, select
 from narrows.solve.calibration import calibration as calibration
 from narrows.solve.codec import SchemaError as SchemaError
 from narrows.solve.devices import OnDevice as OnDevice
-from narrows.solve.hashing import hashes as hashes
 from narrows.solve.idr_qr import CentroidQR as CentroidQR
 from narrows.solve.logistic import LogOdds as LogOdds
 
@@ -62,10 +57,6 @@ SITUATIONS = {
     "inner products have errors": {"solve.iterations._DRIFTED": -1.0},
     "states are large": {"engines.spark.GATHER": 1000},  # bytes that a task of Spark adds up
     "maps of few samples": {"methods.discriminants._GATHERED": 100},  # of a stream
-    "blocks of random features": {
-        "solve.kernel_map._COORDINATES_AT_ONCE": 100,
-        "solve.kernel_map._SAMPLES_AT_ONCE": None,
-    },
     "sparse products on cores": {"solve.pairs.cores": None, "solve.pairs._MANY": 1},
     "blocks of texts": {"solve.terms.BLOCK": None, "solve.terms.cores": 3},
     "few entries on cores": {"solve.products._ENTRIES": 50, "solve.products.cores": 3},
@@ -74,7 +65,6 @@ SITUATIONS = {
     "two cores": {"solve.products.cores": 2},
     "nothing was said of compiling": {"solve.kernels._said": False},
     "classifiers take long": {"evaluate.comparison._LONG": 100, "evaluate.comparison._PAIRS": 100},
-    "no digits are lost": {"solve.iterations._LOST": 0.0},  # of long samples
     "blocks of the regression": {"solve.regression.BLOCK": 50},
     "models in small pieces": {"spark.reducer._ROW": 100, "spark.reducer._AT_ONCE": 700},
     # what the columns of a table are

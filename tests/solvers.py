@@ -12,8 +12,6 @@ from narrows.solve.arrays import as_numpy, samples_as_numpy
 from narrows.solve.codec import from_arrays, to_arrays
 from narrows.solve.eigen import lanczos
 from narrows.solve.exact import Centred, lsqr
-from narrows.solve.iterations import Span
-from narrows.solve.iterations_steps import StepRule as RuleOfIteration
 from narrows.solve.paired import METRICS, HeldOutPredictions, difference, gradient, metric_of, score
 from narrows.solve.products import cores
 from narrows.solve.regression import DiagonalRLS

@@ -1,42 +1,26 @@
 """Cross products of features, and what is computed from them: against NumPy, SciPy, scikit-learn.
 
-The laws that these methods share with others are in test_laws.py.
+And the lengths of directions, and more of them than classes less one.
 """
 
 from __future__ import annotations
-
-import pickle
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from scipy import linalg, sparse
 from sklearn import decomposition
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from threadpoolctl import threadpool_info, threadpool_limits
 
-from narrows import LDA, MMC, PCA, SRDA, Moments, load, save
-from tests.cases import assert_same, labelled
-from tests.conftest import nightly
-from tests.forks import holds_in_a_fork
+from narrows import IDRQR, LDA, MMC, PCA, SRDA, KernelSRDA, Moments, OnlineSRDA, load, save
+from narrows.errors import ParameterError
+from tests.cases import assert_same, labelled, same_directions
 from tests.inside import pretend
 from tests.oracles.dense import scatters
-from tests.solvers import products as of_products
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin")
 FORMS = {"dense": np.asarray, "sparse": sparse.csr_array}
 forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-
-
-# -- the state -----------------------------------------------------------------------------------
-
-
-def products(X, weight=None):
-    """sum_i w_i x_i x_i', term by term."""
-    weight = np.ones(len(X)) if weight is None else weight
-    return sum(w * np.outer(x, x) for x, w in zip(X, weight, strict=True))
 
 
 def test_an_eigenvalue_left_by_a_subtraction_is_noise():
@@ -51,20 +35,10 @@ def test_an_eigenvalue_left_by_a_subtraction_is_noise():
         assert np.isfinite(method.fit_moments(left).components_).all()
 
 
-# -- the directions ------------------------------------------------------------------------------
-
-
 def ridge_pair(A, B, p):
     """The p leading generalised eigenvectors of a pair, one per row, and their eigenvalues."""
     L, V = linalg.eigh(A, B)
     return L[::-1][:p], V.T[::-1][:p]
-
-
-def same_directions(W, V, rtol=1e-8):
-    """The rows are those of V up to length and sign."""
-    W, V = (A / np.linalg.norm(A, axis=1, keepdims=True) for A in (W, V))
-    V = V * np.sign(np.einsum("kd,kd->k", W, V))[:, None]
-    np.testing.assert_allclose(W, V, atol=rtol)
 
 
 SIZES = [(700, 12), (60, 20), (12, 40), (30, 150)]  # and fewer samples than features
@@ -88,23 +62,9 @@ def test_srda_is_the_explicit_eigenproblem(form, n, d, weighted, solver):
         ratios, V = ridge_pair(S_b, C + ridge, 3)
         np.testing.assert_allclose(fitted.eigenvalues_, ratios, rtol=rtol)
         W = fitted.components_
-        same_directions(W, V, 1e-6 if solver else 1e-8)
+        same_directions(W, V, 1e-6 if solver else 1e-8, signs=True)
         np.testing.assert_allclose(W @ (S_w + ridge) @ W.T, np.eye(3), atol=10 * rtol)
         assert (W[np.arange(3), np.abs(W).argmax(axis=1)] > 0).all()
-
-
-@sizes
-@pytest.mark.parametrize("mu", [0.5, 100.0])
-def test_lda_is_the_explicit_eigenproblem(n, d, mu):
-    X, y = labelled(n=n, d=d, c=4)
-    S_b, S_w, _ = scatters(X, y)
-    D = n * S_w + mu * np.eye(d)
-    ratios, V = ridge_pair(n * S_b, D, 3)
-    fitted = LDA(mu=mu).fit(X, y)
-    np.testing.assert_allclose(fitted.eigenvalues_, ratios, rtol=1e-9)
-    same_directions(fitted.components_, V)
-    W = fitted.components_
-    np.testing.assert_allclose(W @ D @ W.T, n * np.eye(3), atol=1e-9 * n)
 
 
 @forms
@@ -118,24 +78,10 @@ def test_pca_is_that_of_scikit_learn(form, n, d):
         k = p or rank
         variance = theirs.explained_variance_[:k] * (n - 1) / n
         np.testing.assert_allclose(fitted.eigenvalues_, variance, atol=1e-12 * variance[0])
-        same_directions(fitted.components_, theirs.components_[:k], rtol=1e-6)
+        same_directions(fitted.components_, theirs.components_[:k], 1e-6, signs=True)
         np.testing.assert_allclose(fitted.mean_, theirs.mean_, atol=1e-12)
         centred = fitted.transform(X) - fitted.mean_ @ fitted.components_.T
         np.testing.assert_allclose(np.abs(centred), np.abs(theirs.transform(X)[:, :k]), atol=1e-6)
-
-
-def test_lda_without_a_ridge_is_that_of_scikit_learn():
-    """Also where a constant feature leaves the others: the scatter within has the rank of all."""
-    X, y = labelled(n=700, d=12, c=4)
-    theirs = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
-    fitted = LDA(mu=0.0).fit(X, y)
-    same_directions(fitted.components_, theirs.scalings_.T[:3])
-    explained = fitted.eigenvalues_ / fitted.eigenvalues_.sum()
-    np.testing.assert_allclose(explained, theirs.explained_variance_ratio_[:3], rtol=1e-9)
-    for constant in (0.0, 3.0):
-        W = LDA(mu=0.0).fit(np.insert(X, 4, constant, axis=1), y).components_
-        np.testing.assert_allclose(np.delete(W, 4, axis=1), fitted.components_, atol=1e-9)
-        np.testing.assert_allclose(W[:, 4], 0.0, atol=1e-9)
 
 
 def test_more_features_than_a_state_holds_are_solved_from_the_samples(tmp_path):
@@ -143,51 +89,12 @@ def test_more_features_than_a_state_holds_are_solved_from_the_samples(tmp_path):
     rng = np.random.default_rng(0)
     X, y = labelled(n=20, d=18, c=4)
     B = np.linalg.qr(rng.standard_normal((9000, 18)))[0].T
-    for method in (SRDA(alpha=3.0), SRDA(alpha="scale"), LDA(mu=0.5), MMC(), PCA(4),
-                   LDA(n_components=9, mu="scale")):  # fmt: skip
+    for method in (SRDA(alpha=3.0), LDA(n_components=9, mu="scale"), MMC(), PCA(4)):
         narrow, wide = clone(method).fit(X, y), clone(method).fit(X @ B, y)
         np.testing.assert_allclose(wide.eigenvalues_, narrow.eigenvalues_, rtol=1e-8)
-        same_directions(wide.components_, narrow.components_ @ B, rtol=1e-7)
+        same_directions(wide.components_, narrow.components_ @ B, 1e-7, signs=True)
         save(wide, tmp_path / "a.narrows")
         assert_same(load(tmp_path / "a.narrows"), wide, rtol=0, atol=0)
-
-
-# -- streams -------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", [SRDA(), PCA(2)], ids=repr)
-def test_memory_does_not_grow_on_a_long_stream(method):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(100, 60)), rng.integers(0, 3, 100)
-    stream, sizes = clone(method), []
-    for k in range(60):
-        stream.partial_fit(X + k % 7 + rng.normal(size=X.shape), y)
-        if k % 5 == 0:
-            assert len(stream.components_)
-        sizes.append(len(pickle.dumps(stream)))
-    # as many samples as may wait: 256 for their products, 1,000 to be sorted among those kept
-    assert max(sizes[45:]) < max(sizes[30:45]) + 1_300 * 60 * 8
-
-
-METHODS = [SRDA(), SRDA(alpha="scale"), LDA(), MMC(), PCA(5)]
-methods = pytest.mark.parametrize("method", METHODS, ids=repr)
-
-
-def real(name, data):
-    """Samples and labels of a real data set."""
-    if name == "digits":
-        return load_digits(return_X_y=True)
-    if name == "orl":
-        file = np.load(data / "orl_faces.npz")
-        # as shares of white: in raw pixels, where mu = 0.5 is next to nothing beside n S_w, LDA
-        # has ratios of 1e7, and what they have of the last digits depends on the order
-        return file["X"][:, ::20] / 255, file["y"]
-    if name == "waveform":
-        rows = np.genfromtxt(data / "waveform.csv", delimiter=",", skip_header=1)
-        return rows[:, :-1], rows[:, -1].astype(int)
-    file = np.load(data / "news20_static384.npz")
-    return file["X"].astype(float), file["y"]
 
 
 @pytest.mark.parametrize("cores", [1, 3])
@@ -201,73 +108,129 @@ def test_sparse_samples_whose_last_features_are_nearly_always_there(monkeypatch,
         X = sparse.csr_array(rng.normal(size=(n, d)) * (rng.random((n, d)) < share))
         weight = rng.random(n) + 0.1 if rng.random() < 0.5 else np.ones(n)
         found = Moments.of(X, np.zeros(n), weight, second="cross").cross
-        expected = products(X.toarray(), weight)
+        expected = sum(w * np.outer(x, x) for x, w in zip(X.toarray(), weight, strict=True))
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
-def blas_threads():
-    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+EXACT = [  # small ridges
+    SRDA(alpha=1e-3), SRDA(alpha=1e-3, standardize=True), LDA(mu=1e-3), LDA(6, mu=1e-3),
+    SRDA(alpha=1e-3, solver="lsqr", max_iter=300, tol=1e-14), LDA(solver="pca"),
+    LDA(solver="gsvd"), KernelSRDA(alpha=1e-3, n_hidden=40), IDRQR(mu=1e-3),
+]  # fmt: skip
 
 
-@pytest.mark.slow
-def test_threads_that_fit_leave_the_threads_of_blas_as_they_were():
+def deviations(Z, y, weight=None):
+    """The pooled deviations of columns about the means of their classes."""
+    weight = np.ones(len(y)) if weight is None else weight
+    of = [(Z[y == k], weight[y == k]) for k in np.unique(y)]
+    rest = np.vstack([part - np.average(part, axis=0, weights=w) for part, w in of])
+    return np.sqrt(np.average(rest**2, axis=0, weights=np.concatenate([w for _, w in of])))
+
+
+def samples(n=240, offset=0.0):
+    X, y = labelled(n=n, d=8, c=4)
+    return X * [1, 10, 1, 0.1, 1, 1, 3, 1] + offset, y
+
+
+@pytest.mark.parametrize("estimator", EXACT, ids=repr)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_deviation_within_the_classes_is_one(estimator, weighted):
+    X, y = samples(offset=5.0)
+    if weighted and isinstance(estimator, IDRQR):
+        pytest.skip("it has no sample weights")
+    weight = np.random.default_rng(0).uniform(0.2, 5, len(y)) if weighted else None
+    fitted = clone(estimator).fit(X, y, *([weight] if weighted else []))
+    # hidden features vary little beside the ridge
+    near = 0.2 if isinstance(estimator, IDRQR | KernelSRDA) else 0.01
+    np.testing.assert_allclose(deviations(fitted.transform(X), y, weight), 1.0, atol=near)
+
+
+def test_lengths_are_those_of_scikit_learn():
+    X, y = samples()
+    theirs = np.abs(LinearDiscriminantAnalysis().fit(X, y).transform(X))
+    for ours in (SRDA(alpha=0), LDA(mu=0), LDA(solver="pca"), LDA(solver="gsvd")):
+        Z = ours.fit(X, y).transform(X)
+        np.testing.assert_allclose(np.abs(Z - Z.mean(axis=0)), theirs, atol=1e-7 * theirs.max())
+
+
+def test_the_total_variance_is_one_where_some_directions_have_no_scatter_within_the_classes():
+    """As Ye et al. (2005) have LDA/GSVD: with equal samples of two classes, not all have none."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 8)), rng.integers(0, 3, 300)
-    with threadpool_limits(2, "blas"), ThreadPoolExecutor(4) as pool:
-        before = blas_threads()
-        list(pool.map(lambda k: SRDA().fit(X + k, y), range(12)))
-        assert blas_threads() == before
+    X, y = rng.normal(size=(40, 60)), np.arange(40) % 4
+    X[1] = X[0]
+    lda = LDA(solver="gsvd").fit(X, y)
+    assert lda.eigenvalues_[0] == pytest.approx(1)
+    assert lda.eigenvalues_[-1] < 0.99
+    np.testing.assert_allclose(np.cov(lda.transform(X).T, bias=True), np.eye(3), atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["one_blas_thread", "_counting"])
-def test_a_fork_solves_while_another_thread_does(name):
-    X, y = np.random.default_rng(0).normal(size=(60, 8)), np.arange(60) % 3
-
-    def hold(wait):
-        block = getattr(of_products, name)
-        with block() if callable(block) else block:
-            wait()
-
-    def works():
-        alone = blas_threads()
-        return SRDA().fit(X, y).transform(X).shape == (60, 2) and alone == blas_threads() == before
-
-    with threadpool_limits(2, "blas"):
-        before = blas_threads()
-        assert holds_in_a_fork(hold, works)
-        assert blas_threads() == before
-
-
-@forms
-@sizes
-@pytest.mark.parametrize("eps", [1.0, 0.1, 0.0])
-def test_mmc_is_the_explicit_eigenproblem_in_the_span_of_the_samples(form, n, d, eps):
-    X, y = labelled(n=n, d=d, c=4, sparse=form is not np.asarray)
-    X[:, 3] = 0  # where every projection is 0
-    S_b, S_w, _ = scatters(X, y)
-    A = S_b - eps * S_w
-    Q = linalg.orth((X - X.mean(axis=0)).T, rcond=1e-10)
-    L, U = np.linalg.eigh(Q.T @ A @ Q)
-    fitted = MMC(n_components=5, eps=eps).fit(form(X), y)
-    np.testing.assert_allclose(fitted.eigenvalues_, L[::-1][:5], atol=1e-10 * np.abs(L).max())
-    W = fitted.components_
-    np.testing.assert_allclose(W @ W.T, np.eye(5), atol=1e-12)
-    np.testing.assert_allclose(W @ Q @ Q.T, W, atol=1e-9)
-    assert fitted.n_positive_ == (L > 1e-12).sum() <= 3
-    same_directions(W[:3], (Q @ U).T[::-1][:3])
-
-
-@pytest.mark.slow
-@methods
 @pytest.mark.parametrize(
-    "name", ["digits", *(nightly(name) for name in ("orl", "waveform", "news20_static384"))]
+    "parameters",
+    [{}, {"n_components": 2}, {"polish": False}, {"keep": 150}, {"half_life": 500}],
+    ids=str,
 )
-def test_shards_of_nearly_one_class_of_real_data_merge_to_the_fit(data, name, method):
-    X, y = real(name, data)
-    shards = np.array_split(np.argsort(y, kind="stable"), 20)
-    merged = clone(method).merge(*(clone(method).partial_fit(X[s], y[s]) for s in shards))
-    expected = clone(method).fit(X, y)
-    if hasattr(method, "alpha"):
-        assert merged.alpha_ == pytest.approx(expected.alpha_, rel=1e-10)
-    near = 1e-9 * np.abs(expected.components_).max()
-    np.testing.assert_allclose(merged.components_, expected.components_, atol=near)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_online_srda_divides_by_the_deviation_of_its_samples(parameters, form):
+    X, y = samples(n=600)
+    model = OnlineSRDA(random_state=0, **parameters).fit(form(X), y)
+    near = 0.2 if "keep" in parameters else 0.1
+    np.testing.assert_allclose(deviations(model.transform(form(X)), y), 1.0, atol=near)
+
+
+@pytest.mark.parametrize("mu", [1e-3, 0.5, 300.0, "scale", "auto"])
+@pytest.mark.parametrize(("n", "d"), [(300, 12), (12, 40), (25, 40)])
+def test_lda_is_the_eigenproblem_and_then_that_in_the_rest(n, d, mu):
+    X, y = labelled(n=n, d=d, c=4)
+    fitted, first = LDA(n_components=10, mu=mu).fit(X, y), LDA(mu=mu).fit(X, y)
+    S_b, S_w, _ = (n * S for S in scatters(X, y))
+    D = S_w + fitted.mu_ * np.eye(d)
+    ratios, V = linalg.eigh(S_b, D)
+    N = linalg.null_space(S_b, rcond=1e-10)  # what does not separate the class means
+    s, U = linalg.eigh(N.T @ S_w @ N, N.T @ D @ N)
+    W = fitted.components_
+    np.testing.assert_allclose(W @ D @ W.T / n, np.eye(10), atol=1e-8)
+    expected = np.append(ratios[::-1][:3], s[::-1][:7])
+    np.testing.assert_allclose(fitted.eigenvalues_, expected, rtol=1e-7)
+    same_directions(W, np.vstack([V.T[::-1][:3], (N @ U).T[::-1][:7]]), 1e-6, signs=True)
+    for name in ("components_", "eigenvalues_", "explained_variance_ratio_"):
+        rows, of = getattr(fitted, name)[:3], getattr(first, name)
+        np.testing.assert_allclose(rows, of, atol=1e-8 * np.abs(of).max())
+    assert not fitted.explained_variance_ratio_[3:].any()
+
+
+@pytest.mark.parametrize(("n", "d", "mu"), [(300, 12, 0.0), (300, 12, 0.5), (25, 40, 0.5)])
+def test_the_most_is_the_rank_of_the_samples(n, d, mu):
+    X, y = labelled(n=n, d=d, c=4)
+    rank = np.linalg.matrix_rank(X - X.mean(axis=0))
+    fitted = LDA(n_components=rank, mu=mu).fit(X, y)
+    assert np.linalg.matrix_rank(fitted.components_) == rank
+    with pytest.raises(ParameterError, match=f"n_components<={rank}"):
+        LDA(n_components=rank + 1, mu=mu).fit(X, y)
+
+
+def test_a_stream_has_zeros_until_there_are_as_many():
+    X, y = labelled(n=300, d=12, c=4)
+    stream = LDA(n_components=9, mu=0.5).partial_fit(X[:1], y[:1])
+    assert not stream.components_.any()
+    few = stream.partial_fit(X[1:6], y[1:6]).components_
+    rank = np.linalg.matrix_rank(X[:6] - X[:6].mean(axis=0))
+    assert few.shape == (9, 12)
+    assert np.linalg.matrix_rank(few) == few.any(axis=1).sum() == rank == 5
+    whole = LDA(n_components=9, mu=0.5).fit(X, y)
+    stream.partial_fit(X[6:], y[6:])
+    np.testing.assert_allclose(stream.components_, whole.components_, atol=1e-10)
+
+
+def test_kernel_srda_continues_in_its_coordinates():
+    X, y = labelled(n=600, d=6, c=2)
+    y = np.char.add(y.astype(str), (np.linalg.norm(X[:, :2], axis=1) > 1).astype(str))
+    one, most = (KernelSRDA(p, n_hidden=60, alpha="scale").fit(X, y) for p in (None, 20))
+    Z = most.transform(X)
+    np.testing.assert_allclose(Z[:, :3], one.transform(X), atol=1e-8)
+    np.testing.assert_array_equal(most.predict(X), one.predict(X))
+    means = np.array([Z[y == k].mean(axis=0) for k in np.unique(y)])
+    np.testing.assert_allclose(means[:, 3:] - Z[:, 3:].mean(axis=0), 0, atol=1e-8)
+    within = (Z - means[np.unique(y, return_inverse=True)[1]])[:, 3:]
+    scatter = within.T @ within
+    np.testing.assert_allclose(scatter, np.diag(scatter.diagonal()), atol=1e-8)
+    assert (np.diff(scatter.diagonal()) <= 1e-8).all()

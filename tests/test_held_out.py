@@ -5,29 +5,15 @@ That every way to learn gives the same choice is in test_ways.py.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from unittest import SkipTest
-
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
-from narrows import (
-    CHI,
-    DF,
-    IG,
-    LDA,
-    MMC,
-    OC,
-    OCFS,
-    SRDA,
-    FisherFS,
-    Moments,
-)
-from narrows.errors import ParameterError
+from narrows import CHI, IG, LDA, MMC, OC, OCFS, SRDA, FisherFS
 from narrows.evaluate import EnergyDisplay
-from narrows.testing import checks
-from tests.oracles import components, held_out
+from tests.oracles import held_out, kernel
+from tests.oracles.hashes import hashes
 
 pytestmark = pytest.mark.filterwarnings("ignore:MMC. (only|none)")  # of which eps loses margin
 SELECTORS = {
@@ -36,15 +22,8 @@ SELECTORS = {
     IG: held_out.Information(),
     CHI: held_out.ChiSquared(),
 }
-CHOICES = [
-    OC(n_components="cv"),
-    SRDA(n_components="cv"),
-    LDA(n_components="cv", mu="cv"),
-    MMC(eps="cv"),
-]
 CLASSES = np.array(["ant", "bee", "cat", "dog", "eel"])
 selectors = pytest.mark.parametrize("method", SELECTORS)
-choices = pytest.mark.parametrize("estimator", CHOICES, ids=repr)
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 
 
@@ -75,32 +54,11 @@ def samples(n=120, d=7, c=5, planes=2, noise=0.7, seed=0):
     return X, CLASSES[code]
 
 
-def parts_of(fitted, X):
-    """The samples in the order of their hashes, in four parts."""
-    row = [int(np.flatnonzero((X == x).all(axis=1))[0]) for x in fitted.moments_.samples.X]
-    assert sorted(row) == list(range(len(X)))
-    return np.array(row).reshape(4, -1)
-
-
-def clone_of(estimator, **changes):
-    return type(estimator)(**estimator.get_params() | changes)
-
-
-def choice(fitted):
-    """What was chosen, and the scores and errors that chose it."""
-    if isinstance(fitted, MMC):
-        return fitted.eps_, fitted.eps_scores_, fitted.eps_errors_
-    return len(fitted.components_), fitted.held_out_scores_, fitted.held_out_errors_
-
-
 def assert_chose(fitted, expected, near=1e-9):
     scores, errors, size = expected
     np.testing.assert_allclose(fitted.held_out_scores_, scores, rtol=near, atol=near / 1e3)
     np.testing.assert_allclose(fitted.held_out_errors_, errors, rtol=near, atol=near / 1e3)
     assert fitted.transform(np.zeros((1, fitted.n_features_in_))).shape[1] == size
-
-
-# -- numbers of features ---------------------------------------------------------------------------
 
 
 @selectors
@@ -115,34 +73,6 @@ def test_features_are_those_of_refitting_on_every_fold(method, priors, form):
 
 
 @selectors
-def test_moments_of_any_number_of_folds_are_accepted(method):
-    X, y = features()
-    weight = np.random.default_rng(1).random(len(y))  # without ties
-    given = (X != 0).astype(float) if method in (IG, CHI) else X
-    second = method().fit(X, y).moments_.second
-    folds = [Moments.of(given[k::3], y[k::3], weight[k::3], second=second) for k in range(3)]
-    fitted = method(n_features="cv").fit_moments(folds)
-    assert_chose(fitted, held_out.curve(SELECTORS[method], X, y, weight, K=3))
-    plain = method().fit_moments(folds)
-    np.testing.assert_allclose(plain.scores_, method().fit(X, y, weight).scores_)
-
-
-def test_a_sample_of_several_labels_is_in_one_fold():
-    X, y = features()
-    Y = np.c_[y == "ant", y == "bee", y == "cat", X[:, 0] > 1].astype(int)
-    pairs = np.argwhere(Y)
-    blocks = [pairs[pairs[:, 0] % 5 == k] for k in range(5)]
-    rows, weight = [], []
-    for i in range(max(map(len, blocks))):  # padded with samples of weight 0
-        rows += [block[min(i, len(block) - 1)] for block in blocks]
-        weight += [float(i < len(block)) for block in blocks]
-    sample, label = np.array(rows).T
-    expected = held_out.curve(held_out.Spread(), X[sample], label, weight)
-    fitted = OCFS(n_features="cv").fit(X, Y)
-    np.testing.assert_allclose(fitted.held_out_scores_, expected[0], rtol=1e-9, atol=1e-12)
-
-
-@selectors
 def test_features_that_distinguish_no_held_out_samples_are_warned_of(method):
     """The other folds say the contrary of each fold, or nothing."""
     i = np.arange(50)
@@ -154,15 +84,12 @@ def test_features_that_distinguish_no_held_out_samples_are_warned_of(method):
     assert fitted.held_out_scores_.max() <= 0
 
 
-# -- numbers of components, ridges and eps ---------------------------------------------------------
-
-
 @forms
 @pytest.mark.parametrize("priors", ["empirical", "balanced", [0.1, 0.3, 0.2, 0.3, 0.1]])
 def test_centroids_are_those_of_the_other_folds(form, priors):
     X, y = samples(noise=2.0)
     fitted = OC(n_components="cv", priors=priors).fit(form(X), y)
-    assert_chose(fitted, components.centroids(X, y, 4, priors=priors))
+    assert_chose(fitted, held_out.centroids(X, y, 4, priors=priors))
 
 
 def test_folds_may_lack_classes_and_directions():
@@ -172,165 +99,64 @@ def test_folds_may_lack_classes_and_directions():
     weight = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
     weight[[3, 8]] = 0.0
     fitted = OC(n_components="cv").fit(X, y, weight)
-    assert_chose(fitted, components.centroids(X, y, 4, weight))
+    assert_chose(fitted, held_out.centroids(X, y, 4, weight))
+
+
+def of_hashes(X, y):
+    """The samples as oracles take them: codes, and the order in which they are kept."""
+    return X, np.unique(y, return_inverse=True)[1], np.argsort(hashes(X))
+
+
+def assert_curve(scores, errors, each, near):
+    np.testing.assert_allclose(scores, each.mean(axis=1), atol=near)
+    np.testing.assert_allclose(errors, each.std(axis=1) / np.sqrt(each.shape[1]), atol=10 * near)
 
 
 @pytest.mark.parametrize(
-    ("estimator", "ridge", "data"),
+    ("estimator", "data"),
     [
-        (SRDA(n_components="cv", alpha=2.0), 2.0, {"planes": 1}),
-        (LDA(n_components="cv", mu=2.0), 2.0, {"planes": 2}),
-        (SRDA(n_components="cv", alpha=2.0), 2.0, {"planes": 4}),
-        (SRDA(n_components="cv", alpha=30.0), 30.0, {"n": 40, "d": 60}),
+        (SRDA("cv", alpha=2.0), {"planes": 1}),
+        (LDA("cv", mu=2.0), {"planes": 2}),
+        (SRDA("cv", alpha=2.0), {"planes": 4}),
+        (SRDA("cv", alpha=30.0), {"n": 40, "d": 60}),
     ],
     ids=str,
 )
-def test_directions_are_those_of_the_other_samples(estimator, ridge, data):
+def test_directions_are_those_of_the_other_samples(estimator, data):
     X, y = samples(**data)
-    fitted = clone_of(estimator).fit(X, y)
-    scores, errors, size = components.components(X, y, parts_of(fitted, X), ridge, 4)
-    np.testing.assert_allclose(fitted.held_out_scores_, scores, atol=1e-5)
-    np.testing.assert_allclose(fitted.held_out_errors_, errors, atol=1e-4)
-    assert len(fitted.components_) == len(fitted.eigenvalues_) == size
-
-
-def test_mu_is_that_of_the_other_samples():
-    X, y = samples(n=80, planes=4, noise=2.0)
-    fitted = LDA(mu="cv").fit(X, y)
-    scores, errors, mu = components.ridges(X, y, parts_of(fitted, X))
-    np.testing.assert_allclose(fitted.mu_scores_, scores, atol=1e-5)
-    np.testing.assert_allclose(fitted.mu_errors_, errors, atol=1e-4)
-    np.testing.assert_allclose(fitted.mus_, X.var(axis=0).sum() * np.array(components.GRID))
-    assert fitted.mu_ == pytest.approx(mu)
+    fitted = clone(estimator).fit(X, y)
+    ridge = fitted.alpha_ if isinstance(fitted, SRDA) else fitted.mu_
+    scores, errors = fitted.held_out_scores_, fitted.held_out_errors_
+    assert_curve(scores, errors, kernel.component_curve(*of_hashes(X, y), ridge, 4), 1e-5)
+    good = scores >= scores.max() - errors[scores.argmax()]
+    assert len(fitted.components_) == len(fitted.eigenvalues_) == good.argmax() + 1
 
 
 @pytest.mark.parametrize("mu", ["auto", "cv"])
-def test_mu_is_the_ridge_of_srda(mu):
-    X, y = samples(noise=2.0)
-    lda, srda = LDA(mu=mu).fit(X, y), SRDA(alpha="cv").fit(X, y)
-    assert lda.mu_ == srda.alpha_
-    np.testing.assert_array_equal(lda.mu_scores_, srda.alpha_scores_)
-    np.testing.assert_array_equal(lda.mu_errors_, srda.alpha_errors_)
-    np.testing.assert_allclose(lda.predict_proba(X), srda.predict_proba(X), rtol=1e-6)
-    few = [each.set_params(n_components="cv").held_out_scores_ for each in (lda, srda)]
-    np.testing.assert_allclose(*few, atol=1e-9)
+def test_mu_is_that_of_the_other_samples(mu):
+    X, y = samples(n=80, planes=4, noise=2.0)
+    fitted, unit = LDA(mu=mu).fit(X, y), X.var(axis=0).sum()
+    each = kernel.curve(*of_hashes(X, y), unit * kernel.GRID, X.shape[1])
+    assert_curve(fitted.mu_scores_, fitted.mu_errors_, each, 1e-5)
+    np.testing.assert_allclose(fitted.mus_, unit * kernel.GRID)
+    best = kernel.chosen(each, fitted.mus_, unit)
+    assert fitted.mu_ == fitted.mus_[best] == SRDA(alpha="cv").fit(X, y).alpha_
 
 
 @pytest.mark.parametrize("noise", [0.7, 3.0])
 def test_eps_is_that_of_the_other_samples(noise):
     X, y = samples(n=80, planes=4, noise=noise)
-    fitted = MMC(eps="cv").fit(X, y)
-    scores, errors, eps = components.weights(X, y, parts_of(fitted, X))
-    np.testing.assert_allclose(fitted.eps_scores_, scores, atol=1e-5)
-    np.testing.assert_allclose(fitted.eps_errors_, errors, atol=1e-4)
-    np.testing.assert_allclose(fitted.eps_values_, components.EPS)
-    assert fitted.eps_ == pytest.approx(eps)
-
-
-# -- what is read ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("estimator", CHOICES[:3], ids=repr)
-def test_chosen_components_are_the_first_of_all(estimator):
-    X, y = samples()
-    fitted = clone_of(estimator).fit(X, y)
-    every = clone_of(estimator, n_components=None).fit(X, y)
-    p = len(fitted.components_)
-    assert p == 2 < len(every.components_) == len(fitted.held_out_scores_)
-    np.testing.assert_allclose(fitted.components_, every.components_[:p])
-    np.testing.assert_allclose(
-        fitted.explained_variance_ratio_, every.explained_variance_ratio_[:p]
-    )
-    if not isinstance(fitted, OC):
-        np.testing.assert_allclose(fitted.predict_proba(X), every.predict_proba(X))
-
-
-@pytest.mark.parametrize("estimator", [*CHOICES, OCFS(n_features="cv")], ids=repr)
-def test_a_choice_may_be_made_after_the_fit_if_the_model_has_what_is_held_out(estimator):
-    X, y = samples()
-    [name] = [k for k in ("eps", "n_components", "n_features")
-              if estimator.get_params().get(k) == "cv"]  # fmt: skip
-    fitted = clone_of(estimator).fit(X, y)
-    chosen = fitted.transform(X)
-    fitted.set_params(**{name: 1})
-    assert not len(getattr(fitted, "eps_scores_" if name == "eps" else "held_out_scores_"))
-    np.testing.assert_array_equal(fitted.set_params(**{name: "cv"}).transform(X), chosen)
-    if not isinstance(estimator, SRDA | LDA):  # whose ridge is chosen by what they hold out
-        plain = clone_of(estimator, **{name: 1}).fit(X, y).set_params(**{name: "cv"})
-        with pytest.raises(ParameterError, match=f'Fit again with {name}="cv"'):
-            plain.transform(X)
-
-
-@choices
-def test_a_stream_uses_what_is_known(estimator):
-    """As None does, as long as there is nothing to choose by."""
-    X, y = samples()
-    stream, every = clone_of(estimator), clone_of(estimator)
-    every.set_params(**({"eps": 1.0} if isinstance(stream, MMC) else {"n_components": None}))
-    for rows in (slice(0, 1), slice(1, 4), slice(4, 5)):  # one sample of each class
-        for each in (stream, every):
-            each.partial_fit(X[rows], y[rows])
-        if rows.stop == 4:
-            assert stream.components_.shape == every.components_.shape == (3, 7)
-    stream.partial_fit(X[5:], y[5:])
-    found, expected = choice(stream), choice(clone_of(estimator).fit(X, y))
-    for a, b in zip(found, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
-
-
-def test_parameters_that_are_given_have_no_scores():
-    X, y = samples()
-    lda, mmc = LDA(mu=0.3).fit(X, y), MMC(eps=0.3).fit(X, y)
-    assert (lda.mu_, mmc.eps_, LDA(solver="gsvd").fit(X, y).mu_) == (0.3, 0.3, 0.0)
-    assert len(lda.mus_) == len(mmc.eps_values_) == 0
-    assert len(OCFS(n_features=3).fit(X, y).held_out_scores_) == 0
-    assert not hasattr(DF().fit(X, y), "held_out_scores_")
-
-
-# -- laws, and where there is no choice ------------------------------------------------------------
-
-FOLDED = dict.fromkeys(
-    ("merge", "weights", "multi_label", "sample_order"),
-    "the fold of a sample is its number modulo 5",
-)
-WIDE = {"never_dense": "not available for so many features"}
-RIDGED = {"forgetting": "a temperature of 1 is preferred by as much as one sample weighs, or so"}
-ONE_LABEL = {"multi_label": "expects one label per sample"}
-PRESENCE = {"offset": "counts presence"}
-FAILING = {
-    CHOICES[0]: FOLDED,
-    CHOICES[1]: RIDGED | WIDE,
-    CHOICES[2]: RIDGED | ONE_LABEL | WIDE,
-    CHOICES[3]: WIDE,
-    OCFS(n_features="cv"): FOLDED,
-    FisherFS(n_features="cv"): FOLDED | WIDE,
-    IG(n_features="cv"): FOLDED | WIDE | PRESENCE,
-    CHI(n_features="cv"): FOLDED | WIDE | PRESENCE,
-}
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(("estimator", "failing"), FAILING.items(), ids=str)
-def test_laws(estimator, failing):
-    """Those of other numbers of the features may hold or not: they change the order of hashes."""
-    undecided = ("feature_order", "offset") if estimator in CHOICES[1:] else ()
-    if isinstance(estimator, MMC):
-        undecided += ("forgetting",)  # it fails in 5 of 20 draws
-    for law, check in checks(estimator, expected_to_fail=failing, n_draws=2):
-        if law not in undecided:
-            with suppress(SkipTest):  # as expected
-                check()
+    fitted, values = MMC(eps="cv").fit(X, y), 10.0 ** (np.arange(-2, 4) / 2)
+    each = kernel.eps_curve(*of_hashes(X, y), values)
+    assert_curve(fitted.eps_scores_, fitted.eps_errors_, each, 1e-5)
+    np.testing.assert_allclose(fitted.eps_values_, values)
+    assert fitted.eps_ == fitted.eps_values_[kernel.chosen(each, values, 1.0)]
 
 
 @pytest.mark.slow
 def test_the_display_shows_the_curve_and_the_choice():
-    pytest.importorskip("matplotlib")
-    X, y = features()
-    fitted = OCFS(n_features="cv").fit(X, y)
-    display = EnergyDisplay.from_estimator(fitted)
-    _, _, curve, point, line = display.ax_.lines
+    fitted = OCFS(n_features="cv").fit(*features())
+    _, _, curve, point, line = EnergyDisplay.from_estimator(fitted).ax_.lines
     share = fitted.held_out_scores_ / fitted.held_out_scores_.max()
     np.testing.assert_allclose(curve.get_ydata(), share)
     assert point.get_xdata()[0] == line.get_xdata()[0] == fitted.n_features_
-    assert point.get_ydata()[0] == share[fitted.n_features_ - 1]
-    assert "held-out score / best" in [t.get_text() for t in display.ax_.get_legend().get_texts()]

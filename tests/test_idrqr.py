@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from examples.papers.printed.idrqr import Literal, batch
 from scipy import linalg, sparse
-from sklearn.datasets import load_iris
 
-from narrows import IDRQR, OCM
+from narrows import IDRQR
 from narrows.engines import local
-from tests.cases import assert_same, labelled, same_directions
+from tests.cases import assert_same
 from tests.inside import pretend, state_of
 
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
@@ -30,73 +31,58 @@ def awkward(kind):
     if kind == "more classes than columns":
         return classes_of(9, d=5)
     if kind == "a new class in the span of the means":
-        first = [X[(y == j) & (np.arange(90) < 40)].mean(axis=0) for j in range(3)]
         old = y[:40] < 3
-        new = np.array([0.5, 2.0, -1.0]) @ first
-        return (
-            np.vstack([X[:40][old], new, X[40:]]),
-            np.concatenate([y[:40][old], [7], y[40:]]),
-        )
-    if kind == "a row in the span of the means":
+        first = [X[:40][y[:40] == j].mean(axis=0) for j in range(3)]
+        X = np.vstack([X[:40][old], np.array([0.5, 2.0, -1.0]) @ first, X[40:]])
+        y = np.concatenate([y[:40][old], [7], y[40:]])
+    elif kind == "a row in the span of the means":
         X[60] = 2 * X[:60][y[:60] == 1].mean(axis=0) - X[:60][y[:60] == 2].mean(axis=0)
-        return X, y
-    if kind == "two classes alike":  # their means are equal after every second row
-        twice, labels = np.repeat(X[:40], 2, axis=0), np.repeat(y[:40], 2)
-        labels[1::2] += 4 * (labels[1::2] == 3)
-        return twice, labels
-    if kind == "a class of one row":
+    elif kind == "two classes alike":  # their means are equal after every second row
+        X, y = np.repeat(X[:40], 2, axis=0), np.repeat(y[:40], 2)
+        y[1::2] += 4 * (y[1::2] == 3)
+    elif kind == "a class of one row":
         y[1:] = np.where(y[1:] == 0, 1, y[1:])
-        return X, y
-    return np.vstack([np.zeros(12), X[:50], np.zeros((2, 12)), X[50:]]), np.concatenate(
-        [[9], y[:50], [9, 1], y[50:]]
-    )
+    elif kind == "a class of zeros":
+        X = np.vstack([np.zeros(12), X[:50], np.zeros((2, 12)), X[50:]])
+        y = np.concatenate([[9], y[:50], [9, 1], y[50:]])
+    return X, y
 
 
 KINDS = [
-    "more classes than columns",
-    "a new class in the span of the means",
-    "a row in the span of the means",
-    "two classes alike",
-    "a class of one row",
-    "a class of zeros",
-]
+    "more classes than columns", "a new class in the span of the means",
+    "a row in the span of the means", "two classes alike", "a class of one row", "a class of zeros",
+]  # fmt: skip
 
 
-def assert_directions(fitted, eigenvalues, G, tolerance=1e-8):
+def assert_directions(fitted, eigenvalues, G):
     """The same eigenvalues and, but for signs, the same directions of those over 0."""
-    telling = eigenvalues > 1e-9 * eigenvalues[0]
-    found = fitted.eigenvalues_
+    telling, found = eigenvalues > 1e-9 * eigenvalues[0], fitted.eigenvalues_
     np.testing.assert_allclose(
-        found, eigenvalues[: len(found)], atol=tolerance * eigenvalues[0], rtol=tolerance
+        found, eigenvalues[: len(found)], atol=1e-8 * eigenvalues[0], rtol=1e-8
     )
     assert (found > 0).sum() == telling.sum()
     G = np.sqrt(fitted.n_samples_seen_) * G[:, telling]  # of variance 1 within the classes
     for w, g in zip(fitted.components_, G.T, strict=False):
-        g = g * np.sign(w @ g)
-        np.testing.assert_allclose(w, g, atol=tolerance * np.abs(g).max())
+        np.testing.assert_allclose(w, g * np.sign(w @ g), atol=1e-8 * np.abs(g).max())
 
 
-def assert_follows(X, y, form, sizes=(1, 2, 3, 30), tolerance=1e-8):
+def assert_follows(X, y, form):
     """partial_fit in batches of any size is Algorithms 2 and 3 after each of them."""
-    literal, learner, done = Literal(), IDRQR(), 0
-    sizes = [*sizes, len(y)]
-    while done < len(y):
-        end = min(len(y), done + sizes.pop(0))
-        learner.partial_fit(form(X[done:end]), y[done:end])
-        for x, label in zip(X[done:end], y[done:end], strict=True):
-            literal.update(x, label)
-        done = end
+    literal, learner = Literal(), IDRQR()
+    for start, end in pairwise([0, 1, 3, 6, 36, len(y)]):
+        learner.partial_fit(form(X[start:end]), y[start:end])
+        learned(literal, X[start:end], y[start:end])
         core = state_of(learner).core
-        rounding = np.finfo(float).eps * np.linalg.norm(X[:done], axis=1).max()  # of a row
+        rounding = np.finfo(float).eps * np.linalg.norm(X[:end], axis=1).max()  # of a row
         for mine, theirs, least in (
             (core.R, literal.R, 0.0),
-            (core.W, literal.W, done * rounding**2),  # squares of differences, none of them exact
+            (core.W, literal.W, end * rounding**2),  # squares of differences, none of them exact
             (core.basis()[0], literal.Q, 0.0),
         ):
             scale = max(np.abs(theirs).max(initial=0.0), 1e-300)
-            np.testing.assert_allclose(mine, theirs, atol=tolerance * scale + least, rtol=0)
+            np.testing.assert_allclose(mine, theirs, atol=1e-8 * scale + least, rtol=0)
         if len(literal.labels) > 1 and (literal.B.trace() > 1e-9 * np.abs(literal.R).max()):
-            assert_directions(learner, *literal.transformation(0.5), tolerance)
+            assert_directions(learner, *literal.transformation(0.5))
     return learner
 
 
@@ -106,37 +92,17 @@ def learned(literal, X, y):
     return literal
 
 
-# -- Algorithm 1 ---------------------------------------------------------------------------------
-
-
 @forms
 @pytest.mark.parametrize("mu", [0.5, 1e-6])
 @pytest.mark.parametrize("kind", ["ordinary", *KINDS])
 def test_fit_is_algorithm_1(form, kind, mu):
-    X, y = classes_of(4) if kind == "ordinary" else awkward(kind)
+    X, y = awkward(kind)
     fitted = IDRQR(mu=mu).fit(form(X), y)
     assert_directions(fitted, *batch(X, y, mu))
     C = np.array([X[y == j].mean(axis=0) for j in np.unique(y)])
     assert len(fitted.components_) == np.linalg.matrix_rank(C, tol=1e-10)
     basis = linalg.orth(fitted.components_.T)  # spans what the means do
     np.testing.assert_allclose(basis @ (basis.T @ C.T), C.T, atol=1e-9)
-
-
-def test_the_last_direction_is_the_one_in_which_means_do_not_differ():
-    X, y = classes_of(4)
-    fitted = IDRQR().fit(X, y)
-    along = np.array([X[y == j].mean(axis=0) for j in range(4)]) @ fitted.components_[-1]
-    np.testing.assert_allclose(along, along[0], rtol=1e-9)
-    assert (np.diff(fitted.eigenvalues_) < 0).all()
-    few = IDRQR(n_components=2).fit(X, y)
-    np.testing.assert_array_equal(few.components_, fitted.components_[:2])
-    assert_same(fitted.set_params(mu=9.0), IDRQR(mu=9.0).fit(X, y), rtol=0, atol=0)
-    X, y = labelled()  # with mu far above the scatter only the order of B is left
-    fitted, ocm = IDRQR(mu=1e12).fit(X, y), OCM().fit(X, y)
-    same_directions(fitted.components_, ocm.components_, atol=1e-9, signs=True)
-
-
-# -- Algorithms 2 and 3 --------------------------------------------------------------------------
 
 
 @forms
@@ -146,10 +112,6 @@ def test_dependent_centroids(form, kind):
     learner = assert_follows(X, y, form)
     C = np.array([X[y == j].mean(axis=0) for j in np.unique(y)])
     assert len(learner.components_) == np.linalg.matrix_rank(C, tol=1e-10)
-    Q, R = state_of(learner).core.basis()
-    none = np.diag(R) == 0  # a dependent centroid has no q
-    assert not Q[:, none].any()
-    assert not R[none].any()
 
 
 @forms
@@ -178,16 +140,6 @@ def test_plain_steps_have_the_bits_of_compiled_ones(form, kind, update, monkeypa
         np.testing.assert_array_equal(*(getattr(core, name) for core in cores))
 
 
-@pytest.mark.parametrize("offset", [1e3, 1e5, 1e6])
-def test_far_from_the_origin_means_nearly_depend_on_one_another(offset):
-    X, y = load_iris(return_X_y=True)
-    X = X + offset
-    tolerance = 1e-15 * offset**2 / np.ptp(X) if offset < 1e5 else 1e-13 * offset
-    assert_directions(IDRQR().fit(X, y), *batch(X, y, 0.5), tolerance)
-    literal = learned(Literal(), X, y)
-    assert_directions(IDRQR().partial_fit(X, y), *literal.transformation(0.5), tolerance)
-
-
 def test_partial_fit_goes_on_from_fit():
     X, y = classes_of(4)
     learner, literal = IDRQR().fit(X[:50], y[:50]), learned(Literal(), X[:50], y[:50])
@@ -197,9 +149,6 @@ def test_partial_fit_goes_on_from_fit():
     np.testing.assert_allclose(state_of(learner).core.W, literal.W, atol=1e-9)
     learned(literal, X[50:], y[50:])
     assert_directions(learner.partial_fit(X[50:], y[50:]), *literal.transformation(0.5))
-
-
-# -- the order of the classes, and transport -----------------------------------------------------
 
 
 class Carried(Literal):
@@ -215,20 +164,12 @@ class Carried(Literal):
 @forms
 @pytest.mark.parametrize("kind", ["ordinary", *KINDS])
 def test_transport_is_what_it_says(form, kind):
-    X, y = classes_of(4) if kind == "ordinary" else awkward(kind)
+    X, y = awkward(kind)
     literal = learned(Carried(), X, y)
     learner = IDRQR(update="transport").partial_fit(form(X), y)
     core = state_of(learner).core
     np.testing.assert_allclose(core.W, literal.W, atol=1e-8 * np.abs(literal.W).max())
     assert_directions(learner, *literal.transformation(0.5))
-
-
-def apart(a, b):
-    """The largest angle between the discriminant subspaces, as a sine."""
-    return np.sin(linalg.subspace_angles(a.components_[:-1].T, b.components_[:-1].T).max())
-
-
-# -- refresh -------------------------------------------------------------------------------------
 
 
 def test_refresh_expects_the_fitted_samples():
@@ -244,9 +185,6 @@ def test_refresh_expects_the_fitted_samples():
     np.testing.assert_array_equal(learner.components_, before)
 
 
-# -- what its users see --------------------------------------------------------------------------
-
-
 def test_files_are_gone_through_twice():
     X, y = classes_of(5)
     X[:40, 9:] = 0  # features that the first chunks do not have
@@ -259,7 +197,7 @@ def test_refresh_makes_a_stream_exact_by_some_of_its_samples():
     X, y = classes_of(5)
     for form in (np.asarray, sparse.csr_array):
         streamed, exact = IDRQR().partial_fit(form(X), y), IDRQR().fit(X, y)
-        assert apart(streamed, exact) > 1e-3
+        assert not np.allclose(streamed.components_, exact.components_, rtol=1e-2)
         order = np.random.default_rng(0).permutation(90)
         assert_same(streamed.refresh(form(X[order]), y[order]), exact)
     twice = np.repeat(X, 2, axis=0), np.repeat(y, 2)

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import copy
-import itertools
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_digits, make_circles
+from sklearn.datasets import make_circles
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import StratifiedKFold
 
 import narrows
 from narrows import KernelSRDA
-from narrows.errors import DataError, ParameterError, RangeError
+from narrows.errors import DataError, ParameterError
 from tests.cases import assert_same, bytes_of
 from tests.conftest import slow
-from tests.inside import RandomFeatures, map_of, pretend
+from tests.inside import RandomFeatures, map_of
 from tests.oracles import kernel as oracle
 from tests.oracles.hashes import hashes
 from tests.test_forgery import rewritten
-from tests.test_papers import uci
 
 KERNELS = ("rbf", "relu")
 
@@ -53,9 +50,6 @@ def same(a, b, X, rtol=1e-9):
         np.testing.assert_allclose(found, expected, atol=10 * rtol * scale, rtol=0)
 
 
-# -- the map ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("m", [1, 2, 7, 40])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -64,16 +58,12 @@ def test_coordinates_are_those_of_the_formula(m, kernel, form):
     X, centre = rng.normal(size=(50, 6)) * (rng.random((50, 6)) < 0.6), rng.normal(size=6)
     map = RandomFeatures(11, kernel, m, 0.3, centre)
     expected = oracle.coordinates(X, 11, kernel, m, 0.3, centre)
-    np.testing.assert_allclose(map.coordinates(form(X)), expected, atol=1e-13)
     V = rng.normal(size=(m + 6, 2))
+    np.testing.assert_allclose(map.coordinates(form(X)), expected, atol=1e-13)
     np.testing.assert_allclose(map.times(form(X), V), expected @ V, atol=1e-12)
     single = map.coordinates(form(X.astype(np.float32)))
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, expected, atol=3e-6)
-    assert map.coordinates(form(X[:0])).shape == (0, m + 6)
-
-
-# -- the solution ----------------------------------------------------------------------------------
 
 
 def explicit(model, X):
@@ -104,10 +94,6 @@ def test_directions_are_discriminants_of_coordinates(kernel, data, alpha, weight
         model = clone(model).set_params(alpha=model.alpha_).fit(X, y, weight)
     posterior = oracle.log_posterior(Z, y, model.alpha_, explicit(model, other), weight)
     np.testing.assert_array_equal(model.predict(other), posterior.argmax(axis=1))
-    if alpha == "scale":
-        D = Z - np.average(Z, axis=0, weights=weight)
-        unit = np.average((D**2).sum(axis=1), weights=weight)
-        assert model.alpha_ == pytest.approx(unit, rel=1e-10)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -146,32 +132,6 @@ def test_probabilities_are_calibrated_by_held_out_samples():
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)
 
 
-# -- streams, merging and subtraction --------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_what_is_subtracted_was_never_learned(kernel):
-    X, y = blobs(400, c=4)
-    y[200:] = np.where(y[200:] == 3, 4, y[200:])  # a class that goes
-    fitted = small(kernel=kernel, n_hidden=9, alpha=0.3).fit(X, y)
-    gone = fitted.emptied().partial_fit(X[200:], y[200:])
-    left = fitted.emptied().fit_moments(fitted.moments_ - gone.moments_)
-    same(left, fitted.emptied().partial_fit(X[:200], y[:200]), X)
-    assert left.classes_.tolist() == [0, 1, 2, 3]
-
-
-def in_chunks(model, cuts, *arrays):
-    for i, j in itertools.pairwise([0, *cuts, arrays[0].shape[0]]):
-        model.partial_fit(*(a[i:j] for a in arrays))
-    return model
-
-
-@pytest.fixture
-def soon(monkeypatch):
-    """Let streams make their maps of 100 samples."""
-    pretend(monkeypatch, "maps of few samples")
-
-
 def test_a_map_is_made_of_a_thousand_samples():
     X, y = blobs(1200, d=2)
     for first in (999, 1000, 1001):
@@ -179,51 +139,25 @@ def test_a_map_is_made_of_a_thousand_samples():
         assert (map_of(model) is not None) == (first >= 1000)
         model.partial_fit(X[first:], y[first:])
         np.testing.assert_allclose(map_of(model).centre, X[:1000].mean(axis=0), atol=1e-12)
-    whole = small(n_hidden=5, alpha=1.0).fit(X, y)
-    np.testing.assert_allclose(map_of(whole).centre, X.mean(axis=0), atol=1e-12)
-    merged = [small(n_hidden=5).partial_fit(X[i::2], y[i::2]) for i in (0, 1)]
-    assert map_of(merged[0].merge(merged[1])) is not None
-
-
-def test_classes_may_come_late():
-    X, y = blobs(300, c=4)
-    few = y < 2
-    model = small(alpha=0.5).fit(X[few], y[few])
-    map = map_of(model)
-    model.partial_fit(X[~few], y[~few])
-    assert map_of(model) is map
-    assert model.classes_.tolist() == [0, 1, 2, 3]
-    W, eigenvalues = oracle.discriminants(explicit(model, X), y, 0.5)
-    np.testing.assert_allclose(model.components_, W.T, atol=1e-9)
-    np.testing.assert_allclose(model.eigenvalues_, eigenvalues, rtol=1e-9)
-
-
-def test_half_life_is_a_weight_behind_the_map(soon):
-    X, y = circles(160)
-    weight = 0.5 ** (np.arange(160)[::-1] / 40)
-    model = in_chunks(small(half_life=40, alpha=0.01), [90, 130], X, y)
-    Z = explicit(model, X)
-    W, eigenvalues = oracle.discriminants(Z, y, 0.01, weight)
-    np.testing.assert_allclose(model.eigenvalues_, eigenvalues, rtol=1e-7)
-    np.testing.assert_allclose(model.components_, W.T, atol=1e-6)
-    centre = np.average(X[:100], axis=0, weights=weight[:100])
-    np.testing.assert_allclose(map_of(model).centre, centre, atol=1e-12)
+    one, other = (small(n_hidden=5).partial_fit(X[i::2], y[i::2]) for i in (0, 1))
+    assert map_of(one.merge(other)) is not None
 
 
 @pytest.mark.slow
 def test_two_fits_have_two_maps():
     X, y = circles()
     a, b = small().fit(X, y), small().fit(X[:200], y[:200])
-    before = a.components_.copy()
+    before = bytes_of(a)
     with pytest.raises(ValueError, match=r"^expected moments with one map .* emptied\(\)"):
         a.merge(b)
-    np.testing.assert_array_equal(a.components_, before)
+    assert bytes_of(a) == before
     # samples without a map yet take that of the others, in any order
     few = small().partial_fit(X[200:], y[200:])
     one, two = copy.deepcopy(b).merge(few), copy.deepcopy(few).merge(b)
     same(one, two, X)
     same(one, copy.deepcopy(b).partial_fit(X[200:], y[200:]), X)
-    same(small().merge(a), a, X)
+    gone = b.emptied().partial_fit(X[200:], y[200:])
+    same(b.emptied().fit_moments(one.moments_ - gone.moments_), b, X)
 
 
 def test_emptied_before_and_after_the_map():
@@ -234,15 +168,11 @@ def test_emptied_before_and_after_the_map():
         small().partial_fit(X[:0], y[:0]).emptied()
     stream = small().partial_fit(X[:80], y[:80])
     empty = stream.emptied()
-    assert map_of(stream) is not None  # it stays as it is from now on
     assert (empty.n_samples_seen_, empty.classes_.tolist()) == (0, [])
     assert not empty.components_.any()
     empty.partial_fit(X[80:], y[80:])
     stream.partial_fit(X[80:], y[80:])
-    same(empty.merge(small().merge(stream.emptied().partial_fit(X[:80], y[:80]))), stream, X)
-
-
-# -- forms and types -------------------------------------------------------------------------------
+    same(empty.merge(stream.emptied().partial_fit(X[:80], y[:80])), stream, X)
 
 
 def test_an_offset_changes_nothing():
@@ -252,42 +182,6 @@ def test_an_offset_changes_nothing():
     np.testing.assert_allclose(far.transform(X + 1e8), near.transform(X), atol=1e-5)
     np.testing.assert_array_equal(far.predict(X + 1e8), near.predict(X))
 
-
-# -- extremes --------------------------------------------------------------------------------------
-
-
-def spoilt(kind):
-    X, y = circles(60)
-    return {
-        "constant feature": (np.column_stack([X, np.full(60, 7.0)]), y),
-        "a class of one sample": (X, np.append(y[:-1], 2)),
-        "classes of one sample": (X[:9], np.arange(9)),
-        "two samples": (X[:2], np.arange(2)),
-        "large": (X * 1e140, y),
-        "small": (X * 1e-140, y),
-        "one far": (np.vstack([X[:-1], [1e140, 0]]), y),
-    }[kind]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize(("verb", "alpha"), [("fit", "cv"), ("partial_fit", "cv"), ("fit", 0.0)])
-@pytest.mark.parametrize("kind", ["constant feature", "a class of one sample", "one far", "large",
-                                  "classes of one sample", "two samples", "small"])  # fmt: skip
-def test_unusual_samples_give_numbers(kind, verb, kernel, alpha):
-    X, y = spoilt(kind)
-    model = getattr(small(kernel=kernel, alpha=alpha), verb)(X, y)
-    for found in (model.components_, model.transform(X), model.predict_proba(X)):
-        assert np.isfinite(found).all()
-    if kind != "one far" and alpha:
-        assert model.score(X, y) > 0.6
-
-
-def everything(model):
-    return bytes_of(model) if model.__sklearn_is_fitted__() else sorted(vars(model))
-
-
-# -- files that do not fit -------------------------------------------------------------------------
 
 FORGED = {
     "map_seed": np.array(7), "map_kernel": np.array(2), "map_hidden": np.array(31),
@@ -306,38 +200,9 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path, name):
         narrows.load(path)
 
 
-# -- real data, and much of it --------------------------------------------------------------------
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("name", "least"),
-    [("monk1", 0.95), ("balance_scale", 0.90), ("ionosphere", 0.91), ("digits", 0.98)],
-)
-def test_classes_that_no_plane_separates(data, name, least):
-    parts = ["monk1_train", "monk1_test"] if name == "monk1" else [name]
-    X, y = (
-        load_digits(return_X_y=True)
-        if name == "digits"
-        else (np.concatenate(part) for part in zip(*(uci(data, n) for n in parts), strict=True))
-    )
-    folds = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
-    found = [KernelSRDA().fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds]
-    assert np.mean(found) >= least
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_numbers_out_of_range_are_named_and_change_nothing(form, monkeypatch):
-    X, y = circles(160)
-    X = np.column_stack([X, np.zeros(160)])
-    bad = X.copy()
-    bad[-1, 2] = 1e300
-    pretend(monkeypatch, "blocks of random features", 20)  # the last of many blocks fails
-    for model in (small(), small().partial_fit(X, y), small().fit(X, y)):
-        before = everything(model)
-        for verb in ("fit", "partial_fit"):
-            with pytest.raises(RangeError, match="'x2'"):
-                getattr(model, verb)(form(bad), y)
-        assert everything(model) == before
-    assert model.partial_fit(form(X), y).n_samples_seen_ == 320
+def test_a_sample_far_away_without_a_ridge_gives_numbers():
+    X, y = circles(60)
+    X[-1] = [1e140, 0]
+    model = small(alpha=0.0).fit(X, y)
+    for found in (model.components_, model.transform(X), model.predict_proba(X)):
+        assert np.isfinite(found).all()

@@ -6,8 +6,6 @@ one, and the messages.
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,31 +16,19 @@ from narrows.testing import checks, laws
 from tests.cases import (
     ADDITIVE,
     ALL,
-    IDR_QR,
     KERNEL,
     NUMERIC,
-    ONLINE,
     ONLINE_SRDA,
     PROJECTORS,
     SELECTORS,
     STREAMED,
     WEIGHTED,
-    answer,
-    assert_same,
 )
 from tests.conftest import EVERYTHING
 from tests.oracles.dense import best_subset, scatters
 
 # small random data often have no feature worth selecting
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*expected a positive score of")
-
-every = pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
-selector = pytest.mark.parametrize("case", SELECTORS, ids=lambda case: case.name)
-projector = pytest.mark.parametrize("case", PROJECTORS, ids=lambda case: case.name)
-streamed = pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
-
-
-# -- the laws of narrows.testing -----------------------------------------------------------------
 
 
 def table():
@@ -92,19 +78,7 @@ def test_which_laws_apply_to_which_methods():
         assert case.expected_to_fail.keys() <= applying[case.name]
 
 
-# -- the same numbers in another form ------------------------------------------------------------
-
-
-@every
-def test_a_pickle_is_the_same_estimator(case):
-    fitted = case.new().fit(*case.labelled())
-    assert_same(pickle.loads(pickle.dumps(fitted)), fitted, rtol=0, atol=0)
-
-
-# -- the optimum ---------------------------------------------------------------------------------
-
-
-@selector
+@pytest.mark.parametrize("case", SELECTORS, ids=lambda case: case.name)
 @given(seed=st.integers(0, 50), is_sparse=st.booleans())
 def test_scores_are_those_of_the_definition_and_the_best_set_is_chosen(case, seed, is_sparse):
     X, y = case.labelled(n=40, seed=seed, sparse=is_sparse)
@@ -118,7 +92,7 @@ def test_scores_are_those_of_the_definition_and_the_best_set_is_chosen(case, see
         assert expected[kept].sum() == pytest.approx(best, rel=1e-8)
 
 
-@projector
+@pytest.mark.parametrize("case", PROJECTORS, ids=lambda case: case.name)
 @given(seed=st.integers(0, 50), is_sparse=st.booleans())
 def test_directions_are_the_eigenvectors_of_the_explicit_matrix(case, seed, is_sparse):
     X, y = case.labelled(seed=seed, sparse=is_sparse)
@@ -133,21 +107,3 @@ def test_directions_are_the_eigenvectors_of_the_explicit_matrix(case, seed, is_s
     for w, u in zip(W[:2], U.T[::-1], strict=False):  # the two of positive eigenvalue
         assert abs(w @ u) == pytest.approx(1, abs=1e-9)
     assert (W[np.arange(p), np.abs(W).argmax(axis=1)] > 0).all()
-
-
-# -- the edges, and their messages ---------------------------------------------------------------
-
-
-@streamed
-def test_one_sample_starts_at_most_one_direction(case):
-    X, y = case.labelled()
-    stream = case.new().partial_fit(X[:0], y[:0])
-    assert len(stream.classes_) == 0
-    stream.partial_fit(X[:1], y[:1])
-    if "0.2, 0.3" in case.name:  # three priors wait for three classes
-        return
-    assert all(not np.isnan(a).any() for a in answer(stream).values() if a.dtype.kind == "f")
-    if hasattr(stream, "components_"):
-        started = np.any(stream.components_ != 0, axis=1).sum()
-        at_once = case in ONLINE + IDR_QR or "OCM" in case.name  # not about an origin
-        assert started == (1 if at_once else 0)

@@ -1,30 +1,20 @@
-"""Moments say what samples say, and they add up."""
+"""Moments say what samples say, in folds, too, and they add up."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
 import itertools
-import signal
+import pickle
 import tracemalloc
-from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from tests.inside import (
-    Moments,
-    SchemaError,
-    Second,
-    Squares,
-    Targets,
-    about_origin,
-    before,
-    hashes,
-    pretend,
-)
+from tests.cases import labelled
+from tests.inside import Moments, Pass, Presence, SchemaError, before, pretend
+from tests.oracles.hashes import hashes
 
 KINDS = "plain", "offset", "float32", "sparse"
 SECONDS = None, "total", "class", "cross"
@@ -73,9 +63,6 @@ def batches(n, sizes=(1, 20, 90)):
     return [slice(a, min(b, n)) for a, b in itertools.pairwise(ends) if a < n]
 
 
-# -- against formulas ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("tables", ["arrays", "non-zeros"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("several", [False, True])
@@ -108,41 +95,19 @@ def test_moments_are_what_formulas_say(kind, several, tables, monkeypatch):
     close(numbers.target_mean, w @ T / w.sum())
 
 
-# -- laws ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("second", SECONDS)
-def test_dense_and_sparse_samples_add_up_in_any_order(second):
-    X, y, _, w = samples("sparse", d=400)
-    whole = Moments.of(dense(X), y, w, second=second, keep=50)
-    for forms in ([dense, sparse.csr_array], [sparse.csr_array, dense]):
-        m = Moments(400, second=second, keep=50)
-        for k, b in enumerate(batches(len(y))):
-            m.update(forms[k % 2](X[b]), y[b], w[b])
-        close(m.means, whole.means)
-        if second:
-            close(m.variances(), whole.variances())
-        assert (m.samples.keys == whole.samples.keys).all()
-
-
 @pytest.mark.parametrize(("second", "numeric"), BOTH)
 def test_subtraction_leaves_nothing_of_what_was_added(second, numeric):
     X, y, T, _ = samples("offset")
     y, args = T if numeric else y, {"second": second, "numeric": numeric}
-    first, more = X.copy(), X * 1e3
-    first[:, 5] = 0
-    a, b = Moments.of(first, y, **args), Moments.of(more, y, **args)
+    X[:, 5] = 0
+    a, b = Moments.of(X, y, **args), Moments.of(X * 1e3, y, **args)
     close((a + b - b).mean, a.mean, 1e-6)
-    assert numeric or not (a - a).means.any()
-    with pytest.raises(ValueError, match="at most"):
-        a - 2 * b
-    with pytest.raises(ValueError, match="one kind"):
-        a - Moments.of(X, y, keep=3, **args)
-    with pytest.raises(TypeError, match="other moments"):
-        a - 3
+    for word, other in (("at most", 2 * b), ("one kind", Moments.of(X, y, keep=3, **args))):
+        with pytest.raises(ValueError, match=word):
+            a - other
     if second:
         with pytest.raises(ValueError, match="negative variance"):
-            a - Moments.of(first + np.arange(len(first))[:, None] * 1e6, y, **args) * 0.9
+            a - Moments.of(X + np.arange(len(X))[:, None] * 1e6, y, **args) * 0.9
 
 
 @pytest.mark.parametrize(("second", "numeric"), BOTH)
@@ -175,17 +140,6 @@ def bits(m):
     return {name: (a.shape, a.tobytes()) for name, a in copy.deepcopy(m).to_arrays().items()}
 
 
-def test_kept_samples_do_not_depend_on_batches_and_may_be_other_ones():
-    X, y, _, _ = samples()
-    whole, order = Moments.of(X, y, keep=50), np.random.default_rng(0).permutation(len(y))
-    parts = sum(Moments.of(X[order[b]], y[order[b]], keep=50) for b in batches(len(y)))
-    assert (parts.samples.X == whole.samples.X).all()
-    m = Moments.of_coordinates(2, 50, 8)
-    m.add(X[:, :2], Targets.of_labels(X, y), (X, hashes(X)))
-    assert (m.samples.X == whole.samples.X).all()
-    assert m.emptied().kept.width == 8
-
-
 def test_memory_of_sparse_samples_and_of_large_tables():
     X = sparse.random_array((2000, 20_000), density=1e-3, format="csr", rng=0)
     y = np.arange(2000) % 300
@@ -194,11 +148,9 @@ def test_memory_of_sparse_samples_and_of_large_tables():
     assert tracemalloc.get_traced_memory()[1] < 20e6  # dense samples: 320 MB; sums: 48 MB each
     tracemalloc.stop()
     assert m.nbytes < 2e6
+    assert Moments(3, second="cross").nbytes < 100
     close(Moments.from_arrays((m + m - m).to_arrays()).variances(), m.variances())
     close(Moments.of(X, y % 7, second="total", numeric=True).mean, m.mean)
-
-
-# -- in place --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -216,28 +168,6 @@ def test_errors_leave_moments_as_they_were(kind, second, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         m.update(X, y)
     assert bits(m) == before
-
-
-@pytest.mark.timeout(60)
-def test_an_interrupt_waits_for_the_block(monkeypatch):
-    X, y, _, _ = samples(n=6000)
-    m, n = Moments(8, second="cross"), len(y)
-    pretend(monkeypatch, "tiny blocks")
-    add = type(m.second_moment).add
-
-    def interrupted(self, *args):
-        signal.raise_signal(signal.SIGINT)
-        add(self, *args)
-
-    monkeypatch.setattr(type(m.second_moment), "add", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        m.update(X, y)
-    monkeypatch.undo()
-    assert 0 < m.n_samples < n
-    close(m.covariance(), np.cov(X[: m.n_samples].T, bias=True))
-
-
-# -- storage ---------------------------------------------------------------------------------------
 
 
 def stored():
@@ -261,8 +191,8 @@ def test_stored_moments_keep_all_bits_and_forged_ones_are_refused():
         assert bits(Moments.from_arrays(arrays)) == bits(m)
         for name, a in arrays.items():
             flat = a.ravel()
-            forged = [None, np.array("x"), a.astype(object), a.astype("S"), np.zeros(0), a[None],
-                      flat, np.repeat(a[None], 3, 0), flat[1:], flat[:1]]  # fmt: skip
+            forged = [None, np.array("x"), a.astype(object), a.astype("S"), np.zeros(0), a[None]]
+            forged += [flat, np.repeat(a[None], 3, 0), flat[1:], flat[:1]]
             for value in (-1, 2**31, 2**62) if a.dtype.kind in "iu" else ():
                 forged.append(np.full_like(a, value % np.iinfo(a.dtype).max))
             for value in (-1, np.nan, 1e300) if a.dtype.kind == "f" else ():
@@ -288,6 +218,7 @@ def use(m):
             act()
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("before", [before.ClassStats, before.TargetStats])
 def test_names_of_0_3_warn_and_make_moments(before):
     X, y, T, _ = samples()
@@ -296,53 +227,122 @@ def test_names_of_0_3_warn_and_make_moments(before):
     now = Moments.of(X, Y, second="total", keep=3, numeric=numeric)
     with pytest.warns(DeprecationWarning, match=f"{before.__name__} was renamed in version 0.4"):
         m = before(8, second=second, kept=3).update(X, Y)
-    with pytest.warns(DeprecationWarning, match=r"Use Moments\.of\(X, y, second="):
-        assert bits(before.of(X, Y, second=second, kept=3)) == bits(m) == bits(now)
-    for wrong in ({"folds": 3}, {"presence": True}):
-        if not (numeric and "presence" in wrong):
-            with (
-                pytest.warns(DeprecationWarning, match="0.4"),
-                pytest.raises(ValueError, match="Moments"),
-            ):
-                before(8, **wrong)
+    assert bits(before.of(X, Y, second=second, kept=3)) == bits(m) == bits(now)
+    for wrong in [{"folds": 3}] if numeric else [{"folds": 3}, {"presence": True}]:
+        with pytest.raises(ValueError, match="Moments"):
+            before(8, **wrong)
 
 
-# -- a new second moment ---------------------------------------------------------------------------
+K = 3
+PASSES = {
+    "first": {},
+    "total": {"second": "total"},
+    "class": {"second": "class"},
+    "cross": {"second": "cross"},
+    "presence": {"map": Presence(7)},
+    "kept": {"second": "cross", "keep": 12},
+}
+passes = pytest.mark.parametrize("kind", PASSES.values(), ids=PASSES)
+FORMS = {"dense": np.asarray, "sparse": sparse.csr_array}
+forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 
 
-@pytest.mark.parametrize("kind", ["plain", "sparse"])
-def test_a_new_second_moment_is_one_class(kind):
-    @dataclass(eq=False)
-    class Cubes(Squares):
-        kind = "cubes"
+@pytest.fixture(params=["arrays", "non-zeros", "few non-zeros at a time"])
+def tables(request, monkeypatch):
+    if request.param != "arrays":
+        pretend(monkeypatch, request.param)
 
-        cubes: Annotated[np.ndarray, "f8", "d"]
 
-        @classmethod
-        def zeros(cls, n_classes, n_features):
-            return cls(Squares.zeros(n_classes, n_features).table, np.zeros(n_features))
+def data(n=71):
+    X, y = labelled(n=n, sparse=True)
+    return X, y, np.random.default_rng(0).integers(0, 3, n) / 2
 
-        def add(self, X, T, weight, origin):
-            Z = about_origin(X, origin)
-            self.cubes += weight @ (Z.power(3) if sparse.issparse(Z) else Z**3)
 
-        def about(self, shift, weights, sums):
-            more = 3 * self.squares + 3 * shift * sums.sum(axis=0) + weights.sum() * shift**2
-            new = super().about(shift, weights, sums)
-            new.cubes = self.cubes + shift * more
-            return new
+def several(y):
+    """An indicator matrix: some samples have two labels, some none."""
+    Y = (y[:, None] == np.unique(y)).astype(int)
+    Y[::5, 0], Y[4::7] = 1, 0
+    return Y
 
-    try:
-        (X, y, _, w), d = samples(kind), 8
-        each = [Moments.of(X[b], y[b], w[b], second="cubes", keep=5) for b in batches(len(y))]
-        m = Moments.summed(each) + 0.5 * each[2] - 0.5 * each[2]
-        for got in (m, m.widen(d), Moments.from_arrays(m.to_arrays())):
-            close(got.about(None).second_moment.cubes, w @ dense(X) ** 3)
-            close(got.variances(), Moments.of(X, y, w, second="total").variances())
-        close((m * 2).widen(d + 1).about(None).second_moment.cubes[:d], 2 * w @ dense(X) ** 3)
-        before = bits(m)
-        m.copy().update(X, y)
-        assert bits(m) == before
-        assert m.reduced("total").second == "total"
-    finally:
-        del Second.kinds["cubes"]
+
+def learned(X, y, weight=None, **kind):
+    """A pass, and the moments of samples that came in batches."""
+    step = Pass(n_folds=K, **kind)
+    state = step.empty(X.shape[1])
+    for a, b in itertools.pairwise([0, 1, 1, 3, 14, 54, X.shape[0]]):
+        state = step.add(state, X[a:b], y[a:b], None if weight is None else weight[a:b])
+    return step, state
+
+
+def assert_holds(m, X, y, w, second=None, keep=0, map=None):
+    """What moments say is what NumPy computes of these samples."""
+    assert m.n_samples == len(X)
+    keys = hashes(X)
+    X = X if map is None else (X != 0).astype(float)
+    Y = (y if y.ndim == 2 else y[:, None] == m.classes) * w[:, None]
+    np.testing.assert_allclose(m.counts, Y.sum(axis=0), atol=1e-12)
+    np.testing.assert_allclose(m.sums, Y.T @ X, atol=1e-9)
+    if second is not None:
+        of = Y if second == "class" else Y.sum(axis=1)
+        np.testing.assert_allclose(m.squares, of.T @ X**2, atol=1e-9)
+    if second == "cross":
+        np.testing.assert_allclose(m.cross, (X.T * Y.sum(axis=1)) @ X, atol=1e-9)
+    if keep:
+        pairs = [(key, j) for key, row in zip(keys, Y, strict=True) for j in np.flatnonzero(row)]
+        kept = m.samples
+        assert list(zip(kept.keys, kept.code, strict=True)) == sorted(set(pairs))[:keep]
+
+
+@passes
+@forms
+@pytest.mark.parametrize("labels", ["one", "weighted", "several"])
+def test_every_fold_has_the_moments_of_every_kth_sample(kind, form, labels, tables):
+    X, y, weight = data()
+    y = several(y) if labels == "several" else y
+    weight = weight if labels == "weighted" else np.ones(len(y))
+    step, state = learned(form(X), y, weight, **kind)
+    kind = {**kind, "keep": 0} if labels == "weighted" else kind  # weights of 0 are not kept
+    again, read = Pass.of_arrays(step.to_arrays(state), step)
+    assert (again.second, again.keep, again.n_folds) == (step.second, step.keep, K)
+    for found in (state, read, pickle.loads(pickle.dumps(state))):
+        for k, m in enumerate(found):
+            assert_holds(m, X[k::K], y[k::K], weight[k::K], **kind)
+
+
+def test_an_error_in_one_fold_changes_none():
+    X, y, _ = data()
+    step, state = learned(X, y, second="class")
+    before, bad = step.to_arrays(step.summed([state])), X[:6].copy()
+    bad[4, 2] = 1e300
+    with pytest.raises(ValueError, match="in feature 2"):
+        step.add(state, bad, y[:6])
+    after = step.to_arrays(state)
+    for name, array in before.items():
+        np.testing.assert_array_equal(after[name], array, err_msg=name)
+
+
+def of_another_kind(arrays):
+    step, state = learned(*data()[:2], second="class")
+    other = {k: v for k, v in step.to_arrays(state).items() if k.startswith("fold1_")}
+    return {k: v for k, v in arrays.items() if not k.startswith("fold1_")} | other
+
+
+FORGED = {
+    "two passes": (of_another_kind, "one kind"),
+    "one fold": (lambda a: a | {"folds": np.array(1)}, "folds"),
+    "many folds": (lambda a: a | {"folds": np.array(1001)}, "folds"),
+    "a fraction": (lambda a: a | {"folds": np.array(3.0)}, "type i8"),
+    "a fold too many": (lambda a: a | {"folds": np.array(4)}, "got none"),
+    "a class less": (lambda a: a | {"fold1_tt": a["fold1_tt"][:2]}, "tt"),
+    "negative": (lambda a: a | {"fold1_tt": -a["fold1_tt"]}, "tt"),
+    "narrow": (lambda a: a | {"fold2_tx": a["fold2_tx"][:, :4]}, "shape"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_arrays_are_refused(name):
+    X, y, _ = data()
+    step, state = learned(X, y, second="total")
+    forge, word = FORGED[name]
+    with pytest.raises((SchemaError, ValueError), match=word):
+        Pass.of_arrays(forge(step.to_arrays(state)), Pass(n_folds=K, second="total"))

@@ -1,4 +1,4 @@
-"""``refine=True``: one Newton step of logistic regression, computed on the rows."""
+"""``refine=True``, computed on the rows; and probabilities that kept samples calibrate."""
 
 from __future__ import annotations
 
@@ -7,25 +7,22 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
 
 import narrows
-from narrows import LDA, SRDA
-from tests.inside import LogOdds, Refine, SchemaError, local, refined
+from narrows import LDA, SRDA, OnlineSRDA
+from tests.inside import LogOdds, Refine, SchemaError, calibration, local, refined
 
 RIDGE = {SRDA: "alpha", LDA: "mu"}
 
 
 def samples(n=1000, d=12, seed=0):
     return make_classification(n, d, n_informative=5, flip_y=0.1, weights=[0.8], random_state=seed)
-
-
-def made(kind, ridge, **more):
-    return kind(**{RIDGE[kind]: ridge}, **more)
 
 
 def newton(X, y, eta, alpha, weight=None):
@@ -39,12 +36,11 @@ def newton(X, y, eta, alpha, weight=None):
     return b[:-1], b[-1]
 
 
-def assert_is(model, b, unit=1.0):
+def assert_is(model, b):
     coef, intercept = b
     near = {"rtol": 0, "atol": 1e-8 * max(np.abs(coef).max(), 1.0)}
-    np.testing.assert_allclose(model.coef_[0] * unit, coef, **near)
-    if np.isscalar(unit):
-        np.testing.assert_allclose(model.intercept_[0], intercept, **near)
+    np.testing.assert_allclose(model.coef_[0], coef, **near)
+    np.testing.assert_allclose(model.intercept_[0], intercept, **near)
 
 
 @pytest.mark.parametrize("ridge", [0.5, 20.0, "scale", "auto"])
@@ -53,8 +49,8 @@ def assert_is(model, b, unit=1.0):
 def test_it_is_a_newton_step(kind, weighted, ridge):
     X, y = samples()
     weight = np.random.default_rng(0).uniform(0.5, 2, len(y)) if weighted else None
-    first = made(kind, ridge).fit(X, y, weight)
-    model = made(kind, ridge, refine=True).fit(X, y, weight)
+    first = kind(**{RIDGE[kind]: ridge}).fit(X, y, weight)
+    model = clone(first).set_params(refine=True).fit(X, y, weight)
     alpha = getattr(model, f"{RIDGE[kind]}_")
     assert_is(model, newton(X, y, first.decision_function(X), alpha, weight))
     if ridge == 0.5:
@@ -66,15 +62,6 @@ def test_it_is_a_newton_step(kind, weighted, ridge):
     between = np.average((means[y] - np.average(Z, weights=w)) ** 2, weights=w)
     ratio = between if kind is LDA else between / (1 + between)
     np.testing.assert_allclose(model.eigenvalues_, [ratio], rtol=1e-10)
-
-
-def test_an_indicator_matrix_counts_pairs():
-    X, y = samples(300)
-    T = np.eye(2, dtype=int)[y]
-    T[:50] = 1  # of both classes
-    every, labels = np.vstack([X, X[:50]]), np.append(y, 1 - y[:50])
-    eta = SRDA(alpha=1.0).fit(X, T).decision_function(every)
-    assert_is(SRDA(alpha=1.0, refine=True).fit(X, T), newton(every, labels, eta, 1.0))
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0])
@@ -89,9 +76,6 @@ def test_ten_steps_are_logistic_regression(C):
     expected = LogisticRegression(C=C, tol=1e-10, max_iter=10_000).fit(X, y)
     np.testing.assert_allclose(start.coef, expected.coef_[0], rtol=0, atol=1e-4)
     assert start.intercept == pytest.approx(expected.intercept_[0], abs=1e-4)
-
-
-# -- schedules -------------------------------------------------------------------------------------
 
 
 def test_merged_steps_have_the_starts_of_their_parts():
@@ -136,9 +120,6 @@ def test_forged_states_are_refused(forged):
         Refine.of_arrays(arrays, step)
 
 
-# -- the ridge, and steps that are too long --------------------------------------------------------
-
-
 def test_the_ridge_predicts_each_kept_sample_by_the_others():
     X, y = samples(150, 8)
     model = SRDA(refine=True).fit(X, y)
@@ -172,39 +153,18 @@ def test_a_step_that_loses_the_classes_is_not_taken(given):
     assert losses[1] <= losses[0] + 0.01
 
 
-# -- the command line ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
-    ("given", "kind", "more"),
-    [
-        ("sparse", {"alpha": 1.0}, {}),
-        ("units", {"alpha": 2.0}, {"standardize": True}),
-        ("few", {"alpha": 3000.0}, {}),  # of which the classifier is not sure of all
-        ("no kept samples", {"alpha": "auto"}, {"keep": 0}),
-    ],
+    "given", [{"alpha": 1.0}, {"alpha": "auto"}, {"standardize": True, "alpha": 2.0}, {"keep": 0}]
 )
-def test_samples_of_any_form(given, kind, more):
-    X, y = samples(60, 300) if given == "few" else samples()
-    unit = np.geomspace(1e-3, 1e3, X.shape[1]) if given == "units" else np.ones(X.shape[1])
-    Z = X * (np.abs(X) > 0.7) if given == "sparse" else X * unit
-    rows, names = csr_array(Z) if given == "sparse" else Z, np.array(["yes", "no"])[y]
-    first, model = (SRDA(**kind, **more, refine=each).fit(rows, names) for each in (False, True))
-    deviation = Z.std(axis=0) if given == "units" else 1.0
-    R = (Z - Z.mean(axis=0)) / deviation if given == "units" else Z
-    assert_is(model, newton(R, 1 - y, first.decision_function(rows), model.alpha_), deviation)
-    assert list(model.classes_) == ["no", "yes"]
-
-
-@pytest.mark.parametrize("ridge", [1.0, "auto"])
-def test_chunks_orders_and_layouts_give_the_fit(ridge):
+def test_chunks_orders_and_forms_give_the_fit(given):
     X, y = samples()
-    whole = SRDA(alpha=ridge, refine=True).fit(X, y)
-    chunks = [(X[s : s + 70], y[s : s + 70]) for s in range(0, 1000, 70)]
+    X *= np.abs(X) > 0.7
+    model = SRDA(**given, refine=True)
+    whole, chunks = clone(model).fit(X, y), [(X[s::14], y[s::14]) for s in range(14)]
     for other in (
-        local.fit(SRDA(alpha=ridge, refine=True), chunks),
-        SRDA(alpha=ridge, refine=True).fit(np.asfortranarray(X), y),
-        SRDA(alpha=ridge, refine=True).fit(X[::-1], y[::-1]),
+        local.fit(clone(model), chunks),
+        clone(model).fit(csr_array(X), y),
+        clone(model).fit(X[::-1], np.array(["no", "yes"])[y[::-1]]),
     ):
         np.testing.assert_allclose(other.coef_, whole.coef_, rtol=1e-9)
         assert other.alpha_ == pytest.approx(whole.alpha_)
@@ -212,13 +172,65 @@ def test_chunks_orders_and_layouts_give_the_fit(ridge):
 
 def test_a_stream_starts_with_its_first_batch_and_is_saved(tmp_path):
     X, y = samples()
-    one, batch = SRDA(refine=True), SRDA(refine=True).fit(X[:300], y[:300])
-    one.partial_fit(X[:300], y[:300])
-    np.testing.assert_allclose(one.coef_, batch.coef_, rtol=1e-10)
+    one, whole = SRDA(refine=True).partial_fit(X[:300], y[:300]), SRDA(refine=True).fit(X, y)
     narrows.save(one, tmp_path / "m.narrows")
     loaded = narrows.load(tmp_path / "m.narrows")
     for model, start in product((one, loaded), range(300, 1000, 100)):
         model.partial_fit(X[start : start + 100], y[start : start + 100])
     np.testing.assert_array_equal(loaded.decision_function(X), one.decision_function(X))
-    whole = SRDA(refine=True).fit(X, y)
     assert log_loss(y, one.predict_proba(X)) < 1.02 * log_loss(y, whole.predict_proba(X))
+
+
+SETS = (
+    "balance_scale", "electricity_stream", "ionosphere", "iris", "monk1_train", "pima_diabetes",
+    "waveform", "wine",
+)  # fmt: skip
+
+
+def scores(n, c, seed=0):
+    """Log posteriors, and labels drawn by them."""
+    rng = np.random.default_rng(seed)
+    L = rng.normal(size=(n, c)) * 2 + np.linspace(0, 2, c)
+    return L, np.array([rng.choice(c, p=p) for p in softmax(L, axis=1)])
+
+
+def gradient(found, L, code, ridge):
+    """Of the objective by E and b, where A = I + E."""
+    c = L.shape[1]
+    Z, centre = L - L.mean(axis=1, keepdims=True), np.eye(c) - 1 / c
+    G = softmax(Z @ found.A + found.b, axis=1) - np.eye(c)[code]  # A is centred
+    return G.sum(axis=0) + found.b, centre @ (Z.T @ G + ridge * (found.A - centre))
+
+
+def test_a_matrix_is_found_where_scores_are_wrong():
+    centre = np.eye(3) - 1 / 3
+    wrong = centre @ np.diag([2.0, 1.0, 0.3]) @ centre  # of scores up to a term of the sample
+    L, code = scores(2000, 3)
+    found = calibration(L @ wrong, code, np.ones(2000), np.bincount(code), 1.0)
+    slopes = [gradient(found, L @ wrong, code, ridge) for ridge in (100.0, 10.0, 1.0)]
+    assert sum(max(np.abs(g).max() for g in each) < 1e-3 for each in slopes) == 1
+    L, code = scores(5000, 3, seed=1)
+    best, given, after = (log_loss(code, softmax(each, axis=1))
+                          for each in (L, L @ wrong, L @ wrong @ found.A + found.b))  # fmt: skip
+    assert after - best < 0.05 * (given - best)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [SRDA(), SRDA(refine=True), OnlineSRDA(random_state=0)], ids=repr)
+def test_mean_probabilities_are_the_shares_of_the_classes(model, data):
+    """Within two standard errors, of held-out and of kept samples, but for chance."""
+    away = []
+    for name in SETS:
+        rows = np.genfromtxt(data / f"{name}.csv", delimiter=",", skip_header=1, dtype=str)
+        X, y = rows[:, :-1].astype(float), rows[:, -1]
+        if getattr(model, "refine", False) and len(np.unique(y)) > 2:
+            continue
+        for seed in range(5):
+            X_fit, X_new, y_fit, y_new = train_test_split(
+                X, y, test_size=0.3, random_state=seed, stratify=y
+            )
+            model.fit(X_fit, y_fit)
+            differs = model.predict_proba(X_new) - (y_new[:, None] == model.classes_)
+            n = 1 / (1 / len(y_new) + 1 / min(2000, len(y_fit)))
+            away.extend(differs.mean(axis=0) / (differs.std(axis=0) / np.sqrt(n) + 1e-12))
+    assert (np.abs(away) > 2).mean() < 0.05

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -15,44 +16,36 @@ from examples.papers.printed.ioc import ioc
 from scipy import sparse
 
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC
-from tests.cases import bytes_of, labelled
+from tests.cases import labelled
 from tests.conftest import EVERYTHING, slow
-from tests.inside import pretend, state_of
-from tests.solvers import RuleOfIteration as Rule
-from tests.solvers import Span
+from tests.inside import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin")
 
 # estimator, the table written out, and how near they have to be
 METHODS = {
-    "IOC": (lambda p: IOC(p), ioc, 1e-10),
-    "IIS": (lambda p: IIS(p), iis, 1e-10),
-    "CCIPCA": (lambda p: CCIPCA(p), lambda X, y, p: ccipca(X, p), 1e-10),
-    "CCIPCA, amnesic": (
-        lambda p: CCIPCA(p, amnesic=2.0), lambda X, y, p: ccipca(X, p, 2.0), 1e-10,
-    ),
-    "IMMC, theta": (
-        lambda p: IMMC(p, eps=1.0, theta=1.0), lambda X, y, p: immc(X, y, p, 1.0), 1e-6,
-    ),
+    "IOC": (IOC, ioc, 1e-10),
+    "IIS": (IIS, iis, 1e-10),
+    "CCIPCA": (CCIPCA, lambda X, y, p: ccipca(X, p), 1e-10),
+    "CCIPCA, amnesic": (partial(CCIPCA, amnesic=2.0), lambda X, y, p: ccipca(X, p, 2.0), 1e-10),
+    "IMMC, theta": (partial(IMMC, eps=1.0, theta=1.0), partial(immc, theta=1.0), 1e-6),
     "IMMC, thetas": (
         lambda p: IMMC(p, eps=0.3, theta=0.2 + np.arange(p)),
         lambda X, y, p: immc(X, y, p, 0.2 + np.arange(p), eps=0.3), 1e-6,
     ),
     "IMMC, deflated": (
-        lambda p: IMMC(p, eps=1.0, theta=1.0, deflate_shift=True),
-        lambda X, y, p: immc(X, y, p, 1.0, deflate_shift=True), 1e-8,
+        partial(IMMC, eps=1.0, theta=1.0, deflate_shift=True),
+        partial(immc, theta=1.0, deflate_shift=True), 1e-8,
     ),
     "IMMC, auto": (
-        lambda p: IMMC(p, eps=1.0), lambda X, y, p: immc(X, y, p, "auto", deflate_shift=True), 1e-8,
+        partial(IMMC, eps=1.0), partial(immc, theta="auto", deflate_shift=True), 1e-8,
     ),
     "IMMC, auto, not deflated": (
-        lambda p: IMMC(p, eps=0.3, deflate_shift=False),
-        lambda X, y, p: immc(X, y, p, "auto", eps=0.3), 1e-8,
+        partial(IMMC, eps=0.3, deflate_shift=False), partial(immc, theta="auto", eps=0.3), 1e-8,
     ),
-    "ILDA": (lambda p: ILDA(p), ilda, 1e-8),
-    "ILDA, eta": (lambda p: ILDA(p, eta=0.003), lambda X, y, p: ilda(X, y, p, 0.003), 1e-8),
+    "ILDA": (ILDA, ilda, 1e-8),
+    "ILDA, eta": (partial(ILDA, eta=0.003), lambda X, y, p: ilda(X, y, p, 0.003), 1e-8),
 }  # fmt: skip
-every = pytest.mark.parametrize("method", METHODS)
 
 
 def stream(X, y, n, late, seed=0):
@@ -99,11 +92,8 @@ def uci(data, name):
     return np.array([line[:-1] for line in lines], dtype=float), np.array([x[-1] for x in lines])
 
 
-# -- the tables ----------------------------------------------------------------------------------
-
-
 @pytest.mark.more
-@every
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("is_sparse", [slow(False), True])
 @pytest.mark.parametrize(("c", "p"), [slow(4, 3), slow(2, 1), (3, 6)])
 def test_random_rows(method, is_sparse, c, p):
@@ -117,41 +107,6 @@ def test_random_rows(method, is_sparse, c, p):
     assert_follows(method, sparse.csr_array(X) if is_sparse else X, y, p)
 
 
-@pytest.mark.more
-@every
-@pytest.mark.parametrize("name", ["iris", slow("balance_scale")])
-def test_small_sets(data, method, name):
-    X, y = uci(data, name)
-    order = stream(X, y, 5000 if EVERYTHING else 1000, late=y[-1])
-    assert_follows(method, X[order], y[order], 2)
-
-
-# -- the basis -----------------------------------------------------------------------------------
-
-
-def learned(n, rule, p=3, c=4, d=30):
-    """A span that has learned n sparse samples."""
-    X, y = labelled(n=n, d=d, c=c, sparse=True)
-    made = Span(d, p)
-    made.add_sums(c)
-    made.learn(sparse.csr_array(X), np.unique(y, return_inverse=True)[1], rule, "centred")
-    return made
-
-
-def test_drift_is_measured_and_warned_of():
-    rule = Rule(1.0, 0.0, np.zeros(3))
-    made = learned(500, rule)
-    assert made.drift() < 1e-13
-    made.state.SV[1, 0] *= 1.001
-    assert made.drift() > 1e-6
-    made.rebased = 250  # so that a new basis is due
-    with pytest.warns(UserWarning, match="errors below 1e-06"):
-        made.learn(np.zeros((1, 30)), np.array([0]), rule, "centred")
-    assert made.drift() < 1e-13
-
-
-# -- the edges -----------------------------------------------------------------------------------
-
 TABLES = [(name, *METHODS[name][:2]) for name in ("IOC", "IIS", "CCIPCA", "IMMC, auto", "ILDA")]
 edges = pytest.mark.parametrize(("name", "make", "table"), TABLES, ids=lambda v: str(v)[:8])
 
@@ -161,15 +116,11 @@ edges = pytest.mark.parametrize(("name", "make", "table"), TABLES, ids=lambda v:
 def test_a_component_waits_for_a_sample_to_start_from(name, make, table, form):
     X, y = labelled(n=60, d=6, c=3)
     learner = make(2).partial_fit(form(np.zeros((5, 6))), ["ant"] * 5)
-    for found, shape in ((learner.components_, (2, 6)), (learner.eigenvalues_, (2,)),
-                         (learner.transform(np.eye(6)), (6, 2))):  # fmt: skip
-        np.testing.assert_array_equal(found, np.zeros(shape))
+    np.testing.assert_array_equal(learner.components_, np.zeros((2, 6)))
+    np.testing.assert_array_equal(learner.transform(np.eye(6)), np.zeros((6, 2)))
     learner.partial_fit(form(X[:1]), y[:1])
     np.testing.assert_allclose(np.abs(learner.components_[0]), np.abs(X[0]) / np.linalg.norm(X[0]))
     assert not learner.components_[1].any()
-    learner.partial_fit(form(X[1:]), y[1:])
-    assert np.isfinite(learner.components_).all()
-    assert (np.linalg.norm(learner.components_, axis=1) > 0.99).all()
 
 
 @edges
@@ -181,35 +132,14 @@ def test_more_components_than_columns_can_bear_is_an_error(name, make, table):
     assert_near(vectors(make(5).partial_fit(X, y)), expected, 1e-6)
 
 
-def test_a_vector_that_vanishes_waits_for_the_next_sample():
-    """In one column IMMC with theta = 0 can step onto 0 exactly; the table divides 0 by 0 then."""
-    rows, y = np.array([[1.0], [-2.0], [3.0], [1.0], [2.0]]), np.array([0, 0, 0, 1, 1])
-    made = IMMC(1, eps=1.0, theta=0.0)
-    for i in range(5):
-        made.partial_fit(rows[i : i + 1], y[i : i + 1])
-        assert np.isfinite(vectors(made)).all()
-    # v(2) = 1/2 - 1/2 u^2, which is 0 for u = -1, as x(2) = -1 makes it
-    made = IMMC(1, eps=1.0, theta=0.0).partial_fit([[1.0], [-1.0]], [0, 0])
-    np.testing.assert_array_equal(vectors(made), 0.0)
-    made.partial_fit([[5.0]], [1])
-    np.testing.assert_array_equal(vectors(made), 5.0)
-
-
 @pytest.mark.parametrize(("name", "tolerance"), [("IOC", 1e-12), ("IIS", 1e-9), ("CCIPCA", 1e-6)])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_long_rows_are_begun_on_whole_vectors(name, tolerance, form, monkeypatch):
-    """Where |x|^2 is far more than |x|, v_1 is all but u after one step, and u^2 next to nothing.
-
-    The written-out table rounds there too: CCIPCA's own error is 1e-10 at this size.
-    """
+def test_long_rows_are_begun_on_whole_vectors(name, tolerance, form):
+    """Where |x|^2 is far more than |x|, v_1 is all but u after one step, as in the table."""
     X, y = labelled(n=600, d=8, c=4)
     make, table, _ = METHODS[name]
-    X = 1000 * X
-    *_, expected = table(X, list(y), 5)
-    assert_near(vectors(make(5).partial_fit(form(X), y)), expected, tolerance)
-    if name != "IOC":
-        pretend(monkeypatch, "no digits are lost")
-        assert not np.allclose(vectors(make(5).partial_fit(form(X), y)), expected, rtol=1e-6)
+    *_, expected = table(1000 * X, list(y), 5)
+    assert_near(vectors(make(5).partial_fit(form(1000 * X), y)), expected, tolerance)
 
 
 def test_sparse_rows_may_follow_dense_ones_and_the_other_way_round():
@@ -222,27 +152,14 @@ def test_sparse_rows_may_follow_dense_ones_and_the_other_way_round():
             assert_near(vectors(mixed), vectors(method(3).partial_fit(X, y)), 1e-10)
 
 
-def test_batches_change_no_bit():
-    """Of more rows than the compiled step gets at a time."""
-    X, y = labelled(n=10_000, d=9, c=3, sparse=True)
-    X = sparse.csr_array(X)
-    expected = bytes_of(IMMC(3).partial_fit(X, y))
-    learner = IMMC(3)
-    for rows in batches(10_000):
-        learner.partial_fit(X[rows], y[rows])
-    assert bytes_of(learner) == expected
-
-
 @edges
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_repeated_samples_and_rows_on_a_line(name, make, table, form):
-    X, y = labelled(n=300, d=6, c=3)
-    learner = make(3).partial_fit(form(np.tile(X[:1], (200, 1))), np.array(["ant", "bee"] * 100))
-    found = learner.components_
-    assert np.isfinite(found).all()
-    if name not in ("IOC", "ILDA"):  # nothing but rounding is left to start the second from
-        assert not found[1:].any()
-    line = np.outer(np.arange(1.0, 101.0), X[0])
-    learner = make(3).partial_fit(form(line), np.array(["ant", "bee"] * 50))
-    assert np.isfinite(learner.components_).all()
+    X, y = labelled(n=200, d=6, c=3)
+    for length in (np.ones(200), np.arange(1.0, 201.0)):
+        learner = make(3).partial_fit(form(np.outer(length, X[0])), ["ant", "bee"] * 100)
+        found = learner.components_
+        assert np.isfinite(found).all()
+        if name not in ("IOC", "ILDA") and length[-1] == 1:  # nothing but rounding is left
+            assert not found[1:].any()
     assert np.isfinite(learner.partial_fit(form(X), y).components_).all()

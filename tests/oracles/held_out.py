@@ -31,18 +31,38 @@ def curve(method, X, y, weight=None, priors="empirical", K=5):
             (a, gain_a), (b, gain_b) = gains[one], gains[other]
             if a == b and not np.isclose(gain_a, gain_b, rtol=1e-12, atol=1e-15):
                 raise ValueError(f"features {one} and {other} tie: their order is rounding")
-        running, total = [], 0.0
-        for f in ordered:
-            total += gains[f][1]
-            running.append(total)
-        curves.append(running)
+        curves.append(np.cumsum([gains[f][1] for f in ordered]))
         sizes.append(weight[fold == k].sum())
-    share = np.array(sizes) / sum(sizes)
-    mean = sum(s * np.array(c) for s, c in zip(share, curves, strict=True))
-    spread = sum((s * (np.array(c) - mean)) ** 2 for s, c in zip(share, curves, strict=True))
-    error = np.sqrt(spread * K / (K - 1))
+    mean, error = averaged(curves, sizes)
+    return mean, error, elbow(mean, error[mean.argmax()])
+
+
+def centroids(X, y, size, weight=None, priors="empirical", K=5):
+    """OC: the held-out scatter of p directions, its standard error, and the number chosen."""
+    weight = np.ones(len(y)) if weight is None else weight
+    labels, fold, curves, share = np.unique(y), np.arange(len(y)) % K, [], []
+    for k in range(K):
+        others, held = (
+            Half(X[some], y[some], weight[some], labels, priors) for some in (fold != k, fold == k)
+        )
+        there, here = ({j: half.means[j] - half.centre for j in half.classes}
+                       for half in (others, held))  # fmt: skip
+        W = np.linalg.eigh(sum(others.p[j] * np.outer(d, d) for j, d in there.items()))[1]
+        W = W[:, ::-1][:, :size]
+        each = [held.p[j] * (W.T @ there[j]) * (W.T @ here[j]) for j in here if j in there]
+        curves.append(np.cumsum(np.sum(each, axis=0)))
+        share.append(held.n)
+    mean, error = averaged(curves, share)
     best = mean.argmax()
-    return mean, error, elbow(mean, error[best])
+    return mean, error, int((mean >= mean[best] - error[best]).argmax()) + 1
+
+
+def averaged(curves, sizes):
+    """The mean of the curves of folds by their sizes, and its standard error."""
+    share, K = np.array(sizes) / sum(sizes), len(sizes)
+    mean = share @ np.array(curves)
+    spread = share**2 @ (np.array(curves) - mean) ** 2
+    return mean, np.sqrt(spread * K / (K - 1))
 
 
 def elbow(mean, error):

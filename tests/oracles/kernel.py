@@ -1,11 +1,11 @@
-"""KernelSRDA in plain NumPy: coordinates, directions, predictions and held-out scores."""
+"""KernelSRDA in plain NumPy; held-out scores of ridges, of components and of MMC's eps."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, special
 from scipy.optimize import minimize_scalar
 
 GRID = 10.0 ** np.arange(-7, 3)
@@ -62,10 +62,14 @@ def discriminants(Z, code, alpha, weight=None):
 
 
 def log_posterior(Z, code, alpha, of, weight=None):
-    """Log posteriors of other samples, of normal classes with one covariance; -inf if unknown."""
+    """Log posteriors of other samples, of normal classes with one covariance; -inf if unknown.
+
+    The penalty `alpha` is a number, or a matrix.
+    """
     weight = np.ones(len(code)) if weight is None else weight
     N, m, means, within = moments(Z, code, weight)
-    A = linalg.solve((within + alpha * np.eye(Z.shape[1])) / N.sum(), (means - m).T, assume_a="pos")
+    penalty = alpha * np.eye(Z.shape[1]) if np.isscalar(alpha) else alpha
+    A = linalg.solve((within + penalty) / N.sum(), (means - m).T, assume_a="pos")
     offset = -0.5 * np.einsum("jk,kj->j", means - m, A)
     with np.errstate(divide="ignore"):
         return (of - m) @ A + offset + np.log(N / N.sum())
@@ -97,21 +101,63 @@ def parts(n_kept, n, width):
     return [range(a, b) for a, b in pairwise(ends.tolist()) if a < b]
 
 
+def held_out(Z, code, kept, width, classified):
+    """Log posteriors of kept samples, each part of them classified by the others, and codes."""
+    posteriors, codes = [], []
+    for some in parts(len(kept), len(code), width):
+        held = kept[list(some)]
+        rest = np.setdiff1d(np.arange(len(code)), held)
+        posteriors.append(classified(Z[rest], code[rest], Z[held]))
+        codes.append(code[held])
+    return np.vstack(posteriors), np.concatenate(codes)
+
+
+def log_likelihoods(Z, code, kept, width, classified):
+    """The log-likelihood of each kept sample, at the temperature that suits them all."""
+    found, codes = held_out(Z, code, kept, width, classified)
+    return calibrated(found, codes, np.ones(len(codes)), 1.0)[0]
+
+
 def curve(Z, code, kept, alphas, width):
     """The log-likelihood of each kept sample with each ridge, by a fit to all but its part.
 
     `kept` are places in Z, of which there is one sample each.
     """
+
+    def of(alpha):
+        return lambda X, code, held: log_posterior(X, code, alpha, held)
+
+    return np.array([log_likelihoods(Z, code, kept, width, of(alpha)) for alpha in alphas])
+
+
+def eps_curve(Z, code, kept, values):
+    """The log-likelihood of each kept sample by the directions of MMC with each eps."""
+
+    def of(eps):
+        def classified(X, code, held):
+            N, m, means, within = moments(X, code, np.ones(len(code)))
+            between = ((means - m).T * N) @ (means - m)
+            W = linalg.eigh(between - eps * within)[1][:, ::-1][:, : (N > 0).sum() - 1]
+            return log_posterior(X @ W, code, 0.0, held @ W)
+
+        return classified
+
+    return np.array([log_likelihoods(Z, code, kept, Z.shape[1], of(eps)) for eps in values])
+
+
+def component_curve(Z, code, kept, alpha, size):
+    """1 less the Brier score of each kept sample by the first discriminants of the others."""
     found = []
-    for alpha in alphas:
-        posteriors, codes = [], []
-        for some in parts(len(kept), len(code), width):
-            held = kept[list(some)]
-            rest = np.setdiff1d(np.arange(len(code)), held)
-            posteriors.append(log_posterior(Z[rest], code[rest], alpha, Z[held]))
-            codes.append(code[held])
-        every, of = np.vstack(posteriors), np.concatenate(codes)
-        found.append(calibrated(every, of, np.ones(len(of)), 1.0)[0])
+    for p in range(1, size + 1):
+
+        def classified(X, code, held, p=p):
+            W = discriminants(X, code, alpha)[0][:, :p]
+            return log_posterior(X @ W, code, alpha * W.T @ W, held @ W)
+
+        each, codes = held_out(Z, code, kept, Z.shape[1], classified)
+        t = calibrated(each, codes, np.ones(len(codes)), 1.0)[1]
+        share = special.softmax(each / t, axis=1)
+        found.append(1 - ((share - np.eye(share.shape[1])[codes]) ** 2).sum(axis=1))
     return np.array(found)
 
 
