@@ -10,12 +10,11 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from narrows import DF, IG, LDA, MMC, OC, OCFS, OCM, PCA, SRDA, OnlineSRDA, VarianceFS, Window
+from narrows import DF, IG, LDA, OC, OCFS, PCA, SRDA, OnlineSRDA, VarianceFS, Window
 from narrows.errors import ParameterError
 from tests.cases import labelled
-from tests.conftest import EVERYTHING, slow
+from tests.conftest import slow
 
-BATCHES = [[], [1, 2, 40], list(range(1, 300, 7 if EVERYTHING else 35)), [150], [299]]
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*gains? margin", "ignore:.*gain margin", "ignore:.*expected a positive score of"
 )
@@ -62,34 +61,10 @@ def test_a_class_that_faded_is_dropped():
     late = np.where(y == "ant", "bee", y)
     oc = OC(half_life=5).partial_fit(X, y)
     assert "ant" in oc.classes_
-    for _ in range(2):
-        oc.partial_fit(X, late)
+    oc.partial_fit(X, late).partial_fit(X, late)
     assert "ant" not in oc.classes_
-    assert oc.components_.shape == (1, 7)
     assert_same(oc, OC(half_life=5).fit(X, late), rtol=1e-6)
-    oc.partial_fit(X[:50], y[:50])
-    assert "ant" in oc.classes_
-
-
-@pytest.mark.parametrize("model", [OC(half_life=10), Window(OC(), 100)], ids=repr)
-def test_what_fails_changes_nothing(model):
-    X, y = rows()
-    stream, fresh = clone(model).partial_fit(X, y), clone(model)
-    again = clone(stream).partial_fit(X, y).partial_fit(X[:9], y[:9])
-    for *bad, word in (
-        (X, y[:-1], "inconsistent"),
-        (X[:, :3], y, "3 features"),
-        (X, None, "requires y"),
-        (X, np.arange(len(y)) % 2, "one type"),
-    ):
-        with pytest.raises(ValueError, match=word):
-            stream.partial_fit(*bad)
-    with pytest.raises(ValueError, match="inconsistent"):
-        fresh.partial_fit(X, y[:-1])
-    assert not hasattr(fresh, "n_features_in_")
-    stream.partial_fit(X[:9], y[:9])
-    assert stream.n_samples_seen_ == again.n_samples_seen_ == 309
-    np.testing.assert_array_equal(stream.transform(X), again.transform(X))
+    assert "ant" in oc.partial_fit(X[:50], y[:50]).classes_
 
 
 def test_the_smallest_half_life_leaves_the_last_sample():
@@ -99,59 +74,7 @@ def test_the_smallest_half_life_leaves_the_last_sample():
         OC(half_life=0).fit(*rows())
 
 
-METHODS = [OC(), OCM(), IG(), VarianceFS(), SRDA(), LDA(n_components=5), MMC(), PCA(2)]
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("method", METHODS, ids=repr)
-@pytest.mark.parametrize("kind", [slow("dense"), "sparse"])
-@pytest.mark.parametrize("samples", [slow(1), 37, slow(100), slow(256), slow(1000)])
-def test_a_window_is_the_fit_of_its_rows(method, kind, samples):
-    X, y = rows(kind)
-    alone = Window(clone(method), samples).partial_fit(X[-samples:], y[-samples:])
-    for cuts in BATCHES:
-        window, end = Window(clone(method), samples), 0
-        for part in np.split(np.arange(len(y)), cuts):
-            window.partial_fit(X[part], y[part])
-            end += len(part)
-            last = slice(max(0, end - samples), end)
-            if len(np.unique(y[last])) < 3 or (end % 5 and len(cuts) > 5):
-                continue
-            expected = clone(method).partial_fit(X[last], y[last])
-            assert_same(window.estimator_, expected, rtol=1e-7)
-        assert window.n_samples_seen_ == len(y)
-        assert len(pickle.dumps(window)) < 3 * len(pickle.dumps(alone))
-
-
-@pytest.mark.parametrize(
-    ("window", "word"),
-    [
-        (Window(LDA(solver="gsvd")), "states add up"),
-        (Window(SRDA(solver="lsqr")), "states add up"),
-        (Window(OnlineSRDA()), "states add up"),
-        (Window(OC(half_life=3)), "half_life"),
-        (Window(OC(), 0), "samples"),
-    ],
-)
-def test_what_a_window_expects(window, word):
-    with pytest.raises(ParameterError, match=word):
-        window.partial_fit(*rows())
-
-
-@pytest.mark.parametrize("verb", ["fit", "partial_fit"])
-def test_a_window_of_too_many_features_is_an_error(verb):
-    window = Window(SRDA(), samples=10)
-    with pytest.raises(ParameterError, match="expected at most 8,192 features for SRDA"):
-        getattr(window, verb)(np.eye(10, 8193), np.arange(10) % 2)
-    assert not hasattr(window, "n_samples_seen_")
-
-
-@parametrize_with_checks([Window(OCFS(n_features=1), 10_000)])
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.parametrize("n", [1000, 1030, 1070, 2000])
+@pytest.mark.parametrize("n", [1000, 1070])
 def test_what_has_faded_to_nothing_is_gone(n):
     X, y = rows()
     variance = VarianceFS(half_life=1).partial_fit(X, y)
@@ -171,6 +94,67 @@ def test_values_that_moved_far_away_have_their_variance(cuts):
     np.testing.assert_allclose(variance.scores_, expected, rtol=1e-6)
 
 
+METHODS = [OC(), IG(), VarianceFS(), LDA(n_components=5), PCA(2)]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+@pytest.mark.parametrize("kind", [slow("dense"), "sparse"])
+@pytest.mark.parametrize("samples", [slow(1), 37, slow(256), slow(1000)])
+def test_a_window_is_the_fit_of_its_rows(method, kind, samples):
+    X, y = rows(kind)
+    alone = Window(clone(method), samples).partial_fit(X[-samples:], y[-samples:])
+    for cuts in ([], [1, 2, 40], list(range(1, 300, 35)), [299]):
+        window, end = Window(clone(method), samples), 0
+        for part in np.split(np.arange(len(y)), cuts):
+            window.partial_fit(X[part], y[part])
+            end += len(part)
+            last = slice(max(0, end - samples), end)
+            if len(np.unique(y[last])) == 3:
+                expected = clone(method).partial_fit(X[last], y[last])
+                assert_same(window.estimator_, expected, rtol=1e-7)
+        assert window.n_samples_seen_ == len(y)
+        assert len(pickle.dumps(window)) < 3 * len(pickle.dumps(alone))
+
+
+def test_a_window_that_fails_is_as_before():
+    X, y = rows()
+    window, fresh = Window(OC(), 100).partial_fit(X, y), Window(OC(), 100)
+    expected = window.transform(X)
+    for *bad, word in (
+        (X, y[:-1], "inconsistent"),
+        (X[:, :3], y, "3 features"),
+        (X, None, "requires y"),
+        (X, np.arange(len(y)) % 2, "one type"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            window.partial_fit(*bad)
+    with pytest.raises(ValueError, match="inconsistent"):
+        fresh.partial_fit(X, y[:-1])
+    assert not hasattr(fresh, "n_features_in_")
+    assert window.n_samples_seen_ == 300
+    np.testing.assert_array_equal(window.transform(X), expected)
+
+
+REFUSED = [
+    (Window(LDA(solver="gsvd")), "states add up"),
+    (Window(SRDA(solver="lsqr")), "states add up"),
+    (Window(OnlineSRDA()), "states add up"),
+    (Window(OC(half_life=3)), "half_life"),
+    (Window(OC(), 0), "samples"),
+]
+
+
+@pytest.mark.parametrize(("window", "word"), REFUSED)
+def test_what_a_window_expects(window, word):
+    with pytest.raises(ParameterError, match=word):
+        window.partial_fit(*rows())
+
+
+@parametrize_with_checks([Window(OCFS(n_features=1), 10_000)])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
 @pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
 def test_a_window_keeps_rows_of_its_own(kind):
     X, y = rows()
@@ -186,19 +170,11 @@ def test_a_window_keeps_rows_of_its_own(kind):
 
 def test_a_window_answers_for_the_parameters_of_the_moment():
     X, y = rows()
-    window = Window(OC(), 100).partial_fit(X, y)
-    assert window.estimator_ is window.estimator_
+    window = Window(OC(), 100).fit(X, y, sample_weight=np.ones(len(y)))
     window.set_params(samples=50, estimator__n_components=1)
     assert_same(window.estimator_, OC(n_components=1).fit(X[250:], y[250:]))
+    assert window.get_feature_names_out().tolist() == ["oc0"]
     window.set_params(estimator__half_life=3)
     with pytest.raises(ParameterError, match="an estimator without a half_life"):
         window.transform(X)
-
-
-def test_a_window_reduces_samples_as_its_estimator():
-    X, y = rows()
-    window = Window(OCFS(n_features=2), 100).fit(X, y, sample_weight=np.ones(len(y)))
-    expected = OCFS(n_features=2).fit(X[200:], y[200:])
-    np.testing.assert_array_equal(window.transform(X), expected.transform(X))
-    assert window.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
     assert Window(DF(), 10).fit(X).estimator_.n_samples_seen_ == 10
