@@ -56,17 +56,6 @@ def test_no_other_rotation_is_closer(estimator, tmp_path):
         np.testing.assert_allclose(align(fitted, stored).components_, aligned.components_)
 
 
-def test_a_result_does_not_learn_and_is_a_reference():
-    stream = OC(3).partial_fit(X[:70], y[:70])
-    before = stream.components_.copy()
-    aligned = align(stream, OC(3).fit(X, y))
-    then = aligned.components_.copy()
-    np.testing.assert_array_equal(stream.components_, before)
-    stream.partial_fit(X[70:], y[70:])
-    np.testing.assert_array_equal(aligned.components_, then)
-    assert align(stream, aligned).components_.shape == (3, 9)
-
-
 def test_a_result_is_a_transformer(tmp_path):
     frame, target = load_iris(return_X_y=True, as_frame=True)
     oc = OC().fit(frame, target)

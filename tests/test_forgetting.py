@@ -38,24 +38,6 @@ def assert_same(a, b, rtol=1e-9):
         np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=1e-12)
 
 
-def test_weights_and_half_life_multiply():
-    X, y = rows()
-    given = np.random.default_rng(0).random(len(y))
-    weight = given * 0.5 ** (np.arange(len(y))[::-1] / 50)
-    expected = OC().fit(X, y, sample_weight=weight)
-    for half_life in (50, np.float16(50)):
-        assert_same(OC(half_life=half_life).fit(X, y, sample_weight=given), expected)
-
-
-def test_streams_that_ran_side_by_side_are_added():
-    X, y = rows()
-    a, b = OCFS(half_life=30).fit(X[:200], y[:200]), OCFS(half_life=30).fit(X[200:], y[200:])
-    both = a.class_count_ + b.class_count_
-    np.testing.assert_allclose(a.merge(b).class_count_, both)
-    with pytest.raises(ValueError, match="half_life"):
-        a.merge(OCFS(half_life=31).fit(X, y))
-
-
 def test_a_class_that_faded_is_dropped():
     X, y = rows()
     late = np.where(y == "ant", "bee", y)

@@ -23,7 +23,6 @@ from narrows import (
     OCM,
     PLS,
     SRDA,
-    ForwardFS,
     KernelSRDA,
     OnlineSRDA,
     load,
@@ -42,16 +41,6 @@ X, y = load_iris(return_X_y=True)
 def test_methods_without_weights_refuse_them_in_chunks(method):
     with pytest.raises(TypeError, match="expected no sample_weight"):
         local.fit(method(), [(X[k::2], y[k::2], np.ones(75)) for k in range(2)])
-
-
-@pytest.mark.parametrize("method", [OC, SRDA, KernelSRDA])
-def test_another_half_life_holds_for_the_next_samples(method):
-    learned = method().partial_fit(X[::2], y[::2])
-    learned.set_params(half_life=10).partial_fit(X[1::2], y[1::2])
-    before = learned.moments_.n
-    assert 10 < before < 20
-    learned.set_params(half_life=None).partial_fit(X[:30], y[:30])
-    np.testing.assert_allclose(learned.moments_.n, before + 30)
 
 
 @pytest.mark.parametrize("method", [SRDA, OnlineSRDA, KernelSRDA])
@@ -86,14 +75,6 @@ def test_moments_that_cannot_be_fitted_are_refused():
     ):
         with pytest.raises(ValueError, match=word):
             model.fit_moments(moments)
-
-
-@pytest.mark.parametrize("first", [y[:0], y[:0] + 0.5, np.array([], str)], ids=["i", "f", "U"])
-def test_forward_selection_finds_its_targets_in_the_first_samples(first, tmp_path):
-    save(ForwardFS(2).partial_fit(X[:0], first), tmp_path / "m.narrows")
-    found = load(tmp_path / "m.narrows").partial_fit(X[:100], X[:100, 0])
-    found.partial_fit(X[100:], X[100:, 0])
-    np.testing.assert_allclose(found.scores_, ForwardFS(2).fit(X, X[:, 0]).scores_, rtol=1e-9)
 
 
 FORGED = [("pls", "n_targets", np.array([1, 1])), ("srda", "registered", np.ones(1, bool))]

@@ -9,8 +9,6 @@ import signal
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.special import softmax
-from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
 from narrows import (
@@ -170,19 +168,6 @@ def test_the_ridge_is_the_mean_squared_length_of_the_centred_samples():
     assert (srda.alpha_, len(srda.alphas_)) == (pytest.approx(scale), 0)
     assert LDA(keep=0).fit(X, y).mu_ == pytest.approx(scale)
     assert ReducedRank(keep=0).fit(X, X[:, :2]).alpha_ == pytest.approx(scale)
-
-
-@pytest.mark.parametrize("method", [SRDA, LDA])
-def test_probabilities_are_those_of_normal_classes_with_one_covariance(method):
-    X, y = samples()
-    model = method(keep=0).fit(X, y)
-    means = np.array([X[y == j].mean(axis=0) for j in range(3)])
-    within = (X - means[y]).T @ (X - means[y])
-    ridge = model.alpha_ if method is SRDA else model.mu_
-    covariance = (within + ridge * np.eye(7)) / len(X)
-    log = [multivariate_normal(m, covariance).logpdf(X) for m in means]
-    expected = softmax(np.array(log).T + np.log(np.bincount(y) / len(y)), axis=1)
-    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-6, atol=1e-12)
 
 
 NOTHING_KEPT = [

@@ -55,13 +55,6 @@ def test_each_sample_has_one_label_and_no_weight(case):
         fitted.merge(fitted)
 
 
-def test_ccipca_needs_no_labels():
-    X, y = labelled()
-    alone = CCIPCA().fit(X)
-    assert_same(alone, CCIPCA().fit(X, y), only={"components", "eigenvalues"})
-    assert alone.class_count_.tolist() == [60]
-
-
 def test_the_number_of_components_does_not_change():
     X, y = labelled()
     learner = IOC(2).fit(X, y).set_params(n_components=3)

@@ -49,8 +49,8 @@ def faded(state, X, y):
 
 
 CHANGES = [
-    (merged, dense_row(), [3], 1),
-    (learned, dense_row(), [3], 1),
+    (merged, dense_row(), np.array([3]), 1),
+    (learned, dense_row(), np.array([3]), 1),
     (merged, *wide_rows(12, seed=2), 1),
     (faded, *wide_rows(1, seed=1), 0.5),
 ]
