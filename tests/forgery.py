@@ -443,15 +443,12 @@ def _show(model, good):
 
 
 def _by_command(path, valid, folder):
-    rows = os.path.join(folder, "rows.svm")
+    rows, out = os.path.join(folder, "rows.svm"), os.path.join(folder, "out")
     with open(rows, "w") as file:
         file.write("0 1:1 3:2\n1 2:1.5 7:1\n" * 20)
-    out = os.path.join(folder, "out")
     for line in (
-        f"info {path} --top 2",
         f"info {path} --per-class --json",
         f"update {path} {rows} -o {out}.narrows",
-        f"transform {path} {rows} -o {out}.csv",
         f"predict {path} {rows} -o {out}.csv",
         f"merge {valid} {path} -o {out}.narrows",
     ):

@@ -211,36 +211,26 @@ def test_many_samples_are_learned_after_those_before(estimator):
     )
 
 
-class Rows(OC):
-    """Keeps the rows that it is given."""
-
-    def partial_fit(self, X, y):
-        self.rows_ = X
-        return self
-
-
-def rows_of_frame(X, n_features):
-    return OneByOne(Rows(), n_features).learn_many(X, ["a"] * len(X)).estimator_.rows_
-
-
 @pytest.mark.parametrize(
     "kind",
     ["float64", "float32", "int8", "Int64", "Float64", pd.SparseDtype("float", 0.0)],
     ids=str,
 )
 def test_frames_are_hashed_as_their_dicts(kind):
-    dicts = [x for x, _ in stream(20)]
+    dicts, labels = map(list, zip(*stream(20), strict=True))
     X = frame(dicts)
     numbers = X.select_dtypes("number").columns
-    found = rows_of_frame(X.astype(dict.fromkeys(numbers, kind)), 8)  # they collide
-    np.testing.assert_array_equal(found.toarray(), rows_of(dicts, 8).toarray())
-    assert found.has_canonical_format
     nothing = pd.Series([2.0, None], dtype=object)
     mixed = {"a": [True, False], "b": nothing, "c": ["red", None], "d": pd.Categorical(["x", "y"])}
-    dicts = [{"a": 1, "b": 2.0, "c": "red", "d": "x"}, {"d": "y"}]
-    found = rows_of_frame(pd.DataFrame(mixed), 64)
-    np.testing.assert_array_equal(found.toarray(), rows_of(dicts, 64).toarray())
-    assert rows_of_frame(X[[]], 64).shape == (20, 64)
+    of_mixed = [{"a": 1, "b": 2.0, "c": "red", "d": "x"}, {"d": "y"}]
+    for given, rows, y, n_features in (
+        (X.astype(dict.fromkeys(numbers, kind)), dicts, labels, 8),  # they collide
+        (pd.DataFrame(mixed), of_mixed, ["s", "t"], 64),
+        (X[[]], [{}] * 20, labels, 64),
+    ):
+        found = OneByOne(OCFS(1), n_features).learn_many(given, y).estimator_.moments_
+        expected = OCFS(1).partial_fit(rows_of(rows, n_features), y).moments_
+        np.testing.assert_array_equal(found.sums, expected.sums)
 
 
 def test_selectors_keep_columns_of_a_frame():

@@ -1,17 +1,12 @@
-"""Make these model files and checkpoints, and what they answer, with version 0.3.0 of narrows.
+"""What the models and checkpoints beside this file were made of by version 0.3.0 of narrows.
 
-Run ``python -m tests.models_0_3_0.make`` where 0.3.0 is installed. `tests/test_old_models.py`
-holds later versions to the answers.
+`tests/test_old_models.py` holds later versions to the answers. The functions that made the files
+need 0.3.0, and are in the history of this module.
 """
-
-import json
-import os
-from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
-import narrows
 from narrows import (
     CCIPCA,
     CHI,
@@ -112,14 +107,6 @@ RUNS = {
     "table": ("t.csv", "--table --label class --method srda --alpha 1", 20, 2),
     "table_target": ("t.csv", "--table --target length --method pls", 20, 2),
 }
-TEXTS = [
-    "a red apple",
-    "green apple pie",
-    "the old car",
-    "a fast red car",
-    "apple tree",
-    "car park",
-]
 
 
 def samples(kind, labels):
@@ -156,99 +143,8 @@ def answer(estimator, X):
     return arrays
 
 
-def write_files(folder):
-    X, y = samples(False, "text")
-    lines = [",".join([*map(repr, row), label]) for row, label in zip(X.tolist(), y, strict=True)]
-    (folder / "a.csv").write_text("\n".join(["a,b,c,d,e,f,g,class", *lines, ""]))
-    entries = [" ".join(f"{k}:{v!r}" for k, v in enumerate(row)) for row in X.tolist()]
-    codes = np.arange(60) % 3
-    (folder / "a.svm").write_text(
-        "".join(f"{c} {e}\n" for c, e in zip(codes, entries, strict=True))
-    )
-    rows = [{"text": t, "label": "car" if "car" in t else "apple"} for t in TEXTS]
-    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
-def write_table(path):
-    """Write a table of numbers and categories, of which some are missing."""
-    rng, codes = np.random.default_rng(11), np.arange(60) % 3
-    lines = ["weight,colour,day,length,class"]
-    for k, code in enumerate(codes.tolist()):
-        weight = "" if k % 11 == 5 else f"{rng.normal(code):.3f}"
-        colour = "" if k % 13 == 7 else ["red", "blue", "green"][int(rng.integers(3)) % (code + 1)]
-        length = f"{rng.normal(2 * code):.3f}"
-        lines.append(f"{weight},{colour},2026-01-{k % 28 + 1:02},{length},{'abc'[code]}")
-    path.write_text("\n".join([*lines, ""]))
-
-
-def make_models(folder):
-    """Write models, the files that some are fitted to, and the answers of all."""
-    from narrows.command.cli import main
-
-    expected = {}
-    for name, (estimator, kind, labels) in MODELS.items():
-        X, y = samples(kind, labels)
-        streamed = hasattr(estimator, "partial_fit")
-        first = slice(len(y) * 2 // 3)
-        fitted = estimator.fit(X[first], y[first])
-        narrows.save(fitted, folder / f"{name}.narrows")
-        expected |= {f"{name}/{key}": a for key, a in answer(fitted, X).items()}
-        if streamed:
-            fitted.partial_fit(X[first.stop :], y[first.stop :])
-            expected |= {f"{name}/later/{key}": a for key, a in answer(fitted, X).items()}
-    write_files(folder)
-    for name, (data, command) in FILES.items():
-        model, reduced = folder / f"{name}.narrows", folder / f"{name}.npz"
-        assert main(["fit", str(folder / data), *command.split(), "-o", str(model)]) == 0
-        assert main(["transform", str(model), str(folder / data), "-o", str(reduced)]) == 0
-    X, y = samples(False, "text")
-    stats = narrows.ClassStats.of(X + 1e6, y, second="class")  # kept about an origin
-    narrows.save(FisherFS(n_features=3, priors="sqrt").fit_stats(stats), folder / "origin.narrows")
-    expected |= {
-        f"origin/{k}": a for k, a in answer(narrows.load(folder / "origin.narrows"), X).items()
-    }
-    np.savez_compressed(folder / "expected.npz", **expected)
-
-
 def command_of(name):
     """Return the words of a fit that writes checkpoints."""
     data, command, rows, _ = RUNS[name]
     more = f"--chunk-rows {rows} --every {rows} --checkpoint {name}.checkpoint -o m.narrows"
     return ["fit", data, *command.split(), *more.split()]
-
-
-def make_checkpoints():
-    """Write a checkpoint of each, in the folder where the data lie, and what the fits reduce."""
-    from narrows.command.cli import main
-    from narrows.io import checkpoint
-    from narrows.io.checkpoint import save_checkpoint as save
-
-    expected = {}
-    for name, (data, *_, times) in RUNS.items():
-        saved = []
-
-        def interrupted(*args, saved=saved, times=times):
-            saved.append(args)
-            if len(saved) == times:  # the command writes it where it ends
-                raise KeyboardInterrupt
-            save(*args)
-
-        os.utime(data, (WHEN, WHEN))
-        assert main(command_of(name)) == 0  # removes the checkpoint
-        assert main(["transform", "m.narrows", data, "-o", "reduced.npz"]) == 0
-        expected |= {f"{name}/{key}": array for key, array in np.load("reduced.npz").items()}
-        checkpoint.save_checkpoint = interrupted
-        assert main(command_of(name)) == 130
-        checkpoint.save_checkpoint = save
-    np.savez_compressed("checkpoints.npz", **expected)
-
-
-if __name__ == "__main__":
-    assert narrows.__version__ == "0.3.0", narrows.__version__
-    folder = Path(__file__).parent
-    write_table(folder / "t.csv")
-    make_models(folder)
-    os.chdir(folder)
-    make_checkpoints()
-    for name in ("m.narrows", "reduced.npz"):
-        (folder / name).unlink()
