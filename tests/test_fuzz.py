@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -203,13 +203,6 @@ def check(path, data, suffix):
     return True
 
 
-@pytest.mark.parametrize("suffix", OURS)
-def test_what_is_whole_is_read(files, suffix):
-    folder, contents = files
-    for data in contents[suffix]:
-        assert check(folder / f"whole{suffix}", data, suffix)
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*the last line has no end")
 @pytest.mark.parametrize("suffix", OURS)
@@ -218,16 +211,10 @@ def test_what_is_whole_is_read(files, suffix):
 def test_what_is_damaged_is_read_as_by_the_reference_or_refused(files, suffix, data):
     folder, contents = files
     content = data.draw(st.sampled_from(contents[suffix]))
-    for _ in range(data.draw(st.sampled_from([1, 1, 1, 2, 3]))):
+    for _ in range(data.draw(st.sampled_from([0, 1, 1, 1, 2, 3]))):
         at = data.draw(st.integers(0, len(content)))
         gone = data.draw(st.sampled_from([0, 0, 1, 1, 2, 30, len(content)]))
         odd = st.sampled_from(ODD) if suffix in (".csv", ".jsonl") else st.binary(max_size=2)
         content = content[:at] + data.draw(odd) + content[at + gone :]
-    assume(content not in contents[suffix])
-    check(folder / f"damaged{suffix}", content, suffix)
-
-
-def test_numbers_that_only_python_allows_are_refused(tmp_path):
-    (tmp_path / "a.csv").write_text("a,label\n1_0,1\n")
-    with pytest.raises(DataError, match=r"a\.csv:2: .*'1_0'"):
-        list(iter_chunks(tmp_path / "a.csv"))
+    whole = content in contents[suffix]
+    assert check(folder / f"damaged{suffix}", content, suffix) or not whole

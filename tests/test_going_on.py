@@ -59,11 +59,8 @@ def test_moments_of_presence_are_those_of_zeros_and_ones(method, second):
     Z = np.where(X > 2, X, 0)
     expected = method(2).fit(Z, y, weight).scores_
     for form in (np.asarray, sparse.csr_array):
-        found = method(2).fit_moments(Moments.of(form(Z != 0), y, weight, second=second)).scores_
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-    if second is not None:
-        with pytest.raises(ValueError, match="expected moments of zeros"):
-            method(2).fit_moments(Moments.of(Z / 100, y, second=second))
+        moments = Moments.of(form(Z != 0), y, weight, second=second)
+        np.testing.assert_allclose(method(2).fit_moments(moments).scores_, expected, 1e-9, 1e-12)
 
 
 def test_moments_that_cannot_be_fitted_are_refused():

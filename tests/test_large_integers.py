@@ -9,9 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from narrows import load
 from narrows.errors import DataError
-from narrows.read import iter_chunks, source_of
+from narrows.read import iter_chunks
 from narrows.table import TableEncoder
 
 IDS = {"int64": [2**62 + 1, 2**62 + 2, 2**62 + 3], "uint64": [2**63 + 1, 2**63 + 2, 2**63 + 3]}
@@ -96,17 +95,3 @@ def test_labels_that_no_integer_type_holds_are_refused(tmp_path, form, label):
     path = written(tmp_path, form, [label] * 3)
     with pytest.raises(DataError, match=str(label)):
         list(iter_chunks(path))
-
-
-@pytest.mark.parametrize(("kind", "suffix"), [("int64", "csv"), ("uint64", "parquet")])
-def test_ids_in_tables_of_files_are_categories(tmp_path, run, kind, suffix):
-    cells = [IDS[kind][k] if row > 5 else None for row, k in enumerate(WHICH)]
-    table = {"id": cells, "x": np.arange(60) / 7, "label": np.array(["a", "b", "c"])[WHICH]}
-    path = str(tmp_path / f"ids.{suffix}")
-    if suffix == "csv":
-        pd.DataFrame({**table, "id": pd.Series(cells, dtype=object)}).to_csv(path, index=False)
-    else:
-        pq.write_table(pa.table({**table, "id": pa.array(cells, kind)}), path, row_group_size=10)
-    assert run(f"fit {path} --table --method srda -o ids.narrows")[0] == 0
-    names = source_of(load("ids.narrows")).names.tolist()
-    assert names[:4] == [*(f"id={i}" for i in IDS[kind]), "id=(missing)"]

@@ -168,18 +168,6 @@ def test_several_labels_a_sample(form):
     np.testing.assert_allclose(sums_of(kept), expected_sums(X, Y[:, :3]), rtol=1e-12)
 
 
-@pytest.mark.slow
-def test_forgetting_goes_on_for_ever():
-    """The lazy factor is multiplied in before it runs out of numbers."""
-    X, y = labelled(n=3000, d=5)
-    *_, (W, _, Q, *_) = online_srda(X, indicators(y), half_life=5.0, centred=True)
-    learner = plain(half_life=5.0).fit(X, y)
-    assert core_of(learner).clock[FACTOR] > 1e-31
-    same_directions(learner.components_, W.T)
-    np.testing.assert_allclose(core_of(learner).energy, Q, rtol=1e-10)
-    assert learner.class_count_.sum() == pytest.approx(1 / (1 - 0.5**0.2))
-
-
 def test_each_sample_is_reduced_by_what_was_learned_with_it():
     X, y = labelled(n=80, d=6)
     X, y = by_label(X, y)  # so that samples are repeated from the reservoir, too
@@ -234,16 +222,6 @@ def test_samples_are_repeated_only_where_the_order_is_suspicious(weight):
     batch = np.linalg.qr(narrows.SRDA(max_iter=100).fit(X, y).components_.T)[0]
     spans = [np.linalg.qr(each.components_.T)[0].T @ batch for each in (ordered, without)]
     assert np.linalg.norm(spans[0]) > np.linalg.norm(spans[1])  # nearer to the batch
-
-
-def test_a_repeated_sample_does_not_count_again():
-    X, y = by_label(*labelled(n=500))
-    ordered = OnlineSRDA(random_state=0).partial_fit(X, y)
-    core = core_of(ordered)
-    assert core.clock[REPLAYS] > 100
-    np.testing.assert_allclose(core.energy, ((X - core.origin) ** 2).sum(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(sums_of(ordered), expected_sums(X, indicators(y)), rtol=1e-11)
-    assert ordered.class_count_.sum() == 500
 
 
 # -- merging -------------------------------------------------------------------------------------

@@ -42,16 +42,17 @@ def names_of(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_names_and_the_source_survive(tmp_path):
-    X, y = labelled()
-    names = ["a", "b", "\u00e7", "d d", "", "f", "g"]
-    fitted = OCFS(n_features=2).fit(pd.DataFrame(X, columns=names), y)
+def test_names_labels_and_the_source_survive(tmp_path):
+    names, labels = ["a", "\ud800", "\u00e7", "d d", ""], ["\ud800", "b", "a\udfff"]
+    fitted = OCFS(n_features=2).fit(np.eye(5)[[0, 1, 2, 0]], [*labels, "b"])
+    fitted.feature_names_in_ = np.array(names, dtype=object)
     source = Source(zero_based=False, label="l", columns=tuple(names), tfidf=Tfidf().update(["x"]))
     remember(fitted, source)
     narrows.save(fitted, tmp_path / "a.narrows")
     loaded = narrows.load(tmp_path / "a.narrows")
     assert source_of(loaded) == source
     assert loaded.feature_names_in_.tolist() == names
+    assert loaded.classes_.tolist() == sorted(labels)
 
 
 COLUMNS = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 5)), columns=list("abcde"))
@@ -248,18 +249,13 @@ def test_a_file_may_have_any_name(tmp_path, name):
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def csv_of(n, seed=0):
-    X = np.random.default_rng(seed).normal(size=(n, 3))
-    lines = [",".join(map(str, row)) + f",{k % 2}" for k, row in enumerate(X.tolist())]
-    return "a,b,c,label\n" + "\n".join(lines) + "\n"
-
-
 @pytest.fixture
 def command(run):
     """The command line, in a folder with three models."""
     for name, n in (("m", 20), ("one", 30), ("two", 50)):
-        with open(f"{name}.csv", "w") as file:
-            file.write(csv_of(n, seed=n))
+        X = np.random.default_rng(n).normal(size=(n, 3))
+        table = pd.DataFrame(X, columns=list("abc")).assign(label=np.arange(n) % 2)
+        table.to_csv(f"{name}.csv", index=False)
         assert run(f"fit {name}.csv --method oc -o {name}.narrows")[0] == 0
     return run
 

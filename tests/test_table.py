@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import threading
 import tracemalloc
 
 import numpy as np
@@ -12,7 +10,6 @@ from scipy import sparse
 
 from narrows import Moments
 from tests.inside import pretend
-from tests.traced import interleaved
 
 D, CLASSES = 20_000, 40
 
@@ -87,21 +84,3 @@ def test_what_is_dense_becomes_an_array():
     merged = state + full
     assert merged.to_arrays()["tx"].shape == (CLASSES, D)
     np.testing.assert_allclose(merged.sums, state.sums + full.sums)
-
-
-@pytest.mark.slow
-def test_a_thread_that_sorts_in_while_another_reads_loses_nothing():
-    X, y = wide_rows()
-    expected = Moments.of(X, y).sums
-    unread = Moments.of(X[:190], y[:190]).update(X[190:], y[190:])
-    for share in np.linspace(0, 1, 40):
-        state = copy.deepcopy(unread)
-        other = threading.Thread(target=lambda state=state: state.sums)
-
-        def meanwhile(other=other):
-            other.start()
-            other.join(timeout=0.2)  # it may have to wait
-
-        arrays = interleaved(state, lambda state: state.to_arrays(), share, meanwhile)
-        other.join(timeout=60)
-        np.testing.assert_allclose(Moments.from_arrays(arrays).sums, expected)
