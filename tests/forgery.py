@@ -42,7 +42,6 @@ from narrows import (
     FisherFS,
     KernelSRDA,
     OnlineSRDA,
-    ReducedRank,
 )
 from narrows.command import cli
 from narrows.engines import local
@@ -50,7 +49,8 @@ from narrows.errors import DataError
 from narrows.read import Source
 from narrows.table import TableEncoder
 from narrows.text import HashedTfidf, Tfidf
-from tests.cases import ALL, NUMERIC, bytes_of, labelled, widened
+from tests import test_ways
+from tests.cases import ALL, bytes_of, labelled, widened
 from tests.inside import (
     begin,
     end,
@@ -135,11 +135,6 @@ def _crossed(n, form=np.asarray, gone=0, later=0, **parameters):
     return model
 
 
-def _of_numbers(model, n=60, q=2, form=np.asarray):
-    X, _ = labelled(n=n, sparse=form is not np.asarray)
-    return clone(model).fit(form(X), np.round(X[:, :q] + 1))
-
-
 def _wide():
     """A model of more features than there are products for."""
     rng = np.random.default_rng(0)
@@ -147,14 +142,10 @@ def _wide():
     return PLS().fit(sparse.csr_array(X), rng.normal(size=(20, 2)))
 
 
-def _kernel(form=np.asarray, fitted=20, **parameters):
-    """A model with a map, of several labels, to which samples were added."""
-    X, y = labelled(sparse=True)
-    X, Y = form(X), _several(y)
-    model = KernelSRDA(n_hidden=9, **parameters)
-    if fitted:
-        model.fit(X[:fitted], Y[:fitted])
-    return model.partial_fit(X[fitted:], Y[fitted:])
+def _in_two(name):
+    """One of the models that all ways to learn are compared with, and an update of it."""
+    model, X, y = test_ways.made(name)
+    return clone(model).fit(X[:80], y[:80]).partial_fit(X[80:], y[80:])
 
 
 def _pipeline(*steps):
@@ -164,6 +155,8 @@ def _pipeline(*steps):
 
 KINDS = {
     **{case.name: _fitted(case) for case in ALL},
+    **{f"{name}, updated": partial(_in_two, name) for name in test_ways.MODELS},
+    "kernel, before the map": lambda: KernelSRDA(n_hidden=9).partial_fit(*labelled()),
     "faded": lambda: OCFS(half_life=9).partial_fit(*labelled()),
     "fresh": partial(_begun, OC()),
     "fresh stream": partial(_begun, IOC()),
@@ -174,9 +167,6 @@ KINDS = {
     "second pass": lambda: (IDRQR(), 2),
     "first pass of a kernel": lambda: (KernelSRDA(n_hidden=9), 1),
     "second pass of a kernel": lambda: (KernelSRDA(n_hidden=9), 2),
-    "kernel, before the map": partial(_kernel, fitted=0),
-    "kernel, updated": partial(_kernel, half_life=30, n_components=2, standardize=[0, 2]),
-    "kernel, updated, sparse": partial(_kernel, sparse.csr_array, alpha=0.5),
     "kernel, emptied": lambda: KernelSRDA(n_hidden=9).fit(*labelled()).emptied(),
     "checkpoint": lambda: (OnlineSRDA(keep=20), 1),
     "columns": _named,
@@ -192,15 +182,10 @@ KINDS = {
     "pipeline of tables": lambda: make_pipeline(TableEncoder(max_terms=9), SRDA()).fit(
         TABLE, ["w", "l", "l"] * 20
     ),
-    "folds": lambda: FisherFS(n_features="cv").fit(*labelled()),
     "folds of non-zeros": partial(_as_non_zeros, IG(n_features="cv")),
     "non-zeros": partial(_as_non_zeros, OC()),
     "non-zeros, squared": partial(_as_non_zeros, FisherFS(priors="balanced")),
     "non-zeros of numbers": partial(_as_non_zeros, CorrelationFS()),
-    **{f"numbers, {case.name}": partial(_of_numbers, case.estimator) for case in NUMERIC},
-    "numbers, folds": partial(_of_numbers, PLS(n_components="cv"), 600),
-    "numbers, folds of one": partial(_of_numbers, ReducedRank("cv"), q=1, form=sparse.csr_array),
-    "numbers, sparse": partial(_of_numbers, CorrelationFS(half_life=9), form=sparse.csr_array),
     "numbers, all at once": _wide,
     "online": partial(_online, keep=30),
     "online, faded": partial(_online, keep=12, half_life=3),

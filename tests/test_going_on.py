@@ -1,7 +1,8 @@
-"""Streams that go on: other parameters, labels that may occur, a fixed number of components."""
+"""Streams that go on, and that forget: labels to come, fixed widths, half-lives, windows."""
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from narrows import (
     CHI,
@@ -18,18 +21,24 @@ from narrows import (
     IDRQR,
     IG,
     IOC,
+    LDA,
     MI,
     OC,
+    OCFS,
     OCM,
+    PCA,
     PLS,
     SRDA,
     KernelSRDA,
     OnlineSRDA,
+    VarianceFS,
+    Window,
     load,
     save,
 )
-from narrows.errors import DataError
+from narrows.errors import DataError, ParameterError
 from tests.cases import labelled
+from tests.conftest import slow
 from tests.inside import Moments, local, rename_classes
 from tests.test_forgery import rewritten
 
@@ -145,3 +154,148 @@ def test_priors_of_classes_to_come_leave_the_columns_zeros(method):
     for waiting in (method(priors=given), OC()):
         with pytest.raises(NotFittedError, match=r"expected 5 classes|without a direction"):
             waiting.partial_fit(first, labels).transform(first)
+
+
+# -- streams that forget
+
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*gains? margin", "ignore:.*gain margin", "ignore:.*expected a positive score of"
+)
+
+
+def rows(kind="dense", n=300):
+    X, y = labelled(n=n, d=7)
+    X = np.abs(np.where(np.random.default_rng(1).random(X.shape) < 0.4, 0.0, X))
+    return (sparse.csr_array(X) if kind == "sparse" else X), y
+
+
+def answers(estimator):
+    found = [estimator.class_count_]
+    found.append(estimator.scores_ if hasattr(estimator, "scores_") else estimator.components_)
+    return found
+
+
+def assert_same(a, b, rtol=1e-9):
+    assert a.classes_.tolist() == b.classes_.tolist()
+    for mine, theirs in zip(answers(a), answers(b), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=1e-12)
+
+
+def test_a_class_that_faded_is_dropped():
+    X, y = rows()
+    late = np.where(y == "ant", "bee", y)
+    oc = OC(half_life=5).partial_fit(X, y)
+    assert "ant" in oc.classes_
+    oc.partial_fit(X, late).partial_fit(X, late)
+    assert "ant" not in oc.classes_
+    assert_same(oc, OC(half_life=5).fit(X, late), rtol=1e-6)
+    assert "ant" in oc.partial_fit(X[:50], y[:50]).classes_
+
+
+def test_the_smallest_half_life_leaves_the_last_sample():
+    with np.errstate(all="raise", under="ignore"):
+        assert OC(half_life=5e-324).partial_fit(*rows()).class_count_.tolist() == [1.0]
+    with pytest.raises(ParameterError, match="half_life"):
+        OC(half_life=0).fit(*rows())
+
+
+@pytest.mark.parametrize("n", [1000, 1070])
+def test_what_has_faded_to_nothing_is_gone(n):
+    X, y = rows()
+    variance = VarianceFS(half_life=1).partial_fit(X, y)
+    variance.partial_fit(X[[0] * n], y[[0] * n], sample_weight=np.zeros(n))
+    assert np.isfinite(variance.scores_).all()
+    assert_same(variance.partial_fit(X, y), VarianceFS(half_life=1).fit(X, y))
+
+
+@pytest.mark.parametrize("cuts", [[], [5000], list(range(100, 10_000, 100))])
+def test_values_that_moved_far_away_have_their_variance(cuts):
+    X = np.random.default_rng(0).normal(size=(10_000, 3)) * [1, 2, 3]
+    X[5000:] += 1e7
+    variance = VarianceFS(half_life=50)
+    for part in np.split(X, cuts):
+        variance.partial_fit(part)
+    expected = VarianceFS(half_life=50).fit(X[5000:] - 1e7).scores_
+    np.testing.assert_allclose(variance.scores_, expected, rtol=1e-6)
+
+
+METHODS = [OC(), IG(), VarianceFS(), LDA(n_components=5), PCA(2)]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+@pytest.mark.parametrize("kind", [slow("dense"), "sparse"])
+@pytest.mark.parametrize("samples", [slow(1), 37, slow(256), slow(1000)])
+def test_a_window_is_the_fit_of_its_rows(method, kind, samples):
+    X, y = rows(kind)
+    alone = Window(clone(method), samples).partial_fit(X[-samples:], y[-samples:])
+    for cuts in ([], [1, 2, 40], list(range(1, 300, 35)), [299]):
+        window, end = Window(clone(method), samples), 0
+        for part in np.split(np.arange(len(y)), cuts):
+            window.partial_fit(X[part], y[part])
+            end += len(part)
+            last = slice(max(0, end - samples), end)
+            if len(np.unique(y[last])) == 3:
+                expected = clone(method).partial_fit(X[last], y[last])
+                assert_same(window.estimator_, expected, rtol=1e-7)
+        assert window.n_samples_seen_ == len(y)
+        assert len(pickle.dumps(window)) < 3 * len(pickle.dumps(alone))
+
+
+@pytest.mark.parametrize("bad", [(slice(None), slice(-1)), (slice(3), slice(None))], ids=str)
+def test_a_window_that_fails_is_as_before(bad):
+    X, y = rows()
+    window, fresh = Window(OC(), 100).partial_fit(X, y), Window(OC(), 100)
+    expected = window.transform(X)
+    for labels in (y[bad[1]], None, np.arange(300) % 2):
+        with pytest.raises(ValueError, match=r"inconsistent|features|requires y|one type"):
+            window.partial_fit(X[:, bad[0]], labels)
+    with pytest.raises(ValueError, match="inconsistent"):
+        fresh.partial_fit(X, y[:-1])
+    assert not hasattr(fresh, "n_features_in_")
+    np.testing.assert_array_equal(window.transform(X), expected)
+
+
+REFUSED = [
+    (Window(LDA(solver="gsvd")), "states add up"),
+    (Window(SRDA(solver="lsqr")), "states add up"),
+    (Window(OnlineSRDA()), "states add up"),
+    (Window(OC(half_life=3)), "half_life"),
+    (Window(OC(), 0), "samples"),
+]
+
+
+@pytest.mark.parametrize(("window", "word"), REFUSED)
+def test_what_a_window_expects(window, word):
+    with pytest.raises(ParameterError, match=word):
+        window.partial_fit(*rows())
+
+
+@parametrize_with_checks([Window(OCFS(n_features=1), 10_000)])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+def test_a_window_keeps_rows_of_its_own(kind):
+    X, y = rows()
+    window = Window(OC(), 100)
+    for start in range(0, 300, 30):
+        some, labels = kind(X[start : start + 30]), y[start : start + 30].copy()
+        weight = np.ones(30)
+        window.partial_fit(some, labels, sample_weight=weight)
+        (some.data if kind is sparse.csr_array else some)[:] = 7.0  # the buffer is used again
+        labels[:], weight[:] = "ant", 9.0
+    assert_same(window.estimator_, OC().fit(X[200:], y[200:]))
+
+
+def test_a_window_answers_for_the_parameters_of_the_moment():
+    X, y = rows()
+    window = Window(OC(), 100).fit(X, y, sample_weight=np.ones(len(y)))
+    window.set_params(samples=50, estimator__n_components=1)
+    assert_same(window.estimator_, OC(n_components=1).fit(X[250:], y[250:]))
+    assert window.get_feature_names_out().tolist() == ["oc0"]
+    window.set_params(estimator__half_life=3)
+    with pytest.raises(ParameterError, match="an estimator without a half_life"):
+        window.transform(X)
+    assert Window(DF(), 10).fit(X).estimator_.n_samples_seen_ == 10

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import signal
 import threading
-import time
 from functools import partial
 
 import numpy as np
@@ -13,7 +12,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from narrows import IDRQR, IOC, OC, OCFS, PLS, SRDA, OnlineSRDA, Window, load, save
+from narrows import IDRQR, IOC, OC, OCFS, PLS, SRDA, OnlineSRDA, Window
 from narrows.river import OneByOne
 from narrows.text import HashedTfidf, Tfidf
 from tests.cases import STREAMED, assert_same, bytes_of, labelled
@@ -256,25 +255,3 @@ def test_a_fork_while_another_thread_learns_can_learn():
         lambda wait: estimator.partial_fit(Waiting(X, wait), y),
         lambda: estimator.partial_fit(X, y).n_samples_seen_ == 300,
     )
-
-
-@streamed
-def test_a_model_that_is_saved_waits_for_the_thread_that_learns(case, tmp_path):
-    X, y = samples()
-    estimator = case.new().partial_fit(X, y)
-    held, go_on, saved = threading.Event(), threading.Event(), threading.Event()
-
-    def wait():
-        held.set()
-        go_on.wait(timeout=60)
-        time.sleep(0.05)
-        assert not saved.is_set()
-
-    def write():
-        held.wait(timeout=60)
-        go_on.set()
-        save(estimator, tmp_path / "model")
-        saved.set()
-
-    in_threads([lambda: estimator.partial_fit(Waiting(X, wait), y), write])
-    assert load(tmp_path / "model").n_samples_seen_ == 300

@@ -9,7 +9,7 @@ import pytest
 from examples.papers.printed.ccipca import ccipca
 from examples.papers.printed.immc import immc
 from examples.papers.printed.ioc import ioc
-from scipy import linalg, sparse
+from scipy import sparse
 
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC, OC
 from narrows.engines import local
@@ -230,19 +230,3 @@ def test_the_automatic_theta_of_immc_finds_the_leading_direction(data, name):
         learner = IMMC(2, eps=1.0, passes=20, shuffle=True, random_state=seed).fit(X, y)
         cosines.append(abs(learner.components_[0] @ target))
     assert np.median(cosines) > 0.99, cosines
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "cosines"), [("waveform", [0.999, 0.999]), ("wine", [0.99, 0.97])]
-)
-def test_ilda_tends_to_the_discriminant_directions(data, name, cosines):
-    X, y = uci(data, name)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    S_b, S_w, _ = scatters(X, y)
-    L, V = linalg.eigh(S_b, S_w)
-    L, V = L[:-3:-1], unit(V.T[:-3:-1])
-    found = [ILDA(2, passes=20, shuffle=True, random_state=seed).fit(X, y) for seed in range(3)]
-    apart = np.median([np.abs((e.components_ * V).sum(axis=1)) for e in found], axis=0)
-    assert (apart > cosines).all(), apart
-    np.testing.assert_allclose(found[0].eigenvalues_, L, rtol=0.2)

@@ -68,15 +68,13 @@ def topics(n, c=4, d=600, seed=0, shares=None, length=25):
     return sparse.csr_array(X / np.linalg.norm(X, axis=1, keepdims=True)), y
 
 
-def learned(X, y, size=100, rule=None, weight=None, c=None, seed=0, dtype=np.float64, origin=True):
-    """Return a regression that learned samples in their order; y has codes or indicators."""
-    core = DiagonalRLS(X.shape[1], size, seed, dtype)
-    Y = y if y.ndim == 2 else (y[:, None] == np.arange(c or y.max() + 1)).astype(int)
-    core.add_classes(Y.shape[1])
-    Y = sparse.csr_array(Y)
+def learned(X, y, size=100, rule=None, weight=None):
+    """Return a regression that learned samples in their order; y has codes."""
+    core = DiagonalRLS(X.shape[1], size, 0, np.float64)
+    core.add_classes(y.max() + 1)
+    Y = sparse.csr_array(np.eye(y.max() + 1, dtype=int)[y])
     weight = np.ones(len(y)) if weight is None else weight
-    rule = rule or Rule(several=y.ndim == 2)
-    core.learn(X.astype(dtype), (Y.indptr, Y.indices, weight), rule)
+    core.learn(X.astype(float), (Y.indptr, Y.indices, weight), rule or Rule(several=False))
     return core
 
 

@@ -109,23 +109,6 @@ def phishing(n):
     return Phishing().take(n)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("estimator", PREDICTS, ids=lambda estimator: type(estimator).__name__)
-def test_river_scores_an_estimator_that_predicts(estimator):
-    pytest.importorskip("river")
-    from river import evaluate, linear_model, metrics, preprocessing
-
-    for model in (
-        preprocessing.StandardScaler() | OneByOne(estimator, 32, batch=40),
-        preprocessing.StandardScaler() | OneByOne(OC(), 64, 10) | linear_model.LogisticRegression(),
-        OneByOne(OCFS(n_features=4), 64, 20) | OneByOne(estimator, 64, 20),
-    ):
-        score = evaluate.progressive_val_score(phishing(200), model.clone(), metrics.Accuracy())
-        assert score.get() > 0.7
-    with pytest.raises(ValueError, match="not compatible"):
-        evaluate.progressive_val_score(phishing(9), OneByOne(OC(), 32), metrics.Accuracy())
-
-
 def test_river_asks_what_the_estimator_can_do():
     pytest.importorskip("river")
     from river import base
@@ -166,19 +149,6 @@ def test_rivers_own_checks_pass(check):
         pytest.skip(f"this version of River has no {check}")
     data = [list(phishing(25))] if "dataset" in inspect.signature(asked).parameters else []
     asked(OneByOne(LDA(), 16), *data)
-
-
-@pytest.mark.parametrize("labels", [("sea", "land"), (3, 1), (True, False)], ids=str)
-@pytest.mark.parametrize("estimator", PREDICTS, ids=lambda estimator: type(estimator).__name__)
-def test_labels_come_back_as_the_types_they_were(estimator, labels):
-    one, of = OneByOne(estimator, 64), dict(zip(("sea", "land"), labels, strict=True))
-    for x, y in stream(30):
-        one.learn_one(x, of[y])
-    found = [one.predict_one(x) for x, _ in stream(30)]
-    assert {type(label) for label in found} == {type(labels[0])}
-    assert np.mean([label == of[y] for label, (_, y) in zip(found, stream(30), strict=True)]) > 0.8
-    assert [*one.predict_proba_one({"sea": 1.0})] == sorted(labels)
-    assert {type(label) for label in one.predict_proba_one({"sea": 1.0})} == {type(labels[0])}
 
 
 # -- DataFrames -----------------------------------------------------------------------------------
