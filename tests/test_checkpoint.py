@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -12,6 +11,7 @@ from pathlib import Path
 from signal import SIGTERM
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
@@ -34,15 +34,12 @@ def run(run):
     dump_svmlight_file(X, codes, "a.svm", zero_based=False)
     dump_svmlight_file(X[:100, :9], codes[:100], "one.svm", zero_based=False)
     dump_svmlight_file(X[100:], codes[100:], "two.svm", zero_based=False)
-    with open("a.csv", "w") as file:
-        file.write(",".join(f"c{k}" for k in range(12)) + ",class\n")
-        for row, label in zip(X, y, strict=True):
-            file.write(",".join(map(repr, row.tolist())) + f",{label}\n")
-    words = ["sea", "salt", "ship", "wave", "tree", "hill", "sand", "stone"]
-    with open("a.jsonl", "w") as file:
-        for i, label in enumerate(y):
-            text = " ".join(words[(i * k + len(label)) % 8] for k in range(1, 5))
-            file.write(json.dumps({"label": str(label), "text": text}) + "\n\n")
+    table = pd.DataFrame(X, columns=[f"c{k}" for k in range(12)]).assign(**{"class": y})
+    table.to_csv("a.csv", index=False)
+    words = np.array(["sea", "salt", "ship", "wave", "tree", "hill", "sand", "stone"])
+    texts = [" ".join(words[(i * np.arange(1, 5) + len(y[i])) % 8]) for i in range(230)]
+    lines = pd.DataFrame({"label": y, "text": texts}).to_json(orient="records", lines=True)
+    Path("a.jsonl").write_text(lines.replace("\n", "\n\n"))
     return run
 
 
@@ -57,8 +54,7 @@ def stop_after(monkeypatch, chunks):
 
 
 def bytes_of(name):
-    with open(name, "rb") as file:
-        return file.read()
+    return Path(name).read_bytes()
 
 
 def assert_resumed_is_whole(run, monkeypatch, command, chunks=4):
@@ -266,6 +262,7 @@ def test_a_run_that_is_begun_once_more_is_gone_on_with(run, monkeypatch):
         stop_after(patch, 2)
         assert run(update)[0] == 130
     shutil.copy("c.narrows", "old.narrows")
+    assert load("old.narrows").n_samples_seen_ == 320  # a model that can be used meanwhile
     assert run(update + " --resume")[0] == 0
     assert load("m.narrows").n_samples_seen_ == 360
     # what was made from a model that is not there any more is not gone on with
@@ -304,52 +301,45 @@ def test_what_is_not_the_same_is_refused(run, monkeypatch):
     assert run(update + " --resume")[0] == 0  # without a checkpoint
 
 
-@pytest.mark.parametrize(
-    ("command", "word"),
-    [
-        ("fit a.svm -o m.narrows --checkpoint m.narrows", "the model"),
-        ("fit a.svm -o m.narrows --checkpoint link.narrows", "the model"),
-        ("fit a.svm -o n.narrows --checkpoint ./n.narrows", "the model"),
-        ("update m.narrows a.svm -o n.narrows --checkpoint m.narrows", "an input"),
-        ("fit a.svm -o n.narrows --checkpoint a.svm", "an input"),
-        ("fit a.svm -o n.narrows --checkpoint m.narrows", "another file"),
-        ("fit a.svm -o n.narrows --checkpoint notes.txt", "another file"),
-        ("fit a.svm -o n.narrows --checkpoint -", "another file"),
-    ],
-)
-def test_a_checkpoint_takes_the_place_of_nothing_else(run, command, word):
+WRONG = [
+    # a checkpoint takes the place of nothing else
+    ("fit a.svm --method oc -o m.narrows --checkpoint m.narrows", 2, "got the model"),
+    ("fit a.svm --method oc -o m.narrows --checkpoint link.narrows", 2, "got the model"),
+    ("fit a.svm --method oc -o n.narrows --checkpoint ./n.narrows", 2, "got the model"),
+    ("update m.narrows a.svm -o n.narrows --checkpoint m.narrows", 2, "got an input"),
+    ("fit a.svm --method oc -o n.narrows --checkpoint a.svm", 2, "got an input"),
+    ("fit a.svm --method oc -o n.narrows --checkpoint m.narrows", 2, "got another file"),
+    ("fit a.svm --method oc -o n.narrows --checkpoint latin.txt", 2, "got another file"),
+    ("fit a.svm --method oc -o n.narrows --checkpoint -", 2, "got another file"),
+    ("fit a.svm --method oc -o n --checkpoint none/c", 2, "a folder"),
+    # what has none
+    ("fit a.svm --method srda --param solver=lsqr -o n --checkpoint c", 2, "partial_fit"),
+    ("fit a.csv --method lda --param solver=pca -o n --checkpoint c", 2, "partial_fit"),
+    ("fit a.svm --method pca --width 8193 -o n --checkpoint c", 2, "8,192 features"),
+    ("fit - --one-based --method oc -o n --checkpoint c --resume", 2, "a pipe"),
+    ("fit pipe.svm --method oc -o n --checkpoint c --resume", 2, "a pipe"),
+    ("fit a.svm --method oc -o n --resume", 2, "--checkpoint"),
+    ("fit a.svm --method oc -o n --checkpoint c --resume --from-position", 2, "removed"),
+    # options of texts
+    ("fit a.svm --method oc -o n --min-df 2", 2, "--min-df"),
+    ("fit a.jsonl --method oc -o n --hash-columns 9", 2, "--vectorizer hashing"),
+    ("fit a.jsonl --method oc -o n --stop-words none.txt", 2, "none.txt"),
+    ("fit a.jsonl --method oc -o n --stop-words latin.txt", 1, "latin.txt"),
+    ("fit a.jsonl --method oc -o n --min-df 10000", 1, "min_df=10,000"),
+]
+
+
+@pytest.mark.parametrize(("command", "status", "word"), WRONG)
+def test_wrong_usage_is_an_error_and_changes_nothing(run, command, status, word):
     assert run("fit a.svm --method oc -o m.narrows")[0] == 0
-    Path("notes.txt").write_text("notes")
-    os.symlink("m.narrows", "link.narrows")
-    before = {name: bytes_of(name) for name in ("m.narrows", "notes.txt", "a.svm")}
-    status, out, err = run(command.replace("fit ", "fit --method oc "))
-    assert (status, out, f"got {word}" in err) == (2, "", True), err
-    assert {name: bytes_of(name) for name in before} == before
-
-
-@pytest.mark.parametrize(
-    ("command", "status", "word"),
-    [
-        ("a.svm --method srda --param solver=lsqr --checkpoint c", 2, "partial_fit"),
-        ("a.csv --method lda --param solver=pca --checkpoint c", 2, "partial_fit"),
-        ("a.svm --method pca --width 8193 --checkpoint c", 2, "8,192 features"),
-        ("a.svm --method oc --resume", 2, "--checkpoint"),
-        ("a.svm --method oc --min-df 2", 2, "--min-df"),
-        ("a.jsonl --method oc --hash-columns 9", 2, "--vectorizer hashing"),
-        ("a.jsonl --method oc --stop-words none.txt", 2, "none.txt"),
-        ("a.jsonl --method oc --stop-words latin.txt", 1, "latin.txt"),
-        ("a.jsonl --method oc --min-df 10000", 1, "min_df=10,000"),
-        ("- --one-based --method oc --checkpoint c --resume", 2, "a pipe"),
-        ("pipe.svm --method oc --checkpoint c --resume", 2, "a pipe"),
-        ("a.svm --method oc --checkpoint none/c", 2, "a folder"),
-        ("a.svm --method oc --checkpoint c --resume --from-position", 2, "removed"),
-    ],
-)
-def test_wrong_usage_is_an_error(run, command, status, word):
     os.mkfifo("pipe.svm")
+    os.symlink("m.narrows", "link.narrows")
     Path("latin.txt").write_bytes(b"\xe9t\xe9")
-    found, out, err = run(f"fit {command} -o m")
+    before = {name: bytes_of(name) for name in ("m.narrows", "latin.txt", "a.svm")}
+    found, out, err = run(command)
     assert (found, out, word in err) == (status, "", True), err
+    assert {name: bytes_of(name) for name in before} == before
+    assert not os.path.exists("n")
 
 
 def test_a_file_of_stop_words_is_utf_8(run):

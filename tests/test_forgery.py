@@ -21,7 +21,7 @@ from safetensors.numpy import load_file, save_file
 from scipy import sparse
 
 import narrows
-from narrows import OC
+from narrows import OC, OnlineSRDA
 from narrows.command import cli
 from narrows.errors import DataError
 from tests.cases import labelled
@@ -152,6 +152,18 @@ def test_a_small_file_asks_for_no_large_array(model):
     })  # fmt: skip
     with pytest.raises(DataError, match=r"m\.narrows: .*tx: expected shape"):
         narrows.load(model)
+
+
+@pytest.mark.parametrize("name", ["sums", "first", "origin", "clock"])
+def test_arrays_of_a_regression_are_checked(name, tmp_path):
+    path, model = tmp_path / "m.narrows", OnlineSRDA(keep=20).partial_fit(*labelled())
+    narrows.save(model, path)
+    array = load_file(path)[f"state.{name}"]
+    for wrong in (array[..., 1:], np.full_like(array, np.nan), array.astype(np.float32), None):
+        narrows.save(model, path)
+        rewritten(path, {f"state.{name}": wrong})
+        with pytest.raises(DataError, match=r"m\.narrows: "):
+            narrows.load(path)
 
 
 def test_places_of_non_zeros_are_looked_at(tmp_path, monkeypatch):

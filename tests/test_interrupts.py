@@ -140,9 +140,7 @@ class Full:
         raise MemoryError
 
 
-@pytest.mark.parametrize(
-    "estimator", [OnlineSRDA(), IOC(), IDRQR(), OC(), SRDA(alpha=1.0)], ids=repr
-)
+@pytest.mark.parametrize("estimator", [OnlineSRDA(), IOC(), IDRQR(), OC(half_life=9)], ids=repr)
 @pytest.mark.parametrize("wrong", ["nan", "label", "length", "memory"])
 def test_an_error_in_a_later_block_leaves_everything_as_it_was(estimator, wrong, monkeypatch):
     pretend(monkeypatch, "tiny blocks")

@@ -310,58 +310,51 @@ WHICH = np.arange(60) % 3
 CLOSE = [2**53 + 1, 2**53 + 2, 2**53 + 3]  # of which floats hold the second
 
 
-def with_missing(kind, name, ids):
-    """A column of integers and missing values."""
-    arrow = pa.array(ids, kind)
-    return {
-        "pandas": lambda: pd.Series(ids, dtype={"int64": "Int64"}.get(kind, "UInt64")),
-        "pandas categories": lambda: pd.Series(pd.Categorical(pd.array(ids, f"{kind}[pyarrow]"))),
-        "arrow dictionary": lambda: arrow.dictionary_encode(),
-        "arrow runs": lambda: pc.run_end_encode(arrow),
-        "list of NaN": lambda: [np.nan if i is None else i for i in ids],
-    }[name]()
-
-
-NAMES = ["pandas", "pandas categories", "arrow dictionary", "arrow runs", "list of NaN"]
+MISSING = {  # columns of integers and missing values
+    "pandas": lambda ids, kind: pd.Series(ids, dtype="UInt64" if kind[0] == "u" else "Int64"),
+    "pandas categories": lambda ids, kind: pd.Series(
+        pd.Categorical(pd.array(ids, f"{kind}[pyarrow]"))
+    ),
+    "arrow dictionary": lambda ids, kind: pa.array(ids, kind).dictionary_encode(),
+    "arrow runs": lambda ids, kind: pc.run_end_encode(pa.array(ids, kind)),
+    "list of NaN": lambda ids, kind: [np.nan if i is None else i for i in ids],
+}
 
 
 @pytest.mark.parametrize("kind", IDS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MISSING)
 def test_integers_beside_missing_values_stay_as_they_are(name, kind):
     ids = [IDS[kind][k] if row % 10 else None for row, k in enumerate(WHICH)]
-    expected = [*(f"id={i}" for i in IDS[kind]), "id=(missing)"]
-    found = np.array([3 if i is None else IDS[kind].index(i) for i in ids])
+    found = [3 if i is None else IDS[kind].index(i) for i in ids]
     for encoder in (TableEncoder(categories=["id"]), TableEncoder()):
-        X = encoder.fit_transform({"id": with_missing(kind, name, ids)})
-        assert encoder.get_feature_names_out().tolist() == expected
-        assert X.toarray().argmax(axis=1).tolist() == found.tolist()
+        X = encoder.fit_transform({"id": MISSING[name](ids, kind)})
+        names = encoder.get_feature_names_out().tolist()
+        assert names == [*(f"id={i}" for i in IDS[kind]), "id=(missing)"]
+        assert X.toarray().argmax(axis=1).tolist() == found
         # another integer of the same float is none of the known ones
-        other = with_missing(kind, name, [None, IDS[kind][2] + 1])
+        other = MISSING[name]([None, IDS[kind][2] + 1], kind)
         assert encoder.transform({"id": other}).sum() == 1
+
+
+LINES = {
+    "csv": "0.5,{}", "svm": "{} 1:0.5", "point svm": "{}.0 1:0.5",
+    "jsonl": '{{"text": "a", "label": {}}}', "point jsonl": '{{"text": "a", "label": {}.0}}',
+}  # fmt: skip
 
 
 def written(folder, form, ids):
     """Write a file whose labels are integers; return its path."""
-    X, path = np.eye(3)[WHICH] + 0.25, str(folder / f"ids.{form.split()[-1]}")
-    y = [ids[k] for k in WHICH]
-    if form.endswith("parquet"):
-        column = pa.array(y)
-        if form.startswith("dictionary"):
-            column = column.dictionary_encode()
-        elif form.startswith("decimals"):
-            column = column.cast(pa.decimal128(25, 0))
-        pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1], "label": column}), path)
-    elif form.endswith("npz"):
-        np.savez(path, X=X, y=np.array(y))
+    path, y = folder / f"ids.{form.split()[-1]}", [ids[k] for k in WHICH]
+    if form in LINES:
+        lines = ["a,label"] * (form == "csv") + [LINES[form].format(i) for i in y]
+        path.write_text("\n".join([*lines, ""]))
+    elif form == "npz":
+        np.savez(path, X=np.ones((60, 1)), y=np.array(y))
     else:
-        point = ".0" * form.startswith("point")
-        lines = {
-            "csv": (f"{a},{b},{i}" for (a, b, _), i in zip(X, y, strict=True)),
-            "svm": (f"{i}{point} 1:{a} 2:{b}" for (a, b, _), i in zip(X, y, strict=True)),
-            "jsonl": (f'{{"text": "{"abc"[k]} d", "label": {ids[k]}{point}}}' for k in WHICH),
-        }[form.split()[-1]]
-        first = ["a,b,label"] if form == "csv" else []
-        (folder / path).write_text("\n".join([*first, *lines, ""]))
+        column = pa.array(y)
+        decimals = form.startswith("decimals")
+        column = column.cast(pa.decimal128(25, 0)) if decimals else column.dictionary_encode()
+        pq.write_table(pa.table({"a": WHICH / 2, "label": column}), path)
     return path
 
 

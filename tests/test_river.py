@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import pickle
 import sys
 
 import numpy as np
@@ -12,7 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.feature_extraction import FeatureHasher
 
-from narrows import LDA, OC, OCFS, SRDA, OnlineSRDA
+from narrows import LDA, OC, OCFS, PLS, SRDA, OnlineSRDA
 from narrows.errors import ParameterError
 from narrows.river import OneByOne, batches, rows_of
 
@@ -111,19 +110,17 @@ def phishing(n):
 
 def test_river_asks_what_the_estimator_can_do():
     pytest.importorskip("river")
-    from river import base
+    from river import base, compose
 
-    def kinds(one):
-        asked = (base.Transformer, base.MiniBatchTransformer, base.SupervisedTransformer,
-                 base.Classifier, base.MiniBatchClassifier)  # fmt: skip
-        return [isinstance(one, kind) for kind in asked]
-
+    asked = (base.Transformer, base.MiniBatchTransformer, base.SupervisedTransformer,
+             base.Classifier, base.MiniBatchClassifier)  # fmt: skip
     both, transformer = OneByOne(SRDA(), 64), OneByOne(OC(), 64).learn_one({"a": 1.0}, "x")
-    copies = both.clone(), copy.deepcopy(both), pickle.loads(pickle.dumps(both))
-    for one in (both, *copies, transformer.clone({"estimator": SRDA()})):
-        assert (kinds(one), one._multiclass) == ([True] * 5, True)
-    for one in (transformer, transformer.clone(), both.clone({"estimator": OC()})):
-        assert (kinds(one), one._multiclass) == ([True] * 3 + [False] * 2, False)
+    copies = both.clone(), copy.deepcopy(both), transformer.clone({"estimator": SRDA()})
+    for one in (both, *copies, transformer, transformer.clone(), both.clone({"estimator": OC()})):
+        predicts = isinstance(one.estimator, SRDA)
+        assert [isinstance(one, kind) for kind in asked] == [True] * 3 + [predicts] * 2
+        assert one._multiclass is predicts
+    assert isinstance(transformer | both, compose.Pipeline)
     assert not hasattr(transformer.clone(), "estimator_")
     assert transformer.clone(include_attributes=True).estimator_.n_samples_seen_ == 1
 
@@ -176,9 +173,10 @@ def test_many_samples_are_learned_after_those_before(estimator):
     found = many.predict_many(some)
     assert found.index.equals(some.index)
     assert found.tolist() == [one.predict_one(row) for row in dicts[::-1]]
-    assert many.predict_proba_many(some).iloc[0].to_dict() == pytest.approx(
-        one.predict_proba_one(dicts[-1])
-    )
+    expected = one.predict_proba_one(dicts[-1])
+    assert many.predict_proba_many(some).iloc[0].to_dict() == pytest.approx(expected)
+    numbers = OneByOne(PLS(2), 64).learn_many(some, np.arange(120.0).reshape(60, 2) % 7)
+    assert numbers.predict_many(some).shape == (60, 2)
 
 
 @pytest.mark.parametrize(
