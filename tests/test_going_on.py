@@ -29,7 +29,6 @@ from narrows import (
     PCA,
     PLS,
     SRDA,
-    KernelSRDA,
     OnlineSRDA,
     VarianceFS,
     Window,
@@ -39,7 +38,7 @@ from narrows import (
 from narrows.errors import DataError, ParameterError
 from tests.cases import labelled
 from tests.conftest import slow
-from tests.inside import Moments, local, rename_classes
+from tests.inside import Moments, local
 from tests.test_forgery import rewritten
 
 OLD_FILES = Path(__file__).parent / "models_0_3_0"
@@ -50,15 +49,6 @@ X, y = load_iris(return_X_y=True)
 def test_methods_without_weights_refuse_them_in_chunks(method):
     with pytest.raises(TypeError, match="expected no sample_weight"):
         local.fit(method(), [(X[k::2], y[k::2], np.ones(75)) for k in range(2)])
-
-
-@pytest.mark.parametrize("method", [SRDA, OnlineSRDA, KernelSRDA])
-def test_labels_that_may_occur_are_renamed(method):
-    model = method().partial_fit(X[:100], y[:100], classes=[0, 1, 2, 7])
-    rename_classes(model, np.array(["zero", "one", "two", "seven"]))
-    assert model.classes_.tolist() == ["one", "seven", "two", "zero"]
-    model.partial_fit(X[100:], np.array(["two"] * 50))
-    assert model.class_count_.tolist() == [50, 0, 50, 50]
 
 
 @pytest.mark.parametrize("method", [IG, CHI, MI, DF])

@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from narrows import IDRQR, IOC, OC, OCFS, PLS, SRDA, OnlineSRDA, Window
+from narrows import IDRQR, IOC, OC, OCFS, PLS, SRDA, OnlineSRDA, Window, load, save
 from narrows.river import OneByOne
 from narrows.text import HashedTfidf, Tfidf
 from tests.cases import STREAMED, assert_same, bytes_of, labelled
@@ -223,18 +223,6 @@ def test_threads_that_learn_with_one_estimator_lose_nothing(case):
     assert_same(estimator, once, rtol=1e-7)
 
 
-def test_two_estimators_that_merge_each_other_do_not_wait_for_each_other():
-    a, b = OC().fit(*samples()), OC().fit(*samples())
-    both = threading.Barrier(2, timeout=60)
-
-    def merge(one, other):
-        for _ in range(50):
-            both.wait(timeout=60)
-            one.merge(other)
-
-    in_threads([lambda: merge(a, b), lambda: merge(b, a)])
-
-
 class Waiting:
     """Samples that another thread waits for."""
 
@@ -253,3 +241,22 @@ def test_a_fork_while_another_thread_learns_can_learn():
         lambda wait: estimator.partial_fit(Waiting(X, wait), y),
         lambda: estimator.partial_fit(X, y).n_samples_seen_ == 300,
     )
+
+
+@streamed
+def test_a_model_that_is_saved_waits_for_the_thread_that_learns(case, tmp_path):
+    X, y = samples()
+    estimator = case.new().partial_fit(X, y)
+    held, saved = threading.Event(), threading.Event()
+
+    def wait():
+        held.set()
+        assert not saved.wait(timeout=0.1)
+
+    def write():
+        held.wait(timeout=60)
+        save(estimator, tmp_path / "model")
+        saved.set()
+
+    in_threads([lambda: estimator.partial_fit(Waiting(X, wait), y), write])
+    assert load(tmp_path / "model").n_samples_seen_ == 300

@@ -15,7 +15,6 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.orc as orc
@@ -94,20 +93,6 @@ def of_npz(path, of_texts, save=np.savez):
     save(path, X=X, y=y)
 
 
-def of_npy(path, of_texts, order="C"):
-    X, y = samples()
-    np.save(path, np.array(X, order=order))
-    np.save(path.with_name("y.npy"), y)
-
-
-def of_h5ad(path, of_texts):
-    anndata = pytest.importorskip("anndata", reason="the extra anndata is not installed")
-    X, y = samples()
-    cells, genes = (pd.Index(list(map(str, names)), dtype=object) for names in (range(N), NAMES))
-    obs, var = pd.DataFrame({"label": y}, index=cells), pd.DataFrame(index=genes)
-    anndata.AnnData(X, obs, var).write_h5ad(path)
-
-
 # a name for the test, the name of the file, what writes it, and whether it holds texts, too
 FILES = [
     *(
@@ -116,7 +101,6 @@ FILES = [
         for suffix, compress in COMPRESSIONS.items()
     ),
     ("a.svmlight", of_text, False),
-    ("a.libsvm", of_text, False),
     *(
         ("a.parquet", partial(of_table, compression=codec), True)
         for codec in ("none", "snappy", "gzip", "zstd", "lz4", "brotli")
@@ -135,19 +119,12 @@ FILES = [
     ),
     ("a.npz", of_npz, False),
     ("a.npz", partial(of_npz, save=np.savez_compressed), False),
-    ("a.npy", of_npy, False),
-    ("a.npy", partial(of_npy, order="F"), False),
-    ("a.h5ad", of_h5ad, False),
 ]  # fmt: skip
 OF_NUMBERS = [(name, write) for name, write, _ in FILES if "jsonl" not in name]
 OF_TEXTS = [(name, write) for name, write, too in FILES if too]
 
 
 def gathered(path, **options):
-    if path.suffix == ".npy":
-        options["label"] = str(path.with_name("y.npy"))
-    elif path.suffix == ".h5ad":
-        options["label"] = "label"
     rows, labels = zip(*iter_chunks(path, **options), strict=True)
     if isinstance(rows[0], list):
         return [x for part in rows for x in part], np.concatenate(labels).tolist()

@@ -289,18 +289,6 @@ def test_numbers_that_are_meant_do_not_warn():
         assert not warnings_of(stream.partial_fit, X, Y, classes=np.unique(Y))
 
 
-@pytest.mark.filterwarnings("ignore:.*expected classes")
-def test_forward_selection_takes_many_floats_for_numbers():
-    numeric = ForwardFS(target="numeric").fit(X, Y)
-    for learn in ("fit", "partial_fit"):
-        found = ForwardFS()
-        assert len(warnings_of(getattr(found, learn), X, Y)) == 1
-        np.testing.assert_array_equal(found.ranking_, numeric.ranking_)
-    assert not warnings_of(ForwardFS().fit, X, Y + 0.5)  # no classes at all
-    for y in (Y.astype(int), Y // 20):  # 17 floats, which may be classes
-        assert len(ForwardFS().fit(X, y).classes_) == len(np.unique(y))
-
-
 def test_comparisons_and_commands_take_many_floats_for_numbers(tmp_path, capsys):
     with pytest.warns(UserWarning, match="214"):
         assert compare(X, Y, ["pls"], dims=[1], repeats=1).metric == "r2"
