@@ -16,7 +16,6 @@ import pytest
 from narrows.engines import local as local
 from narrows.errors import DataError
 from narrows.io.atomic import replacing as replacing
-from narrows.io.atomic import reserved as reserved
 from narrows.methods.base import emptied_copy as emptied_copy
 from narrows.methods.base import solution_of as solution_of
 from narrows.methods.names import labels_of as labels_of
