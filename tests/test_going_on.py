@@ -232,18 +232,23 @@ def test_a_window_is_the_fit_of_its_rows(method, kind, samples):
         assert len(pickle.dumps(window)) < 3 * len(pickle.dumps(alone))
 
 
-@pytest.mark.parametrize("bad", [(slice(None), slice(-1)), (slice(3), slice(None))], ids=str)
-def test_a_window_that_fails_is_as_before(bad):
+@pytest.mark.parametrize("model", [OC(half_life=10), Window(OC(), 100)], ids=repr)
+def test_a_stream_that_fails_is_as_before(model):
     X, y = rows()
-    window, fresh = Window(OC(), 100).partial_fit(X, y), Window(OC(), 100)
-    expected = window.transform(X)
-    for labels in (y[bad[1]], None, np.arange(300) % 2):
-        with pytest.raises(ValueError, match=r"inconsistent|features|requires y|one type"):
-            window.partial_fit(X[:, bad[0]], labels)
+    stream, fresh = clone(model).partial_fit(X, y), clone(model)
+    expected = stream.transform(X)
+    for *bad, word in (
+        (X, y[:-1], "inconsistent"),
+        (X[:, :3], y, "3 features"),
+        (X, None, "requires y"),
+        (X, np.arange(len(y)) % 2, "one type"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            stream.partial_fit(*bad)
     with pytest.raises(ValueError, match="inconsistent"):
         fresh.partial_fit(X, y[:-1])
     assert not hasattr(fresh, "n_features_in_")
-    np.testing.assert_array_equal(window.transform(X), expected)
+    np.testing.assert_array_equal(stream.transform(X), expected)
 
 
 REFUSED = [

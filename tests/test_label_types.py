@@ -196,7 +196,8 @@ def test_a_model_whose_classes_became_text_is_that_of_text(case, run, tmp_path):
     names = np.array(["2", "10", "3"])[np.unique(y, return_inverse=True)[1]]
     np.savez(tmp_path / "late.npz", X=X[40:], y=np.where(names == "3", "a", names)[40:])
     for name, first in {"i": names[:40].astype(int), "t": names[:40]}.items():
-        save(case.new().partial_fit(X[:40], first), tmp_path / f"{name}.narrows")
+        begun = case.new().partial_fit(X[:40], first, classes=sorted(set(first.tolist())))
+        save(begun, tmp_path / f"{name}.narrows")
         update = f"update {name}.narrows late.npz -o {name}.narrows --labels text"
         assert run(update)[0] == 0
     assert_same(load(tmp_path / "i.narrows"), load(tmp_path / "t.narrows"), rtol=1e-7)
