@@ -40,11 +40,8 @@ from narrows import (
     SRDA,
     CorrelationFS,
     FisherFS,
-    ForwardFS,
     KernelSRDA,
-    Moments,
     OnlineSRDA,
-    ReducedRank,
 )
 from narrows.command import cli
 from narrows.engines import local
@@ -52,7 +49,8 @@ from narrows.errors import DataError
 from narrows.read import Source
 from narrows.table import TableEncoder
 from narrows.text import HashedTfidf, Tfidf
-from tests.cases import ALL, NUMERIC, bytes_of, labelled, widened
+from tests import test_ways
+from tests.cases import ALL, bytes_of, labelled, widened
 from tests.inside import (
     begin,
     end,
@@ -62,7 +60,6 @@ from tests.inside import (
     show,
 )
 
-MOST = 8192  # features of sums
 MEMORY = 4 << 30  # bytes more than now that a child may ask for
 SECONDS = 200  # for one forgery, before it counts as one that never ends
 EXPECTED = ValueError, MemoryError  # of what is done with a forgery; `load` has DataError alone
@@ -84,12 +81,22 @@ def _fitted(case):
     return lambda: case.new().fit(case.form(case.labelled()[0]), case.labelled()[1])
 
 
-def _online(multi=False, **parameters):
+def _several(y):
+    """Indicators of several labels a sample."""
+    Y = np.eye(3, dtype=int)[np.unique(y, return_inverse=True)[1]]
+    Y[::5, 1], Y[::10] = 1, 0
+    return Y
+
+
+def _begun(model):
+    X, y = labelled()
+    return model.partial_fit(X[:0], y[:0])
+
+
+def _online(several=False, **parameters):
     X, y = labelled(sparse=True)
     X[::5] = 0.0
-    y = np.eye(3, dtype=int)[np.unique(y, return_inverse=True)[1]] if multi else y
-    if multi:
-        y[::7, 0], y[::10] = 1, 0
+    y = _several(y) if several else y
     model = OnlineSRDA(random_state=0, **parameters)
     return model.partial_fit(X.astype(np.float32), y).partial_fit(X[::-1], y[::-1])
 
@@ -115,129 +122,74 @@ def _of_texts(vectoriser):
 
 
 def _named():
-    X, y = labelled()
-    model = OCFS().fit(X, y)
+    model = OCFS().fit(*labelled())
     return remember(model, Source(zero_based=False, columns=tuple("abcdefg")))
-
-
-def _minus():
-    X, y = labelled()
-    return OC().fit_moments(Moments.of(X, y) - Moments.of(X[:9], y[:9]))
 
 
 def _crossed(n, form=np.asarray, gone=0, later=0, **parameters):
     """A model of cross products, some of whose samples may still wait to be added."""
     X, y = labelled(n=n, sparse=form is not np.asarray)
-    model = SRDA(**parameters).partial_fit(form(X), y)
-    if later:
-        model.partial_fit(form(X[:later]), y[:later])
+    model = SRDA(**parameters).partial_fit(form(X), y).partial_fit(form(X[:later]), y[:later])
     if gone:
         model.fit_moments(model.moments_ - SRDA().partial_fit(form(X[:gone]), y[:gone]).moments_)
     return model
 
 
-def _of_numbers(model, n=60, q=2, d=D, form=np.asarray, gone=0):
-    """A model of numeric targets, of which some samples may be gone."""
-    X, _ = labelled(n=n, d=d, sparse=form is not np.asarray)
-    Y = np.round(X[:, :q] + 1)
-    fitted = clone(model).fit(form(X), Y)
-    if gone:
-        fitted.fit_moments(fitted.moments_ - clone(model).fit(form(X[:gone]), Y[:gone]).moments_)
-    return fitted
-
-
-def _wide(model, numeric=True):
-    """A model of more features than there are products for, of numbers or of classes."""
+def _wide():
+    """A model of more features than there are products for."""
     rng = np.random.default_rng(0)
-    X = sparse.random_array((20, MOST + 1), density=0.01, rng=rng, format="csr")
-    y = rng.normal(size=(20, 2)) if numeric else np.arange(20) % 3
-    return clone(model).fit(sparse.csr_array(X), y)
+    X = sparse.random_array((20, 8193), density=0.01, rng=rng, format="csr")
+    return PLS().fit(sparse.csr_array(X), rng.normal(size=(20, 2)))
 
 
-KERNEL = KernelSRDA(n_hidden=9)
+def _in_two(name):
+    """One of the models that all ways to learn are compared with, and an update of it."""
+    model, X, y = test_ways.made(name)
+    return clone(model).fit(X[:80], y[:80]).partial_fit(X[80:], y[80:])
 
 
-def _kernel(form=np.asarray, fitted=20, **parameters):
-    """A model with a map, of several labels, to which samples were added."""
-    X, y = labelled(sparse=True)
-    Y = np.eye(3, dtype=int)[np.unique(y, return_inverse=True)[1]]
-    Y[::5, 1] = 1
-    model = KernelSRDA(n_hidden=9, **parameters)
-    if fitted:
-        model.fit(form(X[:fitted]), Y[:fitted])
-    return model.partial_fit(form(X[fitted:]), Y[fitted:])
-
-
-def _pipeline(vectoriser, *estimators):
-    """A pipeline, or a vectoriser alone, fitted to texts."""
+def _pipeline(*steps):
     texts, y = [f"{word} of the {word}" for word in TEXTS for _ in range(4)], labelled()[1][:12]
-    if not estimators:
-        return clone(vectoriser).fit(texts)
-    return clone(make_pipeline(vectoriser, *estimators)).fit(texts, y)
+    return make_pipeline(*steps).fit(texts, y)
 
 
 KINDS = {
     **{case.name: _fitted(case) for case in ALL},
-    "weighed": lambda: OC().fit(*labelled(), np.linspace(0, 3, 60)),
+    **{f"{name}, updated": partial(_in_two, name) for name in test_ways.MODELS},
+    "kernel, before the map": lambda: KernelSRDA(n_hidden=9).partial_fit(*labelled()),
     "faded": lambda: OCFS(half_life=9).partial_fit(*labelled()),
-    "fresh": lambda: OC().partial_fit(*(a[:0] for a in labelled())),
-    "fresh stream": lambda: IOC().partial_fit(*(a[:0] for a in labelled())),
-    "fresh means": lambda: IDRQR().partial_fit(*(a[:0] for a in labelled())),
-    "fresh regression": lambda: OnlineSRDA().partial_fit(*(a[:0] for a in labelled())),
-    "one class": lambda: IOC().partial_fit(labelled()[0][:1], ["ant"]),
+    "fresh": partial(_begun, OC()),
+    "fresh stream": partial(_begun, IOC()),
+    "fresh regression": partial(_begun, OnlineSRDA()),
     "widened": lambda: widened(OC().fit(*labelled()), 9),
     "merged": lambda: OC().fit(*labelled()).merge(OC().fit(*labelled(seed=1, c=4))),
-    "minus": _minus,
     "first pass": lambda: (IDRQR(), 1),
     "second pass": lambda: (IDRQR(), 2),
-    "candidates": partial(_wide, ForwardFS(n_features=2, head=3), numeric=False),
-    "first pass of a kernel": lambda: (KERNEL, 1),
-    "second pass of a kernel": lambda: (KERNEL, 2),
-    "kernel, before the map": partial(_kernel, fitted=0),
-    "kernel, before the map, sparse": partial(_kernel, sparse.csr_array, fitted=0, kernel="relu"),
-    "kernel, updated": partial(_kernel, half_life=30, n_components=2, standardize=[0, 2]),
-    "kernel, updated, sparse": partial(_kernel, sparse.csr_array, alpha=0.5),
-    "kernel, emptied": lambda: clone(KERNEL).fit(*labelled()).emptied(),
+    "first pass of a kernel": lambda: (KernelSRDA(n_hidden=9), 1),
+    "second pass of a kernel": lambda: (KernelSRDA(n_hidden=9), 2),
+    "kernel, emptied": lambda: KernelSRDA(n_hidden=9).fit(*labelled()).emptied(),
     "checkpoint": lambda: (OnlineSRDA(keep=20), 1),
     "columns": _named,
-    "products": partial(_crossed, 600),
     "products, less some": partial(_crossed, 600, gone=300),
     "samples that wait": partial(_crossed, 50),
     "sparse samples that wait": partial(_crossed, 50, sparse.csr_array),
     "products and samples that wait": partial(_crossed, 600, later=20),
-    "products, faded": partial(_crossed, 600, half_life=200),
     "texts": partial(_of_texts, Tfidf(stop_words=["of"])),
     "hashed texts": partial(_of_texts, HashedTfidf(32, "english")),
-    "texts by settings": partial(_of_texts, Tfidf(None, 0.1, 0.9, 9, (1, 2), r"\w\w+", "char_wb")),
     "pipeline": partial(_pipeline, Tfidf(min_df=2), SRDA()),
     "pipeline of three": partial(_pipeline, HashedTfidf(64), "passthrough", OCFS(), OC()),
-    "vectoriser": partial(_pipeline, Tfidf("english")),
     "encoder": lambda: TableEncoder(3, 0.1, drop=["key"]).fit(TABLE),
     "pipeline of tables": lambda: make_pipeline(TableEncoder(max_terms=9), SRDA()).fit(
         TABLE, ["w", "l", "l"] * 20
     ),
-    "folds": lambda: FisherFS(n_features="cv").fit(*labelled()),
-    "folds, faded": lambda: OCFS(n_features="cv", half_life=9).partial_fit(*labelled()),
     "folds of non-zeros": partial(_as_non_zeros, IG(n_features="cv")),
     "non-zeros": partial(_as_non_zeros, OC()),
     "non-zeros, squared": partial(_as_non_zeros, FisherFS(priors="balanced")),
-    "non-zeros, counted": partial(_as_non_zeros, IG()),
-    **{f"numbers, {case.name}": partial(_of_numbers, case.estimator) for case in NUMERIC},
-    "numbers, fresh": lambda: PLS().partial_fit(labelled()[0][:0], np.zeros(0)),
-    "numbers, fresh correlations": lambda: CorrelationFS().partial_fit(labelled()[0][:0], []),
-    "numbers, folds": partial(_of_numbers, PLS(n_components="cv"), 600),
-    "numbers, folds of one target": partial(
-        _of_numbers, ReducedRank("cv"), q=1, form=sparse.csr_array
-    ),
-    "numbers, less some": partial(_of_numbers, CorrelationFS(), gone=9),
-    "numbers, sparse": partial(_of_numbers, CorrelationFS(half_life=9), form=sparse.csr_array),
-    "numbers, non-zeros": partial(_as_non_zeros, CorrelationFS()),
-    "numbers, all at once": partial(_wide, PLS()),
-    "numbers, all at once, ridge": partial(_wide, ReducedRank()),
+    "non-zeros of numbers": partial(_as_non_zeros, CorrelationFS()),
+    "numbers, all at once": _wide,
     "online": partial(_online, keep=30),
-    "online, short": partial(_online, keep=9),
     "online, faded": partial(_online, keep=12, half_life=3),
-    "online, several": partial(_online, multi=True, keep=20),
+    "online, several": partial(_online, several=True, keep=20),
 }
 
 
@@ -245,7 +197,7 @@ def made(kind, path):
     """Write a valid model, or checkpoint, of a kind."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = KINDS[kind]()
+        model = copy.deepcopy(KINDS[kind])()
         if isinstance(model, tuple):
             save_unfinished(*model, *labelled(), path)
         else:
@@ -296,18 +248,14 @@ def _other_type(a, rng):
 
 
 def _other_numbers(a, rng):
+    value = ODD[rng.integers(len(ODD))]
+    if a.dtype.kind != "f":
+        info = np.iinfo(a.dtype if a.dtype.kind in "iu" else np.uint8)
+        value = int(min(max(value, info.min), info.max)) if value == value else 0
     a = a.copy()
     if a.size:
-        a.reshape(-1)[rng.integers(a.size, size=rng.choice([1, 2, a.size]))] = _odd(a, rng)
+        a.reshape(-1)[rng.integers(a.size, size=rng.choice([1, 2, a.size]))] = value
     return a
-
-
-def _odd(a, rng):
-    value = ODD[rng.integers(len(ODD))]
-    if a.dtype.kind == "f":
-        return value
-    info = np.iinfo(a.dtype) if a.dtype.kind in "iu" else np.iinfo(np.uint8)
-    return int(min(max(value, info.min), info.max)) if value == value else 0
 
 
 def _a_step(a, rng):
@@ -322,11 +270,8 @@ def _permuted(a, rng):
     return rng.permutation(a.reshape(-1)).reshape(a.shape)
 
 
-def _all_odd(a, rng):
-    return np.full_like(a, _odd(a, rng))
-
-
-ARRAYS = [_cut, _other_shape, _other_type, _other_numbers, _a_step, _a_step, _permuted, _all_odd]
+ARRAYS = [_cut, _other_shape, _other_type, _other_numbers, _other_numbers, _a_step, _a_step]
+ARRAYS += [_permuted]
 
 
 def _forge_arrays(arrays, rng):
@@ -345,28 +290,22 @@ def _forge_arrays(arrays, rng):
 
 def _forge_header(header, rng):
     steps = header.get("steps")
-    if isinstance(steps, list) and rng.random() < 0.7:
-        header = steps[rng.integers(len(steps))] if steps else header
+    if isinstance(steps, list) and steps and rng.random() < 0.7:
+        header = steps[rng.integers(len(steps))]
         if not isinstance(header, dict) or not header:
             return
-    what = rng.integers(8)
     junk = copy.deepcopy(JUNK[rng.integers(len(JUNK))])
+    inner = rng.choice(["parameters", "source", "applied", "header"])
+    what = rng.integers(4)
     if what == 0:
         del header[rng.choice(sorted(header))]
     elif what == 1:
-        header[rng.choice(sorted(header))] = junk
-    elif what == 2 and isinstance(header.get("parameters"), dict):
-        header["parameters"][rng.choice([*header["parameters"], "newer"])] = junk
-    elif what == 3:
-        header["estimator"] = str(rng.choice(narrows.__all__))
-    elif what == 4:
-        header["labels"] = str(rng.choice(LABELS))
-    elif what == 5 and isinstance(header.get("source"), dict):
-        header["source"][rng.choice([*header["source"], "newer"])] = junk
-    elif what == 6 and isinstance(header.get("applied"), dict):
-        header["applied"][rng.choice([*header["applied"], "newer"])] = junk
+        name, values = [("estimator", narrows.__all__), ("labels", LABELS)][rng.integers(2)]
+        header[name] = str(rng.choice(values))
+    elif isinstance(header.get(inner), dict):
+        header[inner][rng.choice([*header[inner], "newer"])] = junk
     else:
-        header[rng.choice(["progress", "source", "applied", "newer"])] = junk
+        header[rng.choice([*sorted(header), "progress", "source", "applied", "newer"])] = junk
 
 
 def crc_of(array):
@@ -393,11 +332,14 @@ def forged(valid, path, rng):
     save_file(arrays, path, metadata={"narrows": text})
 
 
+VECTORISERS = Tfidf, HashedTfidf, TableEncoder
+
+
 # -- what is done with it ------------------------------------------------------------------------
 
 
 def used(path, valid, folder, by_command):
-    """Load a forgery and do with it all that can be done; return how often that was refused."""
+    """Load a forgery and do with it all that can be done; return whether it was refused."""
     if by_command:
         _by_command(path, valid, folder)
     model = None
@@ -411,30 +353,23 @@ def used(path, valid, folder, by_command):
         if str(error).startswith(path) and len(str(error)) < 1000:
             return True
         raise AssertionError("a short error that names the file") from error
-    if isinstance(model, Pipeline | Tfidf | HashedTfidf | TableEncoder):
-        _go_through(model)
-        return False
-    for use in (_update, _reduce, _merge, _show):
-        # of its own: one that fails is to leave nothing behind for the next
-        with contextlib.suppress(*EXPECTED):
-            use(narrows.load(path), narrows.load(valid))
-    return False
-
-
-def _go_through(model):
-    """Do with a pipeline, or a vectoriser, what can be done, step by step."""
-    for given in (TEXTS, TABLE):
-        with contextlib.suppress(*EXPECTED):
-            model.transform(given)
-    for step in [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]:
-        with contextlib.suppress(*EXPECTED):
-            if hasattr(type(step), "classes_"):
-                _reduce(step, None)
-                _show(step, None)
-                _update(step, None)
-            elif step != "passthrough":
-                given = TABLE if isinstance(step, TableEncoder) else TEXTS
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    if steps != [model] or isinstance(model, VECTORISERS):
+        for given in (TEXTS, TABLE):
+            with contextlib.suppress(*EXPECTED):
+                model.transform(given)
+    for k, step in enumerate(steps):
+        if isinstance(step, VECTORISERS):
+            given = TABLE if isinstance(step, TableEncoder) else TEXTS
+            with contextlib.suppress(*EXPECTED):
                 step.partial_fit(given).merge(step).transform(given)
+        elif not isinstance(step, str):
+            for use in (_update, _reduce, _show, _merge)[: 3 if step is not model else 4]:
+                # of its own: one that fails is to leave nothing behind for the next
+                with contextlib.suppress(*EXPECTED):
+                    own = narrows.load(path)
+                    use(own if step is model else own.steps[k][1], narrows.load(valid))
+    return False
 
 
 def _samples_of(n_features):
@@ -493,15 +428,12 @@ def _show(model, good):
 
 
 def _by_command(path, valid, folder):
-    rows = os.path.join(folder, "rows.svm")
+    rows, out = os.path.join(folder, "rows.svm"), os.path.join(folder, "out")
     with open(rows, "w") as file:
         file.write("0 1:1 3:2\n1 2:1.5 7:1\n" * 20)
-    out = os.path.join(folder, "out")
     for line in (
-        f"info {path} --top 2",
         f"info {path} --per-class --json",
         f"update {path} {rows} -o {out}.narrows",
-        f"transform {path} {rows} -o {out}.csv",
         f"predict {path} {rows} -o {out}.csv",
         f"merge {valid} {path} -o {out}.narrows",
     ):

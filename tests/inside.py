@@ -13,9 +13,7 @@ from importlib import import_module
 from narrows.engines import local as local
 from narrows.errors import DataError
 from narrows.io.atomic import replacing as replacing
-from narrows.io.atomic import reserved as reserved
 from narrows.methods.base import emptied_copy as emptied_copy
-from narrows.methods.base import rename_classes as rename_classes
 from narrows.methods.base import solution_of as solution_of
 from narrows.methods.names import labels_of as labels_of
 from narrows.methods.plan import Pass as Pass
@@ -286,13 +284,3 @@ def map_of(estimator):
 def folds_of(estimator):
     """The moments of each fold."""
     return estimator._learned.folds
-
-
-def kind_of_state(estimator):
-    """The class of what an estimator learns."""
-    from narrows.methods.base import plan_of
-    from narrows.methods.plan import Data
-
-    (step, *_) = plan_of(estimator, Data(3), "chunks").passes
-    state = step.empty(3)
-    return type(state[0] if isinstance(state, list) else state)

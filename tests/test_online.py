@@ -9,7 +9,7 @@ import pytest
 from examples.papers.printed.ccipca import ccipca
 from examples.papers.printed.immc import immc
 from examples.papers.printed.ioc import ioc
-from scipy import linalg, sparse
+from scipy import sparse
 
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC, OC
 from narrows.engines import local
@@ -42,14 +42,6 @@ def test_passes_are_partial_fits_one_after_the_other(case):
 
 
 @every
-def test_merge_names_the_exact_method_to_use(case):
-    fitted = case.new().fit(*labelled())
-    assert not hasattr(fitted, "merge")
-    with pytest.raises(AttributeError, match=r"Use .*(OC|PCA|LDA|MMC).* merge"):
-        fitted.merge(fitted)
-
-
-@every
 def test_each_sample_has_one_label_and_no_weight(case):
     X, y = labelled()
     Y = np.eye(3, dtype=int)[np.arange(60) % 3]
@@ -58,15 +50,9 @@ def test_each_sample_has_one_label_and_no_weight(case):
             case.new().fit(X, several)
     with pytest.raises(TypeError, match="sample_weight"):
         case.new().fit(X, y, sample_weight=np.ones(60))
-
-
-def test_ccipca_needs_no_labels():
-    X, y = labelled()
-    alone = CCIPCA().fit(X)
-    assert_same(alone, CCIPCA().fit(X, y), only={"components", "eigenvalues"})
-    assert alone.class_count_.tolist() == [60]
-    with pytest.raises(ValueError, match="one label per sample"):
-        CCIPCA().fit(X, np.eye(3)[np.arange(60) % 3])
+    fitted = case.new().fit(X, y)
+    with pytest.raises(AttributeError, match=r"Use .*(OC|PCA|LDA|MMC).* merge"):
+        fitted.merge(fitted)
 
 
 def test_the_number_of_components_does_not_change():
@@ -75,7 +61,6 @@ def test_the_number_of_components_does_not_change():
     with pytest.raises(ParameterError, match="n_components=2"):
         learner.partial_fit(X, y)
     assert learner.n_samples_seen_ == 60
-    assert IOC(None).fit(X, y).components_.shape == (2, 7)
     assert IOC(None).fit(X[:, :1], y).components_.shape == (1, 1)
 
 
@@ -116,22 +101,17 @@ def test_files_are_learned_in_their_order_and_may_grow_wider():
 
 
 @every
-def test_components_are_unit_vectors_of_the_iterates(case):
+def test_components_may_be_made_orthonormal(case):
     X, y = labelled()
     fitted = case.new().fit(X, y)
-    W = fitted.components_
-    np.testing.assert_allclose(np.linalg.norm(W, axis=1), 1.0)
-    assert (W[np.arange(len(W)), np.abs(W).argmax(axis=1)] > 0).all()
-    cosines = np.abs((W * unit(vectors(fitted))).sum(axis=1))
-    if not fitted.orthonormalize:
-        np.testing.assert_allclose(cosines, 1.0)
-    np.testing.assert_allclose(fitted.transform(X), X @ W.T)
     plain = fitted.components_
+    assert (plain[np.arange(len(plain)), np.abs(plain).argmax(axis=1)] > 0).all()
+    if not fitted.orthonormalize:
+        np.testing.assert_allclose(np.abs((plain * unit(vectors(fitted))).sum(axis=1)), 1.0)
     read = fitted.set_params(orthonormalize=True).components_
-    np.testing.assert_allclose(read @ read.T, np.eye(len(W)), atol=1e-12)
+    np.testing.assert_allclose(read @ read.T, np.eye(len(read)), atol=1e-12)
     np.testing.assert_allclose(np.abs(read[0]), np.abs(plain[0]))
-    apart = plain - plain @ read.T @ read  # of one span
-    np.testing.assert_allclose(apart, 0.0, atol=1e-10)
+    np.testing.assert_allclose(plain, plain @ read.T @ read, atol=1e-10)  # of one span
 
 
 def test_eigenvalues_are_those_of_the_printed_iterations():
@@ -224,36 +204,14 @@ def leading(A, p):
     return np.linalg.eigh(A)[1][:, ::-1].T[:p]
 
 
-@pytest.mark.parametrize(
-    ("learner", "matrix", "p"),
-    [
-        (IOC(2), lambda S_b, S_w, C: S_b, 2),
-        (IIS(2), lambda S_b, S_w, C: S_b, 2),
-        (IMMC(1, eps=1.0), lambda S_b, S_w, C: S_b - S_w, 1),
-        (IMMC(2, eps=0.05), lambda S_b, S_w, C: S_b - 0.05 * S_w, 2),
-        (CCIPCA(2), lambda S_b, S_w, C: C, 2),
-        (CCIPCA(2, amnesic=1.0), lambda S_b, S_w, C: C, 2),
-    ],
-)
-def test_after_some_passes_the_share_of_the_optimum_is_nearly_all(learner, matrix, p):
-    X, y = labelled(n=200, d=6, c=3)
-    X += 2 * X.mean(axis=0) * (np.arange(6) < 2)
-    A = matrix(*scatters(X, y))
-    fitted = learner.set_params(passes=60, shuffle=True, random_state=0, orthonormalize=True)
-    W = fitted.fit(X, y).components_
-    optimum = np.linalg.eigvalsh(A)[::-1][:p].sum()
-    assert np.trace(W @ A @ W.T) > 0.99 * optimum
-
-
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("method", [IOC, IIS])
-def test_the_sums_of_the_iterates_are_those_of_exact_oc(method):
+def test_the_sums_of_the_iterates_are_those_of_exact_oc(method, form):
     X, y = labelled(n=100, c=4)
-    for form in (sparse.csr_array, np.asarray):
-        for n in (20, 57, 100):
-            learner = method(3).partial_fit(form(X[:n]), y[:n])
-            assert_same(learner.exact(), OC().fit(form(X[:n]), y[:n]))
-        assert len(method(2).fit(form(X), y).exact().components_) == 2
-        assert len(method(5).fit(form(X), y).exact().components_) == 3
+    X = form(X)
+    learner = method(3).partial_fit(X[:57], y[:57])
+    assert_same(learner.exact(), OC().fit(X[:57], y[:57]))
+    assert [len(method(p).fit(X, y).exact().components_) for p in (2, 5)] == [2, 3]
     before = answer(learner)["components"]
     learner.exact().partial_fit(X, y)
     np.testing.assert_array_equal(answer(learner)["components"], before)
@@ -272,42 +230,3 @@ def test_the_automatic_theta_of_immc_finds_the_leading_direction(data, name):
         learner = IMMC(2, eps=1.0, passes=20, shuffle=True, random_state=seed).fit(X, y)
         cosines.append(abs(learner.components_[0] @ target))
     assert np.median(cosines) > 0.99, cosines
-
-
-@pytest.mark.parametrize(("n_components", "eps"), [(5, 1.0), (2, 50.0)])
-def test_components_that_gain_no_margin_are_named(n_components, eps):
-    with pytest.warns(UserWarning, match=f"expected {n_components} components that gain"):
-        IMMC(n_components, eps=eps).fit(*labelled(n=300))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "cosines"), [("waveform", [0.999, 0.999]), ("wine", [0.99, 0.97])]
-)
-def test_ilda_tends_to_the_discriminant_directions(data, name, cosines):
-    X, y = uci(data, name)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    S_b, S_w, _ = scatters(X, y)
-    L, V = linalg.eigh(S_b, S_w)
-    L, V = L[:-3:-1], unit(V.T[:-3:-1])
-    found = [ILDA(2, passes=20, shuffle=True, random_state=seed).fit(X, y) for seed in range(3)]
-    apart = np.median([np.abs((e.components_ * V).sum(axis=1)) for e in found], axis=0)
-    assert (apart > cosines).all(), apart
-    np.testing.assert_allclose(found[0].eigenvalues_, L, rtol=0.2)
-
-
-@pytest.mark.parametrize("unit", [0.01, 100.0])
-def test_the_automatic_gain_of_ilda_suits_any_unit(unit):
-    X, y = labelled(n=2000, d=6, c=3)
-    expected = ILDA(2, passes=5).fit(X, y).components_
-    found = ILDA(2, passes=5).fit(unit * X, y).components_
-    assert (np.abs((found * expected).sum(axis=1)) > 0.99).all()
-
-
-def test_the_gain_of_ilda_is_bounded_so_that_nothing_diverges():
-    X, y = labelled(n=2000, d=6, c=3)
-    for scale in (1e-3, 1.0, 1e3):
-        for eta in ("auto", 1.0, 1e6):
-            fitted = ILDA(3, eta=eta).fit(scale * X, y)
-            assert np.isfinite(fitted.components_).all()
-            assert np.isfinite(fitted.eigenvalues_).all()
