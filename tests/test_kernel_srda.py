@@ -200,9 +200,8 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path, name):
         narrows.load(path)
 
 
-def test_a_sample_far_away_without_a_ridge_gives_numbers():
-    X, y = circles(60)
-    X[-1] = [1e140, 0]
-    model = small(alpha=0.0).fit(X, y)
+def test_classes_of_one_sample_without_a_ridge_give_numbers():
+    X, _ = circles(60)
+    model = small(alpha=0.0).fit(X[:9], np.arange(9))
     for found in (model.components_, model.transform(X), model.predict_proba(X)):
         assert np.isfinite(found).all()
