@@ -73,9 +73,7 @@ def data() -> Path:
 # tests whose slow cases only make nightly runs, where others are fast
 NIGHTLY = (
     "test_a_window_is_the_fit_of_its_rows",
-    "test_files_of_many_columns_keep_those_to_start_with",
     "test_many_dense_rows_are_added_on_all_cores",
-    "test_merging_is_associative_and_commutative",
     "test_micro_f1_of_texts",
     "test_random_rows",
 )
