@@ -22,6 +22,7 @@ import zlib
 from functools import partial
 
 import numpy as np
+import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from scipy import sparse
@@ -51,14 +52,7 @@ from narrows.table import TableEncoder
 from narrows.text import HashedTfidf, Tfidf
 from tests import test_ways
 from tests.cases import ALL, bytes_of, labelled, widened
-from tests.inside import (
-    begin,
-    end,
-    goes_on,
-    remember,
-    save_unfinished,
-    show,
-)
+from tests.inside import goes_on, pretend, remember, save_unfinished, show
 
 MEMORY = 4 << 30  # bytes more than now that a child may ask for
 SECONDS = 200  # for one forgery, before it counts as one that never ends
@@ -106,12 +100,10 @@ def _as_non_zeros(model):
     X, y = labelled(d=40, sparse=True)
     X[:, 5:] = 0.0
     y = X[:, 1] if isinstance(model, CorrelationFS) else y
-    begin("non-zeros, many of which wait")
-    try:
-        rows = sparse.csr_array(X)
+    rows = sparse.csr_array(X)
+    with pytest.MonkeyPatch.context() as patched:
+        pretend(patched, "non-zeros, many of which wait")
         return model.fit(rows, y).partial_fit(rows[:1], y[:1])
-    finally:
-        end()
 
 
 def _of_texts(vectoriser):
