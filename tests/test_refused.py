@@ -118,6 +118,14 @@ def test_a_parameter_that_does_not_fit_is_named(name, estimator):
 WIDE = "8,192"
 
 
+def broken(part, at, number, form=sparse.csr_array):
+    """Sparse samples with an index, or an end of a row, that leaves them."""
+    found = form(S).copy()
+    getattr(found, part)[at] = number
+    return found
+
+
+
 def saved(model):
     with TemporaryDirectory() as folder:
         narrows.save(model, Path(folder, "m.narrows"))
@@ -169,6 +177,27 @@ CALLS = {
     "LEACE, a module": (
         lambda: to_sentence_transformers(LEACE().fit(X, y), "a"), "linear reduction, got LEACE",
     ),
+    **{
+        f"{name}, places": (call, "places in shape")
+        for name, call in {
+            "OC": lambda: OC().fit(broken("indices", 0, 8), y),
+            "OCFS": lambda: OCFS().partial_fit(broken("indices", -1, -1), y),
+            "SRDA": lambda: SRDA().fit(X, y).predict(broken("indices", 0, 10**6)),
+            "LDA": lambda: LDA().partial_fit(broken("indptr", 3, 10**8), y),
+            "OnlineSRDA": lambda: OnlineSRDA().partial_fit(broken("indptr", -1, 10**8), y),
+            "IDRQR": lambda: IDRQR().fit(broken("indices", 0, 60, sparse.csc_array), y),
+            "PCA": lambda: PCA().fit(broken("indices", 0, 8, sparse.bsr_array)),
+            "Moments": lambda: Moments.of(broken("indices", 0, 8), y),
+            "labels": lambda: OC().fit(X, broken("indices", 0, 8)),
+        }.items()
+    },
+    "OC, NaN by keys": (
+        lambda: OC().fit(sparse.dok_array(np.where(X > 1, np.nan, 0)), y), "finite values, got NaN",
+    ),
+    # weights
+    "OC, complex weights": (lambda: OC().fit(X, y, X[:, 0] + 1j), "sample_weight of numbers"),
+    "OC, dates for weights": (lambda: OC().fit(X, y, two.astype("M8[s]")), "of numbers"),
+    "OC, text for weights": (lambda: OC().fit(X, y, ["a"] * 60), "sample_weight of numbers"),
     # samples that have no answer
     "PLS, equal targets": (lambda: PLS().fit(X, np.full(60, 0.1)), "targets that vary"),
     "PLS, equal samples": (lambda: PLS().fit(np.ones((60, 4)), T), "targets that vary"),

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from narrows.errors import ParameterError, RangeError, warn
 from narrows.solve.arrays import EXACT, as_numpy
+from narrows.solve.sums import check_places
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # samples times these stay finite
 _NUMBERS, _TEXT = "biuf", "UO"
@@ -371,6 +372,7 @@ def distinct(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _from_matrix(y: Any) -> tuple[np.ndarray, sparse.csr_array]:
+    check_places(y, "y")
     Y = sparse.csr_array(y, dtype=np.float64, copy=True)
     Y.sum_duplicates()
     Y.eliminate_zeros()
@@ -385,7 +387,14 @@ def _from_matrix(y: Any) -> tuple[np.ndarray, sparse.csr_array]:
 def weights(sample_weight: Any, n: int) -> np.ndarray:
     """Return weights of shape (n_samples,); ValueError where one is negative or not finite."""
     given = 1.0 if sample_weight is None else as_numpy(sample_weight, "sample_weight")
-    weight = np.asarray(given, dtype=np.float64)
+    try:
+        weight = np.asarray(given)
+        casting: Any = "safe" if weight.dtype.kind in "cmM" else "unsafe"  # complex numbers, times
+        weight = weight.astype(np.float64, casting=casting, copy=False)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "expected sample_weight of numbers, got others. Give one number per sample."
+        ) from None
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from narrows.errors import AdvisedError
 from narrows.solve import devices
-from narrows.solve.sums import all_finite, with_one_index_type
+from narrows.solve.sums import all_finite, check_places, with_one_index_type
 
 EXACT = 2.0**53  # up to here floats hold all integers
 _IN_MEMORY = (1, 3, 11)  # of DLPack's devices: the CPU, and its memory that GPUs can read
@@ -160,6 +160,7 @@ def checked_samples(
     **options : dict
         Further options of `sklearn.utils.validation.validate_data`.
     """
+    check_places(X, "X")
     if _is_as_before(estimator, X, finite, types, **options):
         return X
     if devices.is_elsewhere(X):
@@ -281,7 +282,7 @@ def _is_of_times(kind: Any) -> bool:
 def _has_nan(samples: Any) -> bool:
     """Whether samples, or a column, have NaN or missing values."""
     try:
-        cells = samples.data if sparse.issparse(samples) else np.asarray(samples)
+        cells = samples.tocoo().data if sparse.issparse(samples) else np.asarray(samples)
     except ValueError:  # rows of several lengths
         return False
     if cells.dtype.kind == "f":
