@@ -20,7 +20,7 @@ from safetensors.numpy import load_file, save_file
 from scipy import sparse
 
 import narrows
-from narrows import OC
+from narrows import LDA, OC, OCFS, PLS
 from narrows.command import cli
 from narrows.errors import DataError
 from tests.cases import labelled
@@ -123,6 +123,28 @@ def test_an_array_that_does_not_fit_is_named(model, name):
         rewritten(model, {f"state.{name}": array})
         with pytest.raises(DataError, match=r"m\.narrows: damaged, or of another version: .*expec"):
             narrows.load(model)
+
+
+FORGED = [  # a model, changes of its file, and what was expected
+    (
+        lambda X, y: PLS().partial_fit(X[:0], []), "sums of targets",
+        {"arrays": {"state.count": np.array(3), "state.tt": np.ones((1, 1))}},
+    ),
+    (lambda X, y: LDA(solver="gsvd").fit(X, y), "state", {"progress": {"base": None}}),
+    (
+        lambda X, y: OCFS("cv").fit(X, y), "finite sums",
+        {"arrays": {f"state.fold{k}_tx": np.full((3, 7), 1e308) for k in range(5)}},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("k", range(len(FORGED)))
+def test_a_state_that_no_samples_have_is_refused(model, k):
+    fitted, word, changes = FORGED[k]
+    narrows.save(fitted(*labelled()), model)
+    rewritten(model, **changes)
+    with pytest.raises(DataError, match=rf"m\.narrows: .*expected .*{word}|{word}: expected"):
+        narrows.load(model)
 
 
 HEADERS = [
