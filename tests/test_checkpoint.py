@@ -154,6 +154,7 @@ def test_ctrl_c_without_a_checkpoint_says_how_to_keep_one(run, monkeypatch, meth
     status, out, err = run(f"fit a.svm --method {method} --chunk-rows 30 -o m.narrows")
     assert (status, out) == (130, "")
     assert "no file was changed" in err
+    assert ("--checkpoint" in err) == ("lsqr" not in method)  # which refuses it
     assert not os.path.exists("m.narrows")
 
 
