@@ -77,6 +77,7 @@ PARAMETERS = {  # of estimators that are fitted to X and y
         OCFS(priors="uniform"), OCFS(priors=[0.5, 0.5]), OC(priors="even"), OC(priors=[1] * 4),
         OC(priors=0.5), OC(priors=[]), OC(priors={0: 1}), OC(priors=[10**400, 1, 1]),
         OC(priors=["a", 1, 1]), OC(priors=[np.inf, 1, 1]), OC(priors=[-1, 1, 1]),
+        OC(priors=[[1, 2], [3]]), OC(priors=np.array([1j, 1, 1])),
     ],
     "eps": [MMC(eps=-1), MMC(eps="best"), MMCFS(eps=np.nan), MMCFS(eps="cv"), IMMC(eps="cv")],
     "mu": [LDA(mu=-1), LDA(mu="best"), LDA(mu="cv", solver="pca"), IDRQR(mu=-1), IDRQR(mu="cv")],
@@ -86,8 +87,8 @@ PARAMETERS = {  # of estimators that are fitted to X and y
     "max_iter": [SRDA(max_iter=0)],
     "tol": [SRDA(tol=-1e-3)],
     "update": [IDRQR(update="exact")],
-    "groups": [ForwardFS(groups=[1, 2, 3])],
-    "start": [ForwardFS(start=each) for each in (["x"], [8], 8, {1})],
+    "groups": [ForwardFS(groups=[1, 2, 3]), ForwardFS(groups=[[1], [2, 3]])],
+    "start": [ForwardFS(start=each) for each in (["x"], [8], 8, {1}, [[1], [2, 3]])],
     "ridge": [ForwardFS(ridge=-1.0)],
     "n_hidden": [KernelSRDA(n_hidden=each) for each in (0, 8001, 2.5, True)],
     "kernel": [KernelSRDA(kernel="poly")],
@@ -123,7 +124,6 @@ def broken(part, at, number, form=sparse.csr_array):
     found = form(S).copy()
     getattr(found, part)[at] = number
     return found
-
 
 
 def saved(model):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 import numpy as np
 
 from narrows.errors import ParameterError, did_you_mean
-from narrows.moments.labels import by_class, check_word
+from narrows.moments.labels import by_class, check_word, given_numbers
 from narrows.removed import check_removed, check_removed_value
 
 T = TypeVar("T")
@@ -158,9 +158,11 @@ class Priors(Constraint):
     """Weights of classes: a word, or numbers, which the state checks against its classes."""
 
     def check(self, name: str, value: Any) -> None:
-        """Raise ParameterError where a word is not one of those there are."""
+        """Raise ParameterError where a word is not one of those there are, or lists no numbers."""
         if isinstance(value, str):
             check_word(value)
+        elif by_class(value) is None:
+            given_numbers(value)
 
 
 def real(
@@ -212,9 +214,17 @@ def seed(high: int = 2**32) -> Constraint:
     )
 
 
+def _is_list(value: Any) -> bool:
+    """Whether a value has one dimension; lists of several lengths have none."""
+    try:
+        return bool(np.ndim(value) == 1)
+    except ValueError:
+        return False
+
+
 NONE, CV = Constraint(lambda value: value is None, ("None",)), word("cv")
 FLAG = Constraint(lambda value: isinstance(value, bool | np.bool_), ("True", "False"))
-LIST = Constraint(lambda value: np.ndim(value) == 1, ("a list",))
+LIST = Constraint(_is_list, ("a list",))
 FEATURES = Constraint(LIST.allows, LIST.expected, lists_features=True)
 ANY = Constraint(lambda value: True, ())
 PRIORS = Priors(ANY.allows, ())
