@@ -264,12 +264,14 @@ WRONG = [  # what is run, its status, and words of the one line that it prints
     ),
     ("transform none.narrows a.svm -o x.npz", 2, "none.narrows"),
     ("transform half.narrows a.svm -o x.npz", 1, "half.narrows: expected a narrows model"),
+    (FIT + "srda --checkpoint half.narrows --resume", 1, "half.narrows: expected a narrows model"),
     ("transform a.svm a.svm -o x.npz", 1, "a.svm: expected a narrows model"),
     (REDUCE + "none.svm -o x.npz", 2, "no such file: none.svm"),
     (REDUCE + "a.svm -o x.txt", 2, "got .txt"),
     (REDUCE + "a.svm -o x.xlsx", 2, "got .xlsx"),
     (REDUCE + "a.svm -o x.h5ad", 2, "only reads"),
     ("convert a.svm x.h5ad --one-based", 2, "only reads"),
+    ("convert far.svm x.csv --one-based", 2, "at most 16,777,216 columns"),
     (REDUCE + "a.svm -o x.jsonl", 2, "a format for numbers"),
     (REDUCE + "a.svm -o a.svm", 2, "a.svm: expected an output, got an input"),
     (REDUCE + "a.svm -o m.narrows", 2, "m.narrows: expected an output, got an input"),
@@ -298,7 +300,7 @@ def test_what_goes_wrong_is_one_line_and_leaves_nothing(run, tmp_path, line, exp
         "a__txt": "1", "empty__svm": "", "bad__svm": "1 1:1\n2 x:1\n", "one__svm": "1 1:1\n1 2:1\n",
         "nan__svm": "1 1:1\n2 1:nan\n", "a__csv": "a,b\n1,2\n", "wide__svm": "1 1:1\n1 3:1\n",
         "wide__csv": "a,b,c\n1,2,3\n", "words__jsonl": '{"text": "?", "label": "a"}\n',
-        "same__svm": "1 1:1\n2 1:1\n", "other__csv": "q,class\n1,u\n",
+        "far__svm": "1 99999999:1\n", "same__svm": "1 1:1\n2 1:1\n", "other__csv": "q,class\n1,u\n",
     }  # fmt: skip
     narrows.save(OCFS(n_features=1).fit([[1.0, 1.0], [0.0, 5.0]], [1, 2]), "m.narrows")
     assert run("fit words.csv --method oc -o words.narrows", **files)[0] == 0
