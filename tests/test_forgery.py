@@ -181,6 +181,12 @@ def test_a_header_that_is_none_is_an_error_that_names_the_file(model, capsys, te
     assert capsys.readouterr().err.startswith(f"narrows: {model}: ")
 
 
+def test_what_is_shown_of_directions_is_known(model, capsys):
+    rewritten(model, directions=["a"])
+    assert cli.main(["info", model]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_small_file_asks_for_no_large_array(model):
     rewritten(model, {
         "state.labels.text": np.zeros(0, np.uint8), "state.labels.ends": np.zeros(0, np.int64),

@@ -48,6 +48,11 @@ def test_weights_and_half_life_multiply():
         assert_same(OC(half_life=half_life).fit(X, y, sample_weight=given), expected)
 
 
+def test_the_smallest_half_life_keeps_the_last_sample():
+    model = OnlineSRDA(half_life=1e-300).partial_fit([[1.0], [2.0], [4.0]], [0, 1, 1])
+    assert np.isfinite(model.components_).all()
+
+
 def test_streams_that_ran_side_by_side_are_added():
     X, y = rows()
     a, b = OCFS(half_life=30).fit(X[:200], y[:200]), OCFS(half_life=30).fit(X[200:], y[200:])
