@@ -199,6 +199,13 @@ CALLS = {
     "OC, dates for weights": (lambda: OC().fit(X, y, two.astype("M8[s]")), "of numbers"),
     "OC, text for weights": (lambda: OC().fit(X, y, ["a"] * 60), "sample_weight of numbers"),
     # samples that have no answer
+    **{
+        f"{verb}, infinite": (
+            lambda verb=verb: getattr(SRDA().fit(X / 1e3, y), verb)(np.full((1, 8), 1e307)),
+            "finite, got larger ones",
+        )
+        for verb in ("transform", "predict", "predict_proba", "decision_function")
+    },
     "PLS, equal targets": (lambda: PLS().fit(X, np.full(60, 0.1)), "targets that vary"),
     "PLS, equal samples": (lambda: PLS().fit(np.ones((60, 4)), T), "targets that vary"),
     "ReducedRank, wide and equal": (lambda: ReducedRank().fit(W, 0 * t), "targets that vary"),
