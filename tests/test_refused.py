@@ -194,6 +194,7 @@ CALLS = {
     "OC, NaN by keys": (
         lambda: OC().fit(sparse.dok_array(np.where(X > 1, np.nan, 0)), y), "finite values, got NaN",
     ),
+    "OC, lengths": (lambda: OC().fit([[1.0], [1.0, 2.0]], [0, 1]), "several lengths"),
     # weights
     "OC, complex weights": (lambda: OC().fit(X, y, X[:, 0] + 1j), "sample_weight of numbers"),
     "OC, dates for weights": (lambda: OC().fit(X, y, two.astype("M8[s]")), "of numbers"),

@@ -208,7 +208,7 @@ def numbers_expected(X: Any, inner: Any = None, estimator: Any = None) -> Iterat
     """Say, where samples turn out to hold text or NaN, what makes numbers of it; show no text."""
     try:
         yield
-    except ValueError:
+    except ValueError as error:
         learned = getattr(estimator, "_learned", None)
         source = None if learned is None else learned.source  # the files that a model was fitted to
         kinds = ("encoder", "tfidf")
@@ -216,7 +216,12 @@ def numbers_expected(X: Any, inner: Any = None, estimator: Any = None) -> Iterat
         fitted = f"Transform X by narrows.read.source_of(model).{kind} first."
         if not _has_text(X):
             if not _has_nan(X):
-                raise
+                if "with a sequence" not in str(error):  # of NumPy
+                    raise
+                raise ValueError(
+                    "expected a number for each feature of each sample, got lists, or samples of "
+                    "several lengths. Give all samples the same features."
+                ) from None
             use = "Use narrows.table.TableEncoder for tables with missing values."
             problem = f"expected finite values, got NaN{_column_of(X, _has_nan)}."
             raise AdvisedError(problem, fitted if kind else use) from None
