@@ -65,8 +65,8 @@ def details(model: Any, top: int, per_class: bool = False) -> dict[str, Any]:
 def shown_of_directions(model: Any) -> list[str]:
     """Return what is shown of each direction: names of attributes."""
     known: list[str] | None = vars(model).get("_of_directions")
-    has = hasattr if known is None else lambda kind, name: name in known
-    return [name for name in _OF_DIRECTIONS if has(type(model), name)]
+    shown = [name for name in _OF_DIRECTIONS if hasattr(type(model), name)]
+    return shown if known is None else [name for name in _OF_DIRECTIONS if name in known]
 
 
 def _json(value: Any) -> Any:
