@@ -115,6 +115,28 @@ def test_an_array_that_does_not_fit_is_named(model, name):
             narrows.load(model)
 
 
+FORGED = [  # a model, changes of its file, and what was expected
+    (
+        lambda X, y: PLS().partial_fit(X[:0], []), "sums of targets",
+        {"arrays": {"state.count": np.array(3), "state.tt": np.ones((1, 1))}},
+    ),
+    (lambda X, y: LDA(solver="gsvd").fit(X, y), "state", {"progress": {"base": None}}),
+    (
+        lambda X, y: OCFS("cv").fit(X, y), "finite sums",
+        {"arrays": {f"state.fold{k}_tx": np.full((3, 7), 1e308) for k in range(5)}},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("k", range(len(FORGED)))
+def test_a_state_that_no_samples_have_is_refused(model, k):
+    fitted, word, changes = FORGED[k]
+    narrows.save(fitted(*labelled()), model)
+    rewritten(model, **changes)
+    with pytest.raises(DataError, match=rf"m\.narrows: .*expected .*{word}|{word}: expected"):
+        narrows.load(model)
+
+
 HEADERS = [
     {"parameters": {"n_components": None, "gamma": 1}},
     {"parameters": {"n_components": "x"}},
@@ -143,6 +165,12 @@ def test_a_header_that_is_none_is_an_error_that_names_the_file(model, capsys, te
     save_file(load_file(model), model, metadata={"narrows": text})
     assert cli.main(["info", model]) == 1
     assert capsys.readouterr().err.startswith(f"narrows: {model}: expected a narrows header")
+
+
+def test_what_is_shown_of_directions_is_known(model, capsys):
+    rewritten(model, directions=["a"])
+    assert cli.main(["info", model]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_a_small_file_asks_for_no_large_array(model):

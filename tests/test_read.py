@@ -148,6 +148,11 @@ def test_what_is_broken_is_named_with_its_line(tmp_path, name, content, message)
     assert "\n" not in str(caught.value)
 
 
+def test_labels_of_half_precision_are_integers(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.eye(3), y=np.array([1, 2, 60000], np.float16))
+    assert gathered(tmp_path / "a.npz")[1].tolist() == [1, 2, 60000]
+
+
 ONE = {"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": [1, 2]}
 NO_ROWS = [
     ({"Z": np.eye(2)}, "no array 'data' among Z"),

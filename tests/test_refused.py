@@ -92,8 +92,8 @@ PARAMETERS = {  # of estimators that are fitted to X and y
     "max_iter": [SRDA(max_iter=0)],
     "tol": [SRDA(tol=-1e-3)],
     "update": [IDRQR(update="exact")],
-    "groups": [ForwardFS(groups=[1, 2, 3])],
-    "start": [ForwardFS(start=each) for each in (["x"], [8], 8, {1})],
+    "groups": [ForwardFS(groups=[1, 2, 3]), ForwardFS(groups=[[1], [2, 3]])],
+    "start": [ForwardFS(start=each) for each in (["x"], [8], 8, {1}, [[1], [2, 3]])],
     "ridge": [ForwardFS(ridge=-1.0)],
     "n_hidden": [KernelSRDA(n_hidden=each) for each in (0, 8001, 2.5, True)],
     "kernel": [KernelSRDA(kernel="poly")],
@@ -148,7 +148,36 @@ CALLS = {
     "LEACE, a module": (
         lambda: to_sentence_transformers(LEACE().fit(X, y), "a"), "linear reduction, got LEACE",
     ),
+    **{
+        f"{name}, places": (call, "places in shape")
+        for name, call in {
+            "OC": lambda: OC().fit(broken("indices", 0, 8), y),
+            "OCFS": lambda: OCFS().partial_fit(broken("indices", -1, -1), y),
+            "SRDA": lambda: SRDA().fit(X, y).predict(broken("indices", 0, 10**6)),
+            "LDA": lambda: LDA().partial_fit(broken("indptr", 3, 10**8), y),
+            "OnlineSRDA": lambda: OnlineSRDA().partial_fit(broken("indptr", -1, 10**8), y),
+            "IDRQR": lambda: IDRQR().fit(broken("indices", 0, 60, sparse.csc_array), y),
+            "PCA": lambda: PCA().fit(broken("indices", 0, 8, sparse.bsr_array)),
+            "Moments": lambda: Moments.of(broken("indices", 0, 8), y),
+            "labels": lambda: OC().fit(X, broken("indices", 0, 8)),
+        }.items()
+    },
+    "OC, NaN by keys": (
+        lambda: OC().fit(sparse.dok_array(np.where(X > 1, np.nan, 0)), y), "finite values, got NaN",
+    ),
+    "OC, lengths": (lambda: OC().fit([[1.0], [1.0, 2.0]], [0, 1]), "several lengths"),
+    # weights
+    "OC, complex weights": (lambda: OC().fit(X, y, X[:, 0] + 1j), "sample_weight of numbers"),
+    "OC, dates for weights": (lambda: OC().fit(X, y, two.astype("M8[s]")), "of numbers"),
+    "OC, text for weights": (lambda: OC().fit(X, y, ["a"] * 60), "sample_weight of numbers"),
     # samples that have no answer
+    **{
+        f"{verb}, infinite": (
+            lambda verb=verb: getattr(SRDA().fit(X / 1e3, y), verb)(np.full((1, 8), 1e307)),
+            "finite, got larger ones",
+        )
+        for verb in ("transform", "predict", "predict_proba", "decision_function")
+    },
     "PLS, equal targets": (lambda: PLS().fit(X, np.full(60, 0.1)), "targets that vary"),
     "PLS, no weight": (lambda: PLS().fit(X, T, np.zeros(60)), "non-zero weight"),
     "ReducedRank, wide and equal": (lambda: ReducedRank().fit(W, 0 * t), "targets that vary"),

@@ -90,7 +90,7 @@ def fit(
     checkpoint = _checkpoint(estimator, files, reading, given, output)
     samples, resumed = _opened(files, reading, given, checkpoint, vectoriser=vectoriser)
     values.check_text_options(given, samples.dataset.is_text, files[0])
-    with _interruptible(samples, checkpoint):
+    with _interruptible(samples, checkpoint, base.can_add(estimator)):
         estimator = _fitted(estimator, samples, resumed, checkpoint, for_many, given)
         base.remember(estimator, samples.source())
         if estimator._selects and given["then"] != "none":
@@ -233,9 +233,12 @@ def _opened(
 
 
 @contextmanager
-def _interruptible(samples: FileSamples, checkpoint: Checkpoint | None) -> Iterator[None]:
+def _interruptible(
+    samples: FileSamples, checkpoint: Checkpoint | None, has_sums: bool = True
+) -> Iterator[None]:
     """Save what was learned to the checkpoint where Ctrl-C or SIGTERM ends the block, and say it.
 
+    Without a checkpoint, advise one where there are sums to save.
     Errors in the block name the inputs.
     """
     try:
@@ -250,7 +253,7 @@ def _interruptible(samples: FileSamples, checkpoint: Checkpoint | None) -> Itera
                 "Run the same command with --resume to continue."
             )
         else:
-            hint = " Use --checkpoint FILE to save progress." * (checkpoint is None)
+            hint = " Use --checkpoint FILE to save progress." * (checkpoint is None and has_sums)
             console.say(f"interrupted; no file was changed.{hint}")
         if isinstance(error, SystemExit):
             raise

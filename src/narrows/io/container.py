@@ -10,7 +10,8 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -169,14 +170,10 @@ def read_file(
     check_address(os.fspath(path))
     with open(path, "rb"):
         pass  # OSError where the file is missing or unreadable
-    try:
-        with safe_open(os.fspath(path), framework="numpy") as file:
-            header = _header(path, file.metadata() or {})
-            names = set(file.keys())
-            arrays = {name: file.get_tensor(name) for name in names if is_needed(name)}
-    except SafetensorError:
-        problem = "expected a narrows model, got another file, or a damaged one. Name another file."
-        raise DataError(path, problem) from None
+    with _opened(path) as file:
+        header = _header(path, file.metadata() or {})
+        names = set(file.keys())
+        arrays = {name: file.get_tensor(name) for name in names if is_needed(name)}
     checksums = header["checksums"]
     if names != set(checksums) or any(_crc(arrays[name]) != checksums[name] for name in arrays):
         raise DataError(path, "expected contents that match their checksums, got damaged ones.")
@@ -189,9 +186,20 @@ def read_file(
     return header, arrays
 
 
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """Give an open file of arrays; DataError where it is none."""
+    try:
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            yield file
+    except SafetensorError:
+        problem = "expected a narrows model, got another file, or a damaged one. Name another file."
+        raise DataError(path, problem) from None
+
+
 def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], int]:
     """Return the header of a file, and its checksum."""
-    with safe_open(os.fspath(path), framework="numpy") as file:
+    with _opened(path) as file:
         metadata = file.metadata() or {}
     return _header(path, metadata), _crc_of_text(metadata.get("narrows", ""))
 
@@ -200,7 +208,7 @@ def is_checkpoint(path: str | os.PathLike[str]) -> bool:
     """Return whether the header of a file is that of a checkpoint; its arrays may be damaged."""
     try:
         return "progress" in read_header(path)[0]
-    except (SafetensorError, DataError):
+    except DataError:
         return False
 
 

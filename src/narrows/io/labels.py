@@ -131,6 +131,7 @@ def _are_integers(y: np.ndarray) -> bool:
     if y.dtype.kind != "f":
         return True
     with np.errstate(invalid="ignore"):
+        y = y.astype(np.float64, copy=False)  # float16 has no 2^63
         return bool(((y == np.floor(y)) & (np.abs(y) < 2.0**63)).all())
 
 

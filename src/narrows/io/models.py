@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.errors import DataError, ParameterError
+from narrows.errors import DataError, ParameterError, RangeError
 from narrows.io.atomic import Version
 from narrows.io.before import as_now
 from narrows.io.container import (
@@ -250,8 +250,8 @@ def of_estimator(
     if state:
         step, held = _state(estimator, state, Data(d, False, numeric), header.get("progress"))
         check_known("state", state, ())  # what was not taken
-    elif solution is None:
-        raise SchemaError("solution: expected one, or a state, got none.")
+    elif solution is None or "progress" in header:
+        raise SchemaError("state: expected one, or the solution of a finished fit, got none.")
     estimator.n_features_in_ = d
     if names is not None:
         estimator.feature_names_in_ = names
@@ -617,6 +617,6 @@ def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
         return of_estimator(header, arrays, header["format"] in OLD), header
     except RemovedError as error:
         raise DataError(path, str(error)) from None
-    except (SchemaError, ParameterError) as error:
+    except (SchemaError, ParameterError, RangeError) as error:
         problem = f"damaged, or of another version: {error} Save the model again."
         raise DataError(path, problem) from None

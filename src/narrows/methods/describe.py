@@ -65,7 +65,8 @@ def details(model: Any, top: int, per_class: bool = False) -> dict[str, Any]:
 def shown_of_directions(model: Any) -> list[str]:
     """Return what is shown of each direction: names of attributes."""
     known: list[str] | None = vars(model).get("_of_directions")
-    return [n for n in _OF_DIRECTIONS if hasattr(type(model), n)] if known is None else known
+    shown = [name for name in _OF_DIRECTIONS if hasattr(type(model), name)]
+    return shown if known is None else [name for name in _OF_DIRECTIONS if name in known]
 
 
 def _json(value: Any) -> Any:

@@ -48,6 +48,7 @@ def atomic(method: Method) -> Method:
         with lock_of(self):
             before = dict(vars(self))
             learned = before.get("_learned") if method.__name__ == "partial_fit" else None
+            step = None if learned is None else learned.step
             try:
                 if learned is not None:
                     learned.begin()
@@ -62,6 +63,8 @@ def atomic(method: Method) -> Method:
             except BaseException as error:
                 if isinstance(error, Exception) or not (in_blocks and _has_learned(self)):
                     self.__dict__ = before  # at once
+                    if learned is not None:
+                        learned.step = step
                 raise
             finally:
                 if learned is not None:

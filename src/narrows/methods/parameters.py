@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 import numpy as np
 
 from narrows.errors import ParameterError, did_you_mean
-from narrows.moments.labels import by_class, check_word
+from narrows.moments.labels import by_class, check_word, given_numbers
 from narrows.removed import check_removed, check_removed_value
 
 T = TypeVar("T")
@@ -44,6 +44,9 @@ def same(a: Any, b: Any) -> bool:
         return True
     if isinstance(a, str) or isinstance(b, str):  # which NumPy 2.1 cannot compare to numbers
         return isinstance(a, str) and isinstance(b, str) and a == b
+    mine, theirs = by_class(a), by_class(b)
+    if mine is not None and theirs is not None:  # a Series and what a model file holds of it
+        return mine == theirs
     return np.array_equal(a, b) and isinstance(a, Integral) == isinstance(b, Integral)
 
 
@@ -155,9 +158,11 @@ class Priors(Constraint):
     """Weights of classes: a word, or numbers, which the state checks against its classes."""
 
     def check(self, name: str, value: Any) -> None:
-        """Raise ParameterError where a word is not one of those there are."""
+        """Raise ParameterError where a word is not one of those there are, or lists no numbers."""
         if isinstance(value, str):
             check_word(value)
+        elif by_class(value) is None:
+            given_numbers(value)
 
 
 def real(
@@ -209,9 +214,17 @@ def seed(high: int = 2**32) -> Constraint:
     )
 
 
+def _is_list(value: Any) -> bool:
+    """Whether a value has one dimension; lists of several lengths have none."""
+    try:
+        return bool(np.ndim(value) == 1)
+    except ValueError:
+        return False
+
+
 NONE, CV = Constraint(lambda value: value is None, ("None",)), word("cv")
 FLAG = Constraint(lambda value: isinstance(value, bool | np.bool_), ("True", "False"))
-LIST = Constraint(lambda value: np.ndim(value) == 1, ("a list",))
+LIST = Constraint(_is_list, ("a list",))
 FEATURES = Constraint(LIST.allows, LIST.expected, lists_features=True)
 ANY = Constraint(lambda value: True, ())
 PRIORS = Priors(ANY.allows, ())

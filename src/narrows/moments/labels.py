@@ -14,6 +14,7 @@ from scipy import sparse
 
 from narrows.errors import ParameterError, RangeError, warn
 from narrows.solve.arrays import EXACT, as_numpy
+from narrows.solve.sums import check_places
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # samples times these stay finite
 _NUMBERS, _TEXT = "biuf", "UO"
@@ -371,6 +372,7 @@ def distinct(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _from_matrix(y: Any) -> tuple[np.ndarray, sparse.csr_array]:
+    check_places(y, "y")
     Y = sparse.csr_array(y, dtype=np.float64, copy=True)
     Y.sum_duplicates()
     Y.eliminate_zeros()
@@ -382,10 +384,22 @@ def _from_matrix(y: Any) -> tuple[np.ndarray, sparse.csr_array]:
     return np.arange(Y.shape[1]), Y
 
 
+def _as_reals(given: Any) -> np.ndarray:
+    """Return numbers as float64; TypeError or ValueError for others, complex ones, and times."""
+    array = np.asarray(given)
+    casting: Any = "safe" if array.dtype.kind in "cmM" else "unsafe"
+    return array.astype(np.float64, casting=casting, copy=False)
+
+
 def weights(sample_weight: Any, n: int) -> np.ndarray:
     """Return weights of shape (n_samples,); ValueError where one is negative or not finite."""
     given = 1.0 if sample_weight is None else as_numpy(sample_weight, "sample_weight")
-    weight = np.asarray(given, dtype=np.float64)
+    try:
+        weight = _as_reals(given)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "expected sample_weight of numbers, got others. Give one number per sample."
+        ) from None
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
@@ -437,10 +451,7 @@ def priors(kind: Any, counts: np.ndarray) -> np.ndarray:
         check_word(kind)
         p[seen] = counts[seen] ** _POWERS[kind]
         return p / (p.sum() or 1.0)
-    try:
-        given = np.asarray(as_numpy(kind, "priors"), dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"expected priors to be numbers, got {kind!r}.") from None
+    given = given_numbers(kind)
     if given.shape != (seen.sum(),):
         raise ParameterError(
             f"expected priors of shape ({seen.sum()},), one number for each class, "
@@ -452,6 +463,14 @@ def priors(kind: Any, counts: np.ndarray) -> np.ndarray:
         )
     p[seen] = given
     return p / p.sum()
+
+
+def given_numbers(kind: Any) -> np.ndarray:
+    """Return priors that are given as numbers; ParameterError for others."""
+    try:
+        return _as_reals(as_numpy(kind, "priors"))
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"expected priors to be numbers, got {kind!r:.100}.") from None
 
 
 def log_change(

@@ -251,6 +251,8 @@ class Sums(ChangesInPlace):
             raise SchemaError(f"tt: expected sums of {c} targets, got shape {self.tt.shape}.")
         if (self.labels is None) != (self.t_origin is not None and len(self.t_origin) == c - 1):
             raise SchemaError("t_origin: expected that of numeric targets, got another.")
+        if self.is_numeric and c == 1 and (self.count or self.tt.any()):
+            raise SchemaError("tt: expected sums of targets, got samples without targets.")
         Y = self.kept.samples.Y
         if self.keep and (None if Y is None else Y.shape[1]) != (
             c - 1 if self.is_numeric else None

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 
 from narrows.moments.labels import indicator, weights
 from narrows.solve.arrays import as_numpy, numbers_expected, samples_as_numpy
-from narrows.solve.sums import HUGE, all_finite, too_large, with_one_index_type
+from narrows.solve.sums import HUGE, all_finite, check_places, too_large, with_one_index_type
 
 MOST_TARGETS = 1000
 _LARGEST = HUGE**0.45  # products of numbers below this stay finite
@@ -109,6 +109,7 @@ def numbers_of(y: Any, n: int) -> np.ndarray:
 
 def as_samples(X: Any, finite: bool = True) -> Any:
     """Return samples as float32 or float64, CSR if sparse; ValueError unless they are finite."""
+    check_places(X, "X")
     X = samples_as_numpy(X)
     # of a sum that scikit-learn looks at
     with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X):

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from narrows.errors import AdvisedError
 from narrows.solve import devices
-from narrows.solve.sums import all_finite, with_one_index_type
+from narrows.solve.sums import all_finite, check_places, with_one_index_type
 
 EXACT = 2.0**53  # up to here floats hold all integers
 _IN_MEMORY = (1, 3, 11)  # of DLPack's devices: the CPU, and its memory that GPUs can read
@@ -160,6 +160,7 @@ def checked_samples(
     **options : dict
         Further options of `sklearn.utils.validation.validate_data`.
     """
+    check_places(X, "X")
     if _is_as_before(estimator, X, finite, types, **options):
         return X
     if devices.is_elsewhere(X):
@@ -207,7 +208,7 @@ def numbers_expected(X: Any, inner: Any = None, estimator: Any = None) -> Iterat
     """Say, where samples turn out to hold text or NaN, what makes numbers of it; show no text."""
     try:
         yield
-    except ValueError:
+    except ValueError as error:
         learned = getattr(estimator, "_learned", None)
         source = None if learned is None else learned.source  # the files that a model was fitted to
         kinds = ("encoder", "tfidf")
@@ -215,7 +216,12 @@ def numbers_expected(X: Any, inner: Any = None, estimator: Any = None) -> Iterat
         fitted = f"Transform X by narrows.read.source_of(model).{kind} first."
         if not _has_text(X):
             if not _has_nan(X):
-                raise
+                if "with a sequence" not in str(error):  # of NumPy
+                    raise
+                raise ValueError(
+                    "expected a number for each feature of each sample, got lists, or samples of "
+                    "several lengths. Give all samples the same features."
+                ) from None
             use = "Use narrows.table.TableEncoder for tables with missing values."
             problem = f"expected finite values, got NaN{_column_of(X, _has_nan)}."
             raise AdvisedError(problem, fitted if kind else use) from None
@@ -281,7 +287,7 @@ def _is_of_times(kind: Any) -> bool:
 def _has_nan(samples: Any) -> bool:
     """Whether samples, or a column, have NaN or missing values."""
     try:
-        cells = samples.data if sparse.issparse(samples) else np.asarray(samples)
+        cells = samples.tocoo().data if sparse.issparse(samples) else np.asarray(samples)
     except ValueError:  # rows of several lengths
         return False
     if cells.dtype.kind == "f":

@@ -517,7 +517,8 @@ class DiagonalRLS:
             number = int(self.clock[at.SEEN]) + np.cumsum(weight > 0)
             moves = number & (number - 1) == 0
             if rule.keep < 1:
-                half_life = np.log(0.5) / np.log(rule.keep)
+                with np.errstate(divide="ignore"):  # of the smallest half-lives, keep is 0
+                    half_life = np.log(0.5) / np.log(rule.keep)
                 moves |= number % max(_OFTEN, int(np.ceil(half_life - 1e-6))) == 0
             for end in (np.flatnonzero(moves & (weight > 0)) + 1).tolist():
                 yield slice(done, end), True

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import DENSE_ONLY, ParameterError
+from narrows.errors import DENSE_ONLY, ParameterError, RangeError
 from narrows.solve.codec import PART, SchemaError, Sizes, check_known, from_arrays, to_arrays
 from narrows.solve.columns import energy_curve, take
 from narrows.solve.curve import Curve
@@ -289,10 +289,17 @@ class Solution:
         return self._times(X, self.padded(self._in_type[X.dtype]))
 
     def _times(self, X: Any, V: np.ndarray) -> Any:
-        """Return the coordinates of samples times V."""
-        if self.map is not None:
-            return self.map.times(in_memory(X), V)
-        return X.times(V) if isinstance(X, OnDevice) else product(X, V)
+        """Return the coordinates of samples times V; RangeError where these are infinite."""
+        if self.map is None and isinstance(X, OnDevice):
+            return X.times(V)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = product(X, V) if self.map is None else self.map.times(in_memory(X), V)
+            if np.isfinite(found.sum()) or np.isfinite(found).all():
+                return found
+        raise RangeError(
+            "samples whose products with the directions are finite", "larger ones",
+            advice="Scale the samples down.",
+        )  # fmt: skip
 
     def scores(self, X: Any) -> np.ndarray:
         """Return the scores of all classes, not calibrated; or the predicted numbers."""
@@ -325,12 +332,13 @@ class Solution:
 
     def probabilities(self, scores: np.ndarray, change: np.ndarray | None = None) -> np.ndarray:
         """Return the probability of each class by the scores of all."""
-        found = self.posteriors(scores, change)
-        if self.classes.n_labels:
-            from scipy.special import expit  # which most models do not need
+        with np.errstate(over="ignore"):  # of differences, which are then -inf
+            found = self.posteriors(scores, change)
+            if self.classes.n_labels:
+                from scipy.special import expit  # which most models do not need
 
-            return expit(found)
-        found = np.exp(found - found.max(axis=1, keepdims=True))
+                return expit(found)
+            found = np.exp(found - found.max(axis=1, keepdims=True))
         found /= found.sum(axis=1, keepdims=True)
         return found
 

@@ -283,6 +283,25 @@ def canonical(X: sparse.csr_array) -> sparse.csr_array:
     return X
 
 
+def check_places(X: Any, what: str) -> None:
+    """Raise ValueError where sparse samples have indices that are no places in them.
+
+    SciPy and compiled loops read and write there, without a check.
+    """
+    if not hasattr(X, "indptr"):
+        return
+    ends, width = X.indptr, X.shape[0 if X.format == "csc" else -1]
+    width //= X.blocksize[1] if X.format == "bsr" else 1
+    places = X.indices[: ends[-1]]
+    fits = ends[0] == 0 and len(places) == ends[-1] <= len(X.data)
+    fits = fits and bool((ends[1:] >= ends[:-1]).all())
+    if not fits or (len(places) and (places.min() < 0 or places.max() >= width)):
+        raise ValueError(
+            f"expected sparse {what} whose indices are places in shape {X.shape}, got others. "
+            f"Check how {what} was made by {what}.check_format(full_check=True)."
+        )
+
+
 def with_one_index_type(X: Any) -> Any:
     """Return X with `indices` and `indptr` of one type if it is sparse, as SciPy requires."""
     if not sparse.issparse(X) or X.indices.dtype == X.indptr.dtype:

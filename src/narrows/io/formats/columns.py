@@ -102,6 +102,9 @@ class Columns:
             present = [column for column in header if column not in index]
             samples = feature_columns(present, self.label, options, name, line)
             self.features = tuple(samples)
+        if options.table and self.features is None and options.text is None:
+            problem = "expected the columns of a table, got samples as lists."
+            raise DataError(name, f"{problem} Leave out the options of tables.", line)
         hold_numbers = self.features is not None and not options.table
         self.numbers = [*(samples if hold_numbers else ()), *self.targets, *weight]
         label = [] if self.label is None else [self.label]

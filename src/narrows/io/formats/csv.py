@@ -29,6 +29,7 @@ _ANOTHER = "expected a CSV row, got another line:"
 _ALONE = "a carriage return in a cell. Put the cell in double quotes."
 _NOT_CLOSED = "a double quote that is not closed. Close it, or double it."
 _BEHIND = "text behind a quoted cell. Double the quotes within cells."
+_MOST_COLUMNS = 1 << 24  # to write: the header of more is longer than the longest line to read
 _SHOWN = 40  # characters of a cell in a message
 
 
@@ -375,6 +376,11 @@ class _Writer(Writer):
             problem = "CSV files: expected one label per sample, got several."
             raise ParameterError(f"{problem} Write to .npz or .svm instead.")
         if not self.width:
+            if X.shape[1] > _MOST_COLUMNS:
+                problem = (
+                    f"CSV files: expected at most {_MOST_COLUMNS:,} columns, got {X.shape[1]:,}."
+                )
+                raise ParameterError(f"{problem} Write to .parquet instead.")
             names = column_names(self.names, X.shape[1])
             header = unique([*map(self.words, names)])
             self.rows.writerow([*header, *map(self.words, self.of_labels(y, header))])

@@ -52,7 +52,10 @@ class _Array:
 
     def __init__(self, path: str, name: str, what: str = "samples"):
         self.path, self.name = path, name
-        with damage_named(name, f"expected a {_NAME} array, got another file, or a damaged one"):
+        with (
+            damage_named(name, f"expected a {_NAME} array, got another file, or a damaged one"),
+            np.errstate(over="ignore"),  # in the size of an impossible shape
+        ):
             found = np.lib.format.open_memmap(path, mode="r")
             self.shape, self.ndim, self.dtype = found.shape, found.ndim, found.dtype
         if self.dtype.kind not in ("biufU" if what == "labels" else "biuf"):
