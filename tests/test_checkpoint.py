@@ -141,6 +141,7 @@ def test_ctrl_c_without_a_checkpoint_changes_no_file(run, monkeypatch, method):
     stop_after(monkeypatch, 1)
     status, out, err = run(f"fit a.svm --method {method} --chunk-rows 30 -o m.narrows")
     assert (status, out, "no file was changed" in err) == (130, "", True)
+    assert ("--checkpoint" in err) == ("lsqr" not in method)  # which refuses it
     assert not os.path.exists("m.narrows")
 
 

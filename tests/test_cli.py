@@ -164,6 +164,8 @@ WRONG = [  # what is run, its status, and words of the one line that it prints
                         "--max-features 0", "--vectorizer hashing --max-df .5")
     ),
     ("transform half.narrows a.svm -o x.npz", 1, "half.narrows: expected a narrows model"),
+    (FIT + "srda --checkpoint half.narrows --resume", 1, "half.narrows: expected a narrows model"),
+    ("convert far.svm x.csv --one-based", 2, "at most 16,777,216 columns"),
     (REDUCE + "a.svm -o x.jsonl", 2, "a format for numbers"),
     (REDUCE + "a.svm -o x.h5ad", 2, "only reads"),
     (REDUCE + "a.svm -o x.txt", 2, "got .txt"),
@@ -181,6 +183,7 @@ WRONG = [  # what is run, its status, and words of the one line that it prints
 def test_what_goes_wrong_is_one_line_and_leaves_nothing(run, tmp_path, line, expected, message):
     files = {
         "a__svm": GOOD, "words__csv": "a,class\n1,u\n2,v\n", "a__txt": "1", "empty__svm": "",
+        "far__svm": "1 99999999:1\n",
         "bad__svm": "1 1:1\n2 x:1\n", "a__csv": "a,b,c\n1,2,3\n", "wide__svm": "1 1:1\n1 3:1\n",
         "words__jsonl": '{"text": "?", "label": "a"}\n', "other__csv": "q,class\n1,u\n",
     }  # fmt: skip

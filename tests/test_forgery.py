@@ -21,7 +21,7 @@ from safetensors.numpy import load_file, save_file
 from scipy import sparse
 
 import narrows
-from narrows import OC, OnlineSRDA
+from narrows import LDA, OC, OCFS, PLS, OnlineSRDA
 from narrows.command import cli
 from narrows.errors import DataError
 from tests.cases import labelled
@@ -119,6 +119,10 @@ FORGED = [  # a model, changes of its file, and what was expected
     (
         lambda X, y: PLS().partial_fit(X[:0], []), "sums of targets",
         {"arrays": {"state.count": np.array(3), "state.tt": np.ones((1, 1))}},
+    ),
+    (
+        lambda X, y: PLS().fit(X, X[:, 0]), "kept_code",
+        {"arrays": {"state.kept_code": np.eye(1, 40, dtype=np.int64)[0]}},
     ),
     (lambda X, y: LDA(solver="gsvd").fit(X, y), "state", {"progress": {"base": None}}),
     (

@@ -186,6 +186,8 @@ def test_a_class_that_faded_is_dropped():
 def test_the_smallest_half_life_leaves_the_last_sample():
     with np.errstate(all="raise", under="ignore"):
         assert OC(half_life=5e-324).partial_fit(*rows()).class_count_.tolist() == [1.0]
+        online = OnlineSRDA(half_life=1e-300).partial_fit(*rows())
+        assert np.isfinite(online.components_).all()
     with pytest.raises(ParameterError, match="half_life"):
         OC(half_life=0).fit(*rows())
 

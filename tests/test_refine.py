@@ -16,6 +16,7 @@ from sklearn.model_selection import train_test_split
 
 import narrows
 from narrows import LDA, SRDA, OnlineSRDA
+from tests.cases import bytes_of
 from tests.inside import LogOdds, Refine, SchemaError, calibration, local, refined
 
 RIDGE = {SRDA: "alpha", LDA: "mu"}
@@ -178,6 +179,10 @@ def test_a_stream_starts_with_its_first_batch_and_is_saved(tmp_path):
     for model, start in product((one, loaded), range(300, 1000, 100)):
         model.partial_fit(X[start : start + 100], y[start : start + 100])
     np.testing.assert_array_equal(loaded.decision_function(X), one.decision_function(X))
+    before = bytes_of(one)
+    with pytest.raises(ValueError, match="two classes"):
+        one.partial_fit(X, np.arange(len(X)) % 3)
+    assert bytes_of(one) == before
     assert log_loss(y, one.predict_proba(X)) < 1.02 * log_loss(y, whole.predict_proba(X))
 
 

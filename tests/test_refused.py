@@ -75,8 +75,8 @@ PARAMETERS = {  # of estimators that are fitted to X and y
     "optimum": [FisherFS(optimum="ratio"), FisherFS(optimum="trace_ratio")],
     "priors": [
         OCFS(priors="uniform"), OCFS(priors=[0.5, 0.5]), OC(priors="even"), OC(priors=[1] * 4),
-        OC(priors=0.5), OC(priors=[]), OC(priors={0: 1}), OC(priors=[10**400, 1, 1]),
-        OC(priors=["a", 1, 1]), OC(priors=[np.inf, 1, 1]), ForwardFS(priors=[-1, 1, 1]),
+        OC(priors=0.5), OC(priors=[[1, 2], [3]]), OC(priors={0: 1}), OC(priors=[10**400, 1, 1]),
+        OC(priors=np.array([1j, 1, 1])), OC(priors=[np.inf, 1, 1]), ForwardFS(priors=[-1, 1, 1]),
     ],
     "eps": [
         MMC(eps=-1), MMC(eps="best"), MMCFS(eps=np.nan), MMCFS(eps="cv"), IMMC(eps="cv"),
@@ -118,6 +118,13 @@ def test_a_parameter_that_does_not_fit_is_named(name):
 
 
 WIDE = "8,192"
+
+
+def broken(part, at, number, form=sparse.csr_array):
+    """Sparse samples with an index, or an end of a row, that leaves them."""
+    found = form(S).copy()
+    getattr(found, part)[at] = number
+    return found
 
 
 CALLS = {

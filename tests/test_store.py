@@ -73,6 +73,8 @@ def test_parameters_of_every_type_survive(tmp_path, estimator):
     loaded = narrows.load(tmp_path / "a.narrows")
     difference = loaded.transform(X) - estimator.transform(X)
     assert not (difference.nnz if sparse.issparse(difference) else np.any(difference))
+    if hasattr(estimator, "half_life"):
+        loaded.merge(estimator).merge(loaded)
     for name, value in estimator.get_params().items():
         # a Series of priors is a mapping of the classes
         expected = value.to_dict() if name == "priors" and hasattr(value, "to_dict") else value

@@ -192,6 +192,8 @@ def test_wrong_tables_are_one_line_each(ok, run, monkeypatch):
     lists = pa.table({"a": [["q"], ["r"]], "b": ["x", None], "label": [0, 1]})
     parquet.write_table(lists, "l.parquet")
     assert "column 'a'" in error_of("fit l.parquet --table --method srda -o l.narrows")
+    parquet.write_table(pa.table({"indices": [[0]], "values": [[1.0]], "label": [0]}), "l.parquet")
+    assert "as lists" in error_of("fit l.parquet --drop a --method srda -o l.narrows")
     pretend(monkeypatch, "few rows decide")
     write("x.csv", [*rows[:250], ("forty", *rows[250][1:])])
     assert "x.csv:252" in error_of(f"{fit} --chunk-rows 50")

@@ -34,6 +34,8 @@ class KeptSamples(NamedTuple):
         same = self.keys[1:] == self.keys[:-1]
         if not ((self.keys[1:] > self.keys[:-1]) | (same & (self.code[1:] > self.code[:-1]))).all():
             raise SchemaError("kept_keys: expected samples in their order, got others.")
+        if self.Y is not None and self.code.any():
+            raise SchemaError("kept_code: expected 0 for numeric targets, got others.")
 
 
 class Reservoir:
