@@ -77,9 +77,9 @@ def more_lda(X: np.ndarray, y: np.ndarray, seed: int) -> Reduce:
 
 
 def _joined(X: np.ndarray, Z: np.ndarray, W: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Return Z W' beside Z V', W scaled so that samples X are at least as long in W as in V."""
+    """Return Z W' beside Z V', W scaled so that samples X are as long in W as in V."""
     long, short = (np.sqrt(np.mean(np.sum((X @ U.T) ** 2, axis=1))) for U in (V, W))
-    return np.hstack([Z @ W.T * max(1.0, float(long / short)), Z @ V.T])
+    return np.hstack([Z @ W.T * float(long / short), Z @ V.T])
 
 
 def _of_transform(transform: Callable[[np.ndarray], np.ndarray]) -> Reduce:
