@@ -145,3 +145,14 @@ def test_numbers_of_cores_that_are_none_are_passed_over(monkeypatch):
     for odd in ("", "²", "many"):
         monkeypatch.setenv("LOKY_MAX_CPU_COUNT", odd)
         assert cores.__wrapped__() == os.cpu_count()
+
+
+@pytest.mark.parametrize("apart", [1e-3, 1e-5, 1e-7])
+def test_few_samples_that_nearly_depend_on_others_lose_no_digits(apart):
+    """As the sums of more samples than features do, which have no span to find."""
+    rng, y = np.random.default_rng(0), np.arange(24) % 3
+    X = rng.normal(size=(24, 40))
+    X[12:] = X[:12] + apart * rng.normal(size=(12, 40))
+    few = SRDA(alpha=0.5).fit(X, y, sample_weight=np.full(24, 2.0))
+    many = SRDA(alpha=0.5).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    np.testing.assert_allclose(few.components_, many.components_, atol=1e-11)
