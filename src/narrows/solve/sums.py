@@ -159,7 +159,7 @@ def check_largest(X: Any, least: float, most: float) -> None:
     values = X.data if sparse.issparse(X) else X
     largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
     if largest and not least < largest < most:
-        sizes = abs(X).max(axis=0)
+        sizes = abs(canonical(X) if sparse.issparse(X) else X).max(axis=0)  # abs changes X
         raise RangeError(
             f"numbers of which the largest is between {least:.1e} and {most:.1e}",
             f"{largest:.1e}",
