@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -21,10 +20,8 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 import narrows
 import narrows.read
 from narrows import OCFS
-from narrows.command import cli
 from tests.cases import METHODS as METHODS_BY_NAME
 from tests.cases import labelled
-from tests.conftest import EVERYTHING
 
 METHODS = {name.lower(): kind for name, kind in METHODS_BY_NAME.items()}
 
@@ -108,19 +105,6 @@ def test_info_ranks_as_the_selection_does_and_its_json_has_no_infinity(run):
     assert "nan" in run("info n.narrows")[1]
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ("--method OCFS --n-features 0.5 --priors 1,2,3", {"n_features": 0.5, "priors": [1, 2, 3]}),
-        ("--method srda --alpha scale --half-life 20", {"alpha": "scale", "half_life": 20.0}),
-        ("--method ocfs --param energy=0.5", {"energy": 0.5}),
-    ],
-)
-def test_parameters(run, svm, options, expected):
-    assert run(f"fit a.svm {options} -o m.narrows")[::2] == (0, "")
-    assert narrows.load("m.narrows").get_params().items() >= expected.items()
-
-
 @pytest.mark.slow
 def test_demo(run, tmp_path):
     pytest.importorskip("matplotlib")
@@ -196,32 +180,6 @@ def test_what_goes_wrong_is_one_line_and_leaves_nothing(run, tmp_path, line, exp
     assert message in err
     assert err.startswith("narrows: ")
     assert sorted(os.listdir(tmp_path)) == before
-
-
-VALUES = [
-    "9" * 5_000, "[" * 100_000, "NaN", "-Infinity", "1e-400", "\udcff", "\x1b[31m", "", "[]", "{}",
-    "1e999", "-1", "null", '[1,"a"]', f"[{'9' * 400},1]", "[[1,2],[3]]", "[5e-324,5e-324]",
-]  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.more
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", list(METHODS))
-def test_no_value_of_a_parameter_is_a_traceback(run, capfd, method):
-    Path("a.svm").write_text(GOOD * 3)
-    for name in [*METHODS[method]().get_params(), "", "none"]:
-        for value in VALUES if EVERYTHING else VALUES[::3]:
-            if name in ("passes", "max_iter", "patience") and value.isdecimal():
-                continue  # a large number of them takes its time
-            command = ["fit", "a.svm", "--method", method, "-o", "m.narrows", "--one-based"]
-            for given in ["--param", f"{name}={value}"], [f"--{name.replace('_', '-')}={value}"]:
-                status = cli.main([*command, *given])
-                out, err = capfd.readouterr()
-                assert status in (0, 1, 2), (name, value[:80])
-                assert all(line.startswith("narrows: ") for line in err.splitlines()), err
-                assert status == 0 or err
-                assert (out + err).replace("\n", "").isprintable()
 
 
 def test_nothing_of_a_file_reaches_the_terminal_as_a_control_character(run):
@@ -308,13 +266,3 @@ def test_a_stopped_run_ends_with_its_status_and_leaves_nothing(tmp_path, verb, n
     assert (process.returncode, out) == (expected, ""), err
     assert ("narrows: interrupted; no file was changed." in err) == (number == signal.SIGINT)
     assert sorted(os.listdir(tmp_path)) == before
-
-
-@pytest.mark.parametrize("line", ["", "--help", "fit --help", "transform --help", "info -h"])
-def test_help_fits_80_columns(run, line):
-    status, *said = run(line)
-    shown = said[not line]  # without a verb, it is an error
-    assert (status, shown.startswith("Usage: narrows")) == (0 if line else 2, True)
-    assert 10 < len(shown.splitlines())
-    assert max(map(len, shown.splitlines())) <= 80
-    assert not re.search(r"\\b|\x08", shown)

@@ -126,14 +126,6 @@ def test_online_srda_is_the_merge_of_its_parts(client):
     assert_same(spread, a.merge(b).merge(c))
 
 
-def wide_part(k, n=1000, filled=10, d=400_000, c=10):
-    rng = np.random.default_rng(k)
-    columns = rng.integers(0, d, (n, filled), dtype=np.int32)
-    indptr = np.arange(0, n * filled + 1, filled)
-    X = sparse.csr_array((rng.random(n * filled), columns.ravel(), indptr), shape=(n, d))
-    return X, rng.integers(0, c, n)
-
-
 def forms_of_samples():
     """Yield names and data that hold the samples, and y or not."""
     rows, labels = da.from_array(X, chunks=(17, 3)), da.from_array(Y, chunks=23)
@@ -395,31 +387,6 @@ def test_a_part_that_kills_its_workers_is_an_error(client):
     client.wait_for_workers(2, LIMIT)
 
 
-@pytest.mark.nightly
-def test_a_lost_scheduler_is_an_error(tmp_path):
-    """Its worker is a thread of it, so that the part kills both."""
-    program = (
-        "from distributed import LocalCluster\n"
-        "made = LocalCluster(n_workers=1, processes=False, protocol='tcp://',\n"
-        "                    dashboard_address=':0')\n"
-        "print(made.scheduler_address, flush=True)\n"
-        "input()\n"
-    )
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdin=pipe, stdout=pipe, text=True
-    ) as process:
-        address = process.stdout.readline().strip()
-        with pytest.raises(ConnectionError, match=f"{address}, got a lost"):
-            engine.fit(OC(), killing_parts(tmp_path / "killed"), address)
-        assert process.wait(LIMIT) == -signal.SIGKILL
-    with (
-        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
-        pytest.raises(ConnectionError, match="expected a Dask scheduler at"),
-    ):
-        engine.fit(OC(), [labelled()], address)
-
-
 @pytest.mark.slow
 def test_nothing_stays_on_the_cluster_after_an_error(client):
     nan = X.copy()
@@ -436,7 +403,7 @@ def test_nothing_stays_on_the_cluster_after_an_error(client):
     assert set(client.futures) <= before
 
 
-def test_a_cluster_without_workers_is_an_error():
+def test_a_cluster_without_workers_or_without_a_scheduler_is_an_error():
     limit = {"distributed.scheduler.no-workers-timeout": "200ms"}
     with (
         dask.config.set(limit),
@@ -445,6 +412,11 @@ def test_a_cluster_without_workers_is_an_error():
         pytest.raises(ConnectionError, match="got none"),
     ):
         engine.fit(OC(), [labelled()], client)
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(ConnectionError, match="expected a Dask scheduler at"),
+    ):
+        engine.fit(OC(), [labelled()], "tcp://127.0.0.1:1")
 
 
 def levels():
@@ -674,20 +646,3 @@ def test_tables_without_an_encoder_are_refused(client):
     pairs = [(frame.drop(columns="churn"), frame["churn"])]
     with pytest.raises(DataError, match="expected a table with a label column"):
         engine.fit(ForwardFS(n_features=2), pairs, client, vectoriser=TableEncoder())
-
-
-@pytest.mark.nightly
-def test_workers_hold_few_states_however_many_parts_there_are():
-    resource = pytest.importorskip("resource")
-    state, n_parts = 8 * 10 * 400_000, 128
-
-    def peak():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-    with two_workers() as client:
-        engine.fit(OC(), [dask.delayed(wide_part)(k) for k in range(8)], client)
-        before = sum(client.run(peak).values())
-        oc = engine.fit(OC(), [dask.delayed(wide_part)(k) for k in range(n_parts)], client)
-        after = sum(client.run(peak).values())
-    assert oc.n_samples_seen_ == 1000 * n_parts
-    assert after - before < n_parts // 2 * state

@@ -11,9 +11,8 @@ import array_api_strict as strict
 import numpy as np
 import pytest
 import sklearn
-from sklearn.pipeline import make_pipeline
 
-from narrows import LDA, OC, OCFS, PCA, PLS, SRDA, KernelSRDA, Moments, OnlineSRDA, Window
+from narrows import LDA, OC, OCFS, PLS, SRDA, KernelSRDA, OnlineSRDA
 from narrows.errors import RangeError
 from tests.cases import ALL, NUMERIC, STREAMED
 from tests.inside import OnDevice
@@ -150,21 +149,6 @@ def test_single_precision_is_added_in_double_precision_where_the_device_has_none
     D = X.astype(np.float64) - X.mean(axis=0)
     np.testing.assert_allclose(found, D.T @ D, rtol=0, atol=1e-5 * len(X))
     assert found.dtype == np.float64
-
-
-def test_inverses_pipelines_and_windows_take_such_arrays():
-    X, y = samples()
-
-    def reduced(move):
-        for method in (PCA(2), OCFS(n_features=2)):
-            fitted = method.fit(move(X), move(y))
-            yield fitted.inverse_transform(fitted.transform(move(X)))
-        for method in (make_pipeline(PCA(5), SRDA(alpha=0.1)), Window(OC(), 200)):
-            yield method.fit(move(X), move(y)).transform(move(X))
-
-    for found, expected in zip(reduced(moved), reduced(np.asarray), strict=True):
-        assert_near(found, expected, np.float64, "device")
-    np.testing.assert_allclose(Moments.of(moved(X), moved(y)).means, Moments.of(X, y).means)
 
 
 def test_without_the_setting_models_have_no_array_of_the_library():

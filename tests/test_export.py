@@ -18,10 +18,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from narrows import LDA, OC, OCFS, SRDA, KernelSRDA, OnlineSRDA, Window, align, load
+from narrows import LDA, OC, OCFS, SRDA, KernelSRDA, OnlineSRDA, Window, align
 from narrows.errors import ParameterError
 from narrows.export import register_converters, to_onnx, to_sentence_transformers
-from narrows.read import source_of
 from narrows.text import Tfidf
 from tests.cases import METHODS
 
@@ -158,14 +157,6 @@ def test_pipelines_with_other_steps_go_through_skl2onnx(steps, dtype, text):
         np.testing.assert_allclose(found["probabilities"], expected, rtol=0, atol=atol)
 
 
-@pytest.mark.parametrize("last", [OC(), Window(OC(), samples=100)], ids=str)
-def test_a_reduction_behind_a_scaler_goes_through_skl2onnx(last):
-    X, y = load_iris(return_X_y=True)
-    pipeline = make_pipeline(StandardScaler(), last).fit(X, y)
-    (found,) = outputs(to_onnx(pipeline), X).values()
-    np.testing.assert_allclose(found, pipeline.transform(X), rtol=0, atol=1e-5)
-
-
 def test_a_vectoriser_in_front_of_other_steps_is_left_out():
     texts, y = ["salt of the sea", "a ship at sea", "a tree", "the tree of a hill"], [0, 0, 1, 1]
     pipeline = make_pipeline(Tfidf(), LogisticRegression()).fit(texts, y)
@@ -206,18 +197,3 @@ def test_sentence_transformers_loads_the_module(tmp_path, monkeypatch):
     short = SentenceTransformer(modules=[*plain, Dense.load(str(tmp_path / "dense"))])
     expected = srda.transform(X)
     assert (np.abs(short.encode(texts) - expected).max(axis=0) < 1e-4 * expected.std(axis=0)).all()
-
-
-def test_the_command_exports_what_follows_the_vectoriser(run, tmp_path):
-    texts = ["a ship on salt water", "the salt of the sea", "a tree on a hill", "the tree of land"]
-    lines = [json.dumps({"label": k // 2, "text": text}) for k, text in enumerate(texts)]
-    (tmp_path / "mails.jsonl").write_text("\n".join([*lines, ""]))
-    assert run("fit mails.jsonl --method srda -o m.narrows")[0] == 0
-    status, out, err = run("export m.narrows -o m.onnx")
-    assert (status, err) == (0, "")
-    assert "X holds vectors of 11 terms, not texts; narrows.read.source_of" in out
-    model = load(tmp_path / "m.narrows")
-    X = source_of(model).tfidf.transform(texts)
-    assert outputs(onnx.load("m.onnx"), X)["label"].tolist() == model.predict(X).tolist()
-    status, out, _ = run("export m.narrows -o m.onnx --json")
-    assert json.loads(out)["outputs"] == ["transformed", "label", "probabilities"]

@@ -1,20 +1,15 @@
 """Fits, new columns and files on Spark: by two executors and by Connect, against this machine."""
 
-from datetime import datetime
-from decimal import Decimal
-
 import numpy as np
 import pandas as pd
 import pytest
-from pyspark.ml.functions import vector_to_array
 from pyspark.sql import functions
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 import narrows
-from narrows import IDRQR, IOC, LDA, MMC, OC, OCFS, PCA, SRDA, ForwardFS, KernelSRDA, OnlineSRDA
-from narrows.engines import local
+from narrows import IDRQR, IOC, LDA, OC, OCFS, PCA, SRDA, KernelSRDA, OnlineSRDA
 from narrows.errors import DataError, ParameterError
 from narrows.read import source_of
 from narrows.spark import fit, fit_files, predict, transform, transform_files
@@ -107,19 +102,6 @@ def test_arrays_lists_and_vectors_of_both_kinds(spark):
     assert_same(fit(SRDA(), single), SRDA().fit(X.astype(float), y))  # summed in double precision
 
 
-def test_a_forward_selection_of_wide_samples_takes_two_passes(spark):
-    X = sparse.random_array((200, 9000), density=0.004, format="csr", rng=np.random.default_rng(0))
-    y = np.where(X[:, [0, 10, 20]].sum(axis=1) > 0, "some", "none")
-    forward = ForwardFS(n_features=4, head=100)
-    parts = [(X[rows], y[rows]) for rows in np.array_split(np.arange(200), 3)]
-    expected = local.fit(ForwardFS(n_features=4, head=100), parts)
-    wide = frame(spark, X, y).repartition(3)
-    assert_same(fit(forward, wide), expected)
-    for method in (SRDA(), MMC()):
-        with pytest.raises(ParameterError, match="OC, OCFS or OnlineSRDA"):
-            fit(method, wide)
-
-
 def test_large_states_are_added_by_the_executors(spark, monkeypatch):
     pretend(monkeypatch, "states are large")
     n, d, c = 400, 150_000, 8  # 9.6 MB, which come in several rows
@@ -192,14 +174,6 @@ def test_other_methods_and_frames_are_refused_with_what_to_use(spark):
         fit_files(OC(), [__file__], "sc://127.0.0.1:1")
 
 
-def test_labels_may_be_missing_where_they_are_not_needed(spark):
-    X, _ = labelled(n=40, d=5)
-    rows = [(None if k else "a", x.tolist()) for k, x in enumerate(X)]
-    df = spark.createDataFrame(rows, "label string, features array<double>")
-    assert_same(fit(PCA(), df, label_col=None), PCA().fit(X))
-    assert_same(fit(PCA(), df.select("features")), PCA().fit(X))
-
-
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("estimator", [OCFS(n_features=3), OC(), SRDA()], ids=repr)
 def test_reduced_samples_are_those_of_transform(spark, estimator, form):
@@ -211,26 +185,6 @@ def test_reduced_samples_are_those_of_transform(spark, estimator, form):
     assert {type(row.z).__name__ for row in got} == {kind}
     expected = expected.toarray() if sparse.issparse(expected) else expected
     np.testing.assert_allclose([row.z.toArray() for row in got], expected, atol=1e-12)
-
-
-def test_other_columns_stay_as_they_are(spark):
-    X = np.random.default_rng(0).normal(size=(50, 2))
-    day = datetime(2026, 1, 1)
-    rows = [
-        (k, x, day.replace(hour=k % 24), Decimal(k), {"a": k}, None, ["é"] * 3)
-        for k, x in enumerate(X.tolist())
-    ]
-    schema = (
-        "id long, features array<double>, at timestamp, price decimal(9,2), counts map<string,int>,"
-        " empty string, words array<string>"
-    )
-    df = spark.createDataFrame(rows, schema).repartition(3)
-    estimator = PCA(n_components=1).fit(X)
-    reduced = transform(estimator, df)
-    assert reduced.dtypes == [*df.dtypes, ("reduced", "array<double>")]
-    got = sorted(reduced.collect(), key=lambda row: row.id)
-    assert [tuple(row)[:-1] for row in got] == [tuple(row) for row in sorted(df.collect())]
-    np.testing.assert_allclose([row.reduced for row in got], estimator.transform(X), atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -314,16 +268,6 @@ def test_files_are_fitted_and_reduced_as_on_one_machine(spark, pattern, tmp_path
         file.write("1 1:x\n")
     with pytest.raises(DataError, match=r"1\.svm:31: "):
         fit_files(OC(), [pattern], spark)
-
-
-def test_files_of_vectors_and_lists(spark, tmp_path):
-    df = frame(spark, *labelled(n=90, d=6))
-    vectors, lists = str(tmp_path / "vectors"), str(tmp_path / "lists")
-    df.write.parquet(vectors)
-    df.withColumn("features", vector_to_array("features")).write.parquet(lists)
-    for folder in (vectors, lists):
-        found = fit_files(OC(), [f"{folder}/*.parquet"], spark, vector="features")
-        assert_same(found, OC().fit(*labelled(n=90, d=6)))
 
 
 def test_tables_are_encoded_by_the_workers(spark, run, tmp_path):

@@ -1,8 +1,5 @@
 """The blocks of the page on Spark run as printed, and print what stands below them."""
 
-import re
-
-from narrows.spark import Reducer, ReducerModel
 from tests.test_readme import ROOT, blocks_of, run
 
 OF_CONNECT = ("SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
@@ -14,9 +11,3 @@ def test_the_blocks_of_the_page_run(tmp_path, monkeypatch):
     blocks = blocks_of(ROOT / "docs" / "how_to" / "spark.md")
     found, _ = run(blocks, tmp_path)
     assert [block.printed for block in blocks] == found
-
-
-def test_stages_are_documented():
-    for stage in (Reducer, ReducerModel):
-        said = re.findall(r"^    (\w[\w ]*)\n    -{3,}\n", stage.__doc__, re.M)
-        assert set(said) >= {"Parameters", "See Also", "Notes", "Examples"}
