@@ -201,14 +201,6 @@ def test_rounding_is_no_scatter_within_the_classes(k):
     assert LDA().fit(X, y).components_.shape == (2, 5)
 
 
-def test_lda_takes_wide_sparse_data_if_regularised():
-    X, y = labelled(sparse=True)
-    wide = sparse.hstack([sparse.csr_array(X), sparse.csr_array((60, 9000))], format="csr")
-    found, narrow = LDA(mu=0.5).fit(wide, y), LDA(mu=0.5).fit(X, y)
-    np.testing.assert_allclose(found.components_[:, :7], narrow.components_, atol=1e-10)
-    np.testing.assert_array_equal(found.predict(wide), narrow.predict(X))
-
-
 def test_srda_stops_where_it_may():
     X, y = labelled(c=4, d=30)
     fitted = SRDA(solver="lsqr", max_iter=1).fit(X, y)  # which spans what OC does

@@ -219,18 +219,3 @@ def test_a_stream_has_zeros_until_there_are_as_many():
     whole = LDA(n_components=9, mu=0.5).fit(X, y)
     stream.partial_fit(X[6:], y[6:])
     np.testing.assert_allclose(stream.components_, whole.components_, atol=1e-10)
-
-
-def test_kernel_srda_continues_in_its_coordinates():
-    X, y = labelled(n=600, d=6, c=2)
-    y = np.char.add(y.astype(str), (np.linalg.norm(X[:, :2], axis=1) > 1).astype(str))
-    one, most = (KernelSRDA(p, n_hidden=60, alpha="scale").fit(X, y) for p in (None, 20))
-    Z = most.transform(X)
-    np.testing.assert_allclose(Z[:, :3], one.transform(X), atol=1e-8)
-    np.testing.assert_array_equal(most.predict(X), one.predict(X))
-    means = np.array([Z[y == k].mean(axis=0) for k in np.unique(y)])
-    np.testing.assert_allclose(means[:, 3:] - Z[:, 3:].mean(axis=0), 0, atol=1e-8)
-    within = (Z - means[np.unique(y, return_inverse=True)[1]])[:, 3:]
-    scatter = within.T @ within
-    np.testing.assert_allclose(scatter, np.diag(scatter.diagonal()), atol=1e-8)
-    assert (np.diff(scatter.diagonal()) <= 1e-8).all()

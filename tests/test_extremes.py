@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import narrows
-from narrows import IOC, OCFS, PCA, SRDA, FisherFS, ForwardFS, Moments, Window
+from narrows import OCFS, PCA, SRDA, FisherFS, ForwardFS, Moments, Window
 from narrows.errors import RangeError
 from tests.cases import ADDITIVE, ALL, ONLINE, ONLINE_SRDA, WEIGHTED, answer, labelled
 from tests.conftest import EVERYTHING, slow
@@ -175,15 +175,6 @@ def test_a_window_and_files_say_it_too(run):
         command = f"fit a.csv --label label --method {method} -o m"
         status, _, err = run(command, a__csv="v,w,label\n" + rows)
         assert (status, bool(re.search("a.csv: expected .* in feature 'w'", err))) == (1, True)
-
-
-def test_samples_of_one_length_are_asked_for_where_products_are_lost():
-    X, y = labelled()
-    X[0] *= 1e20
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        with pytest.raises(ValueError, match="expected samples of about one length"):
-            IOC(n_components=3).fit(X, y)
 
 
 PUBLIC = [getattr(narrows, name) for name in narrows.__all__]

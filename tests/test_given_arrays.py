@@ -22,9 +22,8 @@ from narrows import (
     align,
 )
 from narrows.table import TableEncoder
-from narrows.text import HashedTfidf, Tfidf
+from narrows.text import Tfidf
 from tests.cases import ALL, NUMERIC, answer, labelled
-from tests.inside import pretend
 from tests.solvers import as_numpy, samples_as_numpy
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(gain margin|positive score|gains margin)")
@@ -147,30 +146,6 @@ def test_an_update_leaves_the_file_of_a_mapped_model_and_fails_as_elsewhere(mapp
         assert_reduces(there, model, X)
         there.partial_fit(sparse.csr_array(X), y)
         assert (tmp_path / "value").read_bytes() == before
-
-
-TEXTS = ["a b c", "b c d d", "e f é", "a a g"] * 3
-VECTORISERS = [Tfidf(), Tfidf(ngram_range=(1, 2), max_features=4), HashedTfidf(n_features=64)]
-
-
-@pytest.mark.parametrize("vectoriser", VECTORISERS, ids=repr)
-def test_vectorisers_may_be_read_only(vectoriser, mapped, monkeypatch):
-    pretend(monkeypatch, "loops are compiled")
-    known = vectoriser.fit(TEXTS)
-    assert_reduces(mapped(known), known, TEXTS)
-    more = mapped(known).partial_fit(["z a", "y"]).merge(mapped(known))
-    assert_reduces(more, copy.deepcopy(known).partial_fit(["z a", "y"]).merge(known), TEXTS)
-
-
-def test_moments_may_be_read_only(mapped):
-    X, y = labelled()
-    numbers = Moments.of(X, X[:, :1], second="cross", numeric=True)
-    for method, stats, target in ((OCFS(), Moments.of(X, y), y), (PLS(), numbers, X[:, :1])):
-        there = mapped(stats).update(mapped(X), mapped(target))
-        there += mapped(stats)
-        there -= mapped(stats)
-        expected = copy.deepcopy(stats).update(X, target)
-        assert_reduces(clone(method).fit_moments(there), clone(method).fit_moments(expected), X)
 
 
 @pytest.mark.parametrize("wrapped", [Exported, Packed, Brain, lambda X: Packed(X, device=3)])

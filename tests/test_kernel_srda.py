@@ -183,19 +183,20 @@ def test_an_offset_changes_nothing():
     np.testing.assert_array_equal(far.predict(X + 1e8), near.predict(X))
 
 
-FORGED = {
-    "map_seed": np.array(7), "map_kernel": np.array(2), "map_hidden": np.array(31),
-    "map_gamma": np.array(np.inf), "map_centre": np.zeros(3), "kept_width": np.array(32),
-    "kept_rows": np.zeros((120, 3)), "kept_when": np.full(120, -1), "kept": np.array(0),
-}  # fmt: skip
+FORGED = [
+    ("map_seed", np.array(7)), ("map_kernel", np.array(2)), ("map_hidden", np.array(31)),
+    ("map_gamma", np.array(np.inf)), ("map_centre", np.zeros(3)), ("kept_width", np.array(32)),
+    ("kept_rows", np.zeros((120, 3))), ("kept_when", np.full(120, -1)), ("kept", np.array(0)),
+    *(("map_scale", np.array(scale)) for scale in ([0.0, 0], [1, -1.0], [np.inf, np.inf], [1.0])),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FORGED)
-def test_a_file_that_does_not_fit_is_refused(tmp_path, name):
+@pytest.mark.parametrize(("name", "value"), FORGED)
+def test_a_file_that_does_not_fit_is_refused(tmp_path, name, value):
     X, y = circles(120)
     path = str(tmp_path / "m.narrows")
-    narrows.save(small().fit(X, y), path)
-    rewritten(path, {f"state.{name}": FORGED[name]})
+    narrows.save(small(standardize=True).fit(X, y), path)
+    rewritten(path, {f"state.{name}": value})
     with pytest.raises(DataError, match=r"m\.narrows: damaged, or .*(map|kept|d = )"):
         narrows.load(path)
 

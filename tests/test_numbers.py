@@ -17,11 +17,6 @@ from narrows.errors import ParameterError
 from tests.oracles.held_out import averaged
 
 
-def numeric_forward(*args, **parameters):
-    """ForwardFS for numbers, also where the first ones are whole."""
-    return ForwardFS(*args, target="numeric", **parameters)
-
-
 def numbers(n=120, d=8, q=2, seed=0, is_sparse=False):
     """Samples of features that depend on each other, and targets that depend on some."""
     rng = np.random.default_rng(seed)
@@ -228,7 +223,7 @@ def test_a_stream_without_a_direction_yet_predicts_the_mean():
 def test_forward_selection_tells_numbers_from_classes_by_fractions():
     X, y = numbers(q=1)
     y[9:] = np.round(y[9:])
-    expected = numeric_forward(n_features=3).fit(X, y)
+    expected = ForwardFS(n_features=3, target="numeric").fit(X, y)
     for verb, cuts in (("fit", []), ("partial_fit", [9])):
         found = ForwardFS(n_features=3)
         for rows in np.split(np.arange(120), cuts):

@@ -171,21 +171,6 @@ def test_what_is_expected_to_fail_has_to_fail():
         check_method(OC(), expected_to_fail=why, n_draws=1)
 
 
-@pytest.mark.slow
-def test_draws_are_those_of_random_state(monkeypatch):
-    made, fit = [], OC.fit
-    monkeypatch.setattr(OC, "fit", lambda self, X, *y: made.append(X.sum()) or fit(self, X, *y))
-
-    def seen(**options):
-        made.clear()
-        dict(checks(OC(), **options))["sample_order"]()
-        return made[3:]  # without the fits that find out what the estimator can do
-
-    assert seen(n_draws=2, random_state=0) == seen()[:4]  # two fits a draw
-    assert not set(seen(random_state=1)) & set(seen())
-    assert not set(seen(random_state=None)) & set(seen(random_state=None))
-
-
 def test_a_tolerance_is_for_all_laws():
     float32 = dict(checks(OnlineSRDA(random_state=0)))["float32"]
     with pytest.raises(AssertionError, match="law 'float32' does not"):
