@@ -54,6 +54,11 @@ def test_energy_and_what_is_kept():
 
 def test_gains_by_step_and_held_out_shares():
     X, y = load_digits(return_X_y=True)
+    forward = ForwardFS(n_features=5, start=[9]).fit(X, y)
+    display = GainDisplay.from_estimator(forward, ax=Figure().subplots())
+    gains, point, line = display.ax_.lines
+    np.testing.assert_array_equal(gains.get_xydata(), np.c_[1:6, forward.gain_curve_])
+    assert point.get_xdata()[0] == line.get_xdata()[0] == 5
     chosen = ForwardFS(n_features="cv").fit(X, y)
     display = GainDisplay.from_estimator(chosen, legend="below")
     gains, held_out, point, _ = display.ax_.lines
