@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import re
 import shlex
 from pathlib import Path
@@ -123,21 +122,6 @@ def test_folds_are_averaged():
     assert line.micro_f1 == pytest.approx(np.mean(scores))
     assert line.spread["micro_f1"] == pytest.approx(np.std(scores, ddof=1))
     assert sum(line.wrong.values()) == pytest.approx(120 * (1 - np.mean(scores)))
-
-
-@pytest.mark.slow
-def test_forward_selection_is_compared_by_default_where_its_sums_are_small():
-    X, y = labelled(n=100, d=6)
-    X[:, 4:] = 1
-    given = {"dims": [2, 5], "repeats": 1, "classifiers": ["svm"]}
-    lines = compare(X, y, **given)
-    names = {"all columns", "ocfs", "forwardfs", "oc", "srda", "onlinesrda"}
-    assert {line.method for line in lines} == names
-    assert [line.dimensions for line in lines if line.method == "forwardfs"] == [2, 4]  # that vary
-    wide = sparse.csr_array(X)
-    wide.resize(100, 8193)
-    assert {line.method for line in compare(wide, y, **given)} == names - {"forwardfs"}
-    assert compare(wide, y, ["forwardfs"], **given)[1].method == "forwardfs"
 
 
 WRONG = [
@@ -379,20 +363,6 @@ def test_splits_of_several_files_are_joined(run):
     assert scores[0] == scores[1]
 
 
-@pytest.mark.slow
-def test_the_report_has_curves_of_a_rare_class(run, tmp_path):
-    X, y = churn()
-    text = pd.DataFrame(X, columns=list("abcdef")).assign(label=y).to_csv(index=False)
-    asked = "compare a.csv --label label --methods srda --dims 1 --repeats 2 --report r.html"
-    assert run(f"{asked} --metric average-precision", a__csv=text)[0] == 0
-    found = json.loads((tmp_path / "r.json").read_text())
-    held_out = 2 * round(0.2 * (y == "leaves").sum())
-    samples, share = found["calibration"]["samples"], found["calibration"]["share"]
-    assert np.dot(samples, share) == pytest.approx(held_out)
-    assert found["lift"]["found"][-1] == found["lift"]["lift"][-1] == 1
-    assert "Lift of SRDA" in (tmp_path / "r.html").read_text()
-
-
 def noise():
     rng = np.random.default_rng(0)
     return rng.normal(size=(400, 12)), rng.choice(["a", "b", "c"], 400)
@@ -495,18 +465,6 @@ def test_without_a_reduction_of_narrows_there_is_no_command(run):
     for options, data in ("--methods sklearn-pca", labelled(n=100, d=6)), ("", wide_apart(1)):
         status, out, _ = run(f"compare a.csv --label kind {options}", a__csv=to_csv(*data))
         assert (status, "narrows fit a.csv" in out) == (0, False)
-
-
-@pytest.mark.slow
-def test_all_splits_of_texts_have_the_same_sizes_and_the_command_has_their_options(run):
-    rng = np.random.default_rng(0)  # the number of terms depends on the split
-    rows = [f"{k % 2},w{rng.integers(40)} w{rng.integers(40)} t{k % 2}\n" for k in range(60)]
-    given = "a.csv --label kind --text body --ngram-range 1,2 --max-df 0.9"
-    command = f"compare {given} --methods ocfs --classifier svm --json"
-    found = json.loads(run(command, a__csv="kind,body\n" + "".join(rows))[1])
-    assert (found["splits"], len(found["lines"])) == (5, 4)
-    assert found["fit"].startswith(f"narrows fit {given}")
-    assert run(found["fit"].removeprefix("narrows "))[0] == 0
 
 
 def scored(method, dimensions, accuracy, seconds=1.0, classifier="svm", n=2000, seed=None):
@@ -636,27 +594,3 @@ def test_a_pipeline_scores_as_its_steps_by_hand():
 def test_what_is_no_number_needs_preprocessing(X):
     with pytest.raises(ValueError, match="Set `preprocess`, such as Tfidf"):
         compare(X, [0, 1] * 20)
-
-
-@pytest.mark.slow
-def test_a_comparison_writes_its_report(tmp_path):
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("jinja2")
-    rng = np.random.default_rng(0)
-    y = rng.choice(3, 600, p=[0.9, 0.07, 0.03])
-    X = pd.DataFrame(rng.normal(size=(600, 10)) + 2 * np.eye(3, 10)[y]).add_prefix("x ")
-    methods = ["srda", OCFS(priors=np.float32([0.2, 0.3, 0.5])), "sklearn-pca"]  # of any type
-    lines = compare(X, y, methods, np.array([2]), ["logistic"], repeats=1, seed=np.int64(3))
-    pickle.loads(pickle.dumps(lines)).report(tmp_path / "r.html")
-    page, found = ((tmp_path / f"r.{kind}").read_text("utf-8") for kind in ("html", "json"))
-    found = json.loads(found)
-    assert found["sentence"] == lines.sentence_
-    assert ("Reliability of " in page, "<h2>Command</h2>" in page) == (True, False)
-    assert [line["micro_f1"] for line in found["lines"]] == [line.micro_f1 for line in lines]
-    (outcome,) = lines.recommendation_.line.outcomes
-    P = outcome.probabilities
-    right = (P.argmax(axis=1) == outcome.true)[np.argsort(P.max(axis=1), kind="stable")]
-    shares = [tenth.mean() for tenth in np.array_split(right, 10)]
-    np.testing.assert_allclose(found["reliability"]["share"], shares)
-    with pytest.raises(ParameterError, match="html"):
-        lines.report(tmp_path / "r.pdf")

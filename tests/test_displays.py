@@ -16,12 +16,10 @@ from narrows import OC, OCFS, FisherFS, ForwardFS
 from narrows.command import cli
 from narrows.errors import ParameterError, printable
 from narrows.evaluate import ComparisonDisplay, EnergyDisplay, GainDisplay, ScatterDisplay, compare
-from narrows.text import Tfidf
 from tests.cases import labelled
 
 Figure = pytest.importorskip("matplotlib.figure").Figure
 pytest.importorskip("jinja2")
-HOSTILE = ["<script>alert(1)</script>", "$x_1", "a" * 300, "\u202eright to left", "line\nend"]
 
 
 def test_classes_are_drawn_where_they_are():
@@ -38,37 +36,6 @@ def test_classes_are_drawn_where_they_are():
     assert display.ax_.get_xlabel() == "oc0"
     ax = Figure().subplots()
     assert ScatterDisplay.from_estimator(OCFS(n_features=3).fit(X, y), X, y, ax=ax).ax_ is ax
-
-
-@pytest.mark.slow
-def test_many_classes_and_hostile_names(tmp_path):
-    rng = np.random.default_rng(0)
-    y = np.array([*HOSTILE, *(f"class {j}" for j in range(30))])[rng.integers(0, 35, 2000)]
-    display = ScatterDisplay(rng.normal(size=(2000, 2)), y, HOSTILE[:2]).plot()
-    texts = [text.get_text() for text in display.ax_.texts]
-    assert len(texts) == 20
-    assert display.ax_.get_title(loc="right") == "grey: 15 other classes"
-    assert all(len(text) <= 25 and "\n" not in text for text in texts)
-    heights = np.sort([text.get_position()[1] for text in display.ax_.texts])
-    assert np.diff(heights).min() > 0  # 20 names at about the same median
-    looks = {
-        (tuple(part.get_facecolor()[0]), part.get_paths()[0].vertices.tobytes())
-        for part in display.ax_.collections
-    }
-    assert len(looks) == 21  # no two of them look alike
-    display.figure_.savefig(tmp_path / "a.svg")
-
-
-def test_one_dimension_is_shown_as_densities():
-    rng = np.random.default_rng(0)
-    X = np.r_[rng.normal(size=(150, 2)), rng.normal(size=(50, 2)) + 3]
-    y = np.repeat(["common", "rare"], [150, 50])
-    display = ScatterDisplay.from_estimator(OC(1).fit(X, y), X, y)
-    lines = {line.get_label(): line.get_xydata() for line in display.ax_.lines}
-    share = {name: np.trapezoid(at[:, 1], at[:, 0]) for name, at in lines.items()}
-    assert share == pytest.approx({"common": 0.75, "rare": 0.25}, abs=0.02)
-    few = ScatterDisplay(X[:3, :1], np.array(["b", "a", "a"]), ["x"], threshold=1.5).plot()
-    assert "threshold 1.5" in [line.get_label() for line in few.ax_.lines]
 
 
 def test_energy_and_what_is_kept():
@@ -214,49 +181,8 @@ def test_nothing_is_fetched_and_nothing_of_the_data_is_believed(made):
     assert "a" * 81 not in text
 
 
-def test_the_twin_says_it_all(made):
-    _, page, found, folder = made
-    chosen, wrong = found["recommendation"], sum(p["samples"] for p in found["confusions"])
-    which = ("method", "dimensions", "classifier")
-    [line] = [x for x in found["lines"] if all(x[key] == chosen[key] for key in which)]
-    assert wrong == pytest.approx(40 * (1 - line["micro_f1"]))
-    assert html.escape(chosen["sentence"]) in page
-    assert page.count('class="chosen"') == 1
-    assert (found["data"]["rows"], found["data"]["rows_held_out"]) == (120, 40)
-    classes = {part["label"]: part["rows"] for part in found["data"]["classes"]}
-    assert classes == dict.fromkeys(LABELS, 15)
-    for line in found["lines"]:
-        assert (f"{line['micro_f1']:.3f}" in page) if "skipped" not in line else line["skipped"]
-    skipped = {line["method"] for line in found["lines"] if "skipped" in line}
-    assert skipped == {"lineardiscriminantanalysis"}
-    models = {model["name"]: model for model in found["models"]}
-    assert set(models) == {"ocfs", "oc", "srda"}
-    rows = [json.loads(line) for line in (folder / "a b.jsonl").read_text().splitlines()[:120]]
-    tfidf = Tfidf()
-    X = tfidf.fit_transform([row["text"] for row in rows])
-    alone = OCFS(n_features=10).fit(X, [row["label"] for row in rows])
-    kept = tfidf.get_feature_names_out()[alone.ranking_[: alone.n_features_]].tolist()
-    assert [entry["name"] for entry in models["ocfs"]["kept"]] == kept
-    first = {label: entries[0]["name"] for label, entries in models["ocfs"]["per_class"].items()}
-    assert first == dict(zip(LABELS, WORDS, strict=True))
-
-
 def test_what_is_missing_is_named(run, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     status, _, err = run("compare a.csv --report q.html", a__csv="a,class\n1,x\n2,y\n")
     assert (status, "pip install 'narrows[plots]'" in err) == (2, True)
     assert not (tmp_path / "q.html").exists()
-
-
-@pytest.mark.parametrize("c", [2, 4])
-def test_the_map_is_of_one_direction_and_its_threshold_or_of_two_of_the_best(tmp_path, c):
-    rng = np.random.default_rng(0)
-    y = np.arange(240) % c
-    X = rng.normal(size=(240, 6)) + 4 * np.eye(c, 6)[y]
-    X[:, 4:] *= 30  # what PCA finds
-    lines = compare(X, y, ["pca", "srda"], dims=[1, 2, 3], classifiers=["svm"], repeats=1)
-    lines.report(tmp_path / "r.html")
-    page = (tmp_path / "r.html").read_text("utf-8")
-    assert ("first dimension" if c == 2 else "first two dimensions of SRDA") in page
-    assert ("threshold" in page[page.index("<svg") : page.index("</svg>")]) == (c == 2)
-    assert re.search(r'<td title="Spectral regression [^"]+">SRDA</td>', page)

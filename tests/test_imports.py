@@ -81,14 +81,6 @@ def test_some_packages_are_imported_in_one_place_or_nowhere():
         assert "allow_pickle=True" not in path.read_text()
 
 
-PROTECTED = {  # names with an underscore, by the file that needs them: there are no public ones
-    "export.py": {"_parse", "_parse_sklearn_pipeline"},  # skl2onnx parses steps of pipelines
-    "solve/arrays.py": {"_sklearn_output_config"},  # scikit-learn's `set_output`
-    "spark/reducer.py": {  # what pyspark.ml has for subclasses of Params; files of Hadoop
-        "_copyValues", "_dummy", "_input_kwargs", "_resetUid", "_set", "_setDefault",
-        "_jsparkSession", "_jvm",
-    },
-}  # fmt: skip
 OF_OTHERS = {"_fields", "_replace", "_jvm", "_gateway", "_multiclass"}  # public, or of PySpark
 
 
@@ -115,17 +107,6 @@ def names_in(tree):
             if not any(name.startswith("narrows") for name in names):
                 used |= {part for name in names for part in name.split(".")}
     return defined, set(filter(is_private, used))
-
-
-@pytest.mark.slow
-def test_no_private_name_of_another_package_is_used():
-    found = {path.relative_to(PACKAGE).as_posix(): names_in(ast.parse(path.read_text()))
-             for path in FILES}  # fmt: skip
-    ours = {name for defined, _ in found.values() for name in defined} | OF_OTHERS - {"_jvm"}
-    foreign = {path: used - ours for path, (_, used) in found.items()}
-    assert {path: names for path, names in foreign.items() if names} == PROTECTED
-    for text in ("import sklearn._loss", "from a import _b", "X._meta", "getattr(X, '_meta')"):
-        assert names_in(ast.parse(text))[1]
 
 
 TESTS = Path(__file__).parent

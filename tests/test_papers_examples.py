@@ -1,7 +1,6 @@
 """The reproduced experiments: their data, the commands that run them, and the pages."""
 
 import csv
-import inspect
 import re
 from collections import Counter
 from pathlib import Path
@@ -23,7 +22,6 @@ from examples.papers.yan2005_tfidf import salton
 from scipy import sparse
 from sklearn import datasets
 
-import narrows
 from tests.cases import labelled
 from tests.oracles.dense import scatters
 
@@ -85,8 +83,6 @@ def test_the_command_names_what_is_there_and_what_is_missing(arguments, status, 
 ITEMS = PAGE.with_name("items.md")
 TEXT = ITEMS.read_text(encoding="utf-8")
 TABLE = Table.read("items", ITEMS.parent)
-CELLS = [cell for row in TABLE.rows for cell in row]
-NAMED = sorted({name for text in (TEXT, *CELLS) for name in re.findall(r"`([^`]+)`", text)})
 
 
 def test_there_are_128_items_and_the_page_counts_their_states():
@@ -96,24 +92,6 @@ def test_there_are_128_items_and_the_page_counts_their_states():
     counts = Counter(row[TABLE.header.index("state")] for row in TABLE.rows)
     said = re.search(r"128 items, (\d+) are complete, (\d+) in part, and (\d+) have no data", TEXT)
     assert counts == {"complete": int(said[1]), "in part": int(said[2]), "no data": int(said[3])}
-
-
-def test_the_page_names_experiments_and_files_that_exist():
-    experiments = {name for name in NAMED if re.fullmatch(r"y(an|e)\d{4}b?-\w+", name)}
-    paths = [ROOT / name for name in NAMED if re.match(r"(tests|examples)/", name)]
-    assert min(len(experiments), len(paths)) > 15
-    assert experiments <= set(NAMES)
-    assert all(path.exists() for path in paths)
-
-
-@pytest.mark.parametrize("name", [n for n in NAMED if re.match(r"[A-Z]\w+[^- ]*$", n)])
-def test_the_page_names_what_is_public(name):
-    first, attribute, parameters = re.fullmatch(r"(\w+)(?:\.(\w+))?(?:\((.*)\))?", name).groups()
-    if first not in ("IncrementalPCA", "SVC"):  # of scikit-learn
-        modules = narrows, narrows.evaluate, narrows.text
-        [found] = [getattr(m, first) for m in modules if first in m.__all__]
-        assert attribute is None or hasattr(found, attribute)
-        assert {*re.findall(r"(\w+)=", parameters or "")} <= {*inspect.signature(found).parameters}
 
 
 def uci(data, name):
@@ -159,10 +137,3 @@ def test_directions_tend_to_eigenvectors_of_the_scatter_that_is_promised(method)
     found /= np.linalg.norm(found, axis=1, keepdims=True)
     cosines = np.abs((found * np.linalg.eigh(A)[1][:, ::-1].T[: given["p"]]).sum(axis=1))
     assert (cosines > [0.999 if method is not immc else 0.99, 0.97][: given["p"]]).all(), cosines
-
-
-def test_components_start_one_a_sample():
-    X, y = labelled(n=4, d=5, c=2)
-    for steps in (ioc(X, y, 3), iis(X, y, 3), immc(X, y, 3, 0.5), ccipca(X, 3)):
-        started = [[bool(row.any()) for row in v] for v in steps]
-        assert started == [[n >= j for j in (1, 2, 3)] for n in (1, 2, 3, 4)]
