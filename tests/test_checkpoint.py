@@ -343,12 +343,6 @@ def test_wrong_usage_is_an_error_and_changes_nothing(run, command, status, word)
     assert not os.path.exists("n")
 
 
-def test_a_file_of_stop_words_is_utf_8(run):
-    Path("words.txt").write_bytes("\ufeffSHIP\r\nthe\r\n".encode())
-    assert run("fit a.jsonl --method oc --stop-words words.txt -o m")[0] == 0
-    assert "ship" not in source_of(load("m")).names
-
-
 @pytest.mark.nightly
 def test_the_example_from_the_shell(tmp_path):
     script = Path(__file__).parent.parent / "examples" / "pipe.sh"
