@@ -13,11 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from narrows import SRDA, load, save
+from narrows import SRDA, load
 from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
 from narrows.table import TableEncoder
-from tests.cases import STREAMED, assert_same
 from tests.conftest import nightly, slow
 from tests.inside import fit_in_parts, pretend, transform_in_parts
 
@@ -151,25 +150,6 @@ def test_what_is_no_integer_is_named_with_its_line(tmp_path, label):
         list(iter_chunks(tmp_path / "a.csv", labels="integer"))
     with pytest.raises(ParameterError, match="labels"):
         list(iter_chunks(tmp_path / "a.csv", labels="number"))
-
-
-# priors in a list are in the order of the classes
-RENAMED = [case for case in STREAMED if isinstance(case.priors, str)]
-
-
-@pytest.mark.filterwarnings("ignore:MMC. none of:UserWarning")
-@pytest.mark.parametrize("case", RENAMED, ids=lambda case: case.name)
-def test_a_model_whose_classes_became_text_is_that_of_text(case, run, tmp_path):
-    """10 comes before 2 as text; 3 is new and a is text."""
-    X, y = case.labelled()
-    names = np.array(["2", "10", "3"])[np.unique(y, return_inverse=True)[1]]
-    np.savez(tmp_path / "late.npz", X=X[40:], y=np.where(names == "3", "a", names)[40:])
-    for name, first in {"i": names[:40].astype(int), "t": names[:40]}.items():
-        begun = case.new().partial_fit(X[:40], first, classes=sorted(set(first.tolist())))
-        save(begun, tmp_path / f"{name}.narrows")
-        update = f"update {name}.narrows late.npz -o {name}.narrows --labels text"
-        assert run(update)[0] == 0
-    assert_same(load(tmp_path / "i.narrows"), load(tmp_path / "t.narrows"), rtol=1e-7)
 
 
 @pytest.mark.parametrize("priors", ['{"1":1,"2":3,"10":2}', "[1,3,2]"])
