@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from signal import SIGTERM
 
@@ -341,21 +339,3 @@ def test_wrong_usage_is_an_error_and_changes_nothing(run, command, status, word)
     assert (found, out, word in err) == (status, "", True), err
     assert {name: bytes_of(name) for name in before} == before
     assert not os.path.exists("n")
-
-
-def test_a_file_of_stop_words_is_utf_8(run):
-    Path("words.txt").write_bytes("\ufeffSHIP\r\nthe\r\n".encode())
-    assert run("fit a.jsonl --method oc --stop-words words.txt -o m")[0] == 0
-    assert "ship" not in source_of(load("m")).names
-
-
-@pytest.mark.nightly
-def test_the_example_from_the_shell(tmp_path):
-    script = Path(__file__).parent.parent / "examples" / "pipe.sh"
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", str(script), str(tmp_path)], env=os.environ | {"PATH": path},
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "OnlineSRDA: 12,000 rows" in done.stdout

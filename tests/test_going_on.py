@@ -16,13 +16,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from narrows import (
-    CHI,
     DF,
     IDRQR,
     IG,
     IOC,
     LDA,
-    MI,
     OC,
     OCFS,
     OCM,
@@ -49,17 +47,6 @@ X, y = load_iris(return_X_y=True)
 def test_methods_without_weights_refuse_them_in_chunks(method):
     with pytest.raises(TypeError, match="expected no sample_weight"):
         local.fit(method(), [(X[k::2], y[k::2], np.ones(75)) for k in range(2)])
-
-
-@pytest.mark.parametrize("method", [IG, CHI, MI, DF])
-@pytest.mark.parametrize("second", [None, "class", "cross"])
-def test_moments_of_presence_are_those_of_zeros_and_ones(method, second):
-    weight = np.linspace(0, 1e6, len(X))
-    Z = np.where(X > 2, X, 0)
-    expected = method(2).fit(Z, y, weight).scores_
-    for form in (np.asarray, sparse.csr_array):
-        moments = Moments.of(form(Z != 0), y, weight, second=second)
-        np.testing.assert_allclose(method(2).fit_moments(moments).scores_, expected, 1e-9, 1e-12)
 
 
 def test_moments_that_cannot_be_fitted_are_refused():

@@ -181,16 +181,6 @@ def test_what_is_wrong_is_named_with_its_row(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", TYPED)
-def test_a_resumed_pass_skips_the_rows_before(tmp_path, kind):
-    path = write(kind, tmp_path)
-    first, *_ = Dataset([str(path)], Options(chunk_rows=9))
-    rest = Dataset([str(path)], Options(chunk_rows=9))
-    rest.resume_from(first.at)
-    np.testing.assert_array_equal(np.concatenate([chunk.X for chunk in rest]), X[9:])
-    assert rest.position / rest.size == pytest.approx(1, abs=0.5 if "stream" in kind else 1e-9)
-
-
-@pytest.mark.parametrize("kind", TYPED)
 def test_a_part_of_a_file_is_damaged(tmp_path, kind):
     path = write(kind, tmp_path)
     whole = path.read_bytes()

@@ -13,11 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from narrows import SRDA, load, save
+from narrows import SRDA, load
 from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
 from narrows.table import TableEncoder
-from tests.cases import STREAMED, assert_same
 from tests.conftest import nightly, slow
 from tests.inside import fit_in_parts, pretend, transform_in_parts
 
@@ -144,18 +143,6 @@ def test_labels_mean_the_same_in_every_format(
     assert files.counts() == {name: EACH * count for name, count in classes.items()}
 
 
-def test_true_and_false_are_integers_if_asked(run, tmp_path):
-    truth = np.arange(2 * EACH) % 2 == 1
-    table = {"a": truth * 30.0, "b": np.arange(2 * EACH) % 7, "label": truth}
-    pq.write_table(pa.table(table), tmp_path / "bool.parquet")
-    (tmp_path / "b.csv").write_bytes(as_csv(table))
-    assert run("fit bool.parquet --method srda -o m.narrows")[0] == 0
-    status, out, _ = run("predict m.narrows b.csv -o p.csv --json --labels integer")
-    assert (status, json.loads(out)["accuracy"]) == (0, 1)
-    status, _, err = run("predict m.narrows b.csv -o p.csv")
-    assert (status, "'False'" in err) == (1, True)
-
-
 @pytest.mark.parametrize("label", ["1_0", "one", str(2**63), "1.5", "١", "1e3", "0x1", ""])
 def test_what_is_no_integer_is_named_with_its_line(tmp_path, label):
     (tmp_path / "a.csv").write_text(f"x,label\n1,7\n2,{label}\n")
@@ -163,44 +150,6 @@ def test_what_is_no_integer_is_named_with_its_line(tmp_path, label):
         list(iter_chunks(tmp_path / "a.csv", labels="integer"))
     with pytest.raises(ParameterError, match="labels"):
         list(iter_chunks(tmp_path / "a.csv", labels="number"))
-
-
-def test_the_first_of_several_files_decides(run, tmp_path):
-    files, fit = Files(run, tmp_path), "fit {} --method oc -o m.narrows"
-    columns = {"x": [1, 2, 5], "y": [3, 1, 9]}
-    (tmp_path / "i.csv").write_bytes(as_csv(columns | {"label": [1, 2, 1]}))
-    (tmp_path / "t.csv").write_bytes(as_csv(columns | {"label": [1, 2, "a"]}))
-    status, _, err = run(fit.format("i.csv t.csv"))
-    assert (status, err.count("\n")) == (1, 1)
-    assert re.search(r"t\.csv:4: .*integer.*'a'", err)
-    for order in "i.csv t.csv --labels text", "t.csv i.csv":
-        assert run(fit.format(order))[::2] == (0, "")
-        assert files.counts() == {"1": 3, "2": 2, "a": 1}
-        assert run(fit.format("i.csv"))[0] == 0
-        update = f"update m.narrows {order.split(' --')[0]} -o m.narrows --chunk-rows 1"
-        assert run(update)[0] == 1
-        assert files.counts() == {1: 2, 2: 1}
-        assert run(update + " --labels text")[0] == 0
-        assert files.counts() == {"1": 5, "2": 3, "a": 1}
-
-
-# priors in a list are in the order of the classes
-RENAMED = [case for case in STREAMED if isinstance(case.priors, str)]
-
-
-@pytest.mark.filterwarnings("ignore:MMC. none of:UserWarning")
-@pytest.mark.parametrize("case", RENAMED, ids=lambda case: case.name)
-def test_a_model_whose_classes_became_text_is_that_of_text(case, run, tmp_path):
-    """10 comes before 2 as text; 3 is new and a is text."""
-    X, y = case.labelled()
-    names = np.array(["2", "10", "3"])[np.unique(y, return_inverse=True)[1]]
-    np.savez(tmp_path / "late.npz", X=X[40:], y=np.where(names == "3", "a", names)[40:])
-    for name, first in {"i": names[:40].astype(int), "t": names[:40]}.items():
-        begun = case.new().partial_fit(X[:40], first, classes=sorted(set(first.tolist())))
-        save(begun, tmp_path / f"{name}.narrows")
-        update = f"update {name}.narrows late.npz -o {name}.narrows --labels text"
-        assert run(update)[0] == 0
-    assert_same(load(tmp_path / "i.narrows"), load(tmp_path / "t.narrows"), rtol=1e-7)
 
 
 @pytest.mark.parametrize("priors", ['{"1":1,"2":3,"10":2}', "[1,3,2]"])
@@ -248,14 +197,6 @@ def test_a_model_that_ignores_labels_learns_any(run, tmp_path):
             assert run(f"fit {first}.csv --method {method} -o m.narrows")[0] == 0
             assert run(f"update m.narrows {then}.csv -o m.narrows")[0] == 0
             assert load(tmp_path / "m.narrows").n_samples_seen_ == 45
-
-
-def test_svmlight_holds_integers_alone(run, tmp_path):
-    for name, labels in {"i": ["1", "02", "3"], "t": ["1", "2", "a"]}.items():
-        np.savez(tmp_path / f"{name}.npz", X=np.ones((3, 2)), y=np.array(labels))
-        assert run(f"convert {name}.npz a.svm")[0] == 2
-    assert run("convert i.npz a.svm --labels integer")[0] == 0
-    assert [y.tolist() for _, y in iter_chunks("a.svm")] == [[1, 2, 3]]
 
 
 COMPARISONS = [  # micro-F1, or what is said

@@ -114,16 +114,6 @@ def test_chunks_and_batches_with_labels_of_two_types_are_refused(first, then):
             learn()
 
 
-def test_chunks_of_numbers_of_several_types_are_one_fit():
-    X, _ = labelled()
-    y = np.arange(60) % 3
-    parts = [(X[:30], y[:30].astype(np.int8)), (X[30:], y[30:].astype(float))]
-    for nothing in ([], np.empty(0, object), np.empty(0)):
-        fitted = local.fit(SRDA(), [(X[:0], nothing), *parts, (X[:0], nothing)])
-        np.testing.assert_allclose(fitted.components_, SRDA().fit(X, y).components_)
-        assert fitted.classes_.tolist() == [0, 1, 2]
-
-
 streamed = pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
 
 

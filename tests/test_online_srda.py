@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from narrows import OC, OnlineSRDA
+from narrows import OnlineSRDA
 from tests.cases import assert_same, labelled, same_directions
 from tests.inside import pretend, state_of
 from tests.oracles.online_srda import online_srda
@@ -35,12 +35,6 @@ def plain(**parameters):
 
 def core_of(estimator):
     return state_of(estimator).core
-
-
-def held_by(estimator):
-    """The samples of the reservoir as they were, their indicators, and weights."""
-    core = core_of(estimator)
-    return core.reservoir.samples(core.n_features, core.clock[3])
 
 
 def by_label(X, y):
@@ -179,34 +173,6 @@ def test_each_sample_is_reduced_by_what_was_learned_with_it():
     np.testing.assert_array_equal(reduced[0, 1:], 0)
 
 
-def test_fewer_directions_are_the_leading_singular_ones():
-    X, y = labelled(n=200, d=9, c=5)
-    every = OnlineSRDA(random_state=0).fit(X, y)
-    few = OnlineSRDA(n_components=2, random_state=0).fit(X, y)
-    unpolished = OnlineSRDA(n_components=2, random_state=0, polish=False).fit(X, y)
-    U, *_ = np.linalg.svd(core_of(every).W, full_matrices=False)
-    same_directions(unpolished.components_, U.T[:2], signs=True)
-    np.testing.assert_array_equal(few.predict(X), every.predict(X))
-
-
-# -- the samples that are kept, and the order of samples -----------------------------------------
-
-
-def test_classes_share_the_reservoir():
-    rng = np.random.default_rng(0)
-    y = rng.choice(4, 5000, p=[0.9, 0.06, 0.03, 0.01])
-    X = rng.normal(size=(5000, 3)) + y[:, None]
-    learner = OnlineSRDA(keep=80, random_state=3).partial_fit(X, y)
-    rows, labels, weight = held_by(learner)
-    assert (weight == 1).all()
-    column = state_of(learner).column
-    np.testing.assert_array_equal(labels.sum(axis=0)[column], [20, 20, 20, 20])
-    times = {tuple(row): t for t, row in enumerate(X)}
-    at = np.array([times[tuple(row)] for row in rows.toarray()])
-    np.testing.assert_array_equal(column[y[at]], labels.toarray().argmax(axis=1))
-    assert 1000 < at[y[at] == 0].mean() < 4000  # not the first or the last
-
-
 # -- merging -------------------------------------------------------------------------------------
 
 
@@ -257,29 +223,6 @@ def test_merging_with_nothing_changes_nothing():
     before = a.components_.copy()
     a.merge(empty)
     np.testing.assert_array_equal(a.components_, before)
-
-
-def test_what_cannot_be_merged():
-    a, *_ = thirds()
-    X, y = labelled(n=90, d=8)
-    for other, word in (
-        (new(half_life=9.0).fit(X, y), "half_life"),
-        (OC().fit(X, y), "OnlineSRDA"),
-        (new().fit(X[:, :7], y), "8 features"),
-        (new().fit(X, indicators(y)), "labels of one form"),
-    ):
-        with pytest.raises(ValueError, match=word):
-            a.merge(other)
-
-
-# -- the origin of samples -----------------------------------------------------------------------
-
-
-def test_dense_samples_after_wide_sparse_ones_are_learned_about_0():
-    X, y = wide()
-    first, second = (new().partial_fit(sparse.csr_array(X[:60]), y[:60]) for _ in range(2))
-    second.partial_fit(sparse.csr_array(X[60:]), y[60:])
-    assert_same(first.partial_fit(X[60:], y[60:]), second, rtol=1e-12)
 
 
 # -- a bad order is solved again -----------------------------------------------------------------
@@ -445,15 +388,6 @@ def test_probabilities_are_calibrated(case, size):
 
 
 # -- what its users see --------------------------------------------------------------------------
-
-
-def test_fit_shuffles_and_partial_fit_does_not():
-    X, y = by_label(*labelled(n=200))
-    a, b = (OnlineSRDA(random_state=seed).fit(X, y) for seed in (0, 0))
-    assert_same(a, b, rtol=0, atol=0)
-    assert np.abs(OnlineSRDA(random_state=1).fit(X, y).components_ - a.components_).max() > 1e-3
-    in_order = OnlineSRDA(shuffle=False, random_state=0).fit(X, y)
-    assert_same(in_order, OnlineSRDA(random_state=0).partial_fit(X, y), rtol=0, atol=0)
 
 
 def test_more_samples_than_a_file_can_count_are_refused():
