@@ -77,23 +77,6 @@ def test_tables_of_every_library_are_read(make):
     assert [X.shape[0] for X, _ in iter_chunks(make(), chunk_rows=7)] == [7] * 8 + [4]
 
 
-@pytest.mark.parametrize("rows", [1, 4, 1000])
-def test_row_groups_of_any_size_with_dictionaries_of_their_own(tmp_path, rows):
-    schema = pa.schema({"a": pa.float32(), "label": pa.dictionary(pa.int8(), pa.string())})
-    labels = []
-    with pq.ParquetWriter(tmp_path / "a.parquet", schema) as file:
-        for group, size in enumerate([3, 1, 0, 5, 2]):
-            here = [f"{group}", "z", f"{-group}"] * 2
-            labels += here[:size]
-            column = pa.array(here[:size], pa.string()).dictionary_encode().cast(schema.types[1])
-            ones = pa.array(np.full(size, group), pa.float32())
-            file.write_table(pa.table([ones, column], schema=schema))
-    X, y = gathered(tmp_path / "a.parquet", chunk_rows=rows)
-    assert X.ravel().tolist() == [0, 0, 0, 1, 3, 3, 3, 3, 3, 4, 4]
-    assert X.dtype == np.float32
-    assert y.tolist() == labels
-
-
 @pytest.mark.parametrize("of", [pa.list_, pa.large_list])
 @pytest.mark.parametrize("values", [pa.float16(), pa.float32(), pa.float64(), pa.int8()])
 @pytest.mark.parametrize("indices", [pa.int8(), pa.uint64()])
@@ -326,21 +309,6 @@ def test_vectors_are_read_from_files_and_tables(tmp_path, kind, dtype):
         assert [len(part) for part in parts] == [7] * 7 + [1]
         assert {part.dtype for part in parts} == {np.dtype(TYPES[dtype])}
         np.testing.assert_array_equal(np.vstack(parts), X)
-        assert labels.tolist() == y.tolist()
-
-
-def test_vectors_of_other_libraries():
-    X, y = embeddings()
-    fixed = pa.FixedSizeListArray.from_arrays(X.ravel(), 6)
-    tensor = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.float32(), [6]), fixed)
-    for frame in (
-        pd.DataFrame({"label": y, "embedding": list(X)}),
-        pl.DataFrame({"label": y, "embedding": X.tolist()}),
-        pl.DataFrame({"label": y, "embedding": pl.Series(X, dtype=pl.Array(pl.Float32, 6))}),
-        pa.table({"label": y, "embedding": tensor}),
-    ):
-        parts, labels = parts_of(frame, vector="embedding")
-        np.testing.assert_allclose(np.vstack(parts), X)
         assert labels.tolist() == y.tolist()
 
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import signal
-import subprocess
 import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -226,43 +222,3 @@ def test_pipes(run, tmp_path, svm, monkeypatch):
     status, _, err = run("convert a.svm - --one-based")
     assert (status, "got a closed one" in err) == (2, True)
     assert run("fit - --one-based --method oc -o t.narrows", b"# a comment\n" + content)[0] == 0
-
-
-def bytes_read(pid, name):
-    """How far a process is in a file, 0 before it is open."""
-    for link in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # closed in the meantime
-            if Path(os.readlink(link)).name == name:
-                info = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text()
-                return int(info.split()[1])
-    return 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("verb", "number", "expected"),
-    [("fit", signal.SIGINT, 130), ("transform", signal.SIGINT, 130),
-     ("transform", signal.SIGTERM, 128 + signal.SIGTERM)],
-)  # fmt: skip
-def test_a_stopped_run_ends_with_its_status_and_leaves_nothing(tmp_path, verb, number, expected):
-    row = " ".join(f"{k}:1" for k in range(1, 200))
-    with open(tmp_path / "big.svm", "w") as file:
-        file.writelines(f"{i % 2} {row}\n" for i in range(40_000))
-    narrows.save(narrows.OC().fit(np.eye(2, 199), [0, 1]), tmp_path / "m.narrows")
-    line = f"{verb} {'--method oc' if verb == 'fit' else 'm.narrows'} big.svm -o x.csv"
-    before = sorted(os.listdir(tmp_path))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "narrows", *line.split(), "--chunk-rows", "100"],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    until = time.monotonic() + 60
-    # so far that the first rows were learned: Python ignores a signal within some imports
-    while bytes_read(process.pid, "big.svm") < 10_000_000:
-        assert process.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.005)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (expected, ""), err
-    assert ("narrows: interrupted; no file was changed." in err) == (number == signal.SIGINT)
-    assert sorted(os.listdir(tmp_path)) == before

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from benchmarks.studies import STUDIES
 from benchmarks.tables import RESULTS, Table
+from examples.papers.experiments import NAMES as EXPERIMENTS
 
 import narrows
 
@@ -141,3 +142,23 @@ def test_what_follows_from_other_results_is_up_to_date():
     for name in ("claims", "held_out_summary"):
         table, stored = STUDIES[name]().table(), Table.read(name)
         assert (table.header, table.rows) == (stored.header, stored.rows)
+
+
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *DOCS.rglob("*.md")], ids=lambda p: p.name)
+def test_pages_are_in_the_words_of_the_field(page):
+    said = re.search(
+        r"\b(learnt|told|begun|fades?|faded|wanted|tells? apart)\b|not to be had|[Pp]apers? 00\d"
+        r"|(?<![\w.`\])*])\.\d\d+\b",  # .866 for 0.866
+        "" if "_build" in page.parts else page.read_text(encoding="utf-8"),
+    )
+    assert said is None, said[0]
+
+
+def test_the_items_of_the_papers_name_experiments_and_files_that_exist():
+    cells = [c for row in Table.read("items", DOCS / "reproducibility").rows for c in row]
+    named = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+    experiments = {name for name in named if re.fullmatch(r"y(an|e)\d{4}b?-\w+", name)}
+    paths = [ROOT / name for name in named if re.match(r"(tests|examples)/", name)]
+    assert min(len(experiments), len(paths)) > 15
+    assert experiments <= set(EXPERIMENTS)
+    assert all(path.exists() for path in paths)

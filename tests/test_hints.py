@@ -49,26 +49,6 @@ def test_a_size_replaces_another():
         ocfs.set_params(n_features=2, energy=0.5).fit(X, y)
 
 
-@pytest.mark.parametrize("method", [OC(), OCFS(2), OCFS("cv"), narrows.MMCFS(2), narrows.IG(2)])
-@pytest.mark.filterwarnings("ignore:IG", "ignore:MMCFS")
-@pytest.mark.parametrize("kind", [dict, pd.Series])
-def test_priors_by_class_are_those_of_an_array(method, kind, tmp_path):
-    X, y = labelled(n=200, c=3)
-    X, by_class = np.abs(X), {"cat": 2, "ant": 3, "bee": 1}
-    of_array, other = (
-        type(method)(**{**method.get_params(), "priors": priors}).fit(X, y)
-        for priors in ([3, 1, 2], kind(by_class))
-    )
-    narrows.save(other, tmp_path / "m.narrows")
-    loaded = narrows.load(tmp_path / "m.narrows")
-    assert loaded.priors == by_class
-    for each in (other, loaded):
-        np.testing.assert_array_equal(each.transform(X), of_array.transform(X))
-    if kind is dict:
-        n = other.moments_.n
-        assert other.merge(loaded).moments_.n == 2 * n
-
-
 @pytest.mark.parametrize("value", ["1", None, [1], True])
 def test_priors_by_class_have_to_be_numbers_for_each_class(value):
     X, y = labelled(c=3)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from examples.papers.printed.ccipca import ccipca
@@ -155,32 +153,6 @@ def test_learning_and_reducing_at_once(case, form, orthonormalize):
     assert new().transform_while_learning(form(X)[:0], y[:0]).shape[0] == 0
     with pytest.raises(ValueError, match="inconsistent"):
         new().transform_while_learning(form(X), y[:-1])
-
-
-@pytest.mark.parametrize(("p", "tol", "patience"), [(2, 0.06, 5), (3, 0.02, 20), (1, 1e-3, 2)])
-def test_still_is_when_the_directions_moved_little_for_long(p, tol, patience):
-    X, y = labelled(n=700, d=6, c=3)
-    y[:40] = "ant"  # while one class is seen, nothing counts
-    steps = [unit(v) for v in ioc(X, list(y), p)]
-    moved = [np.linalg.norm(b - a, axis=1).sum() for a, b in pairwise(steps)]
-    run, expected = 0, None
-    for n, distance in enumerate(moved, 2):
-        run = run + 1 if distance < tol and n > p and len(set(y[:n])) > 1 else 0
-        if run == patience:
-            expected = n
-            break
-    assert expected is not None
-    learner = IOC(p, tol=tol, patience=patience)
-    for i in range(0, 700, 100):
-        learner.partial_fit(X[i : i + 100], y[i : i + 100])
-        assert learner.n_samples_still_ == (expected if i + 100 >= expected else None)
-    assert learner.n_samples_seen_ == 700
-    stopped = learner.set_params(early_stopping=True).fit(X, y)
-    assert stopped.n_samples_seen_ == stopped.n_samples_still_ == expected
-    assert_near(vectors(stopped), vectors(IOC(p).partial_fit(X[:expected], y[:expected])), 1e-12)
-    assert stopped.class_count_.sum() == expected
-    assert stopped.partial_fit(X, y).n_samples_seen_ == expected
-    assert IOC(p).fit(X, y).n_samples_still_ is None
 
 
 def test_what_comes_after_a_stop_is_reduced_but_not_learned():

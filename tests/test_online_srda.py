@@ -20,8 +20,6 @@ from tests.solvers import (
     DiagonalRLS,
     RegressionReading,
     is_odd,
-    resolved,
-    to_arrays,
 )
 from tests.solvers import RuleOfRegression as Rule
 
@@ -268,28 +266,6 @@ def explicit(core, shrunk=0.2, without=None):
     U = np.linalg.solve(B.T @ (within + between + core.clock[S2] * np.eye(len(m))) @ B, B.T @ right)
     W = B @ U
     return W, N / n - m @ W
-
-
-@pytest.mark.slow
-@forms
-@pytest.mark.parametrize("keep", [1.0, 0.999])
-def test_the_order_is_mended_as_the_problem_says(form, keep):
-    X, y = by_label(*topics(300, d=60))
-    weight = np.random.default_rng(0).uniform(0.5, 2, 300)
-    core = learned(form(X.toarray()), y, 80, Rule(keep), weight)
-    before = {name: array.copy() for name, array in to_arrays(core).items()}
-    W, b, shift = resolved(core)
-    expected_W, expected_b = explicit(core)
-    np.testing.assert_allclose(W, expected_W, atol=1e-6 * np.abs(W).max())
-    np.testing.assert_allclose(b, expected_b, atol=1e-6)
-    samples = core.samples()[0].toarray()
-    for i in (0, 40, 79):  # without it in the scatter within classes
-        other_W, other_b = explicit(core, without=i)
-        change = samples[i] @ (other_W - W) + other_b - b
-        np.testing.assert_allclose(shift[i], change, atol=1e-6)
-    for name, array in to_arrays(core).items():
-        np.testing.assert_array_equal(array, before[name])
-    assert np.array_equal(RegressionReading(core).directions, W)
 
 
 # -- the classifier ------------------------------------------------------------------------------

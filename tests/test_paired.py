@@ -45,27 +45,6 @@ def test_scores_and_gradients_are_those_of_weighted_samples(metric):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_scores_by_probabilities_are_those_of_scikit_learn(n_classes):
-    rng = np.random.default_rng(n_classes)
-    true = rng.choice(n_classes, 60, p=[0.7, 0.3] if n_classes == 2 else [0.6, 0.3, 0.1])
-    P = rng.random((60, n_classes)).round(1) + 0.5 * np.eye(n_classes)[true] + 0.1
-    P = (P / P.sum(axis=1, keepdims=True)).round(2)  # with ties
-    rarer, one = (1, [1]) if n_classes == 2 else (None, range(n_classes))
-    outcome = HeldOutPredictions(true, P.argmax(axis=1), 240, P, P, rarer)
-    for metric in ("roc_auc", "average_precision"):
-        of_class = getattr(metrics, f"{metric}_score")
-
-        def measure(weights, of_class=of_class):
-            return np.mean([of_class(true == k, P[:, k], sample_weight=weights) for k in one])
-
-        assert_is_measured_by(outcome, metric, measure)
-    logarithms = np.log(P[np.arange(60), true])
-    average = partial(np.average, logarithms)
-    assert_is_measured_by(outcome, "log_loss", lambda weights: average(weights=weights))
-
-
-@pytest.mark.slow
 def test_r2_of_several_targets_is_the_mean_over_those_that_vary():
     rng = np.random.default_rng(0)
     true = rng.normal(size=(50, 3)) * [1, 1e3, 1e-3] + [0, 1e6, 7]

@@ -112,48 +112,6 @@ def gone():
     return True
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_items_and_an_error_come_in_their_order_and_not_far_ahead(error):
-    made = []
-
-    def items():
-        for k in range(20):
-            made.append(k)
-            yield k
-        raise error("here")
-
-    reading = prefetch(items())
-    assert made == []
-    for k in range(20):
-        assert next(reading) == k
-        time.sleep(0.01)
-        assert len(made) <= k + 4  # this one, two that wait, and one in the making
-    with pytest.raises(error, match="here"):
-        next(reading)
-    assert list(prefetch([])) == []
-    assert gone()
-
-
-@pytest.mark.parametrize("leave", [lambda reading: reading.close(), lambda reading: None])
-def test_a_reader_that_is_left_ends_and_closes_what_it_read(leave):
-    closed = threading.Event()
-
-    def items():
-        try:
-            while True:
-                yield 1
-        finally:
-            closed.set()
-
-    reading = prefetch(items())
-    assert next(reading) == 1
-    leave(reading)
-    del reading
-    assert gone()
-    assert closed.wait(10)
-
-
 def test_an_interrupt_while_waiting_comes_at_once():
     before, never = signal.getsignal(signal.SIGINT), threading.Event()
 

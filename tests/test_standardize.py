@@ -152,33 +152,6 @@ def assert_kernels_alike(a, X, b, Z, tol=1e-8):
     close(a.predict_log_proba(X), b.predict_log_proba(Z), tol)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "samples", "form"),
-    [
-        ({}, rings, np.asarray),
-        ({"keep": 2000}, rings, sparse.csr_array),
-        ({"kernel": "relu", "alpha": "scale"}, units, sparse.csr_array),
-        ({"gamma": 0.05, "n_components": 1, "keep": 2000}, units, np.asarray),
-        ({"standardize": [0, 2]}, units, np.asarray),
-        ({"standardize": ["c2", 0]}, units, lambda X: pd.DataFrame(X, columns=NAMES)),
-    ],
-    ids=str,
-)
-def test_a_map_is_that_behind_a_scaler(parameters, samples, form):
-    X, y, _, w = samples()
-    some = [0, 2] if "standardize" in parameters else slice(None)
-    if "standardize" in parameters:  # the others stay as they are
-        X /= np.where(np.arange(12) % 2, X.std(axis=0).clip(1e-9), 1.0)
-    Z, given = X.copy(), form(X)
-    Z[:, some] = StandardScaler().fit(X[:, some], sample_weight=w).transform(X[:, some])
-    model = kernel(**{"standardize": True, **parameters}).fit(given, y, w)
-    other = kernel(**parameters | {"standardize": False}).fit(Z, y, w)
-    if "keep" in parameters:  # held-out samples calibrate, and others are held out
-        np.testing.assert_array_equal(model.predict(given), other.predict(Z))
-    else:
-        assert_kernels_alike(model, given, other, Z)
-
-
 @pytest.mark.parametrize("half_life", [None, 60.0])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_the_first_samples_of_a_stream_give_the_units(form, half_life, monkeypatch):

@@ -12,7 +12,6 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
@@ -222,25 +221,6 @@ def test_several_labels(tmp_path, rows):
     assert all((part.data == 1).all() and part.has_canonical_format for part in y)
 
 
-@pytest.mark.usefixtures("blocks")
-@pytest.mark.parametrize(
-    ("content", "zero_based", "several"),
-    [
-        (b"1 1:2\n2 3:4\n", False, False),
-        (b"1 1:2\n2 00:4 1:5\n", True, False),
-        (b"1 qid:3 0:2\n", True, False),
-        (b"1 1:2 # 0:1\n# 0:1\n#1,2\n2#1,2 0:1\n", False, False),
-        (b"1 1:2\n1,2", False, True),
-        (b"\xef\xbb\xbf0:2\n1,2 1:1", True, True),
-        (b"1 :2\n0 0 0:1\n 10:1 20:1,3\n1 1:0:1\n", False, False),
-    ],
-)
-def test_a_survey(content, zero_based, several):
-    Path("a.svm").write_bytes(content)
-    found = Dataset(["a.svm"], Options()).found
-    assert found == {"zero_based": zero_based, "several_labels": several}
-
-
 @pytest.mark.parametrize(
     ("content", "command", "status", "message"),
     [
@@ -302,26 +282,4 @@ def test_a_wrong_label_beside_others(label):
 
 BYTES = st.one_of(st.sampled_from(b"0123456789 .:,#+-eE_\n\r\t\x0b\x00qidnaf"), st.integers(0, 255))
 ANYWHERE, UP_TO_ONE = st.integers(0, 10**4), st.integers(0, 1)
-EDITS = st.lists(st.tuples(ANYWHERE, UP_TO_ONE, st.lists(BYTES, max_size=1)), max_size=8)
 SEEDS = [dumped(n=4, d=6, zero_based=False), SEVERAL, b"".join(FORMS[:12])]
-
-
-@pytest.mark.nightly
-@settings(max_examples=500)
-@given(seed=st.sampled_from(SEEDS), edits=EDITS, rows=st.integers(1, 5), block=st.integers(1, 99))
-@example(seed=b"\xef\xbb\xbf", edits=[], rows=1, block=1)
-def test_damage_is_an_error_or_what_scikit_learn_reads(seed, edits, rows, block):
-    damaged = bytearray(seed)
-    for at, gone, put in edits:
-        at %= len(damaged) + 1
-        damaged[at : at + gone] = put
-    content = bytes(damaged)
-    with pytest.MonkeyPatch.context() as patch:
-        pretend(patch, "blocks of lines", block)
-        Path("a.svm").write_bytes(content)
-        zero_based, several = Dataset(["a.svm"], Options()).found.values()
-        chunks, error = chunks_of(content)
-        if error is None and chunks:
-            assert_as_scikit_learn_reads(content, several, zero_based=zero_based, chunk_rows=rows)
-    if error is not None:
-        assert 1 <= error.line <= content.count(b"\n") + 1

@@ -10,7 +10,6 @@ from collections import Counter
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -224,25 +223,6 @@ LAND = ["a tree on a hill of sand", "the tree of the land", "a road on the land"
 LINES, Y = WATER + LAND, ["sea"] * 4 + ["land"] * 4
 MAKE = [Tfidf, lambda: HashedTfidf(512)]
 both = pytest.mark.parametrize("make", MAKE, ids=["terms", "hashed"])
-
-
-def of_polars(texts):
-    return pytest.importorskip("polars").Series(texts)
-
-
-@both
-@pytest.mark.parametrize("form", [np.array, pa.array, of_polars, pd.Series, iter])
-def test_fit_forgets_and_partial_fit_and_merge_do_not(make, form):
-    whole = make().fit(LINES)
-    assert make().fit(LAND).fit(form(LINES)) == whole
-    assert make().partial_fit(form(WATER)).partial_fit(form(LAND)) == whole
-    left, right = make().fit(WATER), make().fit(LAND)
-    assert make().merge(left, right) == whole
-    assert left == make().fit(WATER)
-    assert left.merge(right) is left
-    left.partial_fit(WATER)
-    assert right == make().fit(LAND)
-    assert (make().fit_transform(form(LINES)) != whole.transform(LINES)).nnz == 0
 
 
 @both
