@@ -221,22 +221,6 @@ def test_another_file_or_a_part_of_one_is_an_error(tmp_path):
             gathered(tmp_path / "b.h5ad", label="cell_type")
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_categories_of_version_0_7_are_read(tmp_path):
-    save(tmp_path / "a.h5ad", values())
-    with h5py.File(tmp_path / "a.h5ad", "r+") as file:
-        obs = file["obs"]
-        obs.attrs["encoding-version"] = "0.1.0"
-        del obs["cell_type"]
-        text = h5py.string_dtype()
-        obs.create_dataset("__categories/cell_type", data=KINDS.astype(object), dtype=text)
-        obs["cell_type"] = CODE.astype("i1")
-        obs["cell_type"].attrs["categories"] = obs["__categories/cell_type"].ref
-    _, y = gathered(tmp_path / "a.h5ad", label="cell_type")
-    assert y.tolist() == KINDS[CODE].tolist()
-
-
 def test_without_the_extra_the_error_names_it(tmp_path, monkeypatch):
     save(tmp_path / "a.h5ad", values())
     monkeypatch.setitem(__import__("sys").modules, "anndata.io", None)
