@@ -186,9 +186,10 @@ def test_an_analyzer_that_fails_changes_nothing():
 
 TEXTS = ["The sea, the sea!", "a strait is narrow", "", "The STRAIT of d'Artagnan \u00e9t\u00e9 42"]
 MANY = [f"{a} {b} the" for a in ["sea", "strait", "ship"] for b in ["of", "sand", "narrow"]]
+both = pytest.mark.parametrize("make", [Tfidf, lambda: HashedTfidf(512)], ids=["terms", "hashed"])
 
 
-@pytest.mark.parametrize("make", [Tfidf, lambda: HashedTfidf(512)], ids=["terms", "hashed"])
+@both
 def test_counts_add_up_and_are_taken_out(make):
     whole, a, b = make().update(TEXTS + MANY), make().update(TEXTS), make().update(MANY)
     assert a + b == b + a == whole == stored(a + b)
@@ -216,8 +217,6 @@ def test_stop_words_are_a_set_in_lower_case():
 WATER = ["a ship on salt water", "the salt of the sea", "waves and a ship", "the sea is salt"]
 LAND = ["a tree on a hill of sand", "the tree of the land", "a road on the land", "hills of sand"]
 LINES, Y = WATER + LAND, ["sea"] * 4 + ["land"] * 4
-MAKE = [Tfidf, lambda: HashedTfidf(512)]
-both = pytest.mark.parametrize("make", MAKE, ids=["terms", "hashed"])
 
 
 def of_polars(texts):
@@ -273,26 +272,23 @@ def test_a_failure_changes_nothing_and_shows_no_text(make, bad):
 
 @pytest.mark.slow
 @both
-def test_an_interrupt_at_any_line_leaves_all_texts_or_none(make):
+def test_an_interrupted_fit_leaves_all_texts_or_none(make):
     more = [*LAND, "a ship, a tree, a new word"]
-
-    for learn in ("partial_fit", "fit"):
-        before, done = make().fit(WATER), make().fit(WATER)
-        lines = run_traced(lambda done=done, learn=learn: getattr(done, learn)(more), 0)
-        for number in range(1, lines, max(1, lines // 40)):
-            tfidf = make().fit(WATER)
-            tfidf.transform(WATER)
-            run_traced(lambda t=tfidf, learn=learn: getattr(t, learn)(more), number)
-            assert tfidf in (before, done), number
-            whole = before if tfidf == before else done
-            assert (tfidf.transform(more) != whole.transform(more)).nnz == 0
+    before, done = make().fit(WATER), make().fit(WATER)
+    lines = run_traced(lambda: done.fit(more), 0)
+    for number in range(1, lines, max(1, lines // 40)):
+        tfidf = make().fit(WATER)
+        tfidf.transform(WATER)
+        run_traced(lambda t=tfidf: t.fit(more), number)
+        assert tfidf in (before, done), number
+        whole = before if tfidf == before else done
+        assert (tfidf.transform(more) != whole.transform(more)).nnz == 0
 
 
 @pytest.mark.parametrize(
     "form",
     [list, np.array, pd.Series, lambda t: [[x] for x in t], lambda t: np.array([t], object).T,
      lambda t: pd.DataFrame({"n": 1.0, "body": t})],
-    ids=["list", "array", "Series", "lists", "objects", "table"],
 )  # fmt: skip
 def test_text_is_refused_with_what_to_do_and_without_showing_it(form):
     learned = [e.fit(np.eye(8), Y) for e in (OCFS(), SRDA(), OnlineSRDA(), Window(OC()))]
