@@ -69,7 +69,6 @@ SITUATIONS = {
     "few rows decide": {"command.runs.DECIDING": 100, "engines.parts.DECIDING": 100},
     "blocks of lines": {"io.streams.BLOCK": None},  # bytes that are read at a time
     "large files": {"engines.parts.SIZE": None},  # bytes of a part
-    "few vectors at a time": {"io.formats.columns._CELLS": 60},
     "no time for HDF5": {"io.formats.h5ad._SECONDS": 0.0},
     "few cells at a time": {"io.formats.matrix._CELLS": 30, "io.formats.matrix._GATHERED": 25},
     "small blocks": {  # that signals may come between
@@ -156,15 +155,6 @@ def without_locks(patch):
     from narrows.io import atomic
 
     patch.setattr(atomic, "_locked", lambda descriptor: None)
-
-
-def write_otherwise(patch, path, write):
-    """Let files of this format be written by ``write(writer, X, y, original)``, a chunk each."""
-    from narrows.io.formats import format_of
-
-    kind = format_of(path)[0].writer
-    original = kind.write
-    patch.setattr(kind, "write", lambda writer, X, y: write(writer, X, y, original))
 
 
 def save_unfinished(estimator, passes, X, y, path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from narrows import CHI, IG, LDA, MI, OC, OCFS, SRDA, ForwardFS, save
+from narrows import CHI, IG, LDA, MI, OC, OCFS, SRDA, ForwardFS
 from narrows.anndata import rank_genes, reduce
 from narrows.errors import ParameterError
 
@@ -176,19 +176,6 @@ def test_cells_are_reduced_and_those_without_a_group_too(tmp_path, form, backed)
     np.testing.assert_allclose(adata.varm["srda"], srda.components_.T, rtol=1e-6, atol=1e-8)
     assert adata.uns["srda"]["classes"].tolist() == KINDS.tolist()
     np.testing.assert_allclose(adata.uns["srda"]["variance"], srda.eigenvalues_, rtol=1e-6)
-
-
-@pytest.mark.slow
-def test_an_estimator_is_fitted_and_reduces_files_of_cells(tmp_path, run):
-    adata, _, code = cells()
-    srda = SRDA(alpha=1.0)
-    reduce(adata, "kind", method=srda, n_components=2, key_added="two")
-    save(srda, tmp_path / "m.narrows")
-    adata.write_h5ad(tmp_path / "a.h5ad")
-    assert run("transform m.narrows a.h5ad -o r.npz")[0] == 0
-    with np.load(tmp_path / "r.npz") as archive:
-        np.testing.assert_allclose(archive["X"], adata.obsm["two"], rtol=1e-6, atol=1e-9)
-        assert archive["y"].tolist() == KINDS[code].tolist()
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csc_array])

@@ -14,7 +14,7 @@ import narrows
 from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
 from tests.cases import labelled
-from tests.inside import fit_in_parts, pretend, transform_in_parts
+from tests.inside import fit_in_parts, transform_in_parts
 from tests.test_read import gathered
 
 pd = pytest.importorskip("pandas")
@@ -304,21 +304,32 @@ def test_vectors_are_read_from_files_and_tables(tmp_path, kind, dtype):
     table = table_of(X, y, kind)
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=20)
     cut = pa.concat_tables([table.slice(0, 13), table.slice(13)])
-    for inputs in (tmp_path / "a.parquet", table, cut):
-        parts, labels = parts_of(inputs, vector="embedding", chunk_rows=7)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    of_vectors = [
+        (inputs, {"vector": "embedding"}) for inputs in (tmp_path / "a.parquet", table, cut)
+    ]
+    for inputs, options in (*of_vectors, (tmp_path / "X.npy", {"label": str(tmp_path / "y.npy")})):
+        parts, labels = parts_of(inputs, chunk_rows=7, **options)
         assert [len(part) for part in parts] == [7] * 7 + [1]
-        assert {part.dtype for part in parts} == {np.dtype(TYPES[dtype])}
+        assert "label" in options or {part.dtype for part in parts} == {np.dtype(TYPES[dtype])}
         np.testing.assert_array_equal(np.vstack(parts), X)
         assert labels.tolist() == y.tolist()
 
 
-def test_wide_vectors_come_in_smaller_chunks(tmp_path, monkeypatch):
-    pretend(monkeypatch, "few vectors at a time")
-    table = table_of(*embeddings())
-    pq.write_table(table, tmp_path / "a.parquet")
-    for inputs in (tmp_path / "a.parquet", table):
-        parts, _ = parts_of(inputs, vector="embedding", width=6)
-        assert {len(part) for part in parts} == {10}
+def test_vectors_of_other_libraries():
+    X, y = embeddings()
+    fixed = pa.FixedSizeListArray.from_arrays(X.ravel(), 6)
+    tensor = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.float32(), [6]), fixed)
+    for frame in (
+        pd.DataFrame({"label": y, "embedding": list(X)}),
+        pl.DataFrame({"label": y, "embedding": X.tolist()}),
+        pl.DataFrame({"label": y, "embedding": pl.Series(X, dtype=pl.Array(pl.Float32, 6))}),
+        pa.table({"label": y, "embedding": tensor}),
+    ):
+        parts, labels = parts_of(frame, vector="embedding")
+        np.testing.assert_allclose(np.vstack(parts), X)
+        assert labels.tolist() == y.tolist()
 
 
 FIXED, LIST = pa.list_(pa.float32(), 2), pa.list_(pa.float64())
@@ -357,16 +368,6 @@ def test_files_of_vectors_of_spark_are_read(tmp_path):
     assert found.toarray().tolist() == [[1, 0], [0, 3]]
     [(found, _)] = iter_chunks(tmp_path / "a.parquet", text="t")  # which leaves the vectors alone
     assert found == ["x", "y"]
-
-
-@pytest.mark.parametrize("dtype", TYPES)
-def test_arrays_of_every_type_are_read(tmp_path, dtype):
-    X, y = embeddings(dtype=dtype)
-    np.save(tmp_path / "X.npy", X)
-    np.save(tmp_path / "y.npy", y)
-    parts, labels = parts_of(tmp_path / "X.npy", label=str(tmp_path / "y.npy"), chunk_rows=7)
-    np.testing.assert_array_equal(np.vstack(parts), X)
-    assert labels.tolist() == y.tolist()
 
 
 def damaged(array, old=b"", new=b""):

@@ -49,10 +49,8 @@ def read(dataset):
     """All samples, or texts, and labels."""
     rows, labels = [], []
     for chunk in dataset:
-        X = chunk.X if isinstance(chunk.X, list) else np.asarray(
-            chunk.X.toarray() if hasattr(chunk.X, "toarray") else chunk.X
-        ).tolist()  # fmt: skip
-        rows += X
+        X = chunk.X.toarray() if hasattr(chunk.X, "toarray") else chunk.X
+        rows += X if isinstance(X, list) else X.tolist()
         labels += chunk.y.tolist()
     return rows, labels
 

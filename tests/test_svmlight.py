@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -84,13 +83,6 @@ def dumped(seed=0, n=60, d=40, **options):
     return out.getvalue()
 
 
-@pytest.mark.usefixtures("blocks")
-@pytest.mark.parametrize(("rows", "zero_based"), [(1, True), (7, False), (1000, True)])
-def test_what_is_read_is_what_scikit_learn_reads(rows, zero_based):
-    content = dumped(zero_based=zero_based, comment="0:1 no column\n1,2 no labels\n")
-    assert_as_scikit_learn_reads(content, zero_based=zero_based, chunk_rows=rows)
-
-
 def middles(rng):
     """Decimals beside the middle of two numbers, where rounding is hardest."""
     for x in np.exp(rng.uniform(-200, 200, 400)):
@@ -161,6 +153,7 @@ FORMS = [
     b"1 1:2 # \x00 \xff\xfe\n2 2:3\n",
     b"9007199254740991 2147483646:1\n",
     b"1 " + b" ".join(b"%d:1.5" % k for k in range(1, 20_000)) + b"\n2 1:1\n",
+    dumped(zero_based=False, comment="0:1 no column\n1,2 no labels\n"),
 ]
 
 
@@ -192,18 +185,6 @@ def test_chunks_before_a_wrong_row_are_given(wrong):
     chunks, error = chunks_of(content, "-", chunk_rows=3, width=2, zero_based=False)
     assert [len(chunk.lines) for chunk in chunks] == [3, 3]
     assert error.line == 10
-
-
-def test_a_pipe_is_read_as_it_comes(monkeypatch):
-    reader, writer = os.pipe()
-    with open(reader, "rb") as stream, open(writer, "wb", buffering=0) as source:
-        source.write(b"1 1:1\n2 2:2\n3 ")
-        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stream))
-        chunks = iter(Dataset(["-"], Options(chunk_rows=1, zero_based=False)))
-        assert [next(chunks).y.tolist() for _ in range(2)] == [[1], [2]]
-        source.write(b"3:3")
-        source.close()
-        assert next(chunks).X.indices.tolist() == [2]
 
 
 SEVERAL = b"1,3,7 5:0.2 # 9,9\n 5:0.5 6:1\n3 1:2\n2,2,0 2:1\n\n7.0,1e0 3:1\nqid:1 2:2\n0 #\n"

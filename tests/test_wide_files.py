@@ -10,8 +10,6 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 import narrows
-from narrows import SRDA
-from narrows.errors import ParameterError
 from tests.test_checkpoint import bytes_of, stop_after
 
 D = 9_000  # more features than there are products for
@@ -46,16 +44,6 @@ def test_a_wide_file_is_learned_by_onlinesrda(run):
     assert narrows.load("m.narrows").n_samples_seen_ == 460
     assert run("fit late.svm --like o.narrows -o l.narrows")[0] == 0
     assert run("merge o.narrows l.narrows -o x.narrows")[0] == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("line", ["a.npz", "a.parquet", "- --one-based"])
-def test_other_inputs_are_learned_by_onlinesrda(run, line):
-    if line.startswith("a"):
-        assert run(f"convert a.svm {line}")[0] == 0
-    given = bytes_of("a.svm") if line.startswith("-") else None
-    status, out, err = run(f"fit {line} -o p.narrows", given)
-    assert (status, out.split(",")[0], "onlinesrda" in err) == (0, "OnlineSRDA: 230 rows", True)
 
 
 @pytest.mark.slow
@@ -94,12 +82,3 @@ def test_what_it_does_not_have_is_refused(run, options, named):
     assert (status, out, named in err) == (2, "", True), err
     assert "onlinesrda" in err.lower()
     assert not os.path.exists("m.narrows")
-
-
-def test_bands_are_removed():
-    with pytest.raises(TypeError, match=r"'bands', which .* OnlineSRDA"):
-        SRDA(bands=3)
-    with pytest.raises(ParameterError, match=r"'bands', which version 0\.4 removed.* OnlineSRDA"):
-        SRDA(solver="bands").fit(*wide(30))
-    with pytest.raises(AttributeError, match="removed emptied"):
-        _ = SRDA().emptied
