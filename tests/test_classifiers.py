@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import log_loss
+from sklearn.metrics import accuracy_score, log_loss
 from sklearn.preprocessing import StandardScaler
 
 from narrows import LDA, SRDA, KernelSRDA, OnlineSRDA, load, save
@@ -222,3 +222,31 @@ def test_weights_far_apart_are_weights():
     assert model.score(X[y > 0], y[y > 0]) > 0.9
     X, y = np.repeat([[0.0], [1.0]], [5, 6], axis=0), np.repeat([0, 1], [5, 6])
     assert SRDA().fit(X, y).score(X, y) == 1  # two samples, of the weights 5 and 6
+
+
+@every
+@pytest.mark.parametrize("labels", LABELS)
+def test_predictions_are_the_most_probable_classes(estimator, labels):
+    X, y = three(labels)
+    fitted = clone(estimator).fit(X, y)
+    assert fitted.classes_.tolist() == np.unique(y).tolist()
+    P, predicted, c = fitted.predict_proba(X), fitted.predict(X), len(fitted.classes_)
+    assert P.shape == (len(X), c)
+    assert (P >= 0).all()
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(predicted, fitted.classes_[P.argmax(axis=1)])
+    assert predicted.dtype.kind == fitted.classes_.dtype.kind
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X)), P, atol=1e-12)
+    scores = fitted.decision_function(X)
+    if c == 2:
+        assert scores.shape == (len(X),)
+        np.testing.assert_allclose(1 / (1 + np.exp(-scores)), P[:, 1], atol=1e-9)
+        scores = fitted.decision_function(X, priors=[0.01, 0.99])
+        expected = fitted.predict_proba(X, priors=[0.01, 0.99])[:, 1]
+        np.testing.assert_allclose(1 / (1 + np.exp(-scores)), expected, atol=1e-9)
+    else:
+        np.testing.assert_array_equal(scores.argmax(axis=1), P.argmax(axis=1))
+    assert fitted.score(X, y) == accuracy_score(y, predicted)
+    few = clone(estimator).set_params(n_components=1).fit(X, y)
+    assert_same_answers(few, fitted, X)  # components do not matter for predictions

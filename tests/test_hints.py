@@ -132,3 +132,23 @@ def test_warnings_have_their_category():
     with pytest.warns(DeprecationWarning, match="moments_") as caught:
         OC().fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"]).stats_  # noqa: B018
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("method", [OC(), OCFS(2), OCFS("cv"), narrows.MMCFS(2), narrows.IG(2)])
+@pytest.mark.filterwarnings("ignore:IG", "ignore:MMCFS")
+@pytest.mark.parametrize("kind", [dict, pd.Series])
+def test_priors_by_class_are_those_of_an_array(method, kind, tmp_path):
+    X, y = labelled(n=200, c=3)
+    X, by_class = np.abs(X), {"cat": 2, "ant": 3, "bee": 1}
+    of_array, other = (
+        type(method)(**{**method.get_params(), "priors": priors}).fit(X, y)
+        for priors in ([3, 1, 2], kind(by_class))
+    )
+    narrows.save(other, tmp_path / "m.narrows")
+    loaded = narrows.load(tmp_path / "m.narrows")
+    assert loaded.priors == by_class
+    for each in (other, loaded):
+        np.testing.assert_array_equal(each.transform(X), of_array.transform(X))
+    if kind is dict:
+        n = other.moments_.n
+        assert other.merge(loaded).moments_.n == 2 * n

@@ -15,10 +15,10 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cross_decomposition import PLSRegression
-from sklearn.datasets import dump_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_iris
 from sklearn.feature_selection import f_regression
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import r2_score
+from sklearn.metrics import average_precision_score, log_loss, r2_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from narrows import (
@@ -29,6 +29,7 @@ from narrows import (
     SRDA,
     CorrelationFS,
     ForwardFS,
+    KernelSRDA,
     OnlineSRDA,
     ReducedRank,
     VarianceFS,
@@ -537,3 +538,54 @@ def test_targets_are_those_of_their_names_in_any_order(run):
     assert Path("one.csv").read_text() == Path("other.csv").read_text()
     X, _ = samples(seed=2)
     np.testing.assert_array_equal(load("one.n").predict(X), load("other.n").predict(X))
+
+
+@pytest.mark.parametrize("method", [SRDA, LDA, KernelSRDA, OnlineSRDA])
+def test_the_predictions_of_a_file_are_those_of_python(method, run):
+    X, y = load_iris(return_X_y=True)
+    y = np.array(["setosa", "versicolor", "virginica"])[y]
+    pd.DataFrame(X).to_csv("new.csv", index=False)
+    pd.DataFrame(X).assign(label=y).to_csv("iris.csv", index=False)
+    assert run(f"fit iris.csv --method {method.__name__.lower()} -o m.narrows")[0] == 0
+    out = run("predict m.narrows iris.csv -o p.csv --proba --chunk-rows 7")[1]
+    model = load("m.narrows")
+    predicted, P = model.predict(X), model.predict_proba(X)
+    shares = [average_precision_score(y == k, P[:, i]) for i, k in enumerate(model.classes_)]
+    for said in (
+        f"{(predicted == y).sum()} of 150 are equal to the labels of iris.csv",
+        f"ROC curve {roc_auc_score(y, P, multi_class='ovr'):.3f}",
+        f"precision {np.mean(shares):.3f}, log-loss {log_loss(y, P):.3f}.",
+        "Always answering setosa has 33.3%.",
+    ):
+        assert said in out
+    assert list(pd.read_csv("p.csv")) == ["setosa", "versicolor", "virginica", "label"]
+    for priors in ("empirical", "balanced", "sqrt", ".6,.05,.35"):
+        given = priors if priors.isalpha() else [float(part) for part in priors.split(",")]
+        assert run(f"predict m.narrows iris.csv -o p.csv --proba --priors {priors}")[0] == 0
+        found, labels = predictions()
+        expected = model.predict_proba(X, priors=given)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-300)
+        np.testing.assert_array_equal(labels, model.predict(X, priors=given))
+    assert run("predict m.narrows iris.csv -o p.csv")[0] == 0
+    np.testing.assert_allclose(pd.read_csv("p.csv")["probability"], P.max(axis=1), rtol=1e-12)
+    found = json.loads(run("predict m.narrows new.csv -o p.npz --json")[1])
+    assert found == {"output": "p.npz", "rows": 150, "accuracy": None, "largest_class": None}
+    with np.load("p.npz") as archive:
+        assert archive["y"].tolist() == predicted.tolist()
+
+
+def test_what_predicts_is_updated_and_says_if_the_selection_changes(run, data):
+    X, y, _ = data
+    assert run(f"{FIT} m.narrows")[0] == 0
+    assert run("update m.narrows rest.csv -o u.narrows")[::2] == (0, "")
+    expected = make_pipeline(OCFS(n_features=3), SRDA()).fit(X, y)
+    np.testing.assert_allclose(load("u.narrows").predict_proba(X), expected.predict_proba(X))
+    X[200:, 7] += 50.0 * (y[200:] == "a")
+    pd.DataFrame(X[200:], columns=COLUMNS).assign(kind=y[200:]).to_csv("other.csv", index=False)
+    err = run("update m.narrows other.csv -o u.narrows")[2]
+    assert "ocfs now selects other columns, and srda predicts by those of the fit" in err
+    X_s = X[:, OCFS(n_features=3).fit(X[:200], y[:200]).get_support()]
+    found = load("u.narrows")
+    np.testing.assert_allclose(found.predict_proba(X), SRDA().fit(X_s, y).predict_proba(X_s))
+    assert found.get_support()[7]
+    assert not json.loads(run("info u.narrows --json")[1])["then"]["is_of_selection"]

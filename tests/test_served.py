@@ -127,3 +127,22 @@ def test_an_interrupt_while_waiting_comes_at_once():
     assert signal.getsignal(signal.SIGINT) is before
     never.set()
     assert gone()
+
+
+@pytest.mark.parametrize("leave", [lambda reading: reading.close(), lambda reading: None])
+def test_a_reader_that_is_left_ends_and_closes_what_it_read(leave):
+    closed = threading.Event()
+
+    def items():
+        try:
+            while True:
+                yield 1
+        finally:
+            closed.set()
+
+    reading = prefetch(items())
+    assert next(reading) == 1
+    leave(reading)
+    del reading
+    assert gone()
+    assert closed.wait(10)

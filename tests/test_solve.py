@@ -16,7 +16,7 @@ from scipy.sparse import linalg
 
 from narrows import IDRQR, LDA, MMC, OC, OCM, SRDA
 from tests.inside import pretend
-from tests.solvers import cores, kernels, lanczos, products
+from tests.solvers import Centred, cores, kernels, lanczos, lsqr, products
 
 
 def test_lanczos_drops_rounding_and_refuses_what_underflows():
@@ -135,3 +135,24 @@ def test_few_samples_that_nearly_depend_on_others_lose_no_digits(apart):
     few = SRDA(alpha=0.5).fit(X, y, sample_weight=np.full(24, 2.0))
     many = SRDA(alpha=0.5).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
     np.testing.assert_allclose(few.components_, many.components_, atol=1e-11)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("shape", [(60, 25), (25, 60), (40, 1)])
+@pytest.mark.parametrize(("damp", "tol"), [(0.0, 1e-12), (0.7, 1e-8), (0.3, 1e-2)])
+def test_lsqr_of_many_is_that_of_each(form, shape, damp, tol):
+    rng = np.random.default_rng(0)
+    n, d = shape
+    X = rng.standard_normal(shape) * (rng.random(shape) < 0.4)
+    B = rng.standard_normal((n, 5))
+    B[:, 3] = X @ rng.standard_normal(d)  # soon solved, while others go on
+    B[:, 4] = 0
+    weight = rng.integers(1, 4, n)
+    A = Centred(form(X), np.arange(n) % 3, weight)
+    explicit = np.sqrt(weight)[:, None] * (X - weight @ X / weight.sum())
+    W, n_iter = lsqr(A.products(), B.copy(), d, damp, tol, 15)
+    each = [
+        linalg.lsqr(explicit, b, damp=damp, atol=tol, btol=tol, conlim=0, iter_lim=15) for b in B.T
+    ]
+    np.testing.assert_allclose(W, np.transpose([one[0] for one in each]), rtol=1e-7, atol=1e-9)
+    assert n_iter == max(one[2] for one in each)

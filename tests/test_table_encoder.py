@@ -690,3 +690,38 @@ def test_maps_without_forms_are_read_as_before():
         forms = np.array(["day.month.year", wrong], dtype=object)
         with pytest.raises(ValueError, match="forms"):
             TableEncoder.from_arrays(arrays | {"map.forms": forms}, None)
+
+
+@pytest.mark.parametrize("missing", [None, NAN, pd.NA, pd.NaT, "", "  ", "NA", "nan", "NULL", "?"])
+def test_missing_cells(missing):
+    table = {
+        "x": np.array([1.0, 2.0, missing, 5.0, 8.0, 9.0], object),
+        "c": np.array(["a", "b", missing] * 2, object),
+        "t": np.array(["2023-01-01", missing, "2024-01-09", *["2024-05-01"] * 3], object),
+    }
+    encoder = TableEncoder(splines=0).fit(table)
+    given = {"x": [missing, "6"], "c": [missing, "new"], "t": [missing, "2024-01-01"]}
+    X = pd.DataFrame(encoder.transform(given).toarray(), columns=encoder.get_feature_names_out())
+    for name in "xct":
+        assert X[f"{name}=(missing)"].tolist() == [1, 0]
+    assert (X["x"][0], X["t"][0]) == (0, 0)  # the mean
+    assert not X[["c=a", "c=b"]].to_numpy().any()
+    months = [name for name in X if name.startswith(("t.month", "t.weekday"))]
+    assert X[months].sum(axis=1).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        AGES, RNG.lognormal(3, 2, M).round(2), RNG.normal(size=M).round(1), replaced(AGES, [None]),
+        replaced(RNG.uniform(-0.6, 1, M), [-1, 1]),  # limits
+        replaced(RNG.uniform(0, 1, M), [7.3]),  # no integer
+        RNG.lognormal(10, 0.8, M).round(),  # salaries
+        [f"{wait:.3f}" for wait in WAITS],
+        [f"{wait:.0f}" if wait > 9 else f"{wait:.3f}" for wait in WAITS],
+        ["0", "1", "2", "3+"] * 60, ["<1", "1", ">2"] * 60, ["18-25", "26-35", "36+"] * 60,
+    ],
+)  # fmt: skip
+def test_values_that_mean_what_they_say_are_not_named(cells):
+    with silent():
+        fitted(cells)

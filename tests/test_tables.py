@@ -175,3 +175,25 @@ def test_wrong_tables_are_one_line_each(ok, run, monkeypatch):
     pretend(monkeypatch, "few rows decide")
     write("x.csv", [*rows[:250], ("forty", *rows[250][1:])])
     assert "x.csv:252" in error_of(f"{fit} --chunk-rows 50")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_only_columns_with_features_are_needed_and_new_ones_are_named(ok, kind):
+    ok(f"{FIT} --drop city")
+    frame = pd.DataFrame(customers()[300:], columns=NAMES)
+    frames = {"new": frame, "few": frame.drop(columns=["city", "phone"])}
+    frames["more"] = frame.assign(**{"": "1", "extra": "2"})
+    for name, each in frames.items():
+        file = f"{name}.{kind}"
+        each.to_csv(file, index=False) if kind == "csv" else each.to_parquet(file)
+        for line in (
+            f"predict m.narrows {file} -o {name}.p.csv", f"fit {file} --like m.narrows -o l.n",
+            f"transform m.narrows {file} -o {name}.t.csv",
+            f"update m.narrows {file} -o {name}.narrows",
+        ):  # fmt: skip
+            said = ok(f"{line} --label churn")[1]
+            assert ("ignored: '', 'extra'." in said) == (name == "more")
+        for made in ("p.csv", "t.csv"):
+            assert Path(f"{name}.{made}").read_text() == Path(f"new.{made}").read_text()
+    assert load_model("few.narrows").n_samples_seen_ == N
