@@ -171,6 +171,13 @@ def test_a_header_that_is_none_is_an_error_that_names_the_file(model, capsys, te
     assert capsys.readouterr().err.startswith(f"narrows: {model}: expected a narrows header")
 
 
+def test_a_pipeline_is_no_checkpoint(model):
+    made("pipeline of tables", model)
+    rewritten(model, progress={"at": [0]})
+    with pytest.raises(DataError, match="expected a model"):
+        narrows.load(model)
+
+
 def test_what_is_shown_of_directions_is_known(model, capsys):
     rewritten(model, directions=["a"])
     assert cli.main(["info", model]) == 0

@@ -476,7 +476,9 @@ def _is_finished(estimator: Any, progress: Any) -> bool:
     """Whether the state of a checkpoint is that of a model."""
     if not isinstance(progress, dict) or progress.get("base") is not None:
         return True
-    return progress["passes"] + 1 == most_passes(estimator, estimator.n_features_in_)
+    if isinstance(estimator, Pipeline) or not isinstance(progress.get("passes"), int):
+        return False  # of no fit that there can be
+    return bool(progress["passes"] + 1 == most_passes(estimator, estimator.n_features_in_))
 
 
 # -- for the command line ------------------------------------------------------------------------
