@@ -359,7 +359,7 @@ class Cells:
         """The cells as times in microseconds, NaT where they are missing; CellError for others."""
         if self.array.dtype.kind == "M":
             return self.array.astype("datetime64[us]")
-        none = np.datetime64("NaT")
+        none = np.datetime64("NaT", "us")
         found = [*self._parsed(self._moment, "dates", none), none]
         return np.array(found, dtype="datetime64[us]")[self.distinct[1]]
 
