@@ -436,8 +436,8 @@ def _by_command(path, valid, folder):
         assert status in (0, 1, 2), (line, status)
         assert all(one.startswith("narrows: ") for one in said), (line, said)
         notes = "narrows: warning: ", "narrows: no samples kept"
-        told = [one for one in said if not one.startswith(notes)]
-        assert len(told) == (status != 0), (line, said)
+        problems = [one for one in said if not one.startswith(notes)]
+        assert len(problems) == (status != 0), (line, said)
 
 
 def main(kinds, first, count, folder):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import signal
 from functools import partial
 from pathlib import Path
 
@@ -226,3 +227,15 @@ def test_what_a_spreadsheet_would_compute_is_quoted_if_asked(run):
     assert (first, second[-1]) == (["-1.0", "2.0", "-6.5", "3.0", "'=x"], "'-y")
     status, _, err = run("convert a.csv b.npz --csv-safe")
     assert (status, "expected no --csv-safe" in err) == (2, True)
+
+
+def test_an_error_that_is_kept_leaves_ctrl_c_as_it_was(run, monkeypatch):
+    kept, before = [], signal.getsignal(signal.SIGINT)
+
+    def fails(*given, **options):
+        kept.append(ValueError("full"))
+        raise kept[0]
+
+    monkeypatch.setattr("narrows.command.transforming.writer", fails)
+    assert run("convert a.csv b.csv", a__csv="a,label\n1,x\n2,y\n")[0] == 1
+    assert signal.getsignal(signal.SIGINT) is before

@@ -240,7 +240,7 @@ def data(n=71):
 
 
 def learned(X, y, **kind):
-    """A pass, and the moments of samples that came in batches."""
+    """A pass, and the moments of samples that were added in batches."""
     step = Pass(n_folds=K, **kind)
     state = step.empty(X.shape[1])
     for a, b in itertools.pairwise([0, 1, 1, 3, 14, 54, X.shape[0]]):

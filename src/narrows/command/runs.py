@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property
 from itertools import chain, islice
@@ -191,7 +191,7 @@ class FileSamples:
 
 def progress(
     dataset: Dataset, description: str | None, chunks: Iterable[Chunk] | None = None
-) -> Iterator[Chunk]:
+) -> Generator[Chunk, None, None]:
     """Yield the chunks of a data set, or made of them, ahead; described by a bar on a terminal.
 
     Ctrl-C and SIGTERM take effect between two chunks, or while the next one is awaited.

@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any
 
 from scipy import sparse
@@ -205,13 +206,14 @@ def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
     options = values.read_options(given)
     values.check_output(output, input, given=given)
     dataset = Dataset([input], options)
-    rows, chunks = 0, progress(dataset, "converting")
-    first = next(chunks)
-    how = first.columns, dataset.is_text, given["csv_safe"], dataset.options.target
-    with writer(output, *how) as out:
-        for chunk in itertools.chain([first], chunks):
-            out.write(chunk.X, chunk.y, input, chunk.lines)
-            rows += len(chunk.lines)
+    rows = 0
+    with closing(progress(dataset, "converting")) as chunks:  # else an error delays Ctrl-C
+        first = next(chunks)
+        how = first.columns, dataset.is_text, given["csv_safe"], dataset.options.target
+        with writer(output, *how) as out:
+            for chunk in itertools.chain([first], chunks):
+                out.write(chunk.X, chunk.y, input, chunk.lines)
+                rows += len(chunk.lines)
     found = {"output": output, "rows": rows}
     report(found, f"{rows:,} rows written to {output}", as_json, err=output == "-")
 
