@@ -76,6 +76,7 @@ SITUATIONS = {
         "solve.idr_qr.WORK": 100_000,
         "text._CHARACTERS": 10_000,
     },
+    "another function opens outputs": {"command.transforming.writer": None},
     "tiny blocks": {"solve.in_place.WORK": 5_000, "solve.in_place._EVEN": 1},
     "few non-zeros at a time": {"solve.sums._ENTRIES": 8},
 }

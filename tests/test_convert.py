@@ -15,7 +15,7 @@ from scipy import sparse
 
 from narrows.errors import DataError
 from narrows.read import iter_chunks
-from tests.inside import writer
+from tests.inside import pretend, writer
 
 FORMATS = ["npz", "parquet", "arrow", "svm", "svm.xz", "csv", "csv.bz2", "csv.zst"]
 ROWS = 23
@@ -236,6 +236,6 @@ def test_an_error_that_is_kept_leaves_ctrl_c_as_it_was(run, monkeypatch):
         kept.append(ValueError("full"))
         raise kept[0]
 
-    monkeypatch.setattr("narrows.command.transforming.writer", fails)
+    pretend(monkeypatch, "another function opens outputs", fails)
     assert run("convert a.csv b.csv", a__csv="a,label\n1,x\n2,y\n")[0] == 1
     assert signal.getsignal(signal.SIGINT) is before
