@@ -144,13 +144,18 @@ def test_what_cannot_be_exported_is_refused(digits, tmp_path):
 )
 def test_pipelines_with_other_steps_go_through_skl2onnx(steps, dtype, text):
     import skl2onnx
+    from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NotThere
 
     X, y = load_iris(return_X_y=True)
     pipeline = make_pipeline(*steps).fit(X, np.array(["a", "b", "c"])[y] if text else y)
     register_converters()
     theirs = skl2onnx.to_onnx(pipeline, X[:1].astype(dtype), options={"zipmap": False})
     for model, given in ((theirs, dtype), (to_onnx(pipeline), np.float32)):
-        found = outputs(model, X, given)
+        try:
+            found = outputs(model, X, given)
+        except NotThere:
+            assert (type(steps[-1]), given) == (KernelSRDA, np.float64)
+            pytest.skip("this onnxruntime has no cosine of doubles")
         assert found["label"].tolist() == pipeline.predict(X).tolist()
         single = given is np.float32 or isinstance(steps[-1], LogisticRegression)
         expected, atol = pipeline.predict_proba(X), 1e-5 if single else 1e-12

@@ -22,8 +22,13 @@ from narrows.removed import OPTIONS
 def main(arguments: list[str] | None = None) -> int:
     """Run a command, and return its exit status: 0, 1 for data, 2 for usage, 130 for Ctrl-C."""
     words = sys.argv[1:] if arguments is None else arguments
-    with click.Context(cli.commands.get(words[0], cli) if words else cli):  # for messages
-        status = _run(words)
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        with click.Context(cli.commands.get(words[0], cli) if words else cli):  # for messages
+            status = _run(words)
+    finally:  # chunks that an error left unread may still hold signals
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
     # After a KeyboardInterrupt inside `exec` of a string, as in imports, python -m ends by the
     # signal, even if it was caught; running another string resets that.
     exec("")
