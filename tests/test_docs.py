@@ -117,9 +117,8 @@ def test_the_gallery_needs_no_data(example, tmp_path):
 
 DOCS = RESULTS.parent
 SHOWN = re.compile(r"^```\{(study|rows)\} (.+)$(?:\n:only: (.+)$)?", re.M)
-BY_OTHERS = {  # by `python -m benchmarks performance`, `run` and `python -m examples.streams`
-    "speed", "speed_machine", "research_sparse", "research_faces", "streams_by_tenth",
-}  # fmt: skip
+# by `python -m benchmarks performance` and `python -m examples.streams`
+BY_OTHERS = {"speed", "speed_machine", "streams_by_tenth"}
 
 
 def test_every_table_is_shown_has_a_study_and_is_as_its_study_writes_it(tmp_path):

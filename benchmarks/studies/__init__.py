@@ -50,6 +50,7 @@ from benchmarks.studies.probabilities import Probabilities, RareProbabilities
 from benchmarks.studies.probes import Probes
 from benchmarks.studies.ratio import TraceRatio
 from benchmarks.studies.refits import EmbeddingsAlign
+from benchmarks.studies.research import ResearchTime
 from benchmarks.studies.retrieval import (
     PrecisionAt10,
     RecallAt1,
@@ -140,6 +141,7 @@ STUDIES = {
         PrecisionAt10,
         RetrievalRivals,
         RetrievalTime,
+        ResearchTime,
         EmbeddingsCost,
         EmbeddingsCheck,
         Sets,

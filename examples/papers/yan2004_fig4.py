@@ -60,6 +60,6 @@ def run(out: Path) -> list[Row]:
             "smallest eigenvalue for eps = 0.1 or 0.001: " + several(least, 4),
             judged(*(value > -1e-9 for value in least.values())),
             "S_b has rank c - 1, so any eps > 0 gives negative eigenvalues. A small eps makes the "
-            "leading ones positive: see [theta](../guide/research_methods.md).",
+            "leading ones positive: see [theta](../benchmarks/research_methods.md#theta-of-immc).",
         ),
     ]  # fmt: skip

@@ -153,8 +153,8 @@ def run(out: Path) -> list[Row]:
             "its convergence cannot be plotted", "too large",
             f"exact OC of a fold takes {batch:.3f} s, IOC {second['IOC']:.3f} s",
             judged(batch > 100 * second["IOC"]),
-            "OC needs class sums only, no d x d matrix ([plot](../guide/research_methods.md)). "
-            "Holds if OC takes 100 times as long as IOC.",
+            "OC needs class sums only, no d x d matrix ([plot](../benchmarks/research_methods.md"
+            "#convergence-of-ioc-and-iis)). Holds if OC takes 100 times as long as IOC.",
         ),
         *full_rcv1(
             "yan2006", "Table 4, full RCV1", "the claims above, on 789,670 documents", "as above",

@@ -97,8 +97,8 @@ def run(out: Path) -> list[Row]:
         ),
         Row(
             "yan2006b", "Fig. 4e and f, IMMC",
-            "IMMC converges with no theta if the criterion matrix "
-            "is negative definite (Waveform, Pima)", "it does not",
+            "no theta lets IMMC converge if the criterion matrix "
+            "is negative definite (Waveform, Pima)", "none",
             f"one pass: {several({k: best[k] for k in NEGATIVE})}; {PASSES} passes, theta = auto: "
             + several({k: many[k] for k in NEGATIVE}),
             judged(*(all(of[k] < CONVERGED for k in NEGATIVE) for of in (best, many))),

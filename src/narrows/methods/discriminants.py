@@ -636,8 +636,8 @@ class LDA(Refinable):
         maximise w'S_w w / w'(S_w + mu/n I) w, with w'(m_j - m) = 0 for all classes j
 
     one after the other, in the same units. These are the principal directions of the scatter within
-    the classes, as far as it does not separate the class means. They keep what nearest neighbours
-    and classes that were not in the fit need. Fewer components are the first of more.
+    the classes, as far as it does not separate the class means. They keep what classes that
+    were not in the fit need. Fewer components are the first of more.
 
     "regularized" is a function of sums (`Moments` with ``second="cross"``) for at most 8,192
     features: batches in any order, merging and `fit` give the same result. The other forms, and
