@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 import sys
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -81,6 +82,16 @@ def random_texts(n, seed):
         texts.append("".join(map(chr, codes)))
     common = [*"aAbBİΣσς_1ß", "e\u0301", " ", "the", "Ⱥ", "\ud800", "\0"]
     return [text + "".join(rng.choice(common, 12)) for text in texts]
+
+
+def test_memory_of_hashed_texts_does_not_grow_with_the_blocks(monkeypatch):
+    pretend(monkeypatch, "small blocks")
+    texts = ["salt sea ship sail " * 50] * 500  # 48 blocks
+    HashedTfidf().fit_transform(texts[:9])  # loads the compiled loops
+    tracemalloc.start()
+    HashedTfidf(n_features=1 << 18).fit_transform(texts)
+    assert tracemalloc.get_traced_memory()[1] < 25e6  # a number for each hash and block: 100 MB
+    tracemalloc.stop()
 
 
 @pytest.mark.slow

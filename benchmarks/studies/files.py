@@ -23,6 +23,7 @@ from narrows.io.write import writer
 
 PIECE, PIECES = 130_000, 8  # rows of one, 270 MB as svmlight; in the whole
 METHODS = ("ocfs", "oc", "ioc", "onlinesrda")
+ALONE = {"ocfs": ["--then", "none"]}  # without a classifier behind it
 ROUNDS, LOADED = 3, "load_svmlight_file + chi2"
 SKLEARN = """
 import sys
@@ -64,7 +65,11 @@ class Files:
         rows = []
         for share, (svm, parquet, n) in files.items():
             size, quarter = os.path.getsize(svm), share == 0.25  # as far as memory reaches
-            commands = {(f, m): [*fit, m, str(f)] for f in (svm, parquet) for m in METHODS}
+            commands = {
+                (f, m): [*fit, m, str(f), *ALONE.get(m, [])]
+                for f in (svm, parquet)
+                for m in METHODS
+            }
             if quarter:
                 commands = {(svm, LOADED): [sys.executable, "-c", SKLEARN, str(svm)], **commands}
             found: dict[tuple[Path, str], list[tuple[float, int]]] = {each: [] for each in commands}
@@ -99,6 +104,7 @@ class EmbeddingFiles:
                     f"narrows, {method}": [
                         sys.executable, "-m", "narrows", "fit", str(file), "--vector", "x",
                         "--label", "y", "--method", method, "-o", str(model),
+                        *ALONE.get(method, []),
                     ]
                     for method in ("ocfs", "oc", "lda", "srda")
                 },

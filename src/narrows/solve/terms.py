@@ -255,14 +255,17 @@ class Counted:
         new._sums = {name: sums[: self.n].copy() for name, sums in self._sums.items()}
         return new
 
-    def add(self, other: Counted, sign: int = 1) -> np.ndarray:
-        """Add other counts to these, or subtract them; return the numbers of their terms here."""
-        numbers = np.arange(self.n) if self.width else self.table.add(other.table)
+    def add(self, other: Counted, sign: int = 1) -> np.ndarray | None:
+        """Add other counts to these, or subtract them; return the numbers of their terms here.
+
+        None for hashes, whose numbers are the same.
+        """
+        numbers = slice(self.n) if self.width else self.table.add(other.table)
         self._reserve(self.n)
         self._sums = {name: self._sums[name] for name in self._sums.keys() & other._sums.keys()}
         for name, sums in self._sums.items():
             sums[numbers] += sign * other._sums[name][: other.n]
-        return numbers
+        return None if isinstance(numbers, slice) else numbers
 
     def _reserve(self, size: int) -> None:
         for name, sums in self._sums.items():
