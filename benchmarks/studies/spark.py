@@ -23,7 +23,7 @@ LABEL, SELECTED = "label", 1000
 
 
 class Spark:
-    """OCFS, OC and SRDA by `narrows.spark`, selectors and PCA of MLlib; 10^6 rows of Parquet."""
+    """OCFS, OC and CHI by `narrows.spark`, selectors and PCA of MLlib; 10^6 rows of Parquet."""
 
     name = "spark"
 
