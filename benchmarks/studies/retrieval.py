@@ -22,11 +22,12 @@ from benchmarks.tables import Table, figure
 from narrows import LDA, PCA
 from narrows.evaluate import Retrieval, RetrievalDisplay, retrieval
 from narrows.evaluate.displays import save_figure
+from narrows.evaluate.table import ALL
 
 SIZES = (16, 32, 64, 128)
 RIDGES = (0.1, 1.0, 10.0)
 EMBEDDINGS = "20 Newsgroups, embeddings"
-DRAWN = "all columns", "lda", "LDA, ridge 1", "pca"
+DRAWN = ALL, "lda", "LDA, ridge 1", "pca"
 CLASSES = "seen", "left-out"
 SCORES = "recall@1", "recall@10", "precision@10"
 FEW = 2000  # samples of which NeighborhoodComponentsAnalysis is fitted to those of half the classes
@@ -169,12 +170,13 @@ def _rows(lines: Retrieval, score: str, sizes: Sequence[int]) -> Iterator[list[s
     by_method: dict[str, dict[int, Any]] = {}
     for line in lines:
         by_method.setdefault(line.method, {})[line.dimensions] = line
+    names = {ALL: "all features", "lda": "LDA", "pca": "PCA"}
     for method, cells in by_method.items():
         whole = lines[0].dimensions
         found = (cells.get(p) for p in (*(p if p < whole else 0 for p in sizes), whole))
         shown = [[figure(line.mean(name, score)) if line else "" for name in CLASSES]
                  for line in found]  # fmt: skip
-        yield [method, *(cell for both in shown for cell in both)]
+        yield [names.get(method, method), *(cell for both in shown for cell in both)]
 
 
 def _beside(lines: Retrieval) -> int:

@@ -220,7 +220,7 @@ class SeveralLabels:
     def table(self) -> Table:
         X, Y, X_test, Y_test = corpora.topics()
         every = _by_topic(X, Y, X_test, Y_test)
-        rows = by_classifier([ALL, f"{X.shape[1]:,}"], every)
+        rows = by_classifier(["all features", f"{X.shape[1]:,}"], every)
         tenth = reservoir("n/10", X.shape[0])
         for model in (
             OCFS(n_features=1000), OCFS(per_class=50), IG(n_features=1000), CHI(n_features=1000),
